@@ -20,9 +20,9 @@ import time
 from collections.abc import Callable, Iterator
 from typing import IO, Any
 
-from njc.language_server.serving.server import DEBOUNCE_SECONDS
-from njc.language_server.texts.documents import ContentChange, Document, apply_changes
-from njc.language_server.texts.quick_check import check_change, check_text
+from njc.editors.language_server.serving.server import DEBOUNCE_SECONDS
+from njc.editors.language_server.texts.documents import ContentChange, Document, apply_changes
+from njc.editors.language_server.texts.quick_check import check_change, check_text
 
 Message = dict[str, Any]
 

@@ -7,7 +7,7 @@
 
 (Measured with Python 3.11 on two cores, with a load of 1.05 before and 1.35 after.) The
 program is 250 blocks of 4 effects on a recording. Checkpoints are made where they are safe
-(njc/timeline/checkpoints.py); elsewhere going back is the last line.
+(njc/runs/timeline/checkpoints.py); elsewhere going back is the last line.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from pathlib import Path
 import njrt
 from njc.project.config import Project
 from njc.project.load import load_code
-from njc.timeline.controller import RunController
-from njc.timeline.happenings import ProgramEnded, RunSettings, Stopped
-from njc.timeline.steps import Position
+from njc.runs.timeline.controller import RunController
+from njc.runs.timeline.happenings import ProgramEnded, RunSettings, Stopped
+from njc.runs.timeline.steps import Position
 from njrt.models.scripted import Scripted, run
 
 BLOCKS, EFFECTS = 250, 4

@@ -23,13 +23,11 @@ from njc.frontend.diagnostics import Diagnostic
 from njc.frontend.parse import parse
 from njc.project.build import read_source
 from njc.project.units import Unit
+from njc.runs.timeline.trace_lines import BeganLine, PerformedLine, read_trace
 from njc.static.lock import StaticLock
-from njc.timeline.trace_lines import BeganLine, PerformedLine, read_trace
 from njrt.agent.answer import parse_answer
 from njrt.agent.text_protocol import parse_text_effects
 from njrt.agent.tools import OPERATIONS, parse_tool_call
-from njrt.approval.manifest import BlockKey, find_block_key, make_authority
-from njrt.approval.needs import EffectNeeds, find_needs
 from njrt.block import extract_instruction
 from njrt.decisions import Accept, Edit, InterceptorDecision
 from njrt.effect_json import decision_from_json, effect_from_json
@@ -40,6 +38,8 @@ from njrt.messages import Reply
 from njrt.options import EffectSet
 from njrt.persistence.recording_file import RecordedDecision, read_recording
 from njrt.persistence.recording_place import RecordingFile
+from njrt.production.approval.manifest import BlockKey, find_block_key, make_authority
+from njrt.production.approval.needs import EffectNeeds, find_needs
 from njrt.typed_json import InvalidJsonError
 
 Needs = Mapping[BlockKey, EffectNeeds]
@@ -174,7 +174,7 @@ def _find_recorded_effect(requested: Effect, recorded: RecordedDecision | None) 
 
 
 def _find_decided_effect(requested: Effect, made: Sequence[InterceptorDecision]) -> Effect | None:
-    """Return the effect that was carried out under these decisions, if one was."""
+    """Return the effect that was performed under these decisions, if one was."""
     for decision in (one.decision for one in made):
         match decision:
             case Edit(effect):

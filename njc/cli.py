@@ -38,7 +38,7 @@ _WRITE_FAILURES = (errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EDQUOT)
 
 
 def _is_output_broken() -> bool:
-    """Whether standard output cannot be written; if so, drop what is left, so that Python can exit."""
+    """Return whether standard output cannot be written; if so, drop what is left, so that Python can exit."""
     try:
         sys.stdout.flush()
     except OSError:

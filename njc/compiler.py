@@ -56,7 +56,7 @@ NO_OPTIONS = Options()
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """The result of compiling one file; `output` is None where a diagnostic is an error."""
+    """The result of compiling one file; `output` is None if a diagnostic is an error."""
 
     source: SourceFile
     blocks: tuple[NaturalBlock, ...]
@@ -64,7 +64,7 @@ class Compilation:
     output: bytes | None
     line_map: LineMap
     authorities: tuple[Authority, ...] = ()
-    """What each block may do, in the order of the blocks; empty where the analysis has errors."""
+    """What each block may do, in the order of the blocks; empty if the analysis has errors."""
     hints: tuple[Diagnostic, ...] = ()
     """What to write so that a block binds the variable that it means, or needs no code."""
 
@@ -73,7 +73,7 @@ class Compilation:
 class Analysis:
     """What is known of one file before code is generated.
 
-    `module` is None where the file cannot hold blocks, or is not Python.
+    `module` is None if the file cannot hold blocks, or is not Python.
     """
 
     source: SourceFile

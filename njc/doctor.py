@@ -280,7 +280,7 @@ def _check_cache(host: HostEnvironment) -> HealthCheck:
 
 
 def _check_store(host: HostEnvironment) -> Iterator[HealthCheck]:
-    """Whether the store answers that the options choose; the user's own is not opened."""
+    """Yield whether the store answers that the options choose; the user's own is not opened."""
     try:
         if (url := host.merged_options.store) is None:
             return

@@ -1,6 +1,6 @@
 """A child process, `python -m MODULE`, that exchanges lines of JSON with its parent.
 
-    with Worker("njc.learning.evaluate", folder, environment) as worker:      in the parent
+    with Worker("njc.evaluation.learning.evaluate", folder, environment) as worker:      in the parent
         worker.send({"code": "n = 1"})
         worker.receive(5.0)                           -> {"verdict": "right"}
 
@@ -39,7 +39,7 @@ _CLEAN_VARIABLES = (
 
 
 def make_clean_environment() -> dict[str, str]:
-    """An environment in which the child finds the same modules, without keys and settings."""
+    """Return an environment in which the child finds the same modules, without keys and settings."""
     kept = {name: os.environ[name] for name in _CLEAN_VARIABLES if name in os.environ}
     path = os.pathsep.join(folder for folder in sys.path if folder)
     return {**kept, "PYTHONPATH": path, "PYTHONHASHSEED": "0"}

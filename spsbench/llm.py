@@ -106,7 +106,7 @@ def _build_parameters(schema: Json) -> Json:
 
 
 def make_strict_schema(schema: Any) -> Any:
-    """A schema for strict mode: every property required, no others allowed, no defaults, `anyOf` for `oneOf`."""
+    """Return a schema for strict mode: every property required, no others allowed, no defaults, `anyOf` for `oneOf`."""
     match schema:
         case {"type": "object", "properties": Mapping() as properties}:
             rest = {key: value for key, value in schema.items() if key != "properties"}
@@ -129,7 +129,7 @@ def make_strict_schema(schema: Any) -> Any:
 
 
 def _parse_answer(text: str) -> Any:
-    """The answer in a plain text reply: JSON, with or without a fence or the object around it."""
+    """Return the answer in a plain text reply: JSON, with or without a fence or the object around it."""
     fenced = JSON_FENCE.search(text)
     for candidate in (text, fenced.group(1)) if fenced else (text,):
         with suppress(ValueError):

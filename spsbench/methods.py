@@ -116,7 +116,7 @@ METHODS: Mapping[str, Method] = {
 
 
 def parse_methods(text: str) -> tuple[Method, ...]:
-    """The methods in `text`, separated by commas, in the order of the tables; `all` for all."""
+    """Return the methods in `text`, separated by commas, in the order of the tables; `all` for all."""
     return tuple(METHODS[name] for name in parse_name_list(text, tuple(METHODS), "method"))
 
 

@@ -27,7 +27,7 @@ from spsbench.script import CaseScript
 
 
 def make_perfect_model(lines: CaseScript, effects: EffectSet | None = None) -> Scripted:
-    """A model that replies with one piece of the script's code in each block run; a refusal is an error."""
+    """Return a model that replies with one piece of the script's code in each block run; a refusal is an error."""
     pieces = iter(lines.code)
     calls: ToolCallGenerator
     unanswered: str | None = None

@@ -98,9 +98,9 @@ class TrialResult(Trial):
     """Of the calls while the program ran, without those that a cache answered."""
     build_usage: TrialUsage
     cost: float | None
-    """US dollars, building included; None where a call has no known price."""
+    """US dollars, building included; None if a call has no known price."""
     failure: Failure | None
-    """None where all checks hold."""
+    """None if all checks hold."""
     started: str
     """ISO 8601, UTC."""
     digest: str = ""
@@ -194,7 +194,7 @@ class Measures:
     prompt_chars: int
     """Characters of the longest conversation, also where it was too long to be sent."""
     cost: float | None
-    """US dollars; None where a price is unknown."""
+    """US dollars; None if a price is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +258,7 @@ class Gsm8kResult(StudyResult):
     model: str
     repeat: int
     found: float | None
-    """The value that the program returned; None where it is not a number."""
+    """The value that the program returned; None if it is not a number."""
 
     @property
     def trial(self) -> Gsm8kTrial:

@@ -62,7 +62,7 @@ class Script:
 
 
 def make_manual_replies(lines: CaseScript) -> tuple[ModelMessage, ...]:
-    """The replies to the calls of `spsbench.llm.llm` in one case, with and without a schema."""
+    """Return the replies to the calls of `spsbench.llm.llm` in one case, with and without a schema."""
     return tuple(
         ModelMessage(answer if isinstance(answer, str) else "", (call("answer", answer=answer),))
         for answer in lines.answers

@@ -26,6 +26,7 @@ FOLDERS = {"njrt": "runtime/njrt", "njc": "njc", "spsbench": "spsbench"}
 
 LAYERS: Mapping[str, str] = {
     "njrt": """
+        production
         carried errors jumps prediction media
         packages messages outcome context timeouts private_names private_files version
         effects message_json options values
@@ -40,7 +41,7 @@ LAYERS: Mapping[str, str] = {
         __init__ pytest_plugin
     """,
     "njc": """
-        __init__ traced_frames
+        __init__ runs editors evaluation traced_frames
         frontend sandbox comparison worker execution_trace
         analysis
         codegen
@@ -73,8 +74,8 @@ LAYERS: Mapping[str, str] = {
 EDGE = """
     njrt                context media timeouts private_files pytest_plugin
     njrt.agent          references
-    njrt.approval       approvals_file manifest terminal
-    njrt.budgets        budget budgeted ledger
+    njrt.production.approval       approvals_file manifest terminal
+    njrt.production.budgets        budget budgeted ledger
     njrt.durable        effects executor_lock
     njrt.execution      interruptions source_cache tracebacks
     njrt.execution.guard effects
@@ -84,15 +85,15 @@ EDGE = """
     njrt.session        attempt block_options canary drive effect_server layered_model prediction recorders run_setup session settings
     njc                 authority cli doctor hatch_plugin hook run setuptools_plugin worker
     njc.project         build config load outputs units wheel where
-    njc.repair          command testing tests_worker time_limit
-    njc.built_imports   account block_recorder
-    njc.built_imports.child sitecustomize
+    njc.evaluation.repair          command testing tests_worker time_limit
+    njc.evaluation.built_imports   account block_recorder
+    njc.evaluation.built_imports.child sitecustomize
     njc.sandbox         bubblewrap forwarder limits proxy
     njc.static          author files lock
-    njc.learning        by_command runner study
-    njc.type_check      checker mirror stubs
-    njc.timeline        agent checkpoints controlled_run controller debuggee event_loops happenings places processes standard_streams trace_lines
-    njc.trace_view      index page
+    njc.evaluation.learning        by_command runner study
+    njc.editors.type_check      checker mirror stubs
+    njc.runs.timeline        agent checkpoints controlled_run controller debuggee event_loops happenings places processes standard_streams trace_lines
+    njc.runs.trace_view      index page
     njc.batch           anthropic_batches calling estimate executors journal local openai_batches rows store target vendor waves
     njc.commands.compiling build check clean show types where
     njc.commands.running compare debug run trace usage
@@ -100,9 +101,9 @@ EDGE = """
     njc.commands.static_code lock static
     njc.commands.production batch canary migrate_model replay
     njc.commands.terminal console console_flags flags repeat sandbox_flags status_line trace_status
-    njc.dap             adapter requests stop_view
-    njc.debug           commands session stop_report trace_walk
-    njc.language_server.serving recorded_run server workspace_files
+    njc.runs.dap             adapter requests stop_view
+    njc.runs.debug           commands session stop_report trace_walk
+    njc.editors.language_server.serving recorded_run server workspace_files
     njc.notebook        extension
     spsbench            journal
     spsbench.trials     answering building collecting command executing interpreter interpreter_process machine playing running trial workers
@@ -190,9 +191,14 @@ def first_part(name: str) -> str:
     return name.partition(".")[0]
 
 
+DISTRICTS = {"njc": ("runs", "editors", "evaluation"), "njrt": ("production",), "spsbench": ()}
+"""Folders of guests whose parts are units of their own."""
+
+
 def unit_of(package: str, module: str) -> str:
     """The part of a package that a layer names: a folder, or a module beside the folders."""
-    return first_part(module.removeprefix(package).lstrip(".")) or "__init__"
+    unit, _, rest = module.removeprefix(package).lstrip(".").partition(".")
+    return first_part(rest) if rest and unit in DISTRICTS[package] else unit or "__init__"
 
 
 def is_inside(package: str, module: str) -> bool:
@@ -221,45 +227,45 @@ def test_imports_go_downward(package: str) -> None:
 
 
 GUESTS: Mapping[str, str] = {
-    "njc runs": "timeline debug dap trace_view",
-    "njc editors": "language_server notebook type_check pygments_lexer",
-    "njc tests of static code": "repair learning comparison built_imports execution_trace traced_frames drift",
+    "njc runs": "runs timeline debug dap trace_view",
+    "njc editors": "editors language_server notebook type_check pygments_lexer",
+    "njc evaluation": "evaluation repair learning comparison built_imports execution_trace traced_frames drift",
     "njc batch": "batch",
     "njc migrate": "migrate",
     "njc sandbox": "sandbox",
     "njc authority": "authority",
     "njc doctor": "doctor",
     "njc wheels": "hatch_plugin setuptools_plugin",
-    "njrt production": "approval budgets canary durable pytest_plugin",
+    "njrt production": "production approval budgets canary durable pytest_plugin",
 }
 """The tools around the core, by package and group; docs/architecture.md opens with them. All else is core."""
 COMMANDS = ("commands", "cli", "__main__")
 FACES_FOR_GUESTS = {
-    ("njc authority", "njc.timeline.trace_lines"),
+    ("njc authority", "njc.runs.timeline.trace_lines"),
     ("njc doctor", "njc.sandbox.bubblewrap"),
-    ("njc editors", "njc.timeline.effect_text"),
-    ("njc editors", "njc.trace_view.index"),
-    ("njc editors", "njc.trace_view.selection"),
-    ("njc editors", "njc.trace_view.terminal"),
+    ("njc editors", "njc.runs.timeline.effect_text"),
+    ("njc editors", "njc.runs.trace_view.index"),
+    ("njc editors", "njc.runs.trace_view.selection"),
+    ("njc editors", "njc.runs.trace_view.terminal"),
 }
 """The modules of a guest that another one imports; add none."""
 GUESTS_IN_THE_CORE = {
-    "njrt": {"njrt.approval.terminal", "njrt.budgets.budget"},
+    "njrt": {"njrt.production.approval.terminal", "njrt.production.budgets.budget"},
     "njrt.session.canary": {
-        "njrt.canary.block_state",
-        "njrt.canary.comparison",
-        "njrt.canary.confinement",
+        "njrt.production.canary.block_state",
+        "njrt.production.canary.comparison",
+        "njrt.production.canary.confinement",
     },
     "njrt.session.layered_model": {
-        "njrt.budgets.budget",
-        "njrt.budgets.budgeted",
-        "njrt.budgets.ledger",
+        "njrt.production.budgets.budget",
+        "njrt.production.budgets.budgeted",
+        "njrt.production.budgets.ledger",
     },
     "njrt.session.settings": {
-        "njrt.approval.manifest",
-        "njrt.budgets.budget",
-        "njrt.budgets.budgeted",
-        "njrt.canary.block_state",
+        "njrt.production.approval.manifest",
+        "njrt.production.budgets.budget",
+        "njrt.production.budgets.budgeted",
+        "njrt.production.canary.block_state",
     },
 }
 """What the core of the runtime still imports of its guests; add none."""

@@ -103,6 +103,6 @@ def find_asked_changes(block: NaturalBlock) -> Iterator[AskedChange]:
 
 
 def find_act(block: NaturalBlock) -> str | None:
-    """The verb by which a text asks for something that only code can do, such as to print."""
+    """Return the verb by which a text asks for something that only code can do, such as to print."""
     found = _PRINTS.search(block.words_without_references)
     return (found["verb"] or found["write"]).lower() if found else None

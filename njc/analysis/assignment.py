@@ -7,7 +7,7 @@
                                     find_unbound_at_end(..., ["reply"])
                                         {"reply": "it is not bound when the condition in line 3 is false"}
 
-A state is the set of names that are bound on every path to a point, or None where no path leads. A path such
+A state is the set of names that are bound on every path to a point, or None if no path leads. A path such
 as `player.attack` counts as a name; a call that is given `player` may have set it.
 
 Not seen, so reported although it cannot happen: two conditions that are always equal, a loop that always

@@ -46,7 +46,7 @@ class Authority:
 
     labels: tuple[OfferedLabel, ...]
     effects: Literal["answer", "direct"] | None
-    """None where the author or the project chose the effect set."""
+    """None if the author or the project chose the effect set."""
     reason: str
     remedy: str = ""
 
@@ -97,7 +97,7 @@ _RAISE_WORD = re.compile(r"\b(?:re-?)?rais(?:e|es|ed|ing)\b", re.IGNORECASE)
 
 
 def may_reraise(block: NaturalBlock, project: Options) -> bool:
-    """Whether a block in an `except*` suite may re-raise what the suite handles: its text names `raise`."""
+    """Return whether a block in an `except*` suite may re-raise what the suite handles: its text names `raise`."""
     takes_all = merge_option_layers(block.options, project).jumps == "all"
     return block.frame.in_except_star and (
         takes_all or bool(_RAISE_WORD.search(block.words_without_references))
@@ -217,7 +217,7 @@ def _find_input_obstacle(block: NaturalBlock, path: str, types: TypeReader) -> I
 def _find_read_type(
     path: str, block: NaturalBlock, types: TypeReader
 ) -> tuple[Typed | None, Typed | None]:
-    """The type of what a path reads, and of what the last attribute of the path belongs to."""
+    """Return the type of what a path reads, and of what the last attribute of the path belongs to."""
     root, *attributes = path.split(".")
     itself = types.expand(Typed(ast.Name(root, ast.Load()), block.scope))
     if attributes and (found := types.class_of_type(itself)) is not None:
@@ -235,7 +235,7 @@ def _find_read_type(
 def _find_class_obstacle(
     root: str, attributes: list[str], block: NaturalBlock, types: TypeReader
 ) -> Iterator[Obstacle]:
-    """What can be changed through a class, a type of the library or an alias that the text names."""
+    """Yield what can be changed through a class, a type of the library or an alias that the text names."""
     scope = block.scope
     path = ".".join([root, *attributes])
     found = types.class_of_type(types.expand(Typed(ast.Name(root, ast.Load()), scope)))
@@ -282,7 +282,7 @@ def _find_class_attribute_type(
 
 
 def _find_options_parameter(block: NaturalBlock) -> str | None:
-    """The parameter `**options` of the function around a block, whose annotation is that of its values."""
+    """Return the parameter `**options` of the function around a block, whose annotation is that of its values."""
     node = block.scope.node
     rest = None if isinstance(node, ast.Module | ast.ClassDef) else node.args.kwarg
     return rest.arg if rest is not None else None
@@ -318,7 +318,7 @@ _READ_ONLY_FORMS = {"list": "Sequence", "dict": "Mapping", "set": "frozenset"}
 
 
 def _suggest_type(path: str, typed: Typed, changeable: Typed, types: TypeReader) -> str:
-    """What to write so that the values of a type can only be read, down to what they hold."""
+    """Return what to write so that the values of a type can only be read, down to what they hold."""
     if (form := make_read_only(types.expand(typed), types)) is not None:
         return f"annotate `{path}: {ast.unparse(form)}`, if the block only reads it"
     if types.name_of(types.expand(changeable)) in _USED_NOT_READ:

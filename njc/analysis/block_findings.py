@@ -98,7 +98,7 @@ def find_block_findings(
 
 
 def _can_do_nothing(block: NaturalBlock, authority: Authority, types: TypeReader) -> bool:
-    """Whether it is certain that a block has no effect but an exception that its text does not ask for."""
+    """Return whether it is certain that a block has no effect but an exception that its text does not ask for."""
     if block.writes or authority.labels or block.is_fstring:
         return False
     if _RAISE_WORDS.search(block.words):

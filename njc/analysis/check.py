@@ -138,7 +138,7 @@ def _check_reference(
 
 
 def _is_plain_builtin(name: str) -> bool:
-    """Whether a name is a builtin that reads like an ordinary word; `super` works only by a reference."""
+    """Return whether a name is a builtin that reads like an ordinary word; `super` works only by a reference."""
     return name.islower() and name.isalpha() and name != "super" and hasattr(builtins, name)
 
 
@@ -198,7 +198,7 @@ _CODE = re.compile(
 
 
 def is_quoted(block: NaturalBlock, start: int, end: int) -> bool:
-    """Whether a place of a prompt is in quotes or in code, where it may be no reference that went wrong."""
+    """Return whether a place of a prompt is in quotes or in code, where it may be no reference that went wrong."""
     shift = block.end - 3 - len(block.prompt)
     quoted = (code.span() for code in _CODE.finditer(block.prompt))
     return any(begin <= start - shift and end - shift <= last for begin, last in quoted)

@@ -82,7 +82,7 @@ def _find_property_type(found: ClassDefinition, name: str, types: TypeDefinition
 
 
 def find_method_result(found: ClassDefinition, name: str, types: TypeDefinitions) -> Typed | None:
-    """What a method of a class of this file says that it returns, or what awaiting it gives."""
+    """Return what a method of a class of this file says that it returns, or what awaiting it gives."""
     for method, scope in _find_methods(found, name, types):
         if method.returns is None or method.decorator_list:
             return None
@@ -91,7 +91,7 @@ def find_method_result(found: ClassDefinition, name: str, types: TypeDefinitions
 
 
 def find_unresolved_name(found: ClassDefinition, types: TypeDefinitions) -> str | None:
-    """A local name in the fields of a class whose annotations are texts, which mean names of the module."""
+    """Return a local name in the fields of a class whose annotations are texts, which mean names of the module."""
     node, scope = found
     are_texts = "from __future__ import annotations" in types.text
     for statement in node.body if scope.parent is not None else ():
@@ -109,7 +109,7 @@ def find_unresolved_name(found: ClassDefinition, types: TypeDefinitions) -> str 
 def _find_methods(
     found: ClassDefinition, name: str, types: TypeDefinitions
 ) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunctionDef, NameScope]]:
-    """The functions of this name in a class and in its bases in this file, with the scope around their class."""
+    """Yield the functions of this name in a class and in its bases in this file, with the scope around their class."""
     for node, scope in walk_bases(found, types):
         for function in types.find_functions_in_class(name, node):
             yield function, scope

@@ -59,7 +59,7 @@ def _is_negated(text: str, name: re.Match[str]) -> bool:
 def find_doubtful_names(
     block: NaturalBlock, labels: frozenset[str]
 ) -> Iterator[tuple[re.Match[str], bool]]:
-    """The first name of each jump that is legal at a block, but only forbidden, or never clearly asked for.
+    """Yield the first name of each jump that is legal at a block, but only forbidden, or never clearly asked for.
 
     The flag says whether the jump is offered. Offsets are of the block's prompt.
     """
@@ -75,7 +75,7 @@ def find_doubtful_names(
 
 
 def _is_clear(text: str, name: re.Match[str]) -> bool:
-    """Whether an inflected name follows a pronoun, a reference or the start of a clause: "it breaks"."""
+    """Return whether an inflected name follows a pronoun, a reference or the start of a clause: "it breaks"."""
     is_inflected = name[0].lower() not in JUMP_LABELS
     before = text[max(0, name.start() - 30) : name.start()]
     return is_inflected and bool(_CLEARLY_BEFORE.search(before))
@@ -140,7 +140,7 @@ _WITHOUT_BLANKS: Mapping[JumpLabel, re.Pattern[str]] = {
 def find_implied_jumps(
     block: NaturalBlock, offered: frozenset[str]
 ) -> Iterator[tuple[re.Match[str], list[str]]]:
-    """The words that mean a jump which is legal and is not offered, each with the jumps that it may mean."""
+    """Yield the words that mean a jump which is legal and is not offered, each with the jumps that it may mean."""
     text = _QUOTED.sub(lambda quoted: " " * len(quoted[0]), block.words_without_references)
     legal: list[str] = [name for name in block.labels if name not in block.labels_exiting_finally]
     for jump, words in _IMPLIED_PATTERNS.items():

@@ -50,7 +50,7 @@ class ExpressionReader(TypeDefinitions):
     """Reads the types of the expressions of one module."""
 
     def type_of(self, name: str, scope: NameScope, depth: int = 0) -> Typed | None:
-        """Return the type of a variable as `scope` sees it; None where it is not known."""
+        """Return the type of a variable as `scope` sees it; None if it is not known."""
         raise NotImplementedError
 
     def infer(self, value: ast.expr, scope: NameScope, depth: int = 0) -> Typed | None:
@@ -106,7 +106,7 @@ class ExpressionReader(TypeDefinitions):
         return None
 
     def _make_tuple_type(self, parts: Sequence[Typed | None]) -> Typed | None:
-        """The type of a tuple of some parts, where their names mean something in one scope."""
+        """Return the type of a tuple of some parts, where their names mean something in one scope."""
         known = [part for part in parts if part is not None]
         if len(known) < len(parts) or len({part.scope for part in known}) > 1 or not known:
             return None
@@ -193,7 +193,7 @@ class ExpressionReader(TypeDefinitions):
         return self.mapping_part_type(typed, index) if typed else None
 
     def _type_of_self(self, name: str, scope: NameScope) -> Typed | None:
-        """Return the class of a method's first parameter, where no annotation says more."""
+        """Return the class of a method's first parameter, if no annotation says more."""
         around = scope.parent
         if (
             around is None

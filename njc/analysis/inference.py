@@ -47,7 +47,7 @@ class TypeReader(ExpressionReader):
     """The natural blocks of the module, which bind variables, too."""
 
     def type_of(self, name: str, scope: NameScope, depth: int = 0) -> Typed | None:
-        """Return the type of a variable as `scope` sees it; None where it is not known."""
+        """Return the type of a variable as `scope` sees it; None if it is not known."""
         if (home := self.find_home(name, scope)) is None:
             return None
         place = (name, mangle(name, scope.mangling_class), home, depth)
@@ -71,7 +71,7 @@ class TypeReader(ExpressionReader):
         return {}
 
     def output_type(self, name: str, scope: NameScope) -> Typed | None:
-        """The declared type of an output: in its prompt, in another one, or by an annotation in scope."""
+        """Return the declared type of an output: in its prompt, in another one, or by an annotation in scope."""
         key = mangle(name, scope.mangling_class)
         if text := self._types_in_prompts.get((scope, name)):
             parsed = parse_type(text)
@@ -156,7 +156,7 @@ class TypeReader(ExpressionReader):
                     yield key, _always(self.output_type(name, scope))
 
     def _typing_annotations(self, scope: NameScope) -> Mapping[str, ast.expr]:
-        """The annotations of a scope's variables, but for a `Final` that leaves the type to the value."""
+        """Return the annotations of a scope's variables, but for a `Final` that leaves the type to the value."""
         annotations = scope.bindings.annotations
         if not self._has_final:
             return annotations

@@ -317,7 +317,7 @@ def _list_members(node: ast.ClassDef) -> list[str]:
 
 
 def _has_own_constructor(node: ast.ClassDef) -> bool:
-    """Whether a dataclass is made by an `__init__` or `__new__` that is not made from its fields."""
+    """Return whether a dataclass is made by an `__init__` or `__new__` that is not made from its fields."""
     is_generated = not any(
         keyword.arg == "init" and ast.unparse(keyword.value) == "False"
         for decorator in node.decorator_list
@@ -329,7 +329,7 @@ def _has_own_constructor(node: ast.ClassDef) -> bool:
 
 
 def _list_computed(node: ast.ClassDef) -> list[str]:
-    """The fields of a dataclass that its constructor does not take: `y: int = field(init=False)`."""
+    """Return the fields of a dataclass that its constructor does not take: `y: int = field(init=False)`."""
     return [
         statement.target.id
         for statement in node.body
@@ -347,7 +347,7 @@ _UNIONS = ("typing.Optional", "typing.Union")
 
 
 def find_name_for_checkers(typed: Typed, types: TypeDefinitions) -> str | None:
-    """A name at the outermost level of a type that is bound under `if TYPE_CHECKING:` alone."""
+    """Return a name at the outermost level of a type that is bound under `if TYPE_CHECKING:` alone."""
     if not types.has_names_for_checkers:
         return None
     match typed.annotation:

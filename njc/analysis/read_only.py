@@ -83,7 +83,7 @@ def _find_in_part(
 
 
 def list_parts(typed: Typed) -> Sequence[ast.expr]:
-    """What is in the brackets of a type, without the `...` of a tuple; the empty tuple has None."""
+    """Return what is in the brackets of a type, without the `...` of a tuple; the empty tuple has None."""
     match typed.annotation:
         case ast.Subscript(slice=ast.Tuple(elts=[])):
             return [ast.Constant(None)]
@@ -104,7 +104,7 @@ def is_exception_name(name: str) -> bool:
 
 
 def _is_known_class(found: ClassDefinition, types: TypeDefinitions) -> bool:
-    """Whether the attributes of an instance are set once, and all bases of its class are known."""
+    """Return whether the attributes of an instance are set once, and all bases of its class are known."""
     direct = {types.name_of(Typed(base, found[1])) for base in found[0].bases}
     bases = set(list_base_names(found, types)) - {""}
     is_exception = any(map(is_exception_name, bases))
@@ -126,7 +126,7 @@ def _is_known_class(found: ClassDefinition, types: TypeDefinitions) -> bool:
 
 
 def _is_frozen(node: ast.ClassDef, bases: set[str]) -> bool:
-    """Whether a class is a dataclass, a class of attrs or a model of pydantic whose instances are frozen."""
+    """Return whether a class is a dataclass, a class of attrs or a model of pydantic whose instances are frozen."""
     for decorator in node.decorator_list:
         match decorator:
             case ast.Call(func=function, keywords=keywords):
@@ -228,7 +228,7 @@ def _name_class(found: ClassDefinition) -> Typed:
 def infer_class_value(
     value: ast.expr, node: ast.ClassDef, scope: NameScope, types: TypeDefinitions
 ) -> Typed | None:
-    """The type of what the body of a class gives a name; None if it depends on other names of the body."""
+    """Return the type of what the body of a class gives a name; None if it depends on other names of the body."""
     names = {part.id for part in ast.walk(value) if isinstance(part, ast.Name)}
     if names and any(names & list_bound_names(statement) for statement in node.body):
         return None

@@ -108,7 +108,7 @@ class TypeDefinitions:
     # ── names ────────────────────────────────────────────────────────────────────────────────────
 
     def find_home(self, name: str, scope: NameScope) -> NameScope | None:
-        """The scope that binds a name as `scope` sees it; None for builtins and type parameters."""
+        """Return the scope that binds a name as `scope` sees it; None for builtins and type parameters."""
         match resolve_name(name, scope, self.outputs):
             case Local(home) | Global(home, True):
                 return home
@@ -164,7 +164,7 @@ class TypeDefinitions:
         raise NotImplementedError
 
     def list_rebound(self, scope: NameScope) -> frozenset[str]:
-        """The names that some function of the module declares global or nonlocal, and so may bind again."""
+        """Return the names that some function of the module declares global or nonlocal, and so may bind again."""
         if not self._may_rebind:
             return frozenset()
         module = next(place for place in walk_outwards(scope) if place.parent is None)
@@ -190,14 +190,14 @@ class TypeDefinitions:
         return isinstance(home, Global) and not home.known
 
     def identify(self, typed: Typed) -> tuple[str, tuple[NameScope | None, ...]]:
-        """What two annotations that mean the same type have in common: the text, and where its names live."""
+        """Return what two annotations that mean the same type have in common: the text, and where its names live."""
         names = [node.id for node in ast.walk(typed.annotation) if isinstance(node, ast.Name)]
         return str(typed), tuple(self.find_home(name, typed.scope) for name in names)
 
     # ── what types are ───────────────────────────────────────────────────────────────────────────
 
     def name_of(self, typed: Typed) -> str:
-        """The dotted name of a type or of its origin: `str`, `collections.abc.Mapping`, `typing.Literal`."""
+        """Return the dotted name of a type or of its origin: `str`, `collections.abc.Mapping`, `typing.Literal`."""
         annotation = typed.annotation
         if isinstance(annotation, ast.Subscript):
             annotation = annotation.value
@@ -241,7 +241,7 @@ class TypeDefinitions:
         return None
 
     def expand(self, typed: Typed, depth: int = 0) -> Typed:
-        """The type behind quotes, aliases, `NewType`, `Annotated`, `Final`, `NotRequired` and the like."""
+        """Return the type behind quotes, aliases, `NewType`, `Annotated`, `Final`, `NotRequired` and the like."""
         if depth > MAX_DEPTH:
             return typed
         match typed.annotation:
@@ -260,7 +260,7 @@ class TypeDefinitions:
         return typed
 
     def alias_of(self, name: str, scope: NameScope, depth: int = 0) -> Typed | None:
-        """The type that `Name = ...`, `type Name = ...` or `Name = NewType("Name", ...)` names."""
+        """Return the type that `Name = ...`, `type Name = ...` or `Name = NewType("Name", ...)` names."""
         if (home := self.find_home(name, scope)) is None:
             return None
         if name in self.list_rebound(home) or self._is_bound_by_block(name, home):
@@ -286,7 +286,7 @@ class TypeDefinitions:
         return mangle(name, home.mangling_class) in self.outputs.get(home, ())
 
     def _is_type(self, value: ast.expr, scope: NameScope, depth: int = 0) -> bool:
-        """Whether an expression is a type beyond doubt, so that the name that it is bound to is an alias."""
+        """Return whether an expression is a type beyond doubt, so that the name that it is bound to is an alias."""
         typed = Typed(value, scope)
         match value:
             case ast.BinOp(left=left, op=ast.BitOr(), right=right):
@@ -329,7 +329,7 @@ class TypeDefinitions:
         return {}
 
     def class_of_type(self, typed: Typed) -> ClassDefinition | None:
-        """The class that a type names, if it names one class of this file, with the scope around it."""
+        """Return the class that a type names, if it names one class of this file, with the scope around it."""
         match typed.annotation:
             case ast.Name(id=name) if (home := self.find_home(name, typed.scope)) is not None:
                 match self.find_statements_binding(name, home):
@@ -391,7 +391,7 @@ def find_signature_scope(scope: NameScope) -> NameScope:
 
 
 def make_builtin_type(name: str, scope: NameScope) -> Typed:
-    """The type of a builtin name, in the module, where nothing but the module can hide it."""
+    """Return the type of a builtin name, in the module, where nothing but the module can hide it."""
     module = next(place for place in walk_outwards(scope) if place.parent is None)
     constant = ast.Constant(None) if name == "None" else ast.Name(name, ast.Load())
     return Typed(constant, module)

@@ -114,7 +114,7 @@ class AnthropicBatches:
         return FoundBatch(None) if undecided else None
 
     def _has_own(self, model: RemoteModel, vendor_id: str, is_own: IsOwn) -> bool:
-        """Whether the first result of a batch is that of a request of the batch that is looked for."""
+        """Return whether the first result of a batch is that of a request of the batch that is looked for."""
 
         async def read_first(client: Any) -> str:
             async with client.messages.batches.with_streaming_response.results(

@@ -32,7 +32,7 @@ BYTES_PER_TOKEN = 4
 """Bytes of English text per token, on average: https://platform.openai.com/tokenizer"""
 
 ASSUMED_OUTPUT_TOKENS = 150
-"""Output tokens of a reply, where no reply is known yet."""
+"""Output tokens of a reply, if no reply is known yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class BatchEstimate:
     """What the rows that are left will use, as far as can be known.
 
     `requests` is how many the `sample` made first, `tokens` their mean input; `usd` is the cost of the first requests
-    of all rows that are left, None where no price is known. `measured` has the mean cost of a done row and half its 95 %
+    of all rows that are left, None if no price is known. `measured` has the mean cost of a done row and half its 95 %
     interval.
     """
 

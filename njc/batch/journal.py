@@ -172,7 +172,7 @@ class RequestJournal:
             )
 
     def _iterate_unsent(self) -> Iterator[tuple[str, str, int]]:
-        """The requests that have no batch, by model; each gets one before the next piece is read."""
+        """Yield the requests that have no batch, by model; each gets one before the next piece is read."""
         query = f"SELECT id, model, size FROM {_READY} ORDER BY model, requests.row LIMIT 1000"
         while piece := self._connection.execute(query, (self._count,)).fetchall():
             yield from piece

@@ -117,7 +117,7 @@ class BatchStore:
     # --- results
 
     def is_done(self, row: BatchRow) -> bool:
-        """Whether the row has a result; that of an earlier text of the row does not count."""
+        """Return whether the row has a result; that of an earlier text of the row does not count."""
         found = self.read_one("SELECT digest FROM results WHERE row = ?", row.index)
         return found is not None and found[0] == row.digest
 
@@ -174,7 +174,7 @@ class BatchStore:
         return self._counts
 
     def measure_rows(self) -> tuple[float, float] | None:
-        """The mean cost of the rows that were done, and half its 95 % interval; None without any."""
+        """Return the mean cost of the rows that were done, and half its 95 % interval; None without any."""
         found = self.read_one(
             "SELECT count(*), sum(usd), sum(usd * usd) FROM results WHERE calls > 0"
         )
@@ -261,7 +261,7 @@ class BatchStore:
 
 
 def compute_mean(count: int, total: float, squares: float) -> tuple[float, float]:
-    """The mean of a sum and half its 95 % interval, by the normal approximation; infinite for one value."""
+    """Return the mean of a sum and half its 95 % interval, by the normal approximation; infinite for one value."""
     mean = total / count
     if count < 2:
         return mean, math.inf

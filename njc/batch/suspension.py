@@ -126,14 +126,14 @@ class RowReplies:
 
 
 def name_model(model: RemoteModel) -> str:
-    """A model's name, with the URL of its server if that is not the vendor's: `NAME` or `NAME URL`."""
+    """Return a model's name, with the URL of its server if that is not the vendor's: `NAME` or `NAME URL`."""
     own = isinstance(model, OpenAI) and model.is_own_server
     return f"{model.name} {model.server.url}" if own else model.name
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayingModel(ModelAround):
-    """A model that answers from the replies of a row, and suspends the call where there is none."""
+    """A model that answers from the replies of a row, and suspends the call if there is none."""
 
     model: RemoteModel
     replies: RowReplies

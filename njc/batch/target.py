@@ -208,7 +208,7 @@ def _make_converter(target: str, parameter: str) -> Callable[[ArgumentValue], Ar
 
 
 def _accept_files(wanted: Any) -> Any:
-    """The type `wanted`, in which a file may be given as text: its path, its URL or a `data:` URL."""
+    """Return the type `wanted`, in which a file may be given as text: its path, its URL or a `data:` URL."""
     from pydantic import PlainValidator
 
     if isinstance(wanted, type) and issubclass(wanted, Media):

@@ -186,7 +186,7 @@ class Waves:
         return pass_row(self.target, row, replies, wrap)
 
     def _asks_again(self, row: BatchRow, replies: RowReplies) -> bool:
-        """Whether a second pass asks what the first one did: found out before anything is paid for."""
+        """Return whether a second pass asks what the first one did: found out before anything is paid for."""
         again = RowReplies(replies.stored, replies.schemaless)
         with suppress(Exception):
             self._pass_row(row, again)

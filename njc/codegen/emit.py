@@ -144,7 +144,7 @@ def _make_header_edit(
 
 
 def _list_imports(lowered: Sequence[EmittableBlock], runtime: str) -> list[str]:
-    """The imports that the calls and the written code need: of the runtime, if at all, last."""
+    """Return the imports that the calls and the written code need: of the runtime, if at all, last."""
     written = [
         lowered_block for lowered_block in lowered if isinstance(lowered_block, WrittenBlock)
     ]
@@ -163,7 +163,7 @@ def _list_imports(lowered: Sequence[EmittableBlock], runtime: str) -> list[str]:
 
 
 def find_import_place(module: Module, first_block: int, imports: Sequence[str]) -> tuple[int, str]:
-    """Where imports go, and their text: below the docstring and the future imports, above all else."""
+    """Return where imports go, and their text: below the docstring and the future imports, above all else."""
     source, body = module.source, module.tree.body
     line = source.newline.join(imports)
     prologue = _count_prologue(source, body, first_block)
@@ -294,7 +294,7 @@ def _make_block_edit(
 
 
 def _build_attempt_pieces(lowered: GuardedBlock, site: BlockSite, runtime: str) -> list[Piece]:
-    """The attempt, with the author's own literal and the arguments of the call, and the live block after it."""
+    """Return the attempt, with the author's own literal and the arguments of the call, and the live block after it."""
     live, written = lowered.live, lowered.written
     indent, step, newline = site.indent, site.step, site.newline
     room = _LINE_WIDTH - len((indent + step).expandtabs(4))
@@ -356,7 +356,7 @@ def _format_expectation(written: WrittenBlock, room: int) -> list[str]:
 
 
 def _format_guard(written: WrittenBlock, room: int) -> list[str]:
-    """The guard of an attempt, on one line if it fits, else one condition a line, as black does."""
+    """Return the guard of an attempt, on one line if it fits, else one condition a line, as black does."""
     if written.shapes and not written.conditions:
         return []
     line = f"{written.attempt}.guard({' and '.join(written.conditions)})"

@@ -43,10 +43,10 @@ class FileHeader:
     digest: str
     """A short SHA-256 of the source's bytes, line ends as `\\n`."""
     options: str | None
-    """A short SHA-256 of the project's options, None where it sets none."""
+    """A short SHA-256 of the project's options, None if it sets none."""
     abi: int
     code: str | None = None
-    """A short SHA-256 of the code that was written for blocks, None where there is none."""
+    """A short SHA-256 of the code that was written for blocks, None if there is none."""
 
 
 def make_header(

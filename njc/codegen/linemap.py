@@ -90,7 +90,7 @@ def _locate_line(line_map: LineMap, compiled: int) -> tuple[int, bool]:
 
 
 def find_compiled_line(line_map: LineMap, source: int) -> int:
-    """The line of the compiled file that a line of the source became: the author's own, or else the call."""
+    """Return the line of the compiled file that a line of the source became: the author's own, or else the call."""
     ends = [*(segment.compiled for segment in line_map.segments[1:]), sys.maxsize]
     for segment, end in zip(line_map.segments, ends, strict=True):
         if segment.running and 0 <= source - segment.source < end - segment.compiled:
@@ -108,7 +108,7 @@ def format_line_map(line_map: LineMap) -> str:
 
 
 def parse_line_map(compiled: bytes) -> LineMap | None:
-    """Read the line map of a compiled file; None where there is none."""
+    """Read the line map of a compiled file; None if there is none."""
     lines = read_line_map_text(compiled)
     if lines is None:
         return None

@@ -188,7 +188,7 @@ def _make_key(block: NaturalBlock, name: str) -> tuple[NameScope, str]:
 
 
 def _needs_declaration(scope: NameScope, stored: str, outputs: BlockOutputs) -> bool:
-    """Whether nothing but a declaration would let Python know that the name is bound in this scope."""
+    """Return whether nothing but a declaration would let Python know that the name is bound in this scope."""
     bindings = scope.bindings
     if stored in bindings.bound | bindings.globals | bindings.nonlocals:
         return False
@@ -295,7 +295,7 @@ def format_literal(value: object) -> str:
 
 
 def list_given_options(options: Options) -> list[tuple[str, object]]:
-    """The options that are given and that matter when the block runs, in the order in which they are written."""
+    """Return the options that are given and that matter when the block runs, in the order in which they are written."""
     given = ((name, getattr(options, name)) for name in OPTION_NAMES if name not in _BUILD_OPTIONS)
     return [(name, value) for name, value in given if value is not None]
 
@@ -313,7 +313,7 @@ def _is_builtin(name: str, scope: NameScope, outputs: BlockOutputs) -> bool:
 
 
 def find_super_parameter(block: NaturalBlock, outputs: BlockOutputs) -> str | None:
-    """The parameter that `super()` would take, where the block refers to `super` in a method."""
+    """Return the parameter that `super()` would take, where the block refers to `super` in a method."""
     scope = block.scope
     if "super" not in block.names or not scope.is_function or scope.mangling_class is None:
         return None

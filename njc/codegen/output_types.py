@@ -77,7 +77,7 @@ def _unquote(text: str, scope: NameScope, types: TypeDefinitions) -> str:
 
 
 def _is_bound_above(name: str, block: NaturalBlock) -> bool:
-    """Whether a line above the block, in the class body that it stands in, may bind a name."""
+    """Return whether a line above the block, in the class body that it stands in, may bind a name."""
     above = [statement for statement in block.scope.node.body if statement.lineno < block.line]
     class_name = block.scope.mangling_class
     bindings = collect_bindings(ast.Module(above, []), class_name)
@@ -147,7 +147,7 @@ def _list_names(annotation: ast.expr | None) -> list[str]:
 
 
 def unquote_inside(typed: Typed, types: TypeDefinitions) -> ast.expr:
-    """The annotation without quotes, also around its parts; the texts of a `Literal` keep theirs."""
+    """Return the annotation without quotes, also around its parts; the texts of a `Literal` keep theirs."""
     annotation = typed.annotation
     match annotation:
         case ast.Constant(value=str(text)):

@@ -292,7 +292,7 @@ def make_scope(module: Module, node: ScopeNode, parent: NameScope) -> NameScope:
 
 
 def _has_own_yield(body: Sequence[ast.stmt]) -> bool:
-    """Whether a function with this body is a generator: a `yield` of its own, not of inner functions."""
+    """Return whether a function with this body is a generator: a `yield` of its own, not of inner functions."""
     waiting: list[ast.AST] = list(body)
     while waiting:
         node = waiting.pop()

@@ -113,7 +113,7 @@ def _check_codes(source: SourceFile, comment: re.Match[str]) -> Iterator[Diagnos
 
 
 def _parse_ignored_codes(text: str) -> set[str] | None:
-    """Read `ignore` or `ignore[CODES]`; None where the comment says something else."""
+    """Read `ignore` or `ignore[CODES]`; None if the comment says something else."""
     ignore = _IGNORE.match(text)
     if ignore is None:
         return None
@@ -138,7 +138,7 @@ def filter_ignored(
 
 
 def _find_codes_ignored_at(source: SourceFile, first: int, last: int) -> set[str]:
-    """The codes ignored by the comment lines above line `first` and by the comment at the end of `last`."""
+    """Return the codes ignored by the comment lines above line `first` and by the comment at the end of `last`."""
     codes: set[str] = set()
     above = first - 1
     while above >= 1 and (line := source.line(above).strip()).startswith("#"):

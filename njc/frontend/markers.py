@@ -42,7 +42,7 @@ def match_opening(literal: str) -> re.Match[str] | None:
 
 
 def extract_prompt_text(literal: str, opened: re.Match[str]) -> str:
-    """The text of the prompt as it stands in the source, the fields of an f-string blanked."""
+    """Return the text of the prompt as it stands in the source, the fields of an f-string blanked."""
     prefix = opened["prefix"].lower()
     text = blank_fields(literal, "r" in prefix) if "f" in prefix else literal
     return text[opened.end() : -3]
@@ -93,7 +93,7 @@ def _add_option(keyword: ast.keyword, settings: dict[str, Any]) -> str | None:
 
 
 def _is_one_token(literal: str, opened: re.Match[str]) -> bool:
-    """Whether the literal is a single string; `ast` folds implicit concatenation into one node."""
+    """Return whether the literal is a single string; `ast` folds implicit concatenation into one node."""
     rest = _REST_OF_STRING[opened["quotes"]].match(literal, opened.end("quotes"))
     if rest is not None and rest.end() == len(literal):
         return True
@@ -101,7 +101,7 @@ def _is_one_token(literal: str, opened: re.Match[str]) -> bool:
 
 
 def _is_one_fstring(literal: str) -> bool:
-    """Whether an f-string with its own quotes inside its fields (Python 3.12) is a single token."""
+    """Return whether an f-string with its own quotes inside its fields (Python 3.12) is a single token."""
     depth = strings = 0
     for token in tokenize.generate_tokens(io.StringIO(re.sub(r"\r\n?", "\n", literal)).readline):
         name = tokenize.tok_name[token.type]

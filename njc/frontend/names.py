@@ -156,7 +156,7 @@ _MODULE_NAMES = frozenset(
 
 
 def is_defined(name: str, scope: NameScope, outputs: BlockOutputs) -> bool:
-    """Whether reading `name` in `scope` can find anything, as far as the file itself tells."""
+    """Return whether reading `name` in `scope` can find anything, as far as the file itself tells."""
     home = resolve_name(name, scope, outputs)
     if not isinstance(home, Global) or home.known or home.scope.bindings.star_import:
         return True
@@ -244,7 +244,7 @@ def _bind_statements(body: Iterable[ast.stmt], seen: _BindingCollector, walrus: 
 
 
 def list_bound_names(statement: ast.stmt, walrus: bool = True) -> set[str]:
-    """The names, as they are written, that a statement binds in its own scope, without those of its suites."""
+    """Return the names, as they are written, that a statement binds in its own scope, without those of its suites."""
     seen = _BindingCollector()
     _bind_statement(statement, seen)
     if walrus:

@@ -40,12 +40,12 @@ class Module:
 
 
 def can_hold_blocks(data: bytes) -> bool:
-    """Whether the bytes contain what could be the opening of a natural block, or nearly one."""
+    """Return whether the bytes contain what could be the opening of a natural block, or nearly one."""
     return _MARKER_BYTES.search(data) is not None
 
 
 def can_set_mode(data: bytes) -> bool:
-    """Whether the bytes contain what could be the option `mode`, on a block or in a comment for the file."""
+    """Return whether the bytes contain what could be the option `mode`, on a block or in a comment for the file."""
     return _MODE_OPTION.search(data) is not None
 
 

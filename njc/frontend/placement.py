@@ -65,13 +65,13 @@ def check_placement(
 
 
 def _get_text_before(source: SourceFile, first: ast.stmt) -> str:
-    """What stands before the first statement of a suite on its line; decorators are lines above."""
+    """Return what stands before the first statement of a suite on its line; decorators are lines above."""
     line_start = source.line_starts[first.lineno - 1]
     return source.text[line_start : source.get_offset(first.lineno, first.col_offset)]
 
 
 def _is_continued(source: SourceFile, start: int) -> bool:
-    """Whether a backslash, not one at the end of a comment, joins the line of `start` to the one above."""
+    """Return whether a backslash, not one at the end of a comment, joins the line of `start` to the one above."""
     number = source.place(start)[0]
     if number == 1 or not _BACKSLASH_BEFORE.search(
         source.text, source.line_starts[number - 2], start
@@ -84,7 +84,7 @@ def _is_continued(source: SourceFile, start: int) -> bool:
 
 
 def _get_indent(line: str) -> str:
-    """The blanks at the head of a line; a form feed starts the count again, as in the tokenizer."""
+    """Return the blanks at the head of a line; a form feed starts the count again, as in the tokenizer."""
     return line[: len(line) - len(line.lstrip(" \t\f"))].rpartition("\f")[2]
 
 

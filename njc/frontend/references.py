@@ -30,7 +30,7 @@ _MAX_TYPE_LENGTH = 1000
 class Reference:
     """One reference: the path as Python reads it (NFKC), its place, and the type an output asks for.
 
-    `type` is a Python expression in canonical spelling, None where the prompt says none.
+    `type` is a Python expression in canonical spelling, None if the prompt says none.
     """
 
     path: str
@@ -212,7 +212,7 @@ def is_type(expression: ast.expr) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def parse_type(text: str) -> ast.expr | None:
-    """Parse the text of a type; None where it is not one."""
+    """Parse the text of a type; None if it is not one."""
     try:
         expression = ast.parse(f"({text.strip()}\n)", mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):

@@ -44,7 +44,7 @@ class SourceFile:
     path: str
     data: bytes
     known_encoding: str | None = None
-    """The encoding, where it is not to be read from the bytes."""
+    """The encoding, if it is not to be read from the bytes."""
     is_cell: bool = False
     """Whether it is the cell of a notebook, in which `await` may stand outside of functions."""
 
@@ -90,7 +90,7 @@ class SourceFile:
 
     @cached_property
     def newline(self) -> str:
-        """The line end that the first line has; `\\n` where there is none."""
+        """The line end that the first line has; `\\n` if there is none."""
         first = _NEWLINE.search(self.text)
         return first.group() if first else "\n"
 
@@ -106,7 +106,7 @@ class SourceFile:
         return self.text[start:end]
 
     def get_offset(self, number: int, utf8_column: int) -> int:
-        """The offset in `text` of a place as `ast` gives it: the column counts UTF-8 bytes from 0."""
+        """Return the offset in `text` of a place as `ast` gives it: the column counts UTF-8 bytes from 0."""
         line = self.line(number)
         if not line.isascii():
             utf8_column = len(line.encode()[:utf8_column].decode())

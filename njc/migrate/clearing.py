@@ -130,7 +130,7 @@ class UnusedCodeRemover(cst.CSTTransformer):
 
 
 def extract_comment_lines(trailing: cst.TrailingWhitespace) -> list[cst.EmptyLine]:
-    """The comment at the end of a removed line, as a line of its own; none for comments that are for tools."""
+    """Return the comment at the end of a removed line, as a line of its own; none for comments that are for tools."""
     comment = trailing.comment
     if comment is None or _TOOL_COMMENT.match(comment.value):
         return []

@@ -83,7 +83,7 @@ class ConfigurationReader:
     known: Mapping[str, Configuration]
 
     def read(self, node: cst.BaseExpression) -> Configuration | None:
-        """Read an expression; None where it is no configuration, or none that can be read."""
+        """Read an expression; None if it is no configuration, or none that can be read."""
         if isinstance(node, cst.Name) and node.value in self.known:
             return self.known[node.value]
         if isinstance(node, cst.Call):

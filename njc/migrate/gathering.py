@@ -80,7 +80,7 @@ class NaturalCallCollector(NightjarpyTransformer):
 
 
 def find_natural_argument(call: cst.Call, name_of: Any) -> cst.BaseExpression | None:
-    """The function in `nj.fn(function)` or `nj.fn(config=FAST)(function)`; None for other calls."""
+    """Return the function in `nj.fn(function)` or `nj.fn(config=FAST)(function)`; None for other calls."""
     function = call.func.func if isinstance(call.func, cst.Call) else call.func
     if name_of(function) != FN_NAME or not call.args or call.args[0].keyword is not None:
         return None

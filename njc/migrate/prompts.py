@@ -44,7 +44,7 @@ class RewrittenLiteral:
 def rewrite_literal(
     literal: str, options: Mapping[str, Any], margin: str
 ) -> RewrittenLiteral | None:
-    """Rewrite a string statement of a natural function; None where it is no natural block.
+    """Rewrite a string statement of a natural function; None if it is no natural block.
 
     `margin` is the indentation of the statement.
     """

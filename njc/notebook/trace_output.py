@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from njc.timeline.effect_text import format_effect
+from njc.runs.timeline.effect_text import format_effect
 from njrt.effect_json import effect_to_json
 from njrt.effects import Refusal
 from njrt.observability.accounts import BlockRun, PerformedEffect

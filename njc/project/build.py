@@ -258,7 +258,7 @@ def _is_fresh(existing: ExistingFile, source: SourceFile, options: Options) -> b
 
 
 def _is_same_text(output: bytes, existing: ExistingFile) -> bool:
-    """Whether a compiled file is already there; a checkout may have changed its line ends."""
+    """Return whether a compiled file is already there; a checkout may have changed its line ends."""
     if existing.state != "compiled":
         return output == existing.data
     return output.replace(b"\r\n", b"\n") == existing.data.replace(b"\r\n", b"\n")

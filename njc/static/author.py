@@ -46,7 +46,7 @@ class Author:
             return result
 
     def _add_requested_model(self, reply: Reply) -> Reply:
-        """A reply that names the model as it was asked for, where its server calls it otherwise.
+        """Return a reply that names the model as it was asked for, where its server calls it otherwise.
 
         A vendor's `gpt-4.1-2025-04-14` says more than that; the `local` of a server of your own, nothing.
         """

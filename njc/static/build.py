@@ -302,7 +302,7 @@ def _generate_hole(
 
 
 def _can_stay_live(hole: Hole) -> bool:
-    """Whether a block without code runs live: as its option says, by default in the mode `auto`."""
+    """Return whether a block without code runs live: as its option says, by default in the mode `auto`."""
     chosen = hole.options.fallback
     return hole.mode == "auto" if chosen is None else chosen == "live"
 

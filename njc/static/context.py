@@ -57,7 +57,7 @@ def _find_host(module: Module, block: NaturalBlock) -> ast.stmt:
 
 
 def _render_host(module: Module, block: NaturalBlock, host: ast.stmt, around: set[int]) -> str:
-    """The host with the block marked; of the classes around it, only the outline of other members."""
+    """Return the host with the block marked; of the classes around it, only the outline of other members."""
     if not isinstance(host, ast.ClassDef) or id(host) not in around:
         return _insert_placeholder(module, block, host)
     parts = [_get_head(module, host)]
@@ -89,7 +89,7 @@ def _insert_placeholder(module: Module, block: NaturalBlock, host: ast.stmt) -> 
 def _find_mentioned_names(
     module: Module, text: str, host: ast.stmt, block: NaturalBlock
 ) -> set[str]:
-    """The names that the shown text speaks of, and those that their outlines speak of in turn."""
+    """Return the names that the shown text speaks of, and those that their outlines speak of in turn."""
     outlines = {
         name: _render_outline(module, statement)
         for statement in module.tree.body

@@ -70,7 +70,7 @@ def _is_copy(statement: ast.stmt, scope: NameScope) -> bool:
 def _find_added_statements(
     theirs: StatementList, ours: StatementList, hole: Hole
 ) -> StatementList | None:
-    """The statements of their suite at the place of the block in ours; None if the suites differ elsewhere."""
+    """Return the statements of their suite at the place of the block in ours; None if the suites differ elsewhere."""
     at = next((index for index, statement in enumerate(ours) if _has_block(statement, hole)), None)
     if at is None:
         return None
@@ -118,7 +118,7 @@ def _is_same_code(theirs: StatementList, ours: StatementList) -> bool:
 
 
 def _get_text(code: str, statements: StatementList) -> str:
-    """The lines of some statements without their margin, comments between and above them included."""
+    """Return the lines of some statements without their margin, comments between and above them included."""
     lines = code.split("\n")
     first = min(
         [statements[0].lineno, *(decorator.lineno for decorator in _get_decorators(statements[0]))]
@@ -163,5 +163,5 @@ def _make_import(name: str) -> str | None:
 
 
 def _is_free(name: str, text: str, hole: Hole) -> bool:
-    """Whether the name means nothing else in the file, or just what it would be imported as."""
+    """Return whether the name means nothing else in the file, or just what it would be imported as."""
     return name not in hole.taken or text in hole.imports

@@ -53,7 +53,7 @@ class StaticFile:
 
 
 def make_static_file(unit: Unit, source: SourceFile, project: Options) -> StaticFile | None:
-    """Find the holes of a file; None where there are none, or where it cannot be compiled anyway."""
+    """Find the holes of a file; None if there are none, or where it cannot be compiled anyway."""
     is_static = project.mode not in (None, "live")
     if not can_hold_blocks(source.data) or not (is_static or can_set_mode(source.data)):
         return None

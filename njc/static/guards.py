@@ -89,7 +89,7 @@ class _AnnotationReader:
         return ANY_SHAPE if ANY_SHAPE in shapes else " | ".join(dict.fromkeys(shapes))
 
     def _find_form(self, node: ast.expr) -> str:
-        """The built-in type, the class of the file or the form of `typing` that a name means; "" for others."""
+        """Return the built-in type, the class of the file or the form of `typing` that a name means; "" for others."""
         if isinstance(node, ast.Attribute):
             is_typing = isinstance(node.value, ast.Name) and node.value.id in ("typing", "t")
             return _TYPING_FORMS.get(node.attr, "") if is_typing else ""

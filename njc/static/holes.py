@@ -191,7 +191,7 @@ def _add_number(name: str, number: int) -> str:
 
 
 def _find_output_types(block: NaturalBlock) -> dict[str, str]:
-    """The declared types of outputs: from the prompt, or from an annotation in the scope itself."""
+    """Return the declared types of outputs: from the prompt, or from an annotation in the scope itself."""
     types = {
         reference.path: reference.type
         for reference in block.references

@@ -19,7 +19,7 @@ the values that it was learned from. An entry is valid for the meaning that it w
 other. `digest` is that of the code as the model wrote it, so an edit shows; edited code is kept. `checks = { passed
 = 3, of = 4 }` counts the checks of the program that pass with this code, where somebody has run them. `rationale`
 is what the model wrote about the mistake that repaired code corrects. `[[authority]]` sections say what blocks are
-allowed when they run (`njrt.approval.manifest`). The same entries always give the same text.
+allowed when they run (`njrt.production.approval.manifest`). The same entries always give the same text.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from njrt.approval.manifest import BlockAuthority, BlockKey
 from njrt.errors import ConfigurationError
+from njrt.production.approval.manifest import BlockAuthority, BlockKey
 
 LOCK_FILE_NAME = "njc.lock"
 LOCK_VERSION = 1

@@ -84,7 +84,7 @@ def place_auto_code(code: str, hole: Hole, runtime: str, shapes: Mapping[str, st
 
 
 def name_static_code(hole: Hole, code: str) -> str:
-    """What names a block and its code in the store of canaries: other code has a name of its own."""
+    """Return what names a block and its code in the store of canaries: other code has a name of its own."""
     return f"{hole.name} {hole.meaning.instruction}{hash_code(code)[:8]}"
 
 
@@ -201,7 +201,7 @@ def _render_helper(hole: Hole, project: Options, runtime: str) -> str:
 
 
 def _hoist_imports(tree: ast.Module, hole: Hole) -> tuple[tuple[str, ...], set[int]]:
-    """The imports that move to the head of the file, and the lines of the code that they take."""
+    """Return the imports that move to the head of the file, and the lines of the code that they take."""
     hoisted: list[str] = []
     gone: set[int] = set()
     for statement in tree.body:

@@ -85,7 +85,7 @@ def list_changed_parts(then: BlockDigests, now: BlockDigests) -> tuple[str, ...]
 def find_unused_entries(
     lock: StaticLock, files: Collection[str], names: Collection[str], exists: Callable[[str], bool]
 ) -> list[LockEntry]:
-    """The entries for blocks that are not there any more: `names` are those of all blocks in `files`.
+    """Return the entries for blocks that are not there any more: `names` are those of all blocks in `files`.
 
     An entry of another file is unused if that file does not exist.
     """

@@ -52,13 +52,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from njrt.approval.terminal import approve
-    from njrt.budgets.budget import Budget
     from njrt.decisions import Abort, Accept, Decision, Edit, Pause, PendingEffect, Reject
     from njrt.media import Audio, Document, Image
     from njrt.models.scripted import Scripted
     from njrt.observability.accounts import last_run, watch
     from njrt.persistence.recorder import Recorder
+    from njrt.production.approval.terminal import approve
+    from njrt.production.budgets.budget import Budget
     from njrt.session.ask import allm, allm_at, llm, llm_at
     from njrt.session.attempt import attempt, attempts
     from njrt.session.drive import arun, run
@@ -129,7 +129,7 @@ _LOADED_LATER = {
     "Accept": "njrt.decisions",
     "Any": "typing",
     "Audio": "njrt.media",
-    "Budget": "njrt.budgets.budget",
+    "Budget": "njrt.production.budgets.budget",
     "Decision": "njrt.decisions",
     "Document": "njrt.media",
     "Edit": "njrt.decisions",
@@ -141,7 +141,7 @@ _LOADED_LATER = {
     "Scripted": "njrt.models.scripted",
     "allm": "njrt.session.ask",
     "allm_at": "njrt.session.ask",
-    "approve": "njrt.approval.terminal",
+    "approve": "njrt.production.approval.terminal",
     "arun": "njrt.session.drive",
     "attempt": "njrt.session.attempt",
     "attempts": "njrt.session.attempt",

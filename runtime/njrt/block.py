@@ -36,7 +36,7 @@ class Block:
 
 
 def extract_instruction(prompt: str) -> str:
-    """The instruction in a prompt: no marker line, no margin, no trailing blanks, `<<` as `<`.
+    """Return the instruction in a prompt: no marker line, no margin, no trailing blanks, `<<` as `<`.
 
     Formatting a file changes margins and trailing blanks, not the instruction, so that caches and
     recordings stay valid.

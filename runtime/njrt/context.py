@@ -155,7 +155,7 @@ def _list_process_items(here: Carried) -> Iterable[Opened[Any]]:
 
 
 def _list_of_generators() -> Iterator[Opened[Any]]:
-    """What the generators have open that are being resumed here."""
+    """Yield what the generators have open that are being resumed here."""
     frames, frame = [], sys._getframe(2)
     while frame is not None:
         frames.append(_process.generators.get(id(frame), ()))
@@ -165,7 +165,7 @@ def _list_of_generators() -> Iterator[Opened[Any]]:
 
 
 def _find_generator() -> int | None:
-    """The id of the frame that enters a `with`, if it is that of a generator, which others may resume."""
+    """Return the id of the frame that enters a `with`, if it is that of a generator, which others may resume."""
     frame = sys._getframe(2)
     while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] in _OWN:
         frame = frame.f_back

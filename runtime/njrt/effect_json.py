@@ -52,7 +52,7 @@ def decision_to_json(decision: Decision) -> dict[str, Any]:
 
 
 def decision_from_json(value: Json) -> Decision:
-    """The decision that `decision_to_json` wrote, the error of an `Abort` as a `PolicyError`.
+    """Return the decision that `decision_to_json` wrote, the error of an `Abort` as a `PolicyError`.
 
     Raises `InvalidJsonError`.
     """

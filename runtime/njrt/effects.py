@@ -185,7 +185,7 @@ EFFECT_KINDS: Mapping[str, tuple[type[Effect], ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The effect was carried out; the prompt resumes with this text."""
+    """The effect was performed; the prompt resumes with this text."""
 
     text: str
 

@@ -53,7 +53,7 @@ def parse_json_lines(lines: Iterable[str]) -> Iterator[Any]:
 
 
 def hash_json(value: Any) -> str:
-    """A digest of a JSON value: the same for equal values in every process, for any order of keys."""
+    """Return a digest of a JSON value: the same for equal values in every process, for any order of keys."""
     import hashlib  # takes milliseconds; only recordings and caches need it
 
     canonical = json.dumps(value, sort_keys=True, separators=(",", ":"))
@@ -162,7 +162,7 @@ def attempts_to_json(attempts: Iterable[CallAttempt]) -> list[dict[str, Any]]:
 
 
 def reply_from_json(fields: Mapping[str, Any], model: str) -> Reply:
-    """The reply of its JSON; raises LookupError, TypeError, ValueError or AttributeError if it is not one.
+    """Return the reply of its JSON; raises LookupError, TypeError, ValueError or AttributeError if it is not one.
 
     The attempts are left out: no call is made for a stored reply.
     """

@@ -124,7 +124,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one model call, as the server counted them; `usd` is None where no price is known.
+    """Tokens of one model call, as the server counted them; `usd` is None if no price is known.
 
     `input` counts all prompt tokens, `cached` those of them that were read from the vendor's prompt cache.
     """

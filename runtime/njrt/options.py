@@ -90,7 +90,7 @@ class Options:
     canary_tolerated: float | None = None
     """The share of these runs that may differ."""
     canary_false_alarms: float | None = None
-    """The probability of an alarm for a block where no more runs differ than is tolerated."""
+    """The probability of an alarm for a block if no more runs differ than is tolerated."""
     canary_seed: int | None = None
     """Makes the choice of these runs the same each time."""
 
@@ -148,7 +148,7 @@ _SHARE_OPTIONS = ("canary", "canary_tolerated", "canary_false_alarms")
 
 
 def find_option_problem(name: str, value: Any) -> str | None:
-    """What is wrong with `name=value` as an option, in one short lower-case line, or None."""
+    """Return what is wrong with `name=value` as an option, in one short lower-case line, or None."""
     if name not in OPTION_NAMES:
         close = difflib.get_close_matches(name, OPTION_NAMES, n=1)
         return f"unknown option `{name}`" + (f"; did you mean `{close[0]}`?" if close else "")

@@ -5,7 +5,7 @@
     watch.totals.surprises                 effects after which the variables were not as predicted
     watch.runs[0].effects[0].prediction    Prediction(expected={"total": "7"}, mismatches=("total = 10, predicted 7",))
 
-Before an effect is carried out, the model is shown the instruction, the variables and the effect, and says what the
+Before an effect is performed, the model is shown the instruction, the variables and the effect, and says what the
 variables will be if the effect does what the instruction asks. A difference is a surprise: the effect, or the
 prediction, is wrong.
 """

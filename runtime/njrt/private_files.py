@@ -70,7 +70,7 @@ def find_cache_folder(environ: Mapping[str, str]) -> Path:
 
 
 def find_state_folder(environ: Mapping[str, str]) -> Path:
-    """The folder for what must not be lost, such as budgets, in the folder of the user for that."""
+    """Return the folder for what must not be lost, such as budgets, in the folder of the user for that."""
     return _find_user_folder(
         environ, "XDG_STATE_HOME", ".local/state", "Library/Application Support"
     )

@@ -3,7 +3,7 @@
     tests/test_mail.py::test_triage[spam]     replays     tests/recordings/test_mail/test_triage[spam].jsonl
 
     pytest                          replays; a block that is not in the recording fails its test
-    pytest --njc-record=once        asks the model where there is no recording yet, and writes it
+    pytest --njc-record=once        asks the model if there is no recording yet, and writes it
     pytest --njc-record=new         asks the model for requests that are not in the recording, and adds them
     pytest --njc-record=all         records everything again
     pytest --njc-record=off         always asks the model, and records nothing; so does NJC_RECORD=off
@@ -102,7 +102,7 @@ def pytest_runtest_makereport(
 
 @pytest.fixture
 def njc_recording(request: pytest.FixtureRequest) -> Path | str:
-    """The path of the recording of this test, or `store:NAME`; it may not exist."""
+    """Return the path of the recording of this test, or `store:NAME`; it may not exist."""
     return find_recording_path(request.node)
 
 
@@ -115,7 +115,7 @@ def _has_recording(recording: Path | str) -> bool:
 
 
 def find_recording_path(item: pytest.Item) -> Path | str:
-    """The recording of a test: the one of its marker, else one named after its file and itself."""
+    """Return the recording of a test: the one of its marker, else one named after its file and itself."""
     marker = item.get_closest_marker("njc_recording")
     if marker is not None:
         if len(marker.args) != 1 or marker.kwargs:
@@ -129,7 +129,7 @@ def find_recording_path(item: pytest.Item) -> Path | str:
 
 
 def _make_file_name(test: str) -> str:
-    """A file name for every system; if characters were replaced, a digest makes it unique."""
+    """Return a file name for every system; if characters were replaced, a digest makes it unique."""
     plain = test.replace("::", ".")
     kept = re.sub(r"[^\w.\-\[\]]", "-", plain, flags=re.ASCII)[:_MAX_NAME_CHARS]
     return kept if kept == plain else f"{kept}-{hashlib.sha256(test.encode()).hexdigest()[:8]}"
@@ -172,7 +172,7 @@ def _close_recording() -> None:
 
 
 def _find_recorder() -> Recorder | None:
-    """The recorder that NJC_RECORD configures; None also if no block has run, so that nothing is loaded."""
+    """Return the recorder that NJC_RECORD configures; None also if no block has run, so that nothing is loaded."""
     if "njrt.session.layered_model" not in sys.modules:
         return None
     from njrt.session.layered_model import find_recorder

@@ -343,7 +343,7 @@ _SIGNAL: Final[int] = getattr(signal, "SIGRTMIN", 0) + 11
 
 
 def _claim_signal() -> bool:
-    """Whether the signal has the handler of this module; installs it if the signal is unused."""
+    """Return whether the signal has the handler of this module; installs it if the signal is unused."""
     if not hasattr(signal, "SIGRTMIN") or not hasattr(signal, "pthread_kill"):
         return False
     handler = signal.getsignal(_SIGNAL)

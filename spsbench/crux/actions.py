@@ -97,6 +97,6 @@ def _list_lines_ahead(states: Sequence[ProgramState], index: int) -> list[int]:
 
 
 def choose_step(states: Sequence[ProgramState], action: Action, seed: str) -> ActionStep | None:
-    """A random step of a trace by an action, the same for the same seed; None where there is none."""
+    """Return a random step of a trace by an action, the same for the same seed; None if there is none."""
     steps = list_steps(states, action)
     return random.Random(seed).choice(steps) if steps else None

@@ -56,7 +56,7 @@ _FENCE = re.compile(r"```(?:python)?\n?(.*?)(?:```|\Z)", re.DOTALL)
 
 
 def find_output(reply: str) -> str | None:
-    """The value that a reply says, on the right side of an assertion or bare; None where it says none."""
+    """Return the value that a reply says, on the right side of an assertion or bare; None if it says none."""
     for text in _list_candidates(reply):
         side = _split_assertion(text)
         found = _write_floats(side[1] if side else text)
@@ -89,7 +89,7 @@ class _FloatWriter(ast.NodeTransformer):
 
 
 def find_call(reply: str) -> str | None:
-    """The call of `f` that a reply says, in an assertion, bare, or as its arguments; None where it says none."""
+    """Return the call of `f` that a reply says, in an assertion, bare, or as its arguments; None if it says none."""
     for text in _list_candidates(reply):
         side = _split_assertion(text)
         for found in (side[0],) if side else (text, f"f({text})"):
@@ -108,7 +108,7 @@ def _list_candidates(reply: str) -> Iterator[str]:
 
 
 def _split_assertion(text: str) -> tuple[str, str] | None:
-    """The two sides of `assert f(...) == ...`, the last one in a text; None where there is none."""
+    """Return the two sides of `assert f(...) == ...`, the last one in a text; None if there is none."""
     module = _parse_as(text, "exec")
     for statement in reversed(module.body) if isinstance(module, ast.Module) else ():
         test = (
@@ -149,7 +149,7 @@ def is_value(text: str) -> bool:
 
 
 def is_harmless_call(text: str) -> bool:
-    """Whether a text is a call of `f`, with arguments that cannot reach what decides about the answer."""
+    """Return whether a text is a call of `f`, with arguments that cannot reach what decides about the answer."""
     node = _parse(text)
     if not isinstance(node, ast.Call) or not _is_call_of_f(node):
         return False

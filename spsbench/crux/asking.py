@@ -76,7 +76,7 @@ class Asker:
         self.reply = ""
 
     def ask(self, question: Question) -> str:
-        """Return the reply to a question; empty where the question is too long for the model.
+        """Return the reply to a question; empty if the question is too long for the model.
 
         Raises:
             ModelError: there is no reply.

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from njc.execution_trace import ExecutionTrace, LineStep
-from njc.repair.annotate import annotate_code
+from njc.evaluation.execution_trace import ExecutionTrace, LineStep
+from njc.evaluation.repair.annotate import annotate_code
 from spsbench.states.trace import ProgramState, StateTrace
 
 
 def annotate_source(trace: StateTrace, hidden: int | None = None) -> str:
-    """The program with its states, but without what the state with the index `hidden` has."""
+    """Return the program with its states, but without what the state with the index `hidden` has."""
     states = [
         ProgramState(state.event, state.line, state.depth) if index == hidden else state
         for index, state in enumerate(trace.states)
@@ -28,7 +28,7 @@ def annotate_source(trace: StateTrace, hidden: int | None = None) -> str:
 
 
 def _list_steps(states: Sequence[ProgramState]) -> list[LineStep]:
-    """What each state's line does; a state has the changes of the state before it in the same function."""
+    """Return what each state's line does; a state has the changes of the state before it in the same function."""
     steps: list[LineStep] = []
     running: list[int] = []
     words = {"exception": "raise", "return": "return"}

@@ -44,7 +44,7 @@ class StateScore:
     locals: Mapping[str, bool]
     """The variables of the state, and others that were predicted, which are wrong."""
     value: bool | None
-    """None where the state has no value."""
+    """None if the state has no value."""
 
     @property
     def exact(self) -> bool:
@@ -74,7 +74,7 @@ def show_state(state: ProgramState, held: Locals) -> str:
 
 
 def parse_prediction(reply: str) -> PredictedState | None:
-    """The state in a reply, which may have other text around it; None where there is none."""
+    """Return the state in a reply, which may have other text around it; None if there is none."""
     found = next(_find_objects(reply), None)
     if found is None:
         return None
@@ -99,7 +99,7 @@ def _find_objects(reply: str) -> Iterator[dict[str, Any]]:
 
 
 def to_text(value: object) -> str:
-    """A predicted value as text: models also write values as JSON, not as the text of one."""
+    """Return a predicted value as text: models also write values as JSON, not as the text of one."""
     return value if isinstance(value, str) else render_value(value)
 
 

@@ -73,7 +73,7 @@ def read_problems(lines: Iterable[str]) -> dict[str, CruxProblem]:
 def sample_problems(
     problems: Mapping[str, CruxProblem], size: int | None, seed: int
 ) -> list[CruxProblem]:
-    """A random sample without replacement, in random order, with as many short functions as long ones.
+    """Return a random sample without replacement, in random order, with as many short functions as long ones.
 
     A larger one begins with a smaller one of the same seed.
     """
@@ -138,7 +138,7 @@ def _is_end(state: ProgramState) -> bool:
 
 
 def _has_result(problem: CruxProblem, value: object, names: dict[str, object]) -> bool:
-    """Whether the call has the result that the problem says, read with the names of its program.
+    """Return whether the call has the result that the problem says, read with the names of its program.
 
     Raises:
         BadProblemError: the result is no expression, so that no answer could be right.

@@ -76,7 +76,7 @@ class AnswerResult(AnswerTrial):
     kind: Literal["answer"] = field(default="answer", kw_only=True)
     passed: bool
     answer: str | None
-    """None where the reply has none."""
+    """None if the reply has none."""
     reply: str
     """The last one, cut at 500 characters."""
     usage: CruxUsage
@@ -142,7 +142,7 @@ class CruxRun:
     note: str = ""
     """What else a reader should know, by `--note`."""
     strata: str = ""
-    """What the sample has its share of; empty where all problems were drawn alike."""
+    """What the sample has its share of; empty if all problems were drawn alike."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,10 +160,10 @@ class GenerationsResult:
     pass_at_1: float
     pass_at_5: float | None
     published_pass_at_1: float | None
-    """As the file itself says; None where it has no scores."""
+    """As the file itself says; None if it has no scores."""
     published_pass_at_5: float | None
     differing: int | None
-    """Problems whose answers the file scores differently; None where it has no scores."""
+    """Problems whose answers the file scores differently; None if it has no scores."""
 
     @property
     def trial(self) -> tuple[str, str]:

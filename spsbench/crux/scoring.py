@@ -47,7 +47,7 @@ class GenerationScores:
     passed: Mapping[str, tuple[bool, ...]]
     pass_at_1: float
     pass_at_5: float | None
-    """None where a problem has fewer than five answers."""
+    """None if a problem has fewer than five answers."""
 
 
 def read_generations(text: str) -> PublishedGenerations:

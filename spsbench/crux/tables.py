@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations
 from statistics import fmean
 
-from njc.comparison.results import compute_pass_interval
+from njc.evaluation.comparison.results import compute_pass_interval
 from spsbench.crux.actions import ACTIONS
 from spsbench.crux.results import (
     AnswerResult,
@@ -268,7 +268,7 @@ def format_usage(usages: Sequence[CruxUsage]) -> tuple[str, ...]:
 
 
 def format_percent(score: float | None) -> str:
-    """Return a score in per cent; `-` where there is none."""
+    """Return a score in per cent; `-` if there is none."""
     return "-" if score is None else f"{score:.4f}"
 
 
@@ -290,7 +290,7 @@ def render_crux_report(results: CruxResultSet, source: str, digest: str) -> str:
 
 
 def list_crux_facts(results: CruxResultSet) -> Iterator[tuple[str, str]]:
-    """Where, when and how the questions were asked, as recorded in the results."""
+    """Yield where, when and how the questions were asked, as recorded in the results."""
     for model in dict.fromkeys(run.model for run in results.runs):
         runs = [run for run in results.runs if run.model == model]
         last = runs[-1]

@@ -75,7 +75,7 @@ def command(
 
     Fixes are tested again, and exported if they pass. Traces need states, which trace files have.
     """
-    from njc.repair.testing import run_tests
+    from njc.evaluation.repair.testing import run_tests
     from spsbench.export.records import list_effect_records, list_repair_records
     from spsbench.export.secrets import has_secret, redact_effect
     from spsbench.repair.problems import RepairProblem, RepairProblemError, parse_repair_problems
@@ -129,7 +129,7 @@ def _list_trace_files(place: Path) -> list[Path]:
 
 
 def _read_trace(file: Path) -> Any:
-    from njc.timeline.trace_lines import read_trace
+    from njc.runs.timeline.trace_lines import read_trace
 
     return read_trace(file)
 

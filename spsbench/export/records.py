@@ -4,7 +4,7 @@
     EffectRecord(place="shop.njpy:12", instruction=..., before={"spent": "int = 3"}, effect=..., after={...})
 
     list_repair_records(results, problems, run)      replies whose fix passes when it is tested again
-    list_effect_records(trace_lines)                 effects that were carried out, in runs that did not fail
+    list_effect_records(trace_lines)         effects that were performed, in runs that did not fail
 
 Not exported: fixes that no longer pass, replies without a rationale, effects that were refused, runs that failed or that
 a trace holds without states, and questions of `njrt.llm`.
@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from njc.repair.reply import complete_program
-from njc.repair.testing import FailedTests, PassedTests, TestOutcome
-from njc.timeline.trace_lines import BeganLine, EndedLine, PerformedLine, TraceLine
+from njc.evaluation.repair.reply import complete_program
+from njc.evaluation.repair.testing import FailedTests, PassedTests, TestOutcome
+from njc.runs.timeline.trace_lines import BeganLine, EndedLine, PerformedLine, TraceLine
 from spsbench.repair.problems import RepairProblem
 from spsbench.repair.prompt import annotate_program
 from spsbench.repair.results import RepairResult

@@ -223,8 +223,8 @@ def _rescore(
     path: Path, problems: list[RepairProblem], seconds: float, show_line: Callable[[str], None]
 ) -> None:
     """Test the fixes of a file again; a verdict that differs is an error."""
-    from njc.repair.reply import complete_program
-    from njc.repair.testing import PassedTests, run_tests
+    from njc.evaluation.repair.reply import complete_program
+    from njc.evaluation.repair.testing import PassedTests, run_tests
     from spsbench.repair.running import find_differing_verdicts
 
     def passes(problem: RepairProblem, code: str) -> bool:

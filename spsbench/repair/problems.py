@@ -95,7 +95,7 @@ def _format_quixbugs_test(name: str, code: str, arguments: Sequence[Any], result
 def sample_problems(
     problems: Sequence[RepairProblem], size: int | None, uniform: Uniform
 ) -> tuple[RepairProblem, ...]:
-    """A random sample without replacement, in random order, with its share of each kind of problem.
+    """Return a random sample without replacement, in random order, with its share of each kind of problem.
 
     A larger one begins with a smaller one of the same random numbers.
     """

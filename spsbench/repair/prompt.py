@@ -21,9 +21,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from njc.execution_trace import ExecutionTrace
-from njc.repair.annotate import annotate_code
-from njc.repair.testing import FailedTests
+from njc.evaluation.execution_trace import ExecutionTrace
+from njc.evaluation.repair.annotate import annotate_code
+from njc.evaluation.repair.testing import FailedTests
 from spsbench.repair.results import Condition
 
 SYSTEM_PROMPT = """\
@@ -69,7 +69,7 @@ def _write_parts(
 
 
 def annotate_program(code: str, trace: ExecutionTrace) -> str | None:
-    """The program with the steps as comments, which are shortened until it fits; None if it is not Python."""
+    """Return the program with the steps as comments, which are shortened until it fits; None if it is not Python."""
     try:
         ast.parse(code)
     except (SyntaxError, ValueError):

@@ -117,7 +117,7 @@ class RepairRun:
     python: str
     versions: Mapping[str, str]
     strata: str = ""
-    """What the sample has its share of; empty where all problems were drawn alike."""
+    """What the sample has its share of; empty if all problems were drawn alike."""
 
 
 RepairLine = RepairRun | RepairResult

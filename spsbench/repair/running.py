@@ -189,7 +189,7 @@ def find_differing_verdicts(
     passes: Callable[[RepairProblem, str], bool],
     show_line: Callable[[str], None],
 ) -> Iterator[RepairResult]:
-    """The results whose verdict is another one when the programs of all replies are tested again."""
+    """Yield the results whose verdict is another one when the programs of all replies are tested again."""
     by_name = {problem.name: problem for problem in problems}
     for number, result in enumerate(results, 1):
         problem = by_name.get(result.problem)

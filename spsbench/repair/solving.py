@@ -2,7 +2,7 @@
 
     execute_repair(RepairJob(trial, problem, settings, base_url))   ->  RepairResult(passed=True, ...)
 
-The loop is that of `njc.repair.loop`; the tests run in a process with limits.
+The loop is that of `njc.evaluation.repair.loop`; the tests run in a process with limits.
 """
 
 from __future__ import annotations
@@ -13,10 +13,16 @@ import time
 from collections.abc import Generator
 from dataclasses import asdict, dataclass
 
-from njc.repair.annotate import remove_step_comments
-from njc.repair.loop import Proposal, RefusedProposal, RepairBudget, Repaired, repair_code
-from njc.repair.reply import complete_program, find_program, read_rationale
-from njc.repair.testing import FailedTests, PassedTests, TestOutcome, run_tests
+from njc.evaluation.repair.annotate import remove_step_comments
+from njc.evaluation.repair.loop import (
+    Proposal,
+    RefusedProposal,
+    RepairBudget,
+    Repaired,
+    repair_code,
+)
+from njc.evaluation.repair.reply import complete_program, find_program, read_rationale
+from njc.evaluation.repair.testing import FailedTests, PassedTests, TestOutcome, run_tests
 from njc.static.prompt import NO_CODE
 from njrt.errors import ModelError
 from njrt.messages import Reply, Request, UserMessage

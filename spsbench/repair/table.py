@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from njc.comparison.text import format_text_table
+from njc.evaluation.comparison.text import format_text_table
 from spsbench.repair.measures import (
     ConditionSummary,
     compare_conditions,
@@ -97,7 +97,7 @@ def render_repair_report(parts: Sequence[tuple[str, str, RepairResults]], comman
 
 
 def list_run_facts(results: RepairResults) -> Iterator[tuple[str, str]]:
-    """Where, when and how the repairs ran; starts that only continued a run are not repeated."""
+    """Yield where, when and how the repairs ran; starts that only continued a run are not repeated."""
     seen: dict[tuple[str, str], None] = {}
     for run in results.runs:
         settings = run.settings

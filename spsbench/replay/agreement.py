@@ -120,7 +120,7 @@ def compare_answers(recorded: WireValue, ours: str, failed: bool, names: NameMap
 
 
 def list_interpretations(answer: WireValue, depth: int = 2) -> Iterator[Any]:
-    """The possible values of an answer: the answer itself, its text read as JSON or Python, and its last line.
+    """Yield the possible values of an answer: the answer itself, its text read as JSON or Python, and its last line.
 
     `str(prices)` is answered by `[1, 2]` there and by `'[1, 2]'` here, so a text is read twice. Our answers in
     the sets with references end in a line with the reference.
@@ -171,7 +171,7 @@ def parse_pair(pair: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 def is_equivalent(recorded: Any, ours: Any, before: NameMap) -> bool:
-    """Whether two values are the same but for references and UUIDs without another meaning in `before`."""
+    """Return whether two values are the same but for references and UUIDs without another meaning in `before`."""
     match recorded, ours:
         case Reference(int(theirs)), Reference(int(mine)):
             return before.references.get(theirs, mine) == mine

@@ -90,7 +90,7 @@ class TraceReplayer:
         return tuple(sorted(found, key=lambda divergence: divergence.block))
 
     def count_same_endings(self, runs: Iterable[BlockRun]) -> int:
-        """How many blocks ended as recorded, where the record tells it; `runs` are the program's accounts."""
+        """Return how many blocks ended as recorded, where the record tells it; `runs` are the program's accounts."""
         outcomes = {id(run.calls[0].request.messages[0]): run.outcome for run in runs if run.calls}
         endings = [(outcomes.get(id(block.opening)), block.block.ending) for block in self.played]
         return sum(here != "failed" and there in (here, None) for here, there in endings)
@@ -180,7 +180,7 @@ class BlockReplayer:
 
 
 def was_refused(reply: TracedReply) -> bool:
-    """Whether all effects of a reply were refused, so that they changed nothing; False for code."""
+    """Return whether all effects of a reply were refused, so that they changed nothing; False for code."""
     return bool(reply.calls) and all(
         traced.is_failed and traced.call.name not in CODE_EFFECTS for traced in reply.calls
     )

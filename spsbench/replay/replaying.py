@@ -69,7 +69,7 @@ class SkippedTrace:
 
 
 def keep_last_runs(traces: Iterable[Trace]) -> list[Trace]:
-    """The last trace of each run of a program by a model: a run that was retried counts once."""
+    """Return the last trace of each run of a program by a model: a run that was retried counts once."""
     return list({(trace.model, trace.key): trace for trace in traces}.values())
 
 

@@ -99,7 +99,7 @@ class TracedBlock:
 
     @property
     def ending(self) -> str | None:
-        """How the block ended, by its last call; None where the call does not show it."""
+        """How the block ended, by its last call; None if the call does not show it."""
         last = self.replies[-1].calls[-1:]
         return next((find_call_ending(traced.call) for traced in last), None)
 
@@ -134,7 +134,7 @@ class Trace:
 
 
 def find_call_ending(call: ToolCall) -> str | None:
-    """How a call ends its block; None where it does not, or does so in code. `goto` ends it by its label."""
+    """Return how a call ends its block; None if it does not, or does so in code. `goto` ends it by its label."""
     label = str((call.arguments or {}).get("label"))
     return ENDING_BY_CALL.get(label if call.name == "goto" else call.name)
 

@@ -62,7 +62,7 @@ def build_advice(rows: Sequence[MethodSummary], fresh: Callable[[], Uniform]) ->
 
 
 def format_coverage_note(coverage: Coverage) -> str:
-    """Return a sentence on missing trials; empty where none is missing."""
+    """Return a sentence on missing trials; empty if none is missing."""
     return "" if coverage.is_whole else f" This is over {format_coverage(coverage)} only."
 
 
@@ -73,7 +73,7 @@ DifferenceInterval = tuple[float, float] | None
 def compare_to_best(
     row: MethodSummary, best: MethodSummary, uniform: Uniform
 ) -> DifferenceInterval:
-    """The interval of how far a method is behind the best, over the programs that both have."""
+    """Return the interval of how far a method is behind the best, over the programs that both have."""
     return (
         None
         if len(list_common_programs(row, best)) < MIN_PROGRAMS
@@ -154,12 +154,12 @@ def format_method_sentence(row: MethodSummary, compared: str) -> str:
 
 
 def format_percent(rate: float) -> str:
-    """A rate as the tables round it: 0.065 is 0.07 there and 7 % here, not the 6 % of Python's format."""
+    """Return a rate as the tables round it: 0.065 is 0.07 there and 7 % here, not the 6 % of Python's format."""
     return f"{float(f'{rate:.2f}'):.0%}"
 
 
 def format_comparison(row: MethodSummary, best: MethodSummary, gap: DifferenceInterval) -> str:
-    """How far a method is behind the best on their common programs, and whether that may be chance."""
+    """Return how far a method is behind the best on their common programs, and whether that may be chance."""
     both = list_common_programs(row, best)
     if not both:
         return f"; no program was tried with both this and {best.method}"

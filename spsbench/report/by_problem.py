@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from math import comb
 from statistics import fmean
 
-from njc.comparison.results import compute_pass_interval
+from njc.evaluation.comparison.results import compute_pass_interval
 from spsbench.report.measures import Uniform, compute_bootstrap_interval
 
 SamplesByProblem = Mapping[str, Sequence[bool]]
@@ -45,14 +45,14 @@ class PairedDifference:
     problems: int
     difference: float
     interval: tuple[float, float] | None
-    """None where all problems have the same difference."""
+    """None if all problems have the same difference."""
     better: int
     """Problems with a higher rate in the first."""
     worse: int
 
 
 def estimate_pass_at_k(samples: int, passed: int, k: int) -> float:
-    """The chance that at least one of `k` samples passes, estimated from `samples` of which `passed` did."""
+    """Return the chance that at least one of `k` samples passes, estimated from `samples` of which `passed` did."""
     if not 0 <= passed <= samples or not 1 <= k <= samples:
         raise ValueError(f"no pass@{k} from {passed} of {samples} samples")
     return 1.0 - comb(samples - passed, k) / comb(samples, k)
@@ -73,7 +73,7 @@ def count_samples(passes: SamplesByProblem) -> int:
 def compare_rates(
     one: SamplesByProblem, other: SamplesByProblem, uniform: Uniform
 ) -> PairedDifference | None:
-    """Compare pass@1; None where no problem has both."""
+    """Compare pass@1; None if no problem has both."""
     differences = [fmean(one[name]) - fmean(other[name]) for name in one if name in other]
     if not differences:
         return None

@@ -55,7 +55,7 @@ def write_report_files(files: Mapping[str, str], out: Path) -> None:
 
 
 def find_file_differences(files: Mapping[str, str], out: Path) -> list[str]:
-    """The files of the folder that are missing or differ from the report, each with the first place."""
+    """Return the files of the folder that are missing or differ from the report, each with the first place."""
     return [
         f"{out / name}: {difference}"
         for name, text in files.items()
@@ -64,7 +64,7 @@ def find_file_differences(files: Mapping[str, str], out: Path) -> list[str]:
 
 
 def describe_difference(path: Path, text: str) -> str:
-    """Return how a file differs from a text, drawings left out; empty where it does not."""
+    """Return how a file differs from a text, drawings left out; empty if it does not."""
     if not path.is_file():
         return "is missing"
     found, expected = (
@@ -78,7 +78,7 @@ def describe_difference(path: Path, text: str) -> str:
 
 
 def list_run_facts(data: ReportData) -> Iterator[tuple[str, str]]:
-    """Where, when and with which limits the trials ran, as recorded in the results."""
+    """Yield where, when and with which limits the trials ran, as recorded in the results."""
     for setting, runs in data.runs.items():
         limits = dict.fromkeys(
             f"{run.limits.seconds:g} s, {run.limits.effects} effects and {run.limits.calls} model calls a block"

@@ -11,7 +11,7 @@ import csv
 import io
 from collections.abc import Iterable
 
-from njc.comparison import text as comparison_text
+from njc.evaluation.comparison import text as comparison_text
 from spsbench.report.tables import Table, TableRow
 
 CSV_COLUMNS = ("table", "row", "column", "source", "text", "mean", "sd", "low", "high")

@@ -70,7 +70,7 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class PassRate:
-    """A pass rate. `sd` is None where fewer than two repeats are whole."""
+    """A pass rate. `sd` is None if fewer than two repeats are whole."""
 
     mean: float
     sd: float | None
@@ -106,7 +106,7 @@ class MethodSummary:
     output_tokens: Spread
     build_tokens: Spread
     cost: Spread | None
-    """US dollars of a trial; None where a call has no known price."""
+    """US dollars of a trial; None if a call has no known price."""
     by_program: Mapping[str, float]
     """The pass rate of each program that has trials."""
     results: tuple[TrialResult, ...]
@@ -239,7 +239,7 @@ def compute_bootstrap_interval(
 def compute_difference_interval(
     one: MethodSummary, other: MethodSummary, uniform: Uniform
 ) -> tuple[float, float]:
-    """The interval of how much more `one` passes than `other`, over the programs that both have.
+    """Return the interval of how much more `one` passes than `other`, over the programs that both have.
 
     Paired: programs are drawn, each with the difference of its two pass rates.
     """

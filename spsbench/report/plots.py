@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
-from njc.comparison import svg
+from njc.evaluation.comparison import svg
 from spsbench.published import METHOD_BY_PAPER_NAME, PublishedTable
 from spsbench.report.measures import MethodSummary
 from spsbench.report.tables import has_effects, parse_published_cell, sort_methods

@@ -71,7 +71,7 @@ class SampledRun(Protocol):
 
 
 def format_sample(asked: int, population: int, noun: str, runs: Iterable[SampledRun]) -> str:
-    """How many of how many were asked, and how they were drawn: `12 of 195 problems, drawn with seed 1`."""
+    """Return how many of how many were asked, and how they were drawn: `12 of 195 problems, drawn with seed 1`."""
     if asked >= population:
         return f"all {population} {noun}"
     draws = (

@@ -222,9 +222,9 @@ def build_count_table(
     counts: Mapping[str, Mapping[str, int]],
     notes: Sequence[str] = (),
 ) -> Table:
-    """A table of counts: a row for each category, a column for each of the paper's models and our methods.
+    """Return a table of counts: a row for each category, a column for each of the paper's models and our methods.
 
-    `names` maps the paper's categories to ours, "" where no rule can detect one; `counts` are ours by column.
+    `names` maps the paper's categories to ours, "" if no rule can detect one; `counts` are ours by column.
     """
     printed = {title: tuple(map(parse_published_cell, cells)) for title, *cells in published.rows}
     blank = (EMPTY_CELL,) * (len(published.columns) - 1)

@@ -18,9 +18,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from njc.timeline.step_builder import build_timeline
-from njc.timeline.steps import Step
-from njc.timeline.trace_lines import TraceLine
+from njc.runs.timeline.step_builder import build_timeline
+from njc.runs.timeline.steps import Step
+from njc.runs.timeline.trace_lines import TraceLine
 from spsbench.states.trace import DamagedStatesError, ProgramState, StateTrace
 
 INDENT = "    "
@@ -31,7 +31,7 @@ CalledRuns = Mapping[int | None, Sequence[int]]
 
 
 def read_block_traces(lines: Iterable[TraceLine]) -> Iterator[StateTrace]:
-    """A trace for each run of a block that no other block has called, in the order of their begins."""
+    """Return a trace for each run of a block that no other block has called, in the order of their begins."""
     timeline = build_timeline(lines)
     for line in timeline.problems:
         if not line.problem.startswith("cut off"):
@@ -47,7 +47,7 @@ def read_block_traces(lines: Iterable[TraceLine]) -> Iterator[StateTrace]:
 
 
 def make_block_trace(runs: BlockRuns, called: CalledRuns, run: int) -> StateTrace:
-    """The states of a run, of the blocks that it called, and the program that they are states of."""
+    """Return the states of a run, of the blocks that it called, and the program that they are states of."""
     writer = _BlockWriter(runs, called)
     writer.add_run(run, 0)
     is_cut = runs[run][-1].kind != "exit"

@@ -128,7 +128,7 @@ def run_program(
 
 def read_traces(file: Path) -> Iterator[StateTrace]:
     """Return the traces of a file in one of the two forms, or of a trace file of natural blocks."""
-    from njc.timeline.trace_lines import read_trace
+    from njc.runs.timeline.trace_lines import read_trace
     from spsbench.states.blocks import read_block_traces
     from spsbench.states.tokens import BEGIN, read_tokens
     from spsbench.states.trace import read_state_lines

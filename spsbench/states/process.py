@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from njc.repair.command import name_signal, signal_group
+from njc.evaluation.repair.command import name_signal, signal_group
 from njrt.typed_json import from_json, to_json
 from spsbench.states.recording import MAX_STATES
 from spsbench.states.trace import ProgramState, StateTrace
@@ -97,7 +97,7 @@ def record_in_process(task: ProgramTask) -> ProcessRecording:
 
 
 def _run_child(folder: Path, seconds: float | None) -> int | None:
-    """Return the exit code of the child, -N for signal N; None where it had to be killed."""
+    """Return the exit code of the child, -N for signal N; None if it had to be killed."""
     leads_session = not os.isatty(0)
     process = subprocess.Popen(
         [sys.executable, "-P", "-c", _START.format(path=sys.path, folder=str(folder))],

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
-from njc.repair.time_limit import TimeLimitError, limit_time
+from njc.evaluation.repair.time_limit import TimeLimitError, limit_time
 from njrt.typed_json import to_json
 from spsbench.states.process import STARTED, ProgramEnd, ProgramTask
 from spsbench.states.programs import Recording, record_call, record_program

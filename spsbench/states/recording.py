@@ -4,7 +4,7 @@
         f(3)
     recorder.states          [ProgramState("call", 1, 0, {"n": "3"}), ProgramState("line", 2, 0), ...]
 
-`sys.monitoring` is used where there is a free tool (Python 3.12), else `sys.settrace`; the states are the same.
+`sys.monitoring` is used if there is a free tool (Python 3.12), else `sys.settrace`; the states are the same.
 
 The states end early, and are marked as cut, at the maximum of states, near the limit of recursion, and where, under
 `sys.settrace`, the program sets a trace function of its own or a signal handler raises an exception.
@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from types import CodeType, FrameType, TracebackType
 from typing import Any, Literal
 
-from njc.traced_frames import is_at_exit, is_at_yield, is_expression_code
+from njc.evaluation.traced_frames import is_at_exit, is_at_yield, is_expression_code
 from spsbench.states.trace import ProgramState, StateEvent
 from spsbench.states.values import render_value
 
@@ -166,7 +166,7 @@ class StateRecorder:
         return before != here and last.line != 0 and not first <= last.line <= final
 
     def _find_comprehension(self, frame: FrameType) -> Span | None:
-        """The outermost comprehension around the instruction of a frame that belongs to the same function."""
+        """Return the outermost comprehension around the instruction of a frame that belongs to the same function."""
         if not self._comprehensions:
             return None
         at = _list_positions(frame.f_code)[max(frame.f_lasti, 0) // 2]
@@ -288,7 +288,7 @@ class TraceFunction:
         return self._handle
 
     def _is_left_by_exception(self, frame: FrameType) -> bool:
-        """Whether a function is left by an exception: `sys.settrace` says None for it, too."""
+        """Return whether a function is left by an exception: `sys.settrace` says None for it, too."""
         if is_at_yield(frame):  # an exception was thrown into a generator, or it yields
             return self._recorder.is_unwinding(frame)
         return not is_at_exit(frame)

@@ -101,6 +101,6 @@ def list_graph_trials(
 
 
 def is_comparable(method: Method) -> bool:
-    """Whether a method differs from the others in how a graph is passed, and not in a cache or static code."""
+    """Return whether a method differs from the others in how a graph is passed, and not in a cache or static code."""
     is_cached_variant = method.name == "shared-python-cached"
     return not (method.is_static or method.has_interpreter or is_cached_variant)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from statistics import mean
 
-from njc.comparison.text import format_text_table
+from njc.evaluation.comparison.text import format_text_table
 from spsbench.results import GraphResult, Measures
 
 COLUMNS = (
@@ -29,7 +29,7 @@ def group_graph_results(results: Iterable[GraphResult]) -> Iterator[list[GraphRe
 
 
 def make_graph_row(group: Sequence[GraphResult]) -> tuple[str, ...]:
-    """The means of one group. A prompt that was too long was not sent: it counts only in `right`."""
+    """Return the means of one group. A prompt that was too long was not sent: it counts only in `right`."""
     first = group[0]
     sent: list[Measures] = [result for result in group if result.calls]
     means = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from statistics import mean, stdev
 
-from njc.comparison.text import format_text_table
+from njc.evaluation.comparison.text import format_text_table
 from spsbench.published import PUBLISHED_TABLES
 from spsbench.results import Gsm8kResult
 

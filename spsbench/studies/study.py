@@ -196,7 +196,7 @@ def run_study(
 
 
 def format_study_error(error: Exception) -> str:
-    """An exception on one line, without the address of a server, because results are published.
+    """Return an exception on one line, without the address of a server, because results are published.
 
     The option for the limit of a call is that of the commands.
     """
@@ -211,7 +211,7 @@ def classify_ending(error: Exception) -> StudyEnding:
 
 
 def is_prompt_too_long(error: Exception) -> bool:
-    """Whether a request was rejected because of its length; vendors say so only in the text of the error."""
+    """Return whether a request was rejected because of its length; vendors say so only in the text of the error."""
     return isinstance(error, PromptTooLongError) or (
         isinstance(error, RejectedRequestError)
         and any(words in str(error) for words in ("context", "too long"))

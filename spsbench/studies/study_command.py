@@ -43,7 +43,7 @@ def run_trials(
     run_trial: Callable[[TrialKey], Result],
     journal: Journal[ResultSet],
 ) -> list[Result]:
-    """The results of all trials, of which the unknown ones are run and appended to the journal."""
+    """Return the results of all trials, of which the unknown ones are run and appended to the journal."""
     results: dict[object, Result] = {result.trial: result for result in known}
     for number, trial in enumerate(trials, 1):
         if trial not in results:
@@ -69,7 +69,7 @@ def describe_result(result: GraphResult | Gsm8kResult) -> str:
 
 
 def load_study_model(name: str, environ: Mapping[str, str]) -> Model | None:
-    """Return the model of a name, at NJC_BASE_URL if that is set; None where scripts answer."""
+    """Return the model of a name, at NJC_BASE_URL if that is set; None if scripts answer."""
     if name == SCRIPTED:
         return None
     return choose_model(Options(model=name, base_url=environ.get("NJC_BASE_URL")), environ)

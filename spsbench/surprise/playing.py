@@ -1,7 +1,7 @@
 """Playing a case of a task with one effect predicted: as the perfect script has it, and with a mistake.
 
 list_planted_effects()                     PlantedEffect("menu", "one", 1, code, mutation), ...
-play_effect(effect, is_wrong, model)       Prediction(...), or None where the case ended before the effect
+play_effect(effect, is_wrong, model)       Prediction(...), or None if the case ended before the effect
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class PlantedEffect:
 
 
 def list_planted_effects(choose: Callable[[int], int]) -> Iterator[PlantedEffect]:
-    """All effects of all programs that can be mutated, each with one mutation; `choose(n)` is below n.
+    """Yield all effects of all programs that can be mutated, each with one mutation; `choose(n)` is below n.
 
     Of the kinds of mistakes that its code can have, each is as likely.
     """
@@ -62,7 +62,7 @@ def list_planted_effects(choose: Callable[[int], int]) -> Iterator[PlantedEffect
 def sample_effects(
     effects: Sequence[PlantedEffect], size: int | None, uniform: Uniform
 ) -> list[PlantedEffect]:
-    """A random sample without replacement, in random order, with its share of each kind of mistake.
+    """Return a random sample without replacement, in random order, with its share of each kind of mistake.
 
     A larger one begins with a smaller one of the same random numbers.
     """
@@ -83,7 +83,7 @@ class OneEffectModel:
     asked: int = 0
 
     def ask(self, request: Request) -> Reply:
-        """The reply, or a `ModelError` for all other effects, and where there is none yet."""
+        """Return the reply, or a `ModelError` for all other effects, and if there is none yet."""
         self.asked += 1
         if self.asked == self.wanted:
             self.request = request

@@ -68,7 +68,7 @@ class SurpriseRun:
     python: str
     versions: Mapping[str, str]
     strata: str = ""
-    """What the sample has its share of; empty where all effects were drawn alike."""
+    """What the sample has its share of; empty if all effects were drawn alike."""
     jobs: int = 1
     executor: str = "threads"
 

@@ -17,8 +17,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from njc.comparison.results import compute_pass_interval
-from njc.comparison.text import format_text_table
+from njc.evaluation.comparison.results import compute_pass_interval
+from njc.evaluation.comparison.text import format_text_table
 from spsbench.report.files import SEED, make_uniform
 from spsbench.report.measures import BOOTSTRAP_ROUNDS, Uniform, compute_bootstrap_interval
 from spsbench.report.results_report import describe_machines, format_sample, render_template
@@ -116,7 +116,7 @@ def group_by_model(results: Sequence[SurpriseResult]) -> dict[str, list[Surprise
 
 
 def format_share(part: int, whole: int) -> tuple[str, str]:
-    """Return a share and its interval (Wilson, 1927); empty where there is nothing to count."""
+    """Return a share and its interval (Wilson, 1927); empty if there is nothing to count."""
     if not whole:
         return "", ""
     low, high = compute_pass_interval(part, whole)
@@ -162,7 +162,7 @@ def render_surprise_report(parts: Sequence[tuple[str, str, SurpriseResults]], co
 
 
 def list_surprise_facts(found: SurpriseResults) -> Iterator[tuple[str, str]]:
-    """Where, when and how effects were predicted; starts that only continued a run are not repeated."""
+    """Yield where, when and how effects were predicted; starts that only continued a run are not repeated."""
     seen: dict[tuple[str, str], None] = {}
     for run in found.runs:
         asked = {

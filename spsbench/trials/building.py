@@ -4,7 +4,7 @@ manual                  manual.py, as it is
 direct, baseline, ...   natural.njpy, compiled (rewritten: rewritten.njpy)
 static, auto, ...       natural.njpy, its blocks written by a model; the lock stays in the folder
 
-    build_program("menu", METHODS["static"], folder)     the module; NotBuiltError where no code was accepted
+    build_program("menu", METHODS["static"], folder)     the module; NotBuiltError if no code was accepted
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class NotBuiltError(Exception):
 
 
 def build_program(program: str, method: Method, folder: Path) -> ModuleType:
-    """A program's module; in the static modes the model of `njrt.using` writes code for it."""
+    """Return a program's module; in the static modes the model of `njrt.using` writes code for it."""
     if not method.is_natural:
         return load_manual_program(program)
     return (

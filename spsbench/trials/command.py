@@ -106,7 +106,7 @@ def command(ctx: click.Context, /, plain: bool, **flag_values: Any) -> None:
 
 
 def build_run_plan(values: dict[str, Any], show_message: Callable[[str], None]) -> RunPlan:
-    """The plan that the flags request, without the methods that the model does not support."""
+    """Return the plan that the flags request, without the methods that the model does not support."""
     from spsbench.methods import parse_methods, parse_name_list
     from spsbench.results import TrialLimits
     from spsbench.suite import TASK_NAMES

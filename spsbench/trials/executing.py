@@ -48,7 +48,7 @@ class ProcessEnd:
     report: tuple[str, ...]
     seconds: float
     exit_code: int | None
-    """None where it was killed because its time was up."""
+    """None if it was killed because its time was up."""
 
 
 def execute_job(
@@ -106,7 +106,7 @@ def _run_process(
 
 
 def make_trial_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a trial, without the settings of njc except those of the model's server."""
+    """Return the environment of a trial, without the settings of njc except those of the model's server."""
     return {
         name: value
         for name, value in environ.items()

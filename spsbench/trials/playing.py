@@ -84,7 +84,7 @@ class TrialRunner:
     method: Method
     folder: Path
     model: Model | None
-    """None where each case has its own script."""
+    """None if each case has its own script."""
     layers: tuple[Layer, ...]
 
     @property
@@ -182,7 +182,7 @@ def _make_model_and_layers(job: Job, folder: Path) -> tuple[Model | None, tuple[
 
 
 def _make_cost_limit(job: Job) -> tuple[Layer, ...]:
-    """Return the limit on cost, where there is one."""
+    """Return the limit on cost, if there is one."""
     return () if job.usd is None else (CostLimit(job.usd),)
 
 

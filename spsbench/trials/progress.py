@@ -66,7 +66,7 @@ class RunProgress:
         )
 
     def estimate_seconds_left(self) -> float | None:
-        """The time for the other trials at the mean pace so far; None before the first result."""
+        """Return the time for the other trials at the mean pace so far; None before the first result."""
         if not self.results:
             return None
         known = {row.method: row.seconds for row in self.make_rows() if row.seconds is not None}
@@ -117,7 +117,7 @@ def format_time_left(seconds: float) -> str:
 
 
 def format_rest(number: int, total: int, seconds_left: float) -> str:
-    """The end of a line about result `number` of `total`: `, about 3 min left`; empty for the last one."""
+    """Return the end of a line about result `number` of `total`: `, about 3 min left`; empty for the last one."""
     return f", about {format_time_left(seconds_left)} left" if number < total else ""
 
 

@@ -62,10 +62,10 @@ class TrialReport:
     """All lines of a report."""
 
     built: ProgramBuilt | BuildFailed | None = None
-    """None where the process died before the program was built."""
+    """None if the process died before the program was built."""
     cases: Mapping[str, CasePlayed] = field(default_factory=dict)
     ending: TrialEnding | None = None
-    """None where the process died, or has no program."""
+    """None if the process died, or has no program."""
 
 
 def read_report(lines: Iterable[str]) -> TrialReport:

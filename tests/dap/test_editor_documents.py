@@ -6,10 +6,10 @@ import json
 import re
 from pathlib import Path
 
-from njc.dap.adapter import CAPABILITIES
-from njc.dap.console import HELP
-from njc.dap.requests import LaunchArguments
-from njc.timeline.breakpoints import parse_breakpoint
+from njc.runs.dap.adapter import CAPABILITIES
+from njc.runs.dap.console import HELP
+from njc.runs.dap.requests import LaunchArguments
+from njc.runs.timeline.breakpoints import parse_breakpoint
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = (ROOT / "docs" / "editors.md").read_text(encoding="utf-8")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from njc.dap.progress import ReplyProgress
-from njc.timeline.happenings import Noticed, ReplyStreamed
+from njc.runs.dap.progress import ReplyProgress
+from njc.runs.timeline.happenings import Noticed, ReplyStreamed
 
 
 def test_replies_begin_grow_and_end() -> None:

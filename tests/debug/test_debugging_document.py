@@ -7,7 +7,7 @@ from pathlib import Path
 
 from piped import Debug
 
-from njc.debug.commands import COMMAND_LIST, format_help
+from njc.runs.debug.commands import COMMAND_LIST, format_help
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "debugging.md"
 TEXTS = re.findall(r"^```text\n(.*?)^```$", DOCUMENT.read_text(), re.DOTALL | re.MULTILINE)

@@ -17,13 +17,13 @@ from textual.pilot import Pilot
 
 from njc.commands.running.debug import list_source_folders, read_timeline
 from njc.commands.terminal.console import Console
-from njc.debug.app import DebugApp
-from njc.debug.session import DebugSession
-from njc.debug.stop_report import format_position
-from njc.debug.trace_walk import TraceWalk
-from njc.timeline.controller import RunController
-from njc.timeline.happenings import ReplyStreamed, RunSettings
-from njc.timeline.steps import Position
+from njc.runs.debug.app import DebugApp
+from njc.runs.debug.session import DebugSession
+from njc.runs.debug.stop_report import format_position
+from njc.runs.debug.trace_walk import TraceWalk
+from njc.runs.timeline.controller import RunController
+from njc.runs.timeline.happenings import ReplyStreamed, RunSettings
+from njc.runs.timeline.steps import Position
 
 ROOT = Path(__file__).parents[2]
 SCREENS = Path(__file__).parent / "screens"

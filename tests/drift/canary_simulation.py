@@ -13,7 +13,7 @@ import random
 import statistics
 from dataclasses import dataclass
 
-from njrt.canary.sequential_test import DifferenceHistory, compute_evidence
+from njrt.production.canary.sequential_test import DifferenceHistory, compute_evidence
 
 
 @dataclass(frozen=True)

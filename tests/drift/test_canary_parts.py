@@ -25,10 +25,10 @@ from canary_simulation import simulate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from njrt.canary.block_state import AlarmRule, CanaryResult, CanaryState
-from njrt.canary.comparison import BlockEnd, find_differences
-from njrt.canary.confinement import find_outside_access
-from njrt.canary.sequential_test import (
+from njrt.production.canary.block_state import AlarmRule, CanaryResult, CanaryState
+from njrt.production.canary.comparison import BlockEnd, find_differences
+from njrt.production.canary.confinement import find_outside_access
+from njrt.production.canary.sequential_test import (
     EPOCH_RUNS,
     MAX_EPOCHS,
     DifferenceHistory,

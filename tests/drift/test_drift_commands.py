@@ -15,7 +15,12 @@ from click.testing import CliRunner, Result
 import njrt
 from loopback import Answer, Seen
 from njc.commands import njc as njc_command
-from njc.drift.block_runs import compare_runs, describe_reply, format_difference, read_runs
+from njc.evaluation.drift.block_runs import (
+    compare_runs,
+    describe_reply,
+    format_difference,
+    read_runs,
+)
 from openai_server import OpenAIServer, says
 
 pytest.importorskip("openai")

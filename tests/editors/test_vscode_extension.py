@@ -58,7 +58,7 @@ def test_the_commands_of_njc_that_are_started_exist() -> None:
 
 
 def test_the_request_for_the_compiled_text_is_that_of_the_server() -> None:
-    features = pytest.importorskip("njc.language_server.serving.features")
+    features = pytest.importorskip("njc.editors.language_server.serving.features")
     assert f'"{features.COMPILED_TEXT}"' in SOURCES
 
 

@@ -15,8 +15,8 @@ import pytest
 from lsprotocol import types as lsp
 from strict_language_client import StrictClient
 
-from njc.language_server.serving.features import make_server
-from njc.language_server.serving.protocol import make_converter
+from njc.editors.language_server.serving.features import make_server
+from njc.editors.language_server.serving.protocol import make_converter
 
 FROM_CLIENTS = [
     method

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from language_programs import make_document
 
-from njc.language_server.answers.actions import list_corrections
-from njc.language_server.answers.completion import complete
-from njc.language_server.answers.highlighting import list_tokens
-from njc.language_server.answers.hover import describe_place
-from njc.language_server.answers.lenses import BlockCost, list_lenses
-from njc.language_server.answers.navigation import find_definitions
-from njc.language_server.texts.documents import ContentChange, apply_changes, apply_edits
+from njc.editors.language_server.answers.actions import list_corrections
+from njc.editors.language_server.answers.completion import complete
+from njc.editors.language_server.answers.highlighting import list_tokens
+from njc.editors.language_server.answers.hover import describe_place
+from njc.editors.language_server.answers.lenses import BlockCost, list_lenses
+from njc.editors.language_server.answers.navigation import find_definitions
+from njc.editors.language_server.texts.documents import ContentChange, apply_changes, apply_edits
 
 PROGRAM = '''\
 from dataclasses import dataclass

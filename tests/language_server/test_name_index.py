@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from language_programs import PROGRAMS, ROOT, make_document, name_program
 
-from njc.language_server.texts.name_index import NameIndex, VariableScope
+from njc.editors.language_server.texts.name_index import NameIndex, VariableScope
 
 MODULES = sorted(ROOT.glob("njc/frontend/*.py"))
 

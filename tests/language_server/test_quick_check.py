@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from language_programs import PROGRAMS, edit_at_random, name_program
 
-from njc.frontend.source import SourceFile
-from njc.language_server.texts.quick_check import (
+from njc.editors.language_server.texts.quick_check import (
     analyze_always,
     check_change,
     check_text,
     find_change,
 )
+from njc.frontend.source import SourceFile
 
 EDITS = 30
 

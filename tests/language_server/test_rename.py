@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from language_programs import PROGRAMS, make_document, name_program, open_program
 
+from njc.editors.language_server.answers.rename import RenameRefused, find_renamed, rename
+from njc.editors.language_server.texts.documents import Document, apply_edits
+from njc.editors.language_server.texts.name_index import Variable
 from njc.frontend.source import SourceFile
-from njc.language_server.answers.rename import RenameRefused, find_renamed, rename
-from njc.language_server.texts.documents import Document, apply_edits
-from njc.language_server.texts.name_index import Variable
 from njrt.private_names import mangle
 
 NEW_NAME = "renamed_by_the_editor"

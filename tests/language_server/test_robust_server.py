@@ -20,8 +20,8 @@ Message = dict[str, Any]
 
 FAILING = """
 import sys
-from njc.language_server.serving.features import make_server
-from njc.language_server.serving.protocol import answer_errors
+from njc.editors.language_server.serving.features import make_server
+from njc.editors.language_server.serving.protocol import answer_errors
 
 @answer_errors
 def fail(params):

@@ -16,9 +16,6 @@ import anthropic_server
 import openai_server
 from anthropic_server import AnthropicServer
 from loopback import Answer, Drop, Garbage, Loopback, Raw, Response, Seen, Status, Stream
-from njrt.budgets.budget import Budget
-from njrt.budgets.budgeted import Budgeted, open_budget
-from njrt.budgets.ledger import Ledger
 from njrt.errors import ModelError, NaturalError, ServerError
 from njrt.messages import Reply, Request, UserMessage
 from njrt.models.anthropic import Anthropic
@@ -30,6 +27,9 @@ from njrt.models.remote import RemoteModel
 from njrt.models.retry import RetryModel
 from njrt.models.vote import VoteModel
 from njrt.persistence.memory_store import MemoryStore
+from njrt.production.budgets.budget import Budget
+from njrt.production.budgets.budgeted import Budgeted, open_budget
+from njrt.production.budgets.ledger import Ledger
 from njrt.session.limits import Limits, Meter, Metered
 from openai_server import OpenAIServer
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from njc.execution_trace import MAX_STEPS, ExecutionTrace, LineStep, StepRecorder
-from njc.repair.annotate import annotate_code, remove_step_comments
+from njc.evaluation.execution_trace import MAX_STEPS, ExecutionTrace, LineStep, StepRecorder
+from njc.evaluation.repair.annotate import annotate_code, remove_step_comments
 
 FILENAME = "<traced>"
 

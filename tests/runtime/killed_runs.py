@@ -30,8 +30,6 @@ from pathlib import Path
 import njrt
 from njc.project.config import Project
 from njc.project.load import load_code
-from njrt.approval.approvals_file import ApprovalsFile
-from njrt.approval.terminal import Approval, Terminal
 from njrt.effects import Refusal
 from njrt.events import Event, Performed
 from njrt.message_json import hash_conversation, reply_from_json
@@ -40,6 +38,8 @@ from njrt.models.scripted import run
 from njrt.observability.listeners import add_listener
 from njrt.persistence.recording_file import Recording, RecordingHeader, recover_recording
 from njrt.persistence.recording_place import RecordingFile
+from njrt.production.approval.approvals_file import ApprovalsFile
+from njrt.production.approval.terminal import Approval, Terminal
 from spsbench.checks import check_case
 from spsbench.perfect import make_perfect_model
 from spsbench.suite import TASK_NAMES, load_natural_program, load_script, load_task

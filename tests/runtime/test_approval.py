@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 
 import njrt
-from njrt.approval.approvals_file import ApprovalsFile
-from njrt.approval.question import describe_names, describe_question, format_code
-from njrt.approval.terminal import PROMPT as PROMPT_TEXT
 from njrt.decisions import PendingEffect
 from njrt.effects import Assign, BindOutputs, Effect, Run
 from njrt.models.scripted import run
+from njrt.production.approval.approvals_file import ApprovalsFile
+from njrt.production.approval.question import describe_names, describe_question, format_code
+from njrt.production.approval.terminal import PROMPT as PROMPT_TEXT
 
 PROGRAM = '''
 import sys
@@ -206,7 +206,7 @@ total = 0
     ).replace("total = add(total)", "total += outer()")
     source = source.replace("range(3)", "range(1)")
     source = source.replace("import sys\n", "import sys, time\n")
-    slow = "import os, njrt.approval.terminal as t\nask = t.Terminal.ask\ndef wait(self, prompt):\n    from njrt.timeouts import clock\n    clock._stopped_seconds -= 1000\n    return ask(self, prompt)\nt.Terminal.ask = wait\n"
+    slow = "import os, njrt.production.approval.terminal as t\nask = t.Terminal.ask\ndef wait(self, prompt):\n    from njrt.timeouts import clock\n    clock._stopped_seconds -= 1000\n    return ask(self, prompt)\nt.Terminal.ask = wait\n"
     settings = "max_code_seconds=60, max_seconds=60"
     assert person.run("y", "y", settings=settings, source=slow + source) == 0, person.seen
     assert person.output == "total 1\n"

@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 
 import njrt
-from njrt.approval.manifest import BlockAuthority, Manifest
-from njrt.approval.needs import EffectNeeds
 from njrt.decisions import Decision, PendingEffect
 from njrt.effects import (
     AskModel,
@@ -22,6 +20,8 @@ from njrt.effects import (
     Run,
 )
 from njrt.models.scripted import Said, run
+from njrt.production.approval.manifest import BlockAuthority, Manifest
+from njrt.production.approval.needs import EffectNeeds
 
 LOCK = """
 version = 1

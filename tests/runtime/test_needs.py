@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from njrt.approval.needs import EffectNeeds, find_needs
 from njrt.effects import (
     Assign,
     BindOutputs,
@@ -18,6 +17,7 @@ from njrt.effects import (
     ReturnValue,
     Run,
 )
+from njrt.production.approval.needs import EffectNeeds, find_needs
 
 CASES: list[tuple[Effect, str]] = [
     (Run("x = 1", True), "effects: Run"),

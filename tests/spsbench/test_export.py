@@ -14,9 +14,9 @@ from test_repair import FIRST, TOTAL, write
 
 import njrt
 from njc.compiler import compile_source
+from njc.evaluation.repair.annotate import remove_step_comments
+from njc.evaluation.repair.testing import FailedTests, PassedTests, run_tests
 from njc.frontend.source import SourceFile
-from njc.repair.annotate import remove_step_comments
-from njc.repair.testing import FailedTests, PassedTests, run_tests
 from njrt.typed_json import from_json, to_json
 from spsbench.cli import main
 from spsbench.export.command import EFFECT_FIELDS, KNOWN_DATA, REPAIR_FIELDS

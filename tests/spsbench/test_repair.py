@@ -12,9 +12,9 @@ from types import ModuleType
 import pytest
 from click.testing import CliRunner, Result
 
-from njc.repair.loop import RepairBudget
-from njc.repair.reply import complete_program, find_program, read_rationale
-from njc.repair.testing import FailedTests, PassedTests, run_tests
+from njc.evaluation.repair.loop import RepairBudget
+from njc.evaluation.repair.reply import complete_program, find_program, read_rationale
+from njc.evaluation.repair.testing import FailedTests, PassedTests, run_tests
 from njc.static.generate import GenerationCost
 from openai_server import OpenAIServer, says
 from spsbench.cli import main

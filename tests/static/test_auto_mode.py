@@ -10,7 +10,7 @@ import pytest
 from studio import Studio
 
 import njrt
-from njc.comparison.results import sum_usage_by_block
+from njc.evaluation.comparison.results import sum_usage_by_block
 
 GRAPH = '''\
 class Stop(Exception):

@@ -15,14 +15,14 @@ from studio import Studio
 from test_repairing import explained
 
 import njrt
-from njc.built_imports.account import (
+from njc.commands import njc as njc_command
+from njc.evaluation.built_imports.account import (
     BuiltFile,
     describe_build,
     find_import_problem,
     hash_build,
     make_build_environment,
 )
-from njc.commands import njc as njc_command
 from njc.project.build import plan_build, write_changes
 from njc.project.config import find_project
 from njc.project.units import find_package_files, find_units

@@ -18,14 +18,14 @@ from studio import Studio
 
 import njrt
 from loopback import Answer
-from njrt.budgets.budget import parse_budgets
-from njrt.budgets.ledger import Ledger
-from njrt.canary.block_state import CanaryStore
 from njrt.errors import ServerError
 from njrt.messages import ModelMessage, Reply, Request, Usage
 from njrt.models.scripted import Said
 from njrt.observability.accounts import Totals
 from njrt.persistence.open_store import open_store
+from njrt.production.budgets.budget import parse_budgets
+from njrt.production.budgets.ledger import Ledger
+from njrt.production.canary.block_state import CanaryStore
 from njrt.session.canary import MAX_RUNNING, RunningCanaries, get_block_watch, wait_for_canaries
 from njrt.session.settings import get_canary_store
 from openai_server import OpenAIServer, says

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from studio import Studio
 
 import njrt
-from njc.comparison.page import render_comparison_page
-from njc.comparison.results import (
+from njc.compiler import compile_source
+from njc.evaluation.comparison.page import render_comparison_page
+from njc.evaluation.comparison.results import (
     ComparedRun,
     ModeBuild,
     ModeSummary,
@@ -23,8 +24,7 @@ from njc.comparison.results import (
     parse_compared_runs,
     sum_usage_by_block,
 )
-from njc.comparison.text import format_text_table, write_advice
-from njc.compiler import compile_source
+from njc.evaluation.comparison.text import format_text_table, write_advice
 from njc.frontend.source import SourceFile
 from njrt.errors import ConfigurationError
 

@@ -8,8 +8,8 @@ import sys
 import pytest
 from studio import Studio
 
-from njc.comparison.gate import check_gate, estimate_pass_power, parse_gate
-from njc.comparison.results import ComparedRun, ModeBuild, ModeSummary, ModeUsage
+from njc.evaluation.comparison.gate import check_gate, estimate_pass_power, parse_gate
+from njc.evaluation.comparison.results import ComparedRun, ModeBuild, ModeSummary, ModeUsage
 from njrt.errors import ConfigurationError
 
 FLAKY = "import pathlib, shop, sys; f = pathlib.Path({file!r}); n = len(f.read_text()) if f.exists() else 0; f.write_text('x' * (n + 1)); sys.exit(n % 3 == 2)"

@@ -22,10 +22,6 @@ from hypothesis import strategies as st
 
 import njrt
 from loopback import Drop, Status
-from njrt.budgets.budget import Budget, find_period, format_budget, parse_budgets
-from njrt.budgets.budgeted import Budgeted, open_budget, settle_unsettled
-from njrt.budgets.estimate import estimate_call
-from njrt.budgets.ledger import NANO, Account, Amount, Hold, Ledger, shorten_name
 from njrt.errors import (
     BudgetError,
     ConfigurationError,
@@ -43,6 +39,10 @@ from njrt.models.vote import VoteModel
 from njrt.persistence.memory_store import MemoryStore
 from njrt.persistence.open_store import get_store
 from njrt.persistence.store import Store
+from njrt.production.budgets.budget import Budget, find_period, format_budget, parse_budgets
+from njrt.production.budgets.budgeted import Budgeted, open_budget, settle_unsettled
+from njrt.production.budgets.estimate import estimate_call
+from njrt.production.budgets.ledger import NANO, Account, Amount, Hold, Ledger, shorten_name
 from openai_server import OpenAIServer, says
 from waiting import HANG_SECONDS
 
@@ -555,9 +555,9 @@ def test_what_could_not_be_counted_is_counted_later_and_once(when: str) -> None:
 
 UNSETTLED = """
 import os, sys, time
-from njrt.budgets.budget import Budget
-from njrt.budgets.budgeted import Budgeted, open_budget
-from njrt.budgets.ledger import Ledger
+from njrt.production.budgets.budget import Budget
+from njrt.production.budgets.budgeted import Budgeted, open_budget
+from njrt.production.budgets.ledger import Ledger
 from njrt.errors import StoreError
 from njrt.messages import ModelMessage, Reply, Request, Usage, UserMessage
 from njrt.models.model import LayeredModel
@@ -689,9 +689,9 @@ def test_spent_and_reserved_never_exceed_the_limit(steps: list[tuple[str, int, i
 
 HAMMER = """
 import random, sys, time
-from njrt.budgets.budget import Budget
-from njrt.budgets.budgeted import Budgeted, open_budget
-from njrt.budgets.ledger import Ledger
+from njrt.production.budgets.budget import Budget
+from njrt.production.budgets.budgeted import Budgeted, open_budget
+from njrt.production.budgets.ledger import Ledger
 from njrt.errors import BudgetError
 from njrt.messages import ModelMessage, Reply, Request, Usage, UserMessage
 from njrt.models.fallback import FallbackModel

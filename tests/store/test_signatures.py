@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import njrt
-from njrt.budgets.ledger import Account, Ledger
 from njrt.errors import ConfigurationError, StoreError, WrongSignatureError
 from njrt.messages import ModelMessage, Reply, Request, UserMessage
 from njrt.models.model import LayeredModel
@@ -19,6 +18,7 @@ from njrt.persistence.memory_store import MemoryStore
 from njrt.persistence.open_store import get_store, open_store
 from njrt.persistence.reply_store import BREAK_SECONDS, SHARED_PREFIX, ReplyStore
 from njrt.persistence.signed_store import SignedStore
+from njrt.production.budgets.ledger import Account, Ledger
 
 SECRET, OTHER = "a secret of the program", "a secret of another program"
 REQUEST = Request("Answer.", (UserMessage("How many?"),))

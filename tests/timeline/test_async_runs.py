@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from njc.timeline.controller import RunController
-from njc.timeline.happenings import (
+from njc.runs.timeline.controller import RunController
+from njc.runs.timeline.happenings import (
     Diverged,
     Happening,
     Noticed,
@@ -19,7 +19,7 @@ from njc.timeline.happenings import (
     RunSettings,
     Stopped,
 )
-from njc.timeline.steps import Position
+from njc.runs.timeline.steps import Position
 
 SECONDS = 90.0
 PROGRAM = '''\

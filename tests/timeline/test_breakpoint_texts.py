@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from njc.timeline.breakpoints import describe_breakpoint, parse_breakpoint
+from njc.runs.timeline.breakpoints import describe_breakpoint, parse_breakpoint
 
 TEXTS = [
     "line mail.njpy:12",

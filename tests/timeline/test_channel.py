@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection
 
 import pytest
 
-from njc.timeline.channel import ChannelClosedError, ControlChannel
+from njc.runs.timeline.channel import ChannelClosedError, ControlChannel
 from waiting import HANG_SECONDS, wait_until
 
 MESSAGE = b'{"kind": "stop"}'

@@ -18,7 +18,7 @@ import njrt
 from loopback import Answer
 from njc.project.config import Project
 from njc.project.load import load_code
-from njc.timeline.breakpoints import (
+from njc.runs.timeline.breakpoints import (
     BlockBreakpoint,
     Breakpoint,
     EffectBreakpoint,
@@ -29,8 +29,8 @@ from njc.timeline.breakpoints import (
     TypeBreakpoint,
     VariableBreakpoint,
 )
-from njc.timeline.controller import RunControlError, RunController
-from njc.timeline.happenings import (
+from njc.runs.timeline.controller import RunControlError, RunController
+from njc.runs.timeline.happenings import (
     Diverged,
     Happening,
     InputWanted,
@@ -41,7 +41,7 @@ from njc.timeline.happenings import (
     RunSettings,
     Stopped,
 )
-from njc.timeline.steps import Position, Step
+from njc.runs.timeline.steps import Position, Step
 from openai_server import KEY, OpenAIServer, calls
 from waiting import wait_until
 
@@ -675,7 +675,7 @@ OBSTACLES = {
 
 
 def test_copies_are_made_only_where_that_is_safe() -> None:
-    lines = ["import os, sys", "from njc.timeline.checkpoints import find_obstacle"]
+    lines = ["import os, sys", "from njc.runs.timeline.checkpoints import find_obstacle"]
     for code in OBSTACLES:
         lines += [code, "print(find_obstacle(set()))", "for undo in after: undo()"]
     done = subprocess.run(
@@ -778,8 +778,8 @@ def test_output_and_input_are_the_terminals_where_they_are_not_captured(tmp_path
     (tmp_path / "program.njpy").write_text(make_program("BLOCK", "print('seen', one)"))
     driver = """
 from pathlib import Path
-from njc.timeline.controller import RunController
-from njc.timeline.happenings import RunSettings
+from njc.runs.timeline.controller import RunController
+from njc.runs.timeline.happenings import RunSettings
 with RunController(RunSettings(Path("program.njpy"), captures_output=False)) as controller:
     controller.start(stops=False)
     print(controller.wait_for_stop(60), flush=True)

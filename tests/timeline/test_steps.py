@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 import njrt
-from njc.timeline.breakpoints import is_place
-from njc.timeline.navigation import find_difference, find_step_back_out, find_step_back_over
-from njc.timeline.places import BlockLines, find_block_at, find_block_lines, find_source
-from njc.timeline.processes import choose_superfluous
-from njc.timeline.step_builder import build_timeline
-from njc.timeline.steps import Position, Step, Timeline
-from njc.timeline.trace_lines import parse_trace, read_trace
+from njc.runs.timeline.breakpoints import is_place
+from njc.runs.timeline.navigation import find_difference, find_step_back_out, find_step_back_over
+from njc.runs.timeline.places import BlockLines, find_block_at, find_block_lines, find_source
+from njc.runs.timeline.processes import choose_superfluous
+from njc.runs.timeline.step_builder import build_timeline
+from njc.runs.timeline.steps import Position, Step, Timeline
+from njc.runs.timeline.trace_lines import parse_trace, read_trace
 from njrt.models.scripted import Scripted, run
 from njrt.persistence.recorder import Recorder
 from njrt.scope.scope import make_scope

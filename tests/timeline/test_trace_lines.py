@@ -11,7 +11,7 @@ from typing import get_args
 import pytest
 
 import njrt
-from njc.timeline.trace_lines import (
+from njc.runs.timeline.trace_lines import (
     AskedLine,
     BeganLine,
     EndedLine,

@@ -25,9 +25,9 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from random import Random
 
-from njc.timeline.controller import RunControlError, RunController
-from njc.timeline.happenings import Diverged, ProgramEnded, RunSettings, Stopped
-from njc.timeline.steps import Position
+from njc.runs.timeline.controller import RunControlError, RunController
+from njc.runs.timeline.happenings import Diverged, ProgramEnded, RunSettings, Stopped
+from njc.runs.timeline.steps import Position
 from spsbench.suite import TASK_NAMES
 
 ROOT = Path(__file__).parents[2]

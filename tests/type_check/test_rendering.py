@@ -9,9 +9,9 @@ import pytest
 from planting import plant_programs
 
 from njc.compiler import analyze
+from njc.editors.type_check.positions import find_source_place
+from njc.editors.type_check.rendering import RenderedSource, render_for_checker
 from njc.frontend.source import SourceFile
-from njc.type_check.positions import find_source_place
-from njc.type_check.rendering import RenderedSource, render_for_checker
 from njrt.options import Options
 
 ROOT = Path(__file__).parents[2]

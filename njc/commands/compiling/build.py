@@ -120,7 +120,7 @@ def _build(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
         console.findings("nothing was written")
         return 1 if plan.has_errors else 2
     if stubbed := [unit for unit in units if flags["stubs"] or has_stub(unit.output)]:
-        from njc.type_check.stubs import plan_stubs
+        from njc.editors.type_check.stubs import plan_stubs
 
         stubs = plan_stubs(stubbed, project, force=flags["force"])
         plan = replace(plan, changes=(*plan.changes, *stubs))

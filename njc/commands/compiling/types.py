@@ -10,8 +10,8 @@ import click
 
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import SOURCES, resolve_project, with_console
+from njc.editors.type_check.checker import check_types
 from njc.project.report import format_findings
-from njc.type_check.checker import check_types
 
 _CHECKER = f"{__name__}.checker"
 

@@ -13,7 +13,7 @@ from njc.commands.terminal.console_flags import console_flags
 @console_flags
 def command() -> None:
     """Serve an editor by the Debug Adapter Protocol on stdio."""
-    from njc.dap.adapter import Adapter
+    from njc.runs.dap.adapter import Adapter
 
     outgoing = sys.stdout.buffer
     sys.stdout = sys.stderr  # nothing but messages may be written to standard output

@@ -18,7 +18,7 @@ from njrt.packages import require_packages
 def command(ctx: click.Context, /, stdio: bool) -> None:
     """Serve an editor by the Language Server Protocol on stdio."""
     require_packages("njc lsp", "njpy[lsp]", "pygls", "lsprotocol", "cattrs")
-    from njc.language_server.serving.features import make_server
+    from njc.editors.language_server.serving.features import make_server
 
     logging.getLogger("pygls").setLevel(logging.CRITICAL)  # our handlers log what fails
     outgoing = sys.stdout.buffer

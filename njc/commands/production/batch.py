@@ -170,7 +170,7 @@ def command(
 
 
 def _check_out(out: Path, rows: Path) -> Path:
-    """The file of results that `out` names; ConfigurationError if it cannot be replaced by results."""
+    """Return the file of results that `out` names; ConfigurationError if it cannot be replaced by results."""
     if out.exists() and not out.is_file():
         raise ConfigurationError(
             f"{out} is not a regular file; write to a file, beside which the state of the batch can be"
@@ -295,7 +295,7 @@ class ProgressPainter:
 
 
 def format_time_left(left: int, done: int, seconds: float) -> str:
-    """The time left at the pace so far, such as `  about 14 min left`; empty while nothing is done."""
+    """Return the time left at the pace so far, such as `  about 14 min left`; empty while nothing is done."""
     if done <= 0 or left <= 0:
         return ""
     rest = left * seconds / done

@@ -14,10 +14,10 @@ import click
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import with_console
 from njc.project.report import format_count
-from njc.trace_view.tables import TableColumn, format_table
-from njrt.canary.block_state import CanaryState, CanaryStore, describe_alarm
+from njc.runs.trace_view.tables import TableColumn, format_table
 from njrt.errors import ConfigurationError
 from njrt.persistence.open_store import get_store
+from njrt.production.canary.block_state import CanaryState, CanaryStore, describe_alarm
 
 _COLUMNS = (
     TableColumn("block", can_shrink=True),

@@ -17,8 +17,13 @@ import click
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import with_console
 from njc.commands.terminal.trace_status import show_status_of_trace
-from njc.comparison.text import format_text_table
-from njc.drift.block_runs import ComparedBlock, compare_runs, format_difference, read_runs
+from njc.evaluation.comparison.text import format_text_table
+from njc.evaluation.drift.block_runs import (
+    ComparedBlock,
+    compare_runs,
+    format_difference,
+    read_runs,
+)
 from njc.project.units import format_path
 from njrt.errors import ConfigurationError
 from njrt.persistence.recording_place import (

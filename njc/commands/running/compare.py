@@ -15,19 +15,19 @@ from typing import Any
 
 import click
 
-from njc.built_imports.account import (
+from njc.commands.terminal.console import Console
+from njc.commands.terminal.flags import ATTEMPTS, JOBS, project_flags, resolve_project, with_console
+from njc.commands.terminal.status_line import show_status
+from njc.commands.terminal.trace_status import show_status_of_trace
+from njc.evaluation.built_imports.account import (
     BuiltFile,
     describe_build,
     find_import_problem,
     hash_build,
     make_build_environment,
 )
-from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import ATTEMPTS, JOBS, project_flags, resolve_project, with_console
-from njc.commands.terminal.status_line import show_status
-from njc.commands.terminal.trace_status import show_status_of_trace
-from njc.comparison.gate import PassGate, check_gate, format_gate_results, parse_gate
-from njc.comparison.results import (
+from njc.evaluation.comparison.gate import PassGate, check_gate, format_gate_results, parse_gate
+from njc.evaluation.comparison.results import (
     ComparedRun,
     ModeBuild,
     ModeSummary,
@@ -36,7 +36,7 @@ from njc.comparison.results import (
     parse_compared_runs,
     sum_usage_by_block,
 )
-from njc.comparison.text import format_comparison_text
+from njc.evaluation.comparison.text import format_comparison_text
 from njc.project.build import read_source
 from njc.project.config import Project
 from njc.project.units import SUFFIX, Unit, find_units, format_path
@@ -137,7 +137,7 @@ def command(
         text = format_comparison_json(rows, shlex.join(words))
         json_file.write_text(text + "\n", encoding="utf-8")
     if html_file:
-        from njc.comparison.page import render_comparison_page
+        from njc.evaluation.comparison.page import render_comparison_page
 
         html_file.write_text(render_comparison_page(rows, shlex.join(words)), encoding="utf-8")
     for file in filter(None, (json_file, html_file)):

@@ -14,19 +14,19 @@ import click
 
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import parse_set_flags, with_console
-from njc.debug.plain import PlainDebugger
-from njc.debug.session import DebugSession
-from njc.debug.stop_report import DebuggedRun
-from njc.debug.trace_walk import TraceWalk
 from njc.project.config import find_project
 from njc.project.load import NaturalSyntaxError, load_code
 from njc.project.report import format_findings
 from njc.project.units import SUFFIX, format_path
-from njc.timeline.controller import RunController
-from njc.timeline.happenings import RunSettings, choose_recording
-from njc.timeline.step_builder import build_timeline
-from njc.timeline.steps import Timeline
-from njc.timeline.trace_lines import read_trace
+from njc.runs.debug.plain import PlainDebugger
+from njc.runs.debug.session import DebugSession
+from njc.runs.debug.stop_report import DebuggedRun
+from njc.runs.debug.trace_walk import TraceWalk
+from njc.runs.timeline.controller import RunController
+from njc.runs.timeline.happenings import RunSettings, choose_recording
+from njc.runs.timeline.step_builder import build_timeline
+from njc.runs.timeline.steps import Timeline
+from njc.runs.timeline.trace_lines import read_trace
 from njrt.errors import ConfigurationError
 from njrt.packages import require_packages
 
@@ -109,7 +109,7 @@ def command(
         if is_plain:
             PlainDebugger(session, happenings).serve()
         else:
-            from njc.debug.app import DebugApp
+            from njc.runs.debug.app import DebugApp
 
             DebugApp(session, happenings).run()
     finally:
@@ -117,7 +117,7 @@ def command(
 
 
 def check_program(console: Console, program: Path) -> bool:
-    """Whether a program can be compiled; if not, show why. Raises ConfigurationError if there is none."""
+    """Return whether a program can be compiled; if not, show why. Raises ConfigurationError if there is none."""
     if program.is_dir():
         raise ConfigurationError(f"{program} is a directory; name the program, such as main.njpy")
     try:
@@ -138,7 +138,7 @@ def check_program(console: Console, program: Path) -> bool:
 
 
 def read_timeline(console: Console, path: Path) -> Timeline:
-    """The steps of a trace; what cannot be read of it is shown. Raises ConfigurationError if there are none."""
+    """Return the steps of a trace; what cannot be read of it is shown. Raises ConfigurationError if there are none."""
     try:
         timeline = build_timeline(read_trace(path))
     except OSError as error:

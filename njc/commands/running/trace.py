@@ -15,10 +15,10 @@ import click
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import with_console
 from njc.project.units import format_path
-from njc.trace_view.comparison import RunPair
-from njc.trace_view.index import RunSummary, TraceIndex, read_index
-from njc.trace_view.selection import Selection
-from njc.trace_view.terminal import format_pair, format_pairs, format_run, format_trace
+from njc.runs.trace_view.comparison import RunPair
+from njc.runs.trace_view.index import RunSummary, TraceIndex, read_index
+from njc.runs.trace_view.selection import Selection
+from njc.runs.trace_view.terminal import format_pair, format_pairs, format_run, format_trace
 from njrt.errors import ConfigurationError
 from njrt.persistence.open_store import get_store
 from njrt.persistence.stored_trace import PLACE_PREFIX, make_trace_key
@@ -73,7 +73,7 @@ def command(
 
 
 def _split_arguments(arguments: Sequence[str], run: str | None) -> tuple[list[Path], str | None]:
-    """The files and the run among the arguments: the last one is a run if there is no such file."""
+    """Return the files and the run among the arguments: the last one is a run if there is no such file."""
     files = list(arguments)
     is_stored = files[-1].startswith(PLACE_PREFIX)
     if run is None and len(files) > 1 and not is_stored and not Path(files[-1]).exists():
@@ -84,7 +84,7 @@ def _split_arguments(arguments: Sequence[str], run: str | None) -> tuple[list[Pa
 
 
 def _open_trace(place: str) -> Path:
-    """The file of a trace; that of one in the store is a copy, which is deleted at the end."""
+    """Return the file of a trace; that of one in the store is a copy, which is deleted at the end."""
     if not place.startswith(PLACE_PREFIX):
         return Path(place)
     store = get_store(os.environ.get("NJC_STORE"), os.environ)
@@ -118,7 +118,7 @@ def find_run(index: TraceIndex, name: str) -> RunSummary:
 def _write_page(
     console: Console, target: Path, paths: Sequence[Path], selection: Selection
 ) -> None:
-    from njc.trace_view.page import write_page
+    from njc.runs.trace_view.page import write_page
 
     indexes = [_read(console, path) for path in paths]
     write_page(target, indexes, selection)

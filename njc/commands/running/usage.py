@@ -14,11 +14,11 @@ import click
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import with_console
 from njc.project.report import format_count
-from njc.trace_view.tables import TableColumn, format_table
-from njrt.budgets.budget import Budget, find_period
-from njrt.budgets.ledger import NANO, Ledger, StoredAccount, shorten_name
+from njc.runs.trace_view.tables import TableColumn, format_table
 from njrt.errors import ConfigurationError
 from njrt.persistence.open_store import get_store
+from njrt.production.budgets.budget import Budget, find_period
+from njrt.production.budgets.ledger import NANO, Ledger, StoredAccount, shorten_name
 
 _DAY = 24 * 3600
 _COLUMNS = (
@@ -96,7 +96,7 @@ def _forget(console: Console, ledger: Ledger, accounts: Sequence[StoredAccount],
 
 
 def is_current(account: StoredAccount, now: float) -> bool:
-    """Whether the period of an account is not over; that of a `with` is over once nothing is reserved."""
+    """Return whether the period of an account is not over; that of a `with` is over once nothing is reserved."""
     if account.per in ("run", "scope"):
         return bool(account.state.held)
     _, _, zone = account.period.partition("@")

@@ -45,10 +45,10 @@ from njc.static.staleness import (
     find_hole_statuses,
     find_unused_entries,
 )
-from njrt.canary.block_state import CanaryStore, describe_alarm
 from njrt.errors import ConfigurationError
 from njrt.options import merge_option_layers, read_environment_options
 from njrt.persistence.open_store import get_store
+from njrt.production.canary.block_state import CanaryStore, describe_alarm
 
 
 @click.command("lock")

@@ -20,15 +20,15 @@ from njc.commands.static_code.lock import find_named_hole
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import ATTEMPTS, MODE, project_flags, resolve_project, with_console
 from njc.commands.terminal.status_line import show_status
-from njc.comparison.text import format_text_table
-from njc.learning.by_command import (
+from njc.evaluation.comparison.text import format_text_table
+from njc.evaluation.learning.by_command import (
     CommandRepairResult,
     TestCommand,
     TestedProgram,
     repair_by_command,
 )
-from njc.learning.sandboxed_run import SECONDS_PER_EXAMPLE
-from njc.learning.study import LearningResult, learn_from_examples, read_examples
+from njc.evaluation.learning.sandboxed_run import SECONDS_PER_EXAMPLE
+from njc.evaluation.learning.study import LearningResult, learn_from_examples, read_examples
 from njc.project.report import format_count
 from njc.project.units import find_units
 from njc.static.build import HoleRequest

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any, TextIO, cast
 
 from njc.commands.terminal.console import Console
-from njc.trace_view.tables import cut_text
+from njc.runs.trace_view.tables import cut_text
 from njrt.events import Asked, Began, Ended, Event, Replied, Streamed, Unanswered
 from njrt.observability.listeners import add_listener
 from njrt.rendering.writer import escape_unprintable

@@ -15,7 +15,7 @@ from typing import TextIO, cast
 
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.status_line import REPAINT_SECONDS, StatusLine, is_status_shown
-from njc.timeline.trace_lines import (
+from njc.runs.timeline.trace_lines import (
     AskedLine,
     BeganLine,
     RepliedLine,
@@ -23,7 +23,7 @@ from njc.timeline.trace_lines import (
     TraceReader,
     UnansweredLine,
 )
-from njc.trace_view.steps import read_cost
+from njc.runs.trace_view.steps import read_cost
 
 
 @contextmanager

@@ -73,7 +73,7 @@ def _has_attribute(attribute: str, known: frozenset[str]) -> bool:
 
 
 def infer_variable_types(scope: NameScope, classes: Classes) -> dict[str, ast.expr]:
-    """The types of the variables of a function: parameters, annotated variables, loops over those."""
+    """Return the types of the variables of a function: parameters, annotated variables, loops over those."""
     if not scope.is_function:
         return {}
     bindings = scope.bindings
@@ -158,7 +158,7 @@ def _find_item_type(type_: ast.expr | None) -> ast.expr | None:
 
 
 def find_type_attributes(type_: ast.expr, classes: Classes) -> frozenset[str] | None:
-    """The attributes of a type, None where they are not known; `model_*` stands for all that begin so."""
+    """Return the attributes of a type, None if they are not known; `model_*` stands for all that begin so."""
     base = type_.value if isinstance(type_, ast.Subscript) else type_
     if not isinstance(base, ast.Name):
         return None
@@ -201,7 +201,7 @@ def _has_dynamic_attributes(class_: ast.ClassDef) -> bool:
 
 
 def _list_own_attributes(class_: ast.ClassDef) -> Iterator[str]:
-    """The attributes that a class defines, sets or lists in `__slots__`, as they are stored."""
+    """Yield the attributes that a class defines, sets or lists in `__slots__`, as they are stored."""
     for node in ast.walk(class_):
         match node:
             case ast.Name(id=name, ctx=ast.Store()):

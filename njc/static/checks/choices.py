@@ -44,7 +44,7 @@ def find_choice_problems(
 
 
 def _parse_choices(type_: str) -> tuple[str, ...]:
-    """Return the texts that a type allows; none where it is not a choice among texts."""
+    """Return the texts that a type allows; none if it is not a choice among texts."""
     match parse_type(type_):
         case ast.Subscript(
             value=ast.Name(id="Literal") | ast.Attribute(attr="Literal"), slice=inner

@@ -93,7 +93,7 @@ def _find_future_imports(nodes: Sequence[ast.AST]) -> Iterator[str]:
 
 
 def make_static_scope(hole: Hole, imported: Sequence[str] = ()) -> Scope:
-    """The scope that a running block in this hole would have, with the helper in it and without values."""
+    """Return the scope that a running block in this hole would have, with the helper in it and without values."""
     class_name, in_class = hole.class_name, hole.block.scope.kind == "class"
     names = [mangle(name, class_name) for name in (*hole.visible, *imported, hole.helper)]
     names += [name for name in ("__class__", hole.first_parameter) if hole.first_parameter and name]

@@ -64,7 +64,7 @@ class AnswerForm:
 
 
 def make_answer_form(block: Block, scope: Scope) -> AnswerForm:
-    """The form of the replies to a block; raise ConfigurationError where an output has no JSON form."""
+    """Return the form of the replies to a block; raise ConfigurationError where an output has no JSON form."""
     definitions: dict[str, Json] = {}
     alternatives = [
         (move_definitions(schema, definitions), example)
@@ -140,7 +140,7 @@ def _list_alternatives(block: Block, scope: Scope) -> Iterator[Alternative]:
 
 
 def find_output_form(scope: Scope, path: str) -> JsonForm:
-    """Return the JSON form of an output; raise ConfigurationError where it has none."""
+    """Return the JSON form of an output; raise ConfigurationError if it has none."""
     if "." in path:
         raise ConfigurationError(
             f'`<:{path}>` sets an attribute, which effects="answer" cannot; '
@@ -157,7 +157,7 @@ def find_output_form(scope: Scope, path: str) -> JsonForm:
 
 
 def find_return_form(scope: Scope) -> JsonForm:
-    """The JSON form of what the block may return: anything simple where nothing is declared, or anything is.
+    """Return the JSON form of what the block may return: anything simple where nothing is declared, or anything is.
 
     Raises ConfigurationError where the declared type has none.
     """
@@ -193,7 +193,7 @@ _FENCED_JSON = re.compile(r"^```\w*[ \t]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
 def parse_answer(reply: Reply, outputs: Sequence[str] = ()) -> tuple[Effect | Refusal, ...]:
-    """Read a reply as the one effect that it stands for; empty where there is no text at all.
+    """Read a reply as the one effect that it stands for; empty if there is no text at all.
 
     An output named `needs_code` is one of the `outputs`; names of other forms are no names of variables.
     """

@@ -43,7 +43,7 @@ MAX_SEARCHED_ITEMS = 1_000
 def find_attachments(
     scope: Scope, reads: Sequence[str], redactor: Redactor
 ) -> tuple[Attachment, ...]:
-    """The files among the inputs of a block; `reads` are its outputs whose present value is an input."""
+    """Return the files among the inputs of a block; `reads` are its outputs whose present value is an input."""
     if not (Media.was_made or "PIL.Image" in sys.modules or "pydantic_ai.messages" in sys.modules):
         return ()
     search = _Search(redactor)
@@ -106,7 +106,7 @@ _PLAIN_TYPES = frozenset(map(id, (str, bytes, bytearray, bool, int, float, compl
 
 
 def list_parts(path: str, value: UserValue) -> Iterator[tuple[str, UserValue, str]]:
-    """The items or attributes that may hold a file: how each is reached, itself, and its name if it has one."""
+    """Yield the items or attributes that may hold a file: how each is reached, itself, and its name if it has one."""
     if is_exactly(value, list, tuple):
         for index, item in enumerate(value[:MAX_SEARCHED_ITEMS]):
             if id(type(item)) not in _PLAIN_TYPES:
@@ -122,7 +122,7 @@ def list_parts(path: str, value: UserValue) -> Iterator[tuple[str, UserValue, st
 
 
 def read_media(value: Any) -> Media | None:
-    """The file that a value is: one of ours, of Pillow or of PydanticAI; None for another value."""
+    """Return the file that a value is: one of ours, of Pillow or of PydanticAI; None for another value."""
     if is_a(value, Media):
         media: Media = value
         return media
@@ -142,7 +142,7 @@ def read_media(value: Any) -> Media | None:
 
 
 def read_picture(picture: Any) -> Image:
-    """A picture of Pillow as PNG. Its digest is that of its pixels: the bytes of a PNG depend on the version."""
+    """Return a picture of Pillow as PNG. Its digest is that of its pixels: the bytes of a PNG depend on the version."""
     if picture.mode not in ("1", "L", "LA", "P", "RGB", "RGBA"):
         picture = picture.convert("RGB")
     pixels = hashlib.sha256(f"{picture.mode} {picture.size}".encode())

@@ -150,7 +150,7 @@ def make_request(
     turn: int,
     form: AnswerForm | None,
 ) -> Request:
-    """The next question to the model: the conversation so far under a byte-stable system prompt."""
+    """Return the next question to the model: the conversation so far under a byte-stable system prompt."""
     options = block.options
     if form is not None:
         return Request(
@@ -182,7 +182,7 @@ def read_effects(
     messages: tuple[Message, ...],
     outputs: Sequence[str] = (),
 ) -> tuple[Effect | Refusal, ...]:
-    """The effects that a reply requests, in order; in the text protocol its text is read for them.
+    """Return the effects that a reply requests, in order; in the text protocol its text is read for them.
 
     `messages` are what the model was shown: a fenced block that only repeats it is not an effect. An answer binds the
     `outputs`.
@@ -245,7 +245,7 @@ def format_retry_advice(reply: Reply, effects: EffectSet, protocol: Protocol) ->
 
 
 def keep_reply_text(reply: Reply) -> tuple[Message, ...]:
-    """The text of a reply as a message, unless it is empty or a call would be left unanswered."""
+    """Return the text of a reply as a message, unless it is empty or a call would be left unanswered."""
     text = reply.message.text.strip()
     is_kept = text and not reply.message.calls and not is_too_long(reply)
     return (ModelMessage(text),) if is_kept else ()
@@ -269,7 +269,7 @@ def count_mistake(results: list[EffectResult]) -> int:
 
 
 def make_results_message(reply: Reply, results: list[EffectResult], ending: str = "") -> Message:
-    """The results as the next message: one a tool call, or all of them as text; `ending` follows a refusal."""
+    """Return the results as the next message: one a tool call, or all of them as text; `ending` follows a refusal."""
     if not reply.message.calls:
         texts = [format_result(result) for result in results]
         if ending and isinstance(results[-1], Refusal):

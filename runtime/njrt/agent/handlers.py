@@ -260,7 +260,7 @@ class Handlers:
     # ── the paper's effects ──────────────────────────────────────────────────────────────────────
 
     def execute(self, code: str, silent: str) -> EffectGenerator:
-        """Run code on the scope; `silent` is the answer where there is no value and no printed text."""
+        """Run code on the scope; `silent` is the answer if there is no value and no printed text."""
         match prepare(
             code,
             self.scope,

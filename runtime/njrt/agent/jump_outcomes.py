@@ -15,7 +15,7 @@ from njrt.values.introspection import is_a, is_exception_class
 
 
 def make_jump_outcome(label: str, value: UserValue, labels: Collection[str]) -> Outcome | Refusal:
-    """The outcome of a jump to a label with a value; `labels` are legal here, besides `raise`."""
+    """Return the outcome of a jump to a label with a value; `labels` are legal here, besides `raise`."""
     legal = {"raise", *labels}
     match label:
         case "break" if label in legal:

@@ -155,7 +155,7 @@ EFFECTS_SHOWING_VALUES = ("answer", "direct", "nightjar")
 
 
 def build_system_prompt(effects: EffectSet, protocol: Protocol, signatures: Sequence[str]) -> str:
-    """The system prompt of an effect set; `signatures` are those of its tools, for the text protocol."""
+    """Return the system prompt of an effect set; `signatures` are those of its tools, for the text protocol."""
     if protocol == "tools" or effects == "answer":
         return SYSTEM_PROMPTS[effects]
     if effects == "direct":
@@ -188,7 +188,7 @@ def format_example_block(effects: EffectSet) -> str:
 def build_opening(
     block: Block, scope: Scope, form: str = "", redactor: Redactor | None = None
 ) -> str:
-    """The first message of a block: its instruction, then a line for each input, each output and the jumps.
+    """Return the first message of a block: its instruction, then a line for each input, each output and the jumps.
 
     With `form`, the form of a reply of the effect set `answer`, that stands in place of outputs and jumps, and of the
     classes that the answer is made of. Classes come first: they are the same in every run, for a prompt cache. So does a
@@ -235,7 +235,7 @@ def build_opening(
 def describe_class_briefly(
     name: str, cls: type, is_answered: bool, budget: int, redactor: Redactor
 ) -> list[str]:
-    """The lines on a class; only its docstring where the form of the answer has its fields or members."""
+    """Return the lines on a class; only its docstring where the form of the answer has its fields or members."""
     if is_answered:
         doc = get_doc_summary(get_class_namespace(cls).get("__doc__"))
         return [f"{name}: {doc}"] if doc and not doc.startswith(f"{name}(") else []
@@ -244,7 +244,7 @@ def describe_class_briefly(
 
 @lru_cache(maxsize=256)
 def choose_rule(instruction: str) -> str:
-    """The line that ends the instruction: longer than any like it inside, so that no value can imitate it."""
+    """Return the line that ends the instruction: longer than any like it inside, so that no value can imitate it."""
     rules = re.findall(r"^[ \t]*(-{3,})[ \t]*$", instruction, re.MULTILINE)
     return "-" * max([3, *(len(rule) + 1 for rule in rules)])
 

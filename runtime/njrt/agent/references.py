@@ -60,7 +60,7 @@ _DESCRIPTOR_TYPES = (
 _DESCRIBED_TYPES = (types.FunctionType, types.MethodType, types.BuiltinFunctionType)
 _BUILTIN_CONTAINERS = (str, dict, list, tuple, set, frozenset)
 ClassFinder = Callable[[str], type]
-"""Finds the class that a model names; raises ValueError where there is none."""
+"""Finds the class that a model names; raises ValueError if there is none."""
 
 
 @dataclass(slots=True, eq=False)
@@ -108,7 +108,7 @@ class ReferenceTable:
 
 
 def encode_wire(value: UserValue, heap: ReferenceTable, name: str = "") -> WireValue:
-    """A value as the model receives it: plain scalars as JSON, everything else as a reference.
+    """Return a value as the model receives it: plain scalars as JSON, everything else as a reference.
 
     A scalar with the name of a secret is redacted.
     """
@@ -220,7 +220,7 @@ def encode_attributes(held: Mapping[str, UserValue], heap: ReferenceTable) -> Wi
 
 
 def list_class_attributes(cls: type) -> dict[str, UserValue]:
-    """What a class itself holds beside its methods and properties: its members if it is an enum."""
+    """Return what a class itself holds beside its methods and properties: its members if it is an enum."""
     namespace = get_class_namespace(cls)
     if is_a(cls, EnumType):
         return dict(namespace.get("_member_map_") or {})
@@ -257,7 +257,7 @@ def decode_wire(
 ) -> UserValue:
     """Return the value that a model sent: references stand for the objects themselves.
 
-    Raise ValueError where it has no known form; a JSON object is never taken for a dict.
+    Raise ValueError if it has no known form; a JSON object is never taken for a dict.
     """
 
     def decode(wire: WireValue) -> UserValue:
@@ -303,7 +303,7 @@ def decode_wire(
 def decode_attributes(
     pairs: WireValue, decode: Callable[[WireValue], UserValue]
 ) -> dict[str, UserValue]:
-    """The attributes in a list of keys and values, without those that stand for what cannot be sent."""
+    """Return the attributes in a list of keys and values, without those that stand for what cannot be sent."""
     if not isinstance(pairs, list) or not all(map(is_key_value_pair, pairs)):
         raise ValueError('attributes are a list of {"key": NAME, "value": V}')
     return {
@@ -319,7 +319,7 @@ def is_key_value_pair(item: WireValue) -> bool:
 
 
 def make_object(cls: type, attributes: Mapping[str, UserValue]) -> UserValue:
-    """A new instance: its constructor is given the attributes that it takes, the others are set."""
+    """Return a new instance: its constructor is given the attributes that it takes, the others are set."""
     if is_a(cls, EnumType):
         return (
             getattr(cls, attributes["_name_"])

@@ -120,7 +120,7 @@ QUOTED_ONLY = Refusal(
 
 
 def find_quotations(bodies: Sequence[str], shown: Sequence[str]) -> set[str]:
-    """The fenced blocks of a reply that stand between fences in what the model was shown, too.
+    """Return the fenced blocks of a reply that stand between fences in what the model was shown, too.
 
     Values are shown as Python writes them: blanks, quotes and escapes do not count in the comparison.
     """
@@ -148,7 +148,7 @@ OPEN_FENCE = re.compile(r"(?:`{3,}|~{3,})[\w+-]*$")
 
 
 def make_code_effect(code: str, effects: EffectSet, last: bool) -> Effect | Refusal:
-    """The effect of a block of code in plain text: `run` in the direct set, else `exec` where there is one."""
+    """Return the effect of a block of code in plain text: `run` in the direct set, else `exec` if there is one."""
     if effects == "direct":
         return Run(code, done=last and not LOOK_COMMENT.match(code))
     if EXEC in OPERATIONS[effects]:
@@ -228,12 +228,12 @@ def explain_json_error(slip: json.JSONDecodeError) -> Refusal:
 
 
 def make_json_string(tripled: re.Match[str]) -> str:
-    """A string of three quotes as JSON writes it, without the indentation that its lines share."""
+    """Return a string of three quotes as JSON writes it, without the indentation that its lines share."""
     return json.dumps(textwrap.dedent(tripled["body"].strip("\n")))
 
 
 def is_code(text: str) -> bool:
-    """Whether a whole reply is Python rather than prose that happens to parse, such as `Done`."""
+    """Return whether a whole reply is Python rather than prose that happens to parse, such as `Done`."""
     try:
         tree = parse_python(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -167,7 +167,7 @@ OPERATIONS: Mapping[EffectSet, tuple[Operation, ...]] = {
 
 @functools.cache
 def make_tools(effects: EffectSet) -> tuple[Tool, ...]:
-    """The tools of an effect set, in a fixed order, with strict schemas that both vendors accept."""
+    """Return the tools of an effect set, in a fixed order, with strict schemas that both vendors accept."""
     return tuple(
         Tool(operation.name, operation.description, make_arguments_schema(operation))
         for operation in OPERATIONS[effects]
@@ -175,7 +175,7 @@ def make_tools(effects: EffectSet) -> tuple[Tool, ...]:
 
 
 def make_arguments_schema(operation: Operation) -> Json:
-    """The strict JSON schema of an operation's arguments: every property required, no others allowed."""
+    """Return the strict JSON schema of an operation's arguments: every property required, no others allowed."""
     schema = make_object_schema(
         {parameter.name: parameter.schema for parameter in operation.parameters}
     )
@@ -238,7 +238,7 @@ def find_argument_problem(parameter: Parameter, value: Any) -> str | None:
 
 
 def get_address(wire: Any) -> Any:
-    """The address in `{"type": "Ref", "addr": N}` (or a bare N), None if it is no reference."""
+    """Return the address in `{"type": "Ref", "addr": N}` (or a bare N), None if it is no reference."""
     if isinstance(wire, Mapping) and wire.get("type") == "Ref":
         wire = wire.get("addr")
     return wire if isinstance(wire, int) and not isinstance(wire, bool) else None

@@ -63,7 +63,7 @@ class WireVariables:
         return decode_wire(value, self.references, self.find_class)
 
     def find_class(self, name: str) -> type:
-        """The class of this name: that of a variable, a type or a reference, or a builtin exception."""
+        """Return the class of this name: that of a variable, a type or a reference, or a builtin exception."""
         if cls := self.references.find_class(name):
             return cls
         match self.scope.lookup(name):
@@ -126,7 +126,7 @@ class WireVariables:
         return format_wire(wire) if isinstance(wire, dict) else ""
 
     def is_visible(self, variable: str) -> bool:
-        """Whether the prompt names a variable, or the block made it; builtins are not variables."""
+        """Return whether the prompt names a variable, or the block made it; builtins are not variables."""
         return variable in self.scope.names or not hasattr(builtins, variable)
 
 

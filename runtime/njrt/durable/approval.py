@@ -20,7 +20,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from njrt.approval.question import describe_names, describe_question, format_code
 from njrt.decisions import Abort, Decision, PendingEffect
 from njrt.durable.calls import format_decision, hash_effect, read_decision
 from njrt.durable.steps import (
@@ -32,6 +31,7 @@ from njrt.durable.steps import (
 )
 from njrt.effect_json import decision_from_json, decision_to_json
 from njrt.errors import ConfigurationError, PolicyError
+from njrt.production.approval.question import describe_names, describe_question, format_code
 
 if TYPE_CHECKING:
     from dbos import DBOSClient
@@ -101,7 +101,7 @@ class PersonApproval(DurableInterceptor):
 
 
 def ask_person(seconds: float = WEEK) -> PersonApproval:
-    """An interceptor for workflows that waits until `decide` was called, whatever happens to the process.
+    """Return an interceptor for workflows that waits until `decide` was called, whatever happens to the process.
 
     The effects of one block wait one after the other. After `seconds` without a decision the block ends with a `PolicyError`.
     """

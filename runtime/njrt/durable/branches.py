@@ -71,7 +71,7 @@ def map(function: Callable[[T], R], items: Iterable[T], *, threads: int = 8) -> 
 
 
 def raise_first(results: Sequence[Any]) -> list[Any]:
-    """The results; raises the first exception among them, one that ends the program before others."""
+    """Return the results; raises the first exception among them, one that ends the program before others."""
     failures = [result for result in results if isinstance(result, BaseException)]
     for failure in sorted(failures, key=lambda error: isinstance(error, Exception)):
         raise failure

@@ -33,7 +33,7 @@ class BlockSteps(WorkflowSteps):
     """The steps of a workflow, or of a branch, with those of its natural blocks."""
 
     def wrap_model(self, model: Model) -> Model:
-        """The model whose calls are steps; as it is within a step, which is stored as a whole."""
+        """Return the model whose calls are steps; as it is within a step, which is stored as a whole."""
         return DurableModel(model, self) if self.must_store("a natural block") else model
 
     def wrap_interceptor(self, decide: Interceptor, name: str) -> Interceptor:
@@ -87,7 +87,7 @@ def format_reply(request: Request, reply: Reply) -> str:
 
 
 def format_failure(request: Request, error: Exception) -> str:
-    """What is stored of a call that failed: the program has seen the failure, and must see it again."""
+    """Return what is stored of a call that failed: the program has seen the failure, and must see it again."""
     key = hash_conversation(request.messages)
     return format_json_line({"key": key, "failure": failure_to_json(error)})
 

@@ -100,7 +100,7 @@ class EffectCall:
         return json.dumps({"key": self.digest, "attempt": self.attempt, "effect": key})
 
     def look_up(self, begun: dict[str, Any]) -> Any:
-        """What `find` gives where the effect was begun before a crash; None if it is to be done."""
+        """Return what `find` gives where the effect was begun before a crash; None if it is to be done."""
         if begun["attempt"] == self.attempt:
             return None
         if self.find is None:

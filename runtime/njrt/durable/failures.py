@@ -75,7 +75,7 @@ def find_class(module: str, name: str) -> type[Exception] | None:
 
 
 def find_place(error: Exception) -> str:
-    """Where it was raised first: the innermost place of its traceback, or what its note says."""
+    """Return where it was raised first: the innermost place of its traceback, or what its note says."""
     for note in getattr(error, "__notes__", ()):
         if note.startswith(NOTE):
             return str(note.removeprefix(NOTE))

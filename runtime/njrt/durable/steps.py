@@ -83,7 +83,7 @@ class DurableInterceptor:
 
 
 def find_steps() -> WorkflowSteps | None:
-    """The steps of the workflow around this point; None outside of workflows and inside of steps."""
+    """Return the steps of the workflow around this point; None outside of workflows and inside of steps."""
     steps = get_settings().steps
     if isinstance(steps, WorkflowSteps):
         return steps if steps.must_store("an effect") else None

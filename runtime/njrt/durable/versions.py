@@ -54,7 +54,7 @@ def find_version() -> str:
 
 
 def has_natural_code(module: ModuleType) -> bool:
-    """Whether a module is a compiled file: it has the runtime under the name that njc gives it."""
+    """Return whether a module is a compiled file: it has the runtime under the name that njc gives it."""
     return getattr(module, "__dict__", {}).get("_nj", module) is sys.modules["njrt"]
 
 

@@ -202,7 +202,7 @@ _MATCH_CUTOFF = 0.8
 
 
 def _format_name_hint(name: str, names: SnippetNames, scope: Scope) -> str:
-    """A similar name of the same kind, a class for a class; and the names that are visible."""
+    """Return a similar name of the same kind, a class for a class; and the names that are visible."""
     shown = (*scope.names, *scope.type_names)
     visible = dict.fromkeys((*shown, *scope.lent, *scope.scratch))
     plain = [unmangle(visible_name, scope.class_name) for visible_name in visible]

@@ -112,7 +112,7 @@ class RaiseTracker:
         return error
 
     def is_own_error(self, error: BaseException) -> bool:
-        """Whether the snippet raised `error`, or a member of the group that `except*` made of it."""
+        """Return whether the snippet raised `error`, or a member of the group that `except*` made of it."""
         if self.last is None:
             return False
         if isinstance(error, BaseExceptionGroup):

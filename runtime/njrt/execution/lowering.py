@@ -107,7 +107,7 @@ class ScopeLayout:
     own: frozenset[str]
     """The names that live in the class namespace."""
     program_modules: tuple[str, ...] | None
-    """The modules that the prompt names, which are imported unchecked; None where nothing is checked."""
+    """The modules that the prompt names, which are imported unchecked; None if nothing is checked."""
     watched: frozenset[str]
     """The outputs of which a new binding is reported: they were bound before the block ran."""
 

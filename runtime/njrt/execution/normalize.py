@@ -6,7 +6,7 @@
 
 Small models often begin by writing the inputs down again. A statement that binds an input to its own value is
 replaced by `pass`, for plain values only (text, numbers, bytes, truth values, None). A class that the block is given
-and that is written down again is replaced as well, where it has no member that the given one lacks, and its methods
+and that is written down again is replaced as well, if it has no member that the given one lacks, and its methods
 do nothing but fill attributes.
 
 Python allows `import *` in modules only. Of a module that blocks may import it is replaced by an import of the
@@ -120,7 +120,7 @@ def _find_restated_inputs(tree: ast.Module, scope: Scope) -> Iterator[_Restateme
 
 
 def _is_current_class(definition: ast.ClassDef, scope: Scope) -> bool:
-    """Whether a class statement says of the given class of this name only what that has already."""
+    """Return whether a class statement says of the given class of this name only what that has already."""
     found = scope.lookup(definition.name)
     if not isinstance(found, Bound) or not is_a(found.value, type):
         return False
@@ -131,7 +131,7 @@ def _is_current_class(definition: ast.ClassDef, scope: Scope) -> bool:
 
 
 def _is_known_member(statement: ast.stmt, known: Collection[str]) -> bool:
-    """Whether a statement of a class body declares one of the `known` members, and adds no behaviour."""
+    """Return whether a statement of a class body declares one of the `known` members, and adds no behaviour."""
     match statement:
         case (
             ast.AnnAssign(target=ast.Name(name), value=value)
@@ -154,7 +154,7 @@ def _is_trivial(statement: ast.stmt) -> bool:
 
 
 def _is_current_value(literal: ast.expr, name: str, scope: Scope) -> bool:
-    """Whether an expression is a literal of the value of this variable, or the variable itself."""
+    """Return whether an expression is a literal of the value of this variable, or the variable itself."""
     if isinstance(literal, ast.Name) and literal.id == name:
         return True
     found = scope.lookup(name)

@@ -110,7 +110,7 @@ def _format_frames(trace: TracebackType | None, body: CodeType) -> Iterator[str]
 
 
 def find_called_function(error: BaseException, body: CodeType) -> tuple[UserValue, str] | None:
-    """The program's function that the snippet `body` called and that failed, with the name of its owner.
+    """Return the program's function that the snippet `body` called and that failed, with the name of its owner.
 
     A method is looked for in the class of its first argument, a function among its module's names; None for others.
     """

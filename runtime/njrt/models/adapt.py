@@ -14,7 +14,7 @@ from njrt.models.model import Model
 
 
 def adapt_model(given: Any) -> Model:
-    """A model that a program gives: one of this package or of its own, or a model object of PydanticAI."""
+    """Return a model that a program gives: one of this package or of its own, or a model object of PydanticAI."""
     if all(hasattr(given, name) for name in ("name", "protocol", "ask", "aask")) and not isinstance(
         given, type
     ):

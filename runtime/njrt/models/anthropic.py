@@ -216,7 +216,7 @@ CACHED: Body = {"cache_control": {"type": "ephemeral"}}
 
 
 def _build_messages(request: Request, name: str) -> list[Body]:
-    """The conversation with alternating roles: consecutive messages of one role become one."""
+    """Return the conversation with alternating roles: consecutive messages of one role become one."""
     turns: list[Body] = []
     for message in normalize_messages(request.messages):
         role = "assistant" if isinstance(message, ModelMessage) else "user"
@@ -324,7 +324,7 @@ def _parse_stop_reason(reason: str | None) -> StopReason:
 
 
 def parse_message_usage(usage: MessageUsage) -> tuple[Usage, int]:
-    """What a message used, all of its input counted as `Usage` does, and the tokens written to the cache."""
+    """Return what a message used, all of its input counted as `Usage` does, and the tokens written to the cache."""
     cached = usage.cache_read_input_tokens or 0
     cache_writes = usage.cache_creation_input_tokens or 0
     uncached, output = usage.input_tokens or 0, usage.output_tokens or 0

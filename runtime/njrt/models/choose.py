@@ -45,7 +45,7 @@ _models_lock = threading.Lock()
 
 
 def choose_model(options: Options, environ: Mapping[str, str]) -> Model:
-    """The model that `options` choose, or else the first for which `environ` has a key or a server."""
+    """Return the model that `options` choose, or else the first for which `environ` has a key or a server."""
     base_url = options.base_url
     names = [name for part in (options.model or "").split(",") if (name := part.strip())]
     old, _, new = environ.get("NJC_REPLACE_MODEL", "").partition("=")

@@ -21,7 +21,7 @@ Condition = Callable[[Request, Reply | ModelError], bool]
 
 
 def is_server_failure(request: Request, result: Reply | ModelError) -> bool:
-    """Whether the server could not be reached, was overloaded, too slow, or sent no reply."""
+    """Return whether the server could not be reached, was overloaded, too slow, or sent no reply."""
     return isinstance(result, ServerError)
 
 
@@ -49,7 +49,7 @@ def is_failure(request: Request, result: Reply | ModelError) -> bool:
 
 
 def fits_schema(text: str, schema: Json) -> bool:
-    """Whether a text is JSON that fits a schema; without the package jsonschema, whether it is a JSON object."""
+    """Return whether a text is JSON that fits a schema; without the package jsonschema, whether it is a JSON object."""
     try:
         value = parse_json(extract_json(text))
     except MalformedReplyError:

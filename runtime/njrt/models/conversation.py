@@ -49,7 +49,7 @@ def make_unsupported_file_error(attachment: Attachment, taken: str) -> RejectedR
 
 
 def parse_arguments(raw: str) -> Json | None:
-    """The arguments of a tool call; None if `raw` is not a JSON object. Blank text means no arguments."""
+    """Return the arguments of a tool call; None if `raw` is not a JSON object. Blank text means no arguments."""
     if not raw.strip():
         return {}
     try:

@@ -13,7 +13,7 @@ from njrt.options import DEFAULTS, Options, merge_option_layers, read_environmen
 
 
 def get_model(name: str | None = None, *, base_url: str | None = None) -> Model:
-    """The model of a name, or the one that the environment configures; one for the whole process.
+    """Return the model of a name, or the one that the environment configures; one for the whole process.
 
     Raises `ConfigurationError` for a name that none has, and `NoModelError` if none is configured.
     """

@@ -64,7 +64,7 @@ class Network:
         return _get_result(await asyncio.wrap_future(self._start(exchange)))
 
     def get_client(self, owner: object, connect: Callable[[], Client]) -> Any:
-        """The client of `owner`, made by `connect` when first needed. Call it on the network's loop."""
+        """Return the client of `owner`, made by `connect` when first needed. Call it on the network's loop."""
         if owner not in self._clients:
             self._clients[owner] = connect()
         return self._clients[owner]

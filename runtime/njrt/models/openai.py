@@ -89,7 +89,7 @@ THINKING_FAMILIES = (
 
 
 def find_thinking_family(model: str) -> ThinkingFamily | None:
-    """The family of a thinking model, by the longest matching prefix; None for other models."""
+    """Return the family of a thinking model, by the longest matching prefix; None for other models."""
     families = [family for family in THINKING_FAMILIES if model.startswith(family.prefix)]
     return max(families, key=lambda family: len(family.prefix), default=None)
 
@@ -403,7 +403,7 @@ def _build_tool(tool: Tool) -> Body:
 
 
 def parse_choice(choice: Choice, position: int) -> tuple[ModelMessage, StopReason]:
-    """The message of a choice; `position` in the conversation numbers calls without an id."""
+    """Return the message of a choice; `position` in the conversation numbers calls without an id."""
     message = choice.message or CompletionMessage()
     calls = tuple(
         _parse_call(call, f"call_{position}_{number}")

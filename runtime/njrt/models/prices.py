@@ -20,7 +20,7 @@ BATCH_FACTOR = 0.5
 def compute_cost(
     name: str, usage: Usage, cache_writes: int = 0, *, is_batch: bool = False
 ) -> float | None:
-    """The price of one call of the model `name`, such as `openai/gpt-4.1`; None if it is not known.
+    """Return the price of one call of the model `name`, such as `openai/gpt-4.1`; None if it is not known.
 
     `cache_writes` of the input tokens were written to the vendor's prompt cache. With `is_batch` it is the price of
     the vendor's Batch API: that of genai-prices where it has one, else `BATCH_FACTOR` of the standard price.

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def build_messages(request: Request, name: str) -> Iterator[ai.ModelMessage]:
-    """The conversation in PydanticAI's form, for the model `name`; consecutive requests become one."""
+    """Yield the conversation in PydanticAI's form, for the model `name`; consecutive requests become one."""
     from pydantic_ai.messages import ModelRequest
 
     parts: list[ai.ModelRequestPart] = []
@@ -89,7 +89,7 @@ def build_file(attachment: Attachment) -> Iterator[ai.UserContent]:
 
 
 def build_response(message: ModelMessage, name: str) -> ai.ModelResponse:
-    """An earlier message of the model; exactly as it came if it was that of the model `name`."""
+    """Return an earlier message of the model; exactly as it came if it was that of the model `name`."""
     from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, TextPart, ToolCallPart
 
     content = message.vendor_content
@@ -106,7 +106,7 @@ def build_response(message: ModelMessage, name: str) -> ai.ModelResponse:
 
 
 def parse_response(response: ai.ModelResponse, name: str, position: int) -> ModelMessage:
-    """The message of the model `name`; `position` in the conversation numbers calls without an id."""
+    """Return the message of the model `name`; `position` in the conversation numbers calls without an id."""
     from pydantic_ai.messages import ModelMessagesTypeAdapter, TextPart, ToolCallPart
 
     text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
@@ -141,7 +141,7 @@ def parse_stop_reason(response: ai.ModelResponse) -> StopReason:
 
 
 def compute_response_cost(response: ai.ModelResponse) -> float | None:
-    """What a response costs in US dollars: what its provider reports, or by genai-prices; None if not known."""
+    """Return what a response costs in US dollars: what its provider reports, or by genai-prices; None if not known."""
     if response.usage.cost is not None:
         return float(response.usage.cost)
     try:

@@ -110,7 +110,7 @@ class RemoteModel(CallLister, ABC):
         """Ask the server, by `sends`; runs on the network's loop."""
 
     def make_body(self, request: Request) -> dict[str, Any]:
-        """The JSON that asks the server `request`; ConfigurationError if requests are not sent as JSON."""
+        """Return the JSON that asks the server `request`; ConfigurationError if requests are not sent as JSON."""
         raise ConfigurationError(f"{self.name} has no Batch API that is known")
 
     def read_response(self, response: Any, request: Request, *, is_batch: bool = False) -> Reply:
@@ -121,7 +121,7 @@ class RemoteModel(CallLister, ABC):
         raise ConfigurationError(f"{self.name} has no Batch API that is known")
 
     def read_usage(self, response: Any, *, is_batch: bool = False) -> Usage | None:
-        """What a response says that it used, also one that is no reply; None if it does not say.
+        """Return what a response says that it used, also one that is no reply; None if it does not say.
 
         Raises MalformedReplyError if that cannot be read.
         """
@@ -233,7 +233,7 @@ class RemoteModel(CallLister, ABC):
             raise self.explain_sdk_error(error) from None
 
     def explain_sdk_error(self, error: Exception) -> ModelError:
-        """The error for an exception that the SDK does not document; its message may hold the key."""
+        """Return the error for an exception that the SDK does not document; its message may hold the key."""
         return ServerError(
             f"the package `{self.sdk}` failed to ask {format_model_location(self.name, self.server)} "
             f"({type(error).__name__}); check the URL and the key, or install another version"
@@ -351,7 +351,7 @@ def check_server(name: str, server: Server, key: str | None) -> None:
 
 
 def find_proxy(host: str) -> str | None:
-    """The proxy on another machine by which the environment has plain HTTP to a host go; None without one."""
+    """Return the proxy on another machine by which the environment has plain HTTP to a host go; None without one."""
     from urllib.request import getproxies, proxy_bypass
 
     proxies = getproxies()

@@ -34,7 +34,7 @@ class MalformedReplyError(ValueError):
 
 
 def parse_json(text: str | bytes) -> Any:
-    """The value of a JSON text. Unescaped control characters in strings are allowed: small models write them."""
+    """Return the value of a JSON text. Unescaped control characters in strings are allowed: small models write them."""
     try:
         value = json.loads(
             text, strict=False, parse_float=_parse_float, parse_constant=_reject_constant
@@ -47,7 +47,7 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def validate_reply(value: Any, expected: type[T]) -> T:
-    """The dataclass `expected` from JSON; raises MalformedReplyError with the field that does not fit."""
+    """Return the dataclass `expected` from JSON; raises MalformedReplyError with the field that does not fit."""
     from njrt.typed_json import InvalidJsonError, validate_value
 
     try:
@@ -64,7 +64,7 @@ def check_token_counts(*counts: int) -> None:
 
 
 def escape_surrogates(value: Any) -> Any:
-    r"""The JSON value with lone surrogates, which UTF-8 cannot encode, as text such as `\ud800`."""
+    r"""Return the JSON value with lone surrogates, which UTF-8 cannot encode, as text such as `\ud800`."""
     match value:
         case str():
             return value.encode("utf-8", "backslashreplace").decode()

@@ -81,7 +81,7 @@ class RetryModel(ModelAround, WrappedModel):
         return attempts.finish(prefer_reply(result, last_reply))
 
     def _choose_wait(self, error: ModelError, number: int) -> float | None:
-        """The seconds to wait after failure `number`; None where the server wants too long a wait."""
+        """Return the seconds to wait after failure `number`; None if the server wants too long a wait."""
         wanted: float | None = getattr(error, "retry_after", None)
         if wanted is not None:
             return max(0.0, wanted) if wanted <= self._longest_wait else None

@@ -104,7 +104,7 @@ class Scripted:
 
 
 def _format_last_answer(request: Request) -> str:
-    """What the last reply of a script was answered, such as why it was refused; empty before the first one."""
+    """Return what the last reply of a script was answered, such as why it was refused; empty before the first one."""
     match request.messages[1:] and request.messages[-1]:
         case UserMessage(text):
             answer = text

@@ -60,7 +60,7 @@ class Sends:
         self._began: float | None = None
 
     async def run(self, send: Callable[[], Awaitable[T]], *, is_billed: bool = True) -> T:
-        """What `send` returns, called again after failures that may pass; `is_billed`: it asks a model."""
+        """Return what `send` returns, called again after failures that may pass; `is_billed`: it asks a model."""
         while True:
             if is_billed:
                 self._began = time.monotonic()
@@ -125,7 +125,7 @@ class Sends:
 
 
 def may_pass(failure: Exception) -> bool:
-    """Whether a documented exception of an SDK is one after which a request is sent again."""
+    """Return whether a documented exception of an SDK is one after which a request is sent again."""
     headers, status = read_headers(failure), get_status(failure)
     if status is None:
         return "Connection" in type(failure).__name__ or "Timeout" in type(failure).__name__
@@ -165,7 +165,7 @@ def read_headers(failure: Exception) -> Mapping[str, str]:
 
 
 def read_retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """The seconds after which a server wants to be asked again, by its `Retry-After`; None if it says none."""
+    """Return the seconds after which a server wants to be asked again, by its `Retry-After`; None if it says none."""
     for name, parts in (("retry-after-ms", 1000), ("retry-after", 1)):
         with suppress(ValueError):
             seconds = float(headers.get(name) or "") / parts

@@ -51,7 +51,7 @@ class ReplyAssembler(Protocol):
 async def assemble_reply(
     lines: AsyncIterator[str], assembler: ReplyAssembler, on_text: OnText
 ) -> Any:
-    """The reply that a stream's lines make; `on_text` is told of the text so far as it grows."""
+    """Return the reply that a stream's lines make; `on_text` is told of the text so far as it grows."""
     reported = 0.0
     async for data in read_event_data(lines):
         if data == "[DONE]":
@@ -67,7 +67,7 @@ async def assemble_reply(
 
 
 async def read_event_data(lines: AsyncIterator[str]) -> AsyncIterator[str]:
-    """The data of each event; https://html.spec.whatwg.org/multipage/server-sent-events.html."""
+    """Yield the data of each event; https://html.spec.whatwg.org/multipage/server-sent-events.html."""
     data: list[str] = []
     async for line in lines:
         line = line.rstrip("\r\n")

@@ -50,7 +50,7 @@ def restore_reply(value: JsonValue, schema: Json) -> JsonValue:
 
 
 def restore_strict_reply(reply: Reply, schema: Json) -> Reply:
-    """The reply with its JSON in the plain form of `schema`, as text; unchanged if it is not JSON."""
+    """Return the reply with its JSON in the plain form of `schema`, as text; unchanged if it is not JSON."""
     text = next((call.raw for call in reply.message.calls), reply.message.text)
     try:
         value = parse_json(text)

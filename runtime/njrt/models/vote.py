@@ -113,7 +113,7 @@ _FENCED = re.compile(r"^```\w*[ \t]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
 def make_answer_ballot(text: str) -> str:
-    """The data of an answer; the words with which an exception or a need for code is explained do not count."""
+    """Return the data of an answer; the words with which an exception or a need for code is explained do not count."""
     try:
         value = parse_json(extract_json(text))
     except MalformedReplyError:

@@ -150,7 +150,7 @@ class WrappedModel(CallLister, ABC):
 
 
 def add_call_layer(model: Model, request: Request) -> Model:
-    """The model behind the request's layer for single calls; one that asks several models passes it on."""
+    """Return the model behind the request's layer for single calls; one that asks several models passes it on."""
     if request.call_layer is None or isinstance(model, WrappedModel):
         return model
     return LayeredModel(model, (request.call_layer(model),))

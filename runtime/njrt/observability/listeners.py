@@ -55,7 +55,7 @@ def add_listener(listener: Listener) -> Callable[[], None]:
 
 
 def make_added_listener() -> Listener | None:
-    """The added listeners alone, for what asks a model outside of a block; None if there are none."""
+    """Return the added listeners alone, for what asks a model outside of a block; None if there are none."""
     return combine_listeners(*_added) if _added else None
 
 

@@ -56,7 +56,10 @@ class Telemetry:
                 self._add_effect_span(event, tracer, block)
             case Compared(differences=differences, problem=problem):
                 block.set_attributes(
-                    {"njrt.canary.differences": len(differences), "njrt.canary.problem": problem}
+                    {
+                        "njrt.production.canary.differences": len(differences),
+                        "njrt.production.canary.problem": problem,
+                    }
                 )
             case Ended():
                 self._end_block_span(event, block)

@@ -70,7 +70,7 @@ class DecisionBook:
         self._used = dict(other._used)
 
     def list_final(self) -> tuple[RecordedDecision, ...]:
-        """The decisions at the end of a run: without open ones that the run did not reach."""
+        """Return the decisions at the end of a run: without open ones that the run did not reach."""
         return tuple(
             decided
             for index, decided in enumerate(self.decisions)
@@ -79,5 +79,5 @@ class DecisionBook:
 
 
 def make_identity(decided: RecordedDecision) -> str:
-    """What makes two effects the same: the conversation before, the number in the reply, the effect."""
+    """Return what makes two effects the same: the conversation before, the number in the reply, the effect."""
     return hash_json([decided.key, decided.number, decided.effect])

@@ -53,7 +53,7 @@ class OpenRecording:
                 self._by_key[entry.key].append(entry)
 
     def take_next_entry(self, key: str) -> RecordedCall | None:
-        """The next reply to an equal conversation, after the last one the last again; None if there is none."""
+        """Return the next reply to an equal conversation, after the last one the last again; None if there is none."""
         entries = self._by_key.get(key)
         if not entries:
             return None
@@ -64,7 +64,7 @@ class OpenRecording:
         return entries[min(used, len(entries) - 1)]
 
     def take_similar_entry(self, request: Request) -> RecordedCall | None:
-        """The first unused reply recorded at this turn of this block, or else of its file."""
+        """Return the first unused reply recorded at this turn of this block, or else of its file."""
         file = request.place.rpartition(":")[0]
         unused = [
             entry

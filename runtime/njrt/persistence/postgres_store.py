@@ -230,7 +230,7 @@ class PostgresStore:
 
 
 def _has_input(connection: psycopg.Connection[Any]) -> bool:
-    """Whether the server has sent something between two queries: it has closed the connection."""
+    """Return whether the server has sent something between two queries: it has closed the connection."""
     return bool(select.select([connection.fileno()], [], [], 0)[0])
 
 

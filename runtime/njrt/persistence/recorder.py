@@ -219,7 +219,7 @@ class Recorder:
             return None
 
     def _find_similar(self, recording: OpenRecording, request: Request) -> RecordedCall | None:
-        """The reply that was recorded at this turn of this block; notes why it no longer matches."""
+        """Return the reply that was recorded at this turn of this block; notes why it no longer matches."""
         problem = recording.describe_difference(request).rstrip()
         entry = recording.take_similar_entry(request)
         shown = [message_to_json(message) for message in list_new_messages(request.messages)]
@@ -246,7 +246,7 @@ class Recorder:
         return error
 
     def _note_position(self, request: Request) -> int:
-        """The position of the conversation in the recording: its old one, or by the order of beginning."""
+        """Return the position of the conversation in the recording: its old one, or by the order of beginning."""
         root = hash_conversation(request.messages[:1])
         with self._lock:
             positions = self._get_open_recording().positions

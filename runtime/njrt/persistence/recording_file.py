@@ -232,7 +232,7 @@ _LINE_KINDS: dict[type, str] = {
 
 
 def _parse_line(line: str, expected: type[T], path: str, number: int) -> tuple[T, Json]:
-    """A line of a recording as the dataclass `expected` and as JSON; a RecordingError names line and field."""
+    """Return a line of a recording as the dataclass `expected` and as JSON; a RecordingError names line and field."""
     kind = _LINE_KINDS[expected]
     try:
         fields = json.loads(line)

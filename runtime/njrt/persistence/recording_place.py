@@ -45,7 +45,7 @@ class RecordingPlace(typing.Protocol):
         """Return the text of the recording."""
 
     def rewrite(self, change: ChangeLines) -> None:
-        """Replace the lines by `change(lines)`; there are none where there is no recording, or one that is unreadable."""
+        """Replace the lines by `change(lines)`; there are none if there is no recording, or one that is unreadable."""
 
     def keep_file(self, name: str, data: bytes) -> None:
         """Keep a file beside the recording, unless there is one of this name."""
@@ -181,7 +181,7 @@ def name_copy(place: str) -> Path:
 
 
 def find_copied(copy: Path) -> str:
-    """The place of the recording of which this path is the copy, relative to the folder of copies."""
+    """Return the place of the recording of which this path is the copy, relative to the folder of copies."""
     if copy.parts[0] == _STORED_COPIES:
         return unquote(copy.name.removesuffix(".jsonl"))
     return str(Path("/", *copy.parts))

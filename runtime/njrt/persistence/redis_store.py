@@ -169,7 +169,7 @@ class RedisStore:
 
 
 def _scan(client: Any, prefix: str) -> Iterator[tuple[bytes, bytes]]:
-    """The names on the server of texts and logs whose key begins with `prefix`, with their kind."""
+    """Yield the names on the server of texts and logs whose key begins with `prefix`, with their kind."""
     pattern = re.sub(r"([*?\[\]\\^])", r"\\\1", prefix).encode() + b"*"
     for kind in (_TEXT, _LOG):
         found = set(client.scan_iter(match=kind + pattern, count=1000))

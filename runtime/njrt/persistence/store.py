@@ -80,7 +80,7 @@ class Store(typing.Protocol):
         """Delete the texts and logs whose key begins with `prefix`; return how many texts and lines."""
 
     def now(self) -> float:
-        """The store's clock, in seconds since the epoch: that of the server, where there is one."""
+        """Return the store's clock, in seconds since the epoch: that of the server, if there is one."""
 
     def close(self) -> None:
         """Close the connections; they are opened again when needed."""

@@ -253,7 +253,7 @@ def _format_value_type(value: UserValue) -> str:
 
 
 def _format_item_types(items: Any) -> str:
-    """The few types of all items of a collection, as a union; an empty string if they are many."""
+    """Return the few types of all items of a collection, as a union; an empty string if they are many."""
     if not 0 < len(items) <= MAX_TYPED_ITEMS:
         return ""
     # Classes are compared by identity: a metaclass may define __hash__ or __eq__.
@@ -266,7 +266,7 @@ def _format_item_types(items: Any) -> str:
 
 
 def _find_explained_classes(value: UserValue) -> list[type]:
-    """The program's own classes that are described with a value: its own, or those of its items."""
+    """Return the program's own classes that are described with a value: its own, or those of its items."""
     if is_user_class(type(value)) or is_a(type(value), EnumMeta):
         return [type(value)]
     if type(value) is dict:

@@ -133,7 +133,7 @@ def has_mappers() -> bool:
 
 
 def is_orm_class(cls: type) -> bool:
-    """Whether Django or SQLAlchemy maps instances of a class to rows: reading an attribute may run a query."""
+    """Return whether Django or SQLAlchemy maps instances of a class to rows: reading an attribute may run a query."""
     if find_member(cls, "_sa_class_manager") is not None:
         return True
     model = getattr(sys.modules.get("django.db.models.base"), "Model", None)
@@ -141,7 +141,7 @@ def is_orm_class(cls: type) -> bool:
 
 
 def is_lazy_class(cls: type) -> bool:
-    """Whether a class is one of those of Django and SQLAlchemy that may run a query, and has no writer."""
+    """Return whether a class is one of those of Django and SQLAlchemy that may run a query, and has no writer."""
     module = get_module_name(cls)
     return (
         module.startswith(_LAZY_MODULES)
@@ -151,7 +151,7 @@ def is_lazy_class(cls: type) -> bool:
 
 
 def has_lazy_parts(attributes: Mapping[str, Any]) -> bool:
-    """Whether an object with these attributes holds, itself or in a collection, what may run a query."""
+    """Return whether an object with these attributes holds, itself or in a collection, what may run a query."""
     for held in islice(attributes.values(), _MAX_LAZY_ITEMS):
         items: Any = held.values() if type(held) is dict else held
         inside = islice(items, _MAX_LAZY_ITEMS) if type(held) in (dict, list, tuple, set) else ()
@@ -178,7 +178,7 @@ _CLASS_NAMES = {kind.rpartition(".")[2] for kind in LIBRARY_WRITERS}
 
 
 def format_library_title(value: Any, kind: str) -> str:
-    """The type and size of an instance of a known class: `numpy.ndarray, shape (2, 2), dtype float64`."""
+    """Return the type and size of an instance of a known class: `numpy.ndarray, shape (2, 2), dtype float64`."""
     match kind:
         case "numpy.ndarray":
             return f"{kind}, shape {value.shape}, dtype {value.dtype}"

@@ -75,7 +75,7 @@ def describe_members(classes: Iterable[type], writer: ValueWriter, *, own: bool)
 
 
 def describe_class(cls: type, writer: ValueWriter) -> Iterator[str]:
-    """The members of a class as `describe_members` has them, its constructor or fields, and its constants."""
+    """Yield the members of a class as `describe_members` has them, its constructor or fields, and its constants."""
     yield from _describe_doc(cls)
     if abstract := list_abstract_methods(cls):
         yield f"class NAME({get_class_name(cls)}):"
@@ -92,7 +92,7 @@ def describe_class(cls: type, writer: ValueWriter) -> Iterator[str]:
 
 
 def list_abstract_methods(value: Any) -> tuple[str, ...]:
-    """The methods that a concrete subclass of a class must define; none for what is no abstract class."""
+    """Return the methods that a concrete subclass of a class must define; none for what is no abstract class."""
     if not is_a(value, type):
         return ()
     methods = get_class_namespace(value).get("__abstractmethods__")
@@ -100,7 +100,7 @@ def list_abstract_methods(value: Any) -> tuple[str, ...]:
 
 
 def _format_method_stub(name: str, member: Any, writer: ValueWriter) -> str:
-    """The first line of the definition of a method, or of a property: `def total(self) -> float: ...`."""
+    """Return the first line of the definition of a method, or of a property: `def total(self) -> float: ...`."""
     kind = type(member)
     is_decorated = kind is property or kind is classmethod or kind is staticmethod
     decorator = f"@{kind.__name__} " if is_decorated else ""
@@ -149,7 +149,7 @@ def _format_enum_members(cls: type, writer: ValueWriter) -> str:
 
 
 def describe_constructor(cls: type, writer: ValueWriter, name: str = "") -> Iterator[str]:
-    """The constructor of the class; its fields, where they say more. With `name` it is that of a subclass."""
+    """Yield the constructor of the class; its fields, where they say more. With `name` it is that of a subclass."""
     name, fields = name or get_class_name(cls), find_member(cls, "__pydantic_fields__")
     if type(fields) is dict:
         yield f"{name}({', '.join(_format_field(key, field, writer) for key, field in fields.items())})"

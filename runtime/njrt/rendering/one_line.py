@@ -270,7 +270,7 @@ _MASK = re.compile(r"\*{3}|\u2022{3}|x{5}|redact|mask|hidden|secret", re.IGNOREC
 
 
 def list_hidden_attributes(value: UserValue, writer: ValueWriter) -> set[str]:
-    """The attributes that the class of an object keeps out of its `repr`, or that its `__repr__` masks.
+    """Return the attributes that the class of an object keeps out of its `repr`, or that its `__repr__` masks.
 
     A `__repr_args__` of the program, as pydantic calls it, says which are shown.
 
@@ -297,7 +297,7 @@ def list_hidden_attributes(value: UserValue, writer: ValueWriter) -> set[str]:
 
 
 def is_masked(value: UserValue, writer: ValueWriter) -> bool:
-    """Whether the text of a `__repr__` written by hand has the sign of a mask, such as `***`."""
+    """Return whether the text of a `__repr__` written by hand has the sign of a mask, such as `***`."""
     return find_write_function(type(value)) is _write_by_repr and bool(
         _MASK.search(writer.write_repr(value, _MAX_REPR_CHARS))
     )

@@ -72,7 +72,7 @@ _AMBIGUOUS_TYPES = (str, bytes, dict, tuple)
 
 @lru_cache(maxsize=4096)
 def classify_name(label: str) -> Literal["secret", "ambiguous", ""]:
-    """Whether a secret is likely behind a name, or behind a label such as `apiKey=` or `'API-Key': `."""
+    """Return whether a secret is likely behind a name, or behind a label such as `apiKey=` or `'API-Key': `."""
     name = label.partition(" (")[0].strip("\"'=: ")
     if not 1 < len(name) <= 64:
         return ""
@@ -285,7 +285,7 @@ class Redactor:
 
 
 def _list_named_parts(inherited: str, value: Any) -> Iterable[tuple[str, UserValue]]:
-    """The items and attributes of an object with their names; the items of a secret have its name."""
+    """Return the items and attributes of an object with their names; the items of a secret have its name."""
     if is_a(value, dict):
         return (
             (inherited or (key if type(key) is str else ""), item)
@@ -323,5 +323,5 @@ def _name_items(inherited: str, values: Any) -> Iterable[tuple[str, UserValue]]:
 
 
 def _select_texts(names: Mapping[str, Any]) -> list[tuple[str, UserValue]]:
-    """The texts among the names of a class or a module: what else they hold is not scanned."""
+    """Return the texts among the names of a class or a module: what else they hold is not scanned."""
     return [(name, item) for name, item in list(names.items()) if is_exactly(item, str, bytes)]

@@ -50,7 +50,7 @@ def has_custom_repr(cls: type) -> bool:
 
 
 def list_shown_attributes(value: UserValue) -> list[tuple[str, UserValue]]:
-    """The attributes that are shown of an object: its fields if its class has some, else all, public ones first.
+    """Return the attributes that are shown of an object: its fields if its class has some, else all, public ones first.
 
     Fields that their class keeps out of its `repr`, such as a password, are kept out here too.
     """
@@ -58,7 +58,7 @@ def list_shown_attributes(value: UserValue) -> list[tuple[str, UserValue]]:
 
 
 def order_attributes(held: Namespace, fields: list[str] | None) -> list[tuple[str, UserValue]]:
-    """The attributes that are shown of those that an object has: these fields, else all, public ones first."""
+    """Return the attributes that are shown of those that an object has: these fields, else all, public ones first."""
     if fields is not None:
         return [(name, held[name]) for name in fields if name in held]
     some = [(name, item) for name, item in islice(held.items(), 1000) if type(name) is str]
@@ -67,7 +67,7 @@ def order_attributes(held: Namespace, fields: list[str] | None) -> list[tuple[st
 
 
 def list_hidden_fields(cls: type) -> frozenset[str]:
-    """The fields that a dataclass, a pydantic model or an attrs class keeps out of its `repr`."""
+    """Return the fields that a dataclass, a pydantic model or an attrs class keeps out of its `repr`."""
     fields = find_member(cls, "__dataclass_fields__") or find_member(cls, "__pydantic_fields__")
     if type(fields) is not dict:
         attributes = find_member(cls, "__attrs_attrs__")
@@ -78,7 +78,7 @@ def list_hidden_fields(cls: type) -> frozenset[str]:
 
 
 def list_shown_fields(cls: type) -> list[str] | None:
-    """The names of the fields of a dataclass, a pydantic model or an attrs class; None for other classes."""
+    """Return the names of the fields of a dataclass, a pydantic model or an attrs class; None for other classes."""
     fields = find_member(cls, "__dataclass_fields__") or find_member(cls, "__pydantic_fields__")
     if type(fields) is dict:
         return [name for name, field in fields.items() if getattr(field, "repr", True)]

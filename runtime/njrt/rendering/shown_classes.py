@@ -67,7 +67,7 @@ def _list_classes(value: Any) -> list[type]:
 
 
 def _resolve_names(annotation: Any, owner: type) -> list[Any]:
-    """An annotation; where it is a text, what its names mean in the module of the class. No code of it runs."""
+    """Return an annotation; where it is a text, what its names mean in the module of the class. No code of it runs."""
     if not isinstance(annotation, str):
         return [annotation]
     module = sys.modules.get(get_module_name(owner))

@@ -91,7 +91,7 @@ def _format_literal(value: UserValue) -> str:
 def format_signature(
     function: UserValue, default_text: DefaultFormatter, *, skip_first: bool = False
 ) -> str:
-    """Write `(query: str, limit: int = 10) -> list[str]`, or `(...)` where it is not known.
+    """Write `(query: str, limit: int = 10) -> list[str]`, or `(...)` if it is not known.
 
     `skip_first` leaves out `self` or `cls`.
     """
@@ -148,7 +148,7 @@ def _format_python_signature(
 
 
 def read_annotations(holder: FunctionType | type) -> dict[str, Any]:
-    """The annotations of a function, or those in a class's own body; {} where they cannot be read.
+    """Return the annotations of a function, or those in a class's own body; {} where they cannot be read.
 
     From Python 3.14 on they are computed on demand, and may fail on a name that is not defined yet.
     """
@@ -176,7 +176,7 @@ def describe_function_kind(function: UserValue) -> str:
 
 
 def get_function_name(function: UserValue) -> str:
-    """The qualified name of a function or method, without the function that it is local to: `Graph.add`."""
+    """Return the qualified name of a function or method, without the function that it is local to: `Graph.add`."""
     if type(function) is MethodType:
         function = function.__func__
     if not is_exactly(function, FunctionType, BuiltinFunctionType, types.MethodDescriptorType):
@@ -185,7 +185,7 @@ def get_function_name(function: UserValue) -> str:
 
 
 def get_doc_summary(doc: Any) -> str:
-    """The first line of a docstring, cut to `MAX_DOC_CHARS`; an empty string where there is none."""
+    """Return the first line of a docstring, cut to `MAX_DOC_CHARS`; an empty string if there is none."""
     if type(doc) is not str:
         return ""
     return clip(doc[:1000].strip().partition("\n")[0].rstrip(), MAX_DOC_CHARS)

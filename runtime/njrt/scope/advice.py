@@ -50,7 +50,7 @@ _CHANGES: Mapping[type, str] = {
 
 
 def format_redefinition_error(name: str, value: UserValue = None) -> str:
-    """The message to a model that defines or imports again what the prompt names, with the way to use it."""
+    """Return the message to a model that defines or imports again what the prompt names, with the way to use it."""
     error = f"`{name}` exists already: leave this definition out and use the program's own"
     if methods := list_abstract_methods(value):
         return f"{error}: {format_subclass(name, methods)}"
@@ -65,7 +65,7 @@ def format_subclass(name: str, methods: Sequence[str]) -> str:
 
 
 def explain_mistake(error: BaseException, source: str, lookup: Callable[[str], UserValue]) -> str:
-    """What to write where an exception of the model's code shows it; empty where it does not.
+    """Return what to write where an exception of the model's code shows it; empty if it does not.
 
     `lookup` gives the value that a name has for the code, or None.
     """
@@ -118,7 +118,7 @@ def format_call(value: UserValue) -> str:
 
 
 def explain_call(function: UserValue, owner: str) -> str:
-    """How a function of the program is called that failed when the model's code called it."""
+    """Return how a function of the program is called that failed when the model's code called it."""
     shown = format_signature(function, lambda name, default: "...", skip_first=bool(owner))
     name = get_function_name(function)
     return (
@@ -131,7 +131,7 @@ def explain_call(function: UserValue, owner: str) -> str:
 def format_skeleton(
     outputs: Sequence[str], inputs: Mapping[str, UserValue], types: Mapping[str, UserValue]
 ) -> str:
-    """The form of code that binds the outputs, or changes the inputs where there are none."""
+    """Return the form of code that binds the outputs, or changes the inputs where there are none."""
     lines = []
     for name, value in inputs.items():
         if methods := list_abstract_methods(value):

@@ -35,7 +35,7 @@ def list_loaded_names(code: CodeType) -> tuple[str, ...]:
 def find_named_classes(
     types: Callable[[], Mapping[str, Any]] | None, known: Collection[str]
 ) -> dict[str, CellType | None]:
-    """The classes that `lambda: {"y": T}` names beyond the `known` names, with the cell of each local one.
+    """Return the classes that `lambda: {"y": T}` names beyond the `known` names, with the cell of each local one.
 
     Classes only: a module named in a type, as in `<:path: os.PathLike>`, is not handed to the block.
     """

@@ -126,12 +126,12 @@ class Scope:
             self.lent[name] = value
 
     def can_bind(self, name: str) -> bool:
-        """Whether binding this name (mangled) binds a variable of the program or one of the block's own."""
+        """Return whether binding this name (mangled) binds a variable of the program or one of the block's own."""
         is_given = self.is_referenced(name) or is_a(self.lent.get(name), type)
         return name in self.bindable or name in self.scratch or not is_given
 
     def find_cell(self, name: str) -> CellType | None:
-        """The cell of a mangled name, if it lives in one: the block's own first, then the program's."""
+        """Return the cell of a mangled name, if it lives in one: the block's own first, then the program's."""
         return self.scratch.get(name) or self.cells.get(name)
 
     def lookup(self, name: str) -> Bound | Absent:
@@ -153,7 +153,7 @@ class Scope:
         return Absent.UNBOUND if self.is_referenced(name) else Absent.UNKNOWN
 
     def list_variables(self) -> dict[str, UserValue]:
-        """The variables that the block sees and that are bound: those that the prompt names, then its own."""
+        """Return the variables that the block sees and that are bound: those that the prompt names, then its own."""
         found = {name: self.lookup(name) for name in (*self.names, *self.scratch)}
         return {name: bound.value for name, bound in found.items() if isinstance(bound, Bound)}
 

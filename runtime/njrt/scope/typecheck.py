@@ -96,7 +96,7 @@ def resolve_types(
 
 
 def _evaluate_declarations(declare: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """The declared types, in which missing names are references; None if they cannot be evaluated."""
+    """Return the declared types, in which missing names are references; None if they cannot be evaluated."""
     try:
         return declare()
     except Exception:  # a name that is defined later, or under TYPE_CHECKING only
@@ -108,7 +108,7 @@ def _evaluate_declarations(declare: Callable[[], Mapping[str, Any]]) -> Mapping[
 
 
 def is_declared(path: str, declare: Callable[[], Mapping[str, Any]]) -> bool:
-    """Whether a type is declared for a path, also where it cannot be evaluated; all may be where none can be."""
+    """Return whether a type is declared for a path, also where it cannot be evaluated; all may be where none can be."""
     declared = _evaluate_declarations(declare)
     return declared is None or path in declared
 
@@ -301,7 +301,7 @@ def _is_unpacked(argument: Any) -> bool:
 def _is_instance(
     value: UserValue, declared: Any, name: str | None, arguments: tuple[Any, ...]
 ) -> bool:
-    """Whether `value` is an instance of a class, or of a special form without items; True where unknown."""
+    """Return whether `value` is an instance of a class, or of a special form without items; True where unknown."""
     cls = typing.get_origin(declared) or declared
     if cls is None:
         return value is None
@@ -328,7 +328,7 @@ def _is_instance(
 
 
 def _is_file(value: UserValue, cls: Any, arguments: tuple[Any, ...]) -> bool:
-    """Whether a value is an open file, of text or of bytes; a wrapper is recognized by its methods."""
+    """Return whether a value is an open file, of text or of bytes; a wrapper is recognized by its methods."""
     is_text = cls is typing.TextIO or arguments == (str,)
     is_binary = cls is typing.BinaryIO or arguments == (bytes,)
     if isinstance(value, io.IOBase):
@@ -368,7 +368,7 @@ def _find_constraint_problem(value: UserValue, declared: Any) -> str | None:
 
 @lru_cache(maxsize=256)
 def _make_adapter(declared: Any) -> Any:
-    """Return a validator of pydantic, or None where pydantic knows no such type."""
+    """Return a validator of pydantic, or None if pydantic knows no such type."""
     from pydantic import ConfigDict, TypeAdapter
 
     if typing.get_origin(declared) is Annotated:  # the type itself has been checked

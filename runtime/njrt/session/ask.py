@@ -40,7 +40,7 @@ def allm(prompt: str, schema: AnswerType = None) -> Awaitable[UserValue]:
 
 
 def llm_at(place: str, *, project: Mapping[str, Any] | None = None, **options: Any) -> Asker:
-    """The `llm` of one place in a program, with the options of its block, file and project."""
+    """Return the `llm` of one place in a program, with the options of its block, file and project."""
 
     def llm(prompt: str, schema: AnswerType = None) -> UserValue:
         with hidden_frames:

@@ -94,7 +94,7 @@ def _count_attempt(place: str, how: AttemptResult) -> None:
 
 
 def plan_canary(live: LiveBlock) -> CanaryPlan | None:
-    """Return what is to be done about canaries; None where the option `canary` is not set."""
+    """Return what is to be done about canaries; None if the option `canary` is not set."""
     options = live.resolve_options() if live.code else None
     if options is None or options.canary is None:
         return None

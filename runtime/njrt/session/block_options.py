@@ -25,7 +25,7 @@ from njrt.options import (
 def resolve_options(
     block: Mapping[str, Any], project: Mapping[str, Any] | None, using: Options, place: str
 ) -> Options:
-    """All options of a block: `using`, then the block and its file, environment, project, defaults."""
+    """Return all options of a block: `using`, then the block and its file, environment, project, defaults."""
     layers = (
         using,
         freeze_options(block),

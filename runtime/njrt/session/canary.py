@@ -5,7 +5,7 @@
         live block on the copies  ->  Compared  ->  CanaryState in the store  ->  an alarm, or none
 
 The live block changes nothing in the program: its variables are copies, and an effect that could reach anything else
-(`njrt.canary.confinement`) ends it before the effect is carried out. A failure ends the canary alone. Not sampled are
+(`njrt.production.canary.confinement`) ends it before the effect is performed. A failure ends the canary alone. Not sampled are
 runs under a recording, in a workflow, in a batch and in the debugger.
 """
 
@@ -30,9 +30,6 @@ from random import SystemRandom
 from types import CellType, FunctionType
 from typing import Any
 
-from njrt.canary.block_state import AlarmRule, CanaryResult, CanaryStore, describe_alarm
-from njrt.canary.comparison import BlockEnd, find_differences
-from njrt.canary.confinement import find_outside_access, find_outside_value
 from njrt.context import copy_surroundings
 from njrt.decisions import Abort, Accept, Decision, OpenInterceptor, PendingEffect
 from njrt.effects import Eval, Exec, RaiseError, ReturnValue, Run
@@ -43,6 +40,9 @@ from njrt.observability.accounts import format_error_line, name_ending
 from njrt.observability.logs import warn
 from njrt.options import Options
 from njrt.outcome import Outcome, Raised, Returned, UserValue
+from njrt.production.canary.block_state import AlarmRule, CanaryResult, CanaryStore, describe_alarm
+from njrt.production.canary.comparison import BlockEnd, find_differences
+from njrt.production.canary.confinement import find_outside_access, find_outside_value
 from njrt.rendering.one_line import write_brief
 from njrt.rendering.redaction import Redactor
 from njrt.scope.scope import Absent, Bound, Scope
@@ -157,7 +157,7 @@ class CanaryPlan:
         return self.watch.has_alarm(self.live.place)
 
     def sample(self, scope: Scope) -> Canary | None:
-        """Decide whether this run has a canary, and copy the variables; None where it has none."""
+        """Decide whether this run has a canary, and copy the variables; None if it has none."""
         settings, options = self.settings, self.options
         if not options.canary or settings.steps or settings.wrap or is_watched():
             return None
@@ -313,7 +313,7 @@ class Canary:
 
 
 def get_code(pending: PendingEffect) -> str | None:
-    """Return the Python in an effect; None where there is none."""
+    """Return the Python in an effect; None if there is none."""
     match pending.effect:
         case Run(code) | Exec(code) | Eval(code) | RaiseError(code) | ReturnValue(code):
             return code if isinstance(code, str) else None

@@ -86,12 +86,12 @@ def run(
 ) -> bool:
     """Carry out one natural block on the variables of the program around it.
 
-    `variables` is a lambda over every variable that the prompt names; it is never called: its closure and
-    its globals are what is shared. `at` is the block's place. The other arguments are those of `start_session`.
+      `variables` is a lambda over every variable that the prompt names; it is never called: its closure and
+      its globals are what is shared. `at` is the block's place. The other arguments are those of `start_session`.
 
-    Raises `Break`, `Continue` or `Return` for the jumps, whatever the block raises in the program, or a
+      Raises `Break`, `Continue` or `Return` for the jumps, whatever the block raises in the program, or a
     `NaturalError` when the block cannot be carried out. With `reraises`, as in an `except*` suite, it returns
-    True where the program is to execute `raise`; otherwise False.
+      True where the program is to execute `raise`; otherwise False.
     """
     # The code is run here, not in the coroutine, and by as few calls as possible: blocks may call each other
     # recursively, and each level of that should cost little of Python's recursion limit.
@@ -168,7 +168,7 @@ async def aget_answer(session: Session) -> UserValue:
 
 
 def make_asker(scope: Scope, setup: RunSetup, is_async: bool) -> Callable[..., Any]:
-    """The function `ask` for the code of one run: a question to its model, as a part of the run, redacted."""
+    """Return the function `ask` for the code of one run: a question to its model, as a part of the run, redacted."""
     redactor = Redactor(setup.options.redact is None or setup.options.redact)
 
     def ask(question: str, type: AnswerType = None) -> Any:

@@ -51,7 +51,7 @@ def make_effect_server(
     predictor: EffectPredictor | None = None,
     redact: Redact | None = None,
 ) -> EffectServer:
-    """The one way to a handler: each effect of each set, and each question of `llm`, passes the inner function.
+    """Return the one way to a handler: each effect of each set, and each question of `llm`, passes the inner function.
 
     It is counted, shown to the interceptors, predicted, served or refused, and reported with its result.
     """

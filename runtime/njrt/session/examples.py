@@ -139,7 +139,7 @@ def _make_example(
 
 
 def _read_values(scope: Scope) -> dict[str, UserValue]:
-    """The variables that are bound now, without definitions: those are found again by name."""
+    """Return the variables that are bound now, without definitions: those are found again by name."""
     found = {name: scope.lookup(name) for name in scope.names}
     return {
         name: bound.value

@@ -24,10 +24,10 @@ from njrt.session.recorders import get_environment_recorder
 from njrt.session.settings import Settings
 
 if TYPE_CHECKING:
-    from njrt.budgets.budgeted import Budgeted
-    from njrt.budgets.ledger import Ledger
     from njrt.persistence.recorder import Recorder
     from njrt.persistence.reply_store import ReplyStore
+    from njrt.production.budgets.budgeted import Budgeted
+    from njrt.production.budgets.ledger import Ledger
 
 
 def find_recorder(settings: Settings, environ: Mapping[str, str]) -> Recorder | None:
@@ -57,7 +57,7 @@ class DeferredModel:
 
 
 def make_layered_model(settings: Settings, options: Options, *outer: Layer) -> LayeredModel:
-    """The model that a block asks, behind the `outer` layers, the recording and the cache, where there are any.
+    """Return the model that a block asks, behind the `outer` layers, the recording and the cache, where there are any.
 
     It is the one that is given, the recorded one, or the one that the options choose.
     """
@@ -94,8 +94,8 @@ def make_budget_layer(
     texts = {options.budget, os.environ.get("NJC_BUDGET")} - {None, ""}
     if not settings.budgets and not texts:
         return None
-    from njrt.budgets.budget import parse_budgets
-    from njrt.budgets.budgeted import Budgeted, open_budget
+    from njrt.production.budgets.budget import parse_budgets
+    from njrt.production.budgets.budgeted import Budgeted, open_budget
 
     named = [budget for text in texts for budget in parse_budgets(text or "")]
     budgets = (*settings.budgets, *map(open_budget, dict.fromkeys(named)))
@@ -106,15 +106,15 @@ def make_budget_layer(
 @lru_cache(maxsize=16)
 def get_ledger(url: str | None) -> Ledger:
     """Return the accounts of budgets in the store of a URL; one for the whole process."""
-    from njrt.budgets.ledger import Ledger
     from njrt.persistence.open_store import get_store
+    from njrt.production.budgets.ledger import Ledger
 
     return Ledger(get_store(url, os.environ))
 
 
 def share_budgets(model: Model, other: Model) -> Model:
     """`other` behind the same budgets as `model`, whose run it is part of."""
-    from njrt.budgets.budgeted import Budgeted
+    from njrt.production.budgets.budgeted import Budgeted
 
     layers: list[Layer] = []
     inner: Model | None = model
@@ -128,7 +128,7 @@ def share_budgets(model: Model, other: Model) -> Model:
 def find_cache_place(
     settings: Settings, options: Options, environ: Mapping[str, str]
 ) -> str | None:
-    """The folder of the cache, or the URL of the store that has it; None where there is no cache.
+    """Return the folder of the cache, or the URL of the store that has it; None if there is no cache.
 
     It is off unless `using(cache=...)` or NJC_CACHE=on turns it on; the `nightjar` effects include it, as
     published, unless NJC_CACHE=off. A model given by `using(model=...)` is cached only by `using(cache=...)`.
@@ -151,7 +151,7 @@ def find_cache_place(
 
 @lru_cache(maxsize=16)
 def get_reply_store(place: str) -> ReplyStore:
-    """The store of replies in a folder, or at the URL of a store; one for the whole process."""
+    """Return the store of replies in a folder, or at the URL of a store; one for the whole process."""
     from njrt.persistence.open_store import get_store, is_store_url  # and with them sqlite3
     from njrt.persistence.reply_store import SHARED_PREFIX, ReplyStore, open_reply_store
 

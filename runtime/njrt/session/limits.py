@@ -293,7 +293,7 @@ _open_meters: Around[Meter] = Around()
 
 
 def list_open_meters() -> tuple[Meter, ...]:
-    """The meters that `limit` has opened around this point of the program, outermost first."""
+    """Return the meters that `limit` has opened around this point of the program, outermost first."""
     return _open_meters.here()
 
 

@@ -162,7 +162,7 @@ def read_prediction(text: str) -> Prediction:
 def find_mismatches(
     expected: Mapping[str, str], before: Mapping[str, str], after: Mapping[str, str]
 ) -> Iterator[str]:
-    """Where variables are not as predicted; what is predicted of unknown names does not count."""
+    """Yield where variables are not as predicted; what is predicted of unknown names does not count."""
     for name, text in after.items():
         predicted = expected.get(name, before.get(name))
         if text.startswith("<"):  # an object that no text stands for
@@ -176,7 +176,7 @@ def find_mismatches(
 
 
 def find_ending_mismatch(predicted: str, actual: str) -> Iterator[str]:
-    """Whether the step ended in another way than predicted."""
+    """Yield whether the step ended in another way than predicted."""
     word, _, value = (predicted or GOES_ON).partition(" ")
     actual_word, _, actual_value = actual.partition(" ")
     is_same = word == actual_word and (
@@ -187,7 +187,7 @@ def find_ending_mismatch(predicted: str, actual: str) -> Iterator[str]:
 
 
 def is_same_text(actual: str, predicted: str) -> bool:
-    """Whether two written values are equal; one that is cut off cannot be compared, and counts as equal."""
+    """Return whether two written values are equal; one that is cut off cannot be compared, and counts as equal."""
     if "..." in _STRING.sub("''", actual) or actual == predicted:
         return True
     with suppress(ValueError, SyntaxError, TypeError, MemoryError, RecursionError):

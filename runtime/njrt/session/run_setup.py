@@ -85,7 +85,7 @@ def leave_run(token: Token[RunId | None]) -> None:
 def set_up_run(
     place: str, options: Mapping[str, Any], project: Mapping[str, Any] | None
 ) -> RunSetup:
-    """Resolve the settings, options and model of one run at a place (`njrt.llm` where none is known)."""
+    """Resolve the settings, options and model of one run at a place (`njrt.llm` if none is known)."""
     try:
         settings = get_settings()
         merged = resolve_options(options, project, settings.options, place or "njrt.llm")

@@ -70,7 +70,7 @@ def make_session(
     tried: str = "",
     canary: CanaryObserver | None = None,
 ) -> Session:
-    """The session of a block; `tried` says how its static code fared, where that was tried first."""
+    """Return the session of a block; `tried` says how its static code fared, where that was tried first."""
     options = block.options
     block = set_default_temperature(block, setup.protocol)
     observe: Observe = observe_nothing

@@ -41,10 +41,10 @@ from njrt.session.block_options import read_option_variables
 from njrt.session.recorders import make_recorder
 
 if TYPE_CHECKING:
-    from njrt.budgets.budget import Budget
-    from njrt.budgets.budgeted import OpenBudget
-    from njrt.canary.block_state import CanaryStore
     from njrt.persistence.recorder import Recorder, RecordMode
+    from njrt.production.budgets.budget import Budget
+    from njrt.production.budgets.budgeted import OpenBudget
+    from njrt.production.canary.block_state import CanaryStore
 
 T = TypeVar("T")
 
@@ -65,7 +65,7 @@ class DurableSteps(typing.Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What surrounds a block, besides its own options; None where nothing is set."""
+    """What surrounds a block, besides its own options; None if nothing is set."""
 
     model: Model | None = None
     options: Options = EMPTY_OPTIONS
@@ -113,7 +113,7 @@ def using(
     a trace file, or `store:NAME`, `examples` that of a file of examples for `njc static --learn`; `intercept` is called with each
     `PendingEffect` and decides about it, before those of the `with using` around, and with `ask_again` also
     where the recording has its decision; `manifest` is a lock file whose manifest is enforced
-    (`njrt.approval.manifest`); `predict` is a model, or the name of one, that predicts what each effect does to the
+    (`njrt.production.approval.manifest`); `predict` is a model, or the name of one, that predicts what each effect does to the
     variables (`njrt.prediction`); `budget` is a `Budget`, several, or their text, in addition
     to those around; every other keyword is an option of blocks. The settings hold for everything
     that is started inside, in all threads and tasks (`njrt.context`).
@@ -127,7 +127,7 @@ def using(
         opened = OpenInterceptor(get_interceptor_name(intercept), intercept, ask_again)
         interceptors = (*interceptors, opened)
     if manifest is not None:
-        from njrt.approval.manifest import read_manifest
+        from njrt.production.approval.manifest import read_manifest
 
         # It is the outermost one, so that it decides about what others have edited.
         enforced = OpenInterceptor("manifest", read_manifest(manifest), asks_again=True)
@@ -167,8 +167,8 @@ def open_budgets(budget: Budget | str | Sequence[Budget] | None) -> tuple[OpenBu
     """Return the budgets of a `with`, given as `Budget`s or as text."""
     if budget is None:
         return ()
-    from njrt.budgets.budget import Budget, parse_budgets
-    from njrt.budgets.budgeted import open_budget
+    from njrt.production.budgets.budget import Budget, parse_budgets
+    from njrt.production.budgets.budgeted import open_budget
 
     if isinstance(budget, str):
         budget = parse_budgets(budget, in_code=True)
@@ -196,7 +196,7 @@ def wrapping(wrap: ModelWrapper) -> Iterator[None]:
 
 
 def choose_predictor(predict: Model | str | None, around: Settings) -> Model | None:
-    """The model that predicts effects: the given one, one of a name, or that of the `with using` around."""
+    """Return the model that predicts effects: the given one, one of a name, or that of the `with using` around."""
     if predict is None:
         return around.predictor
     if not isinstance(predict, str):
@@ -227,14 +227,14 @@ def unite(stacks: Iterable[tuple[T, ...]]) -> tuple[T, ...]:
 @lru_cache(maxsize=16)
 def get_canary_store(url: str | None) -> CanaryStore:
     """Return the states of canaries in the store of a URL; one for the whole process."""
-    from njrt.canary.block_state import CanaryStore
     from njrt.persistence.open_store import get_store
+    from njrt.production.canary.block_state import CanaryStore
 
     return CanaryStore(get_store(url, os.environ))
 
 
 def get_listener(settings: Settings) -> Listener:
-    """The listener to what happens in blocks: accounts, log, spans, and the trace file if there is one."""
+    """Return the listener to what happens in blocks: accounts, log, spans, and the trace file if there is one."""
     trace = settings.trace or os.environ.get("NJC_TRACE") or None
     if trace is None or not trace.startswith("store:"):
         return make_listener(trace)

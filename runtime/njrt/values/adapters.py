@@ -36,7 +36,7 @@ def get_adapter(declared: DeclaredType) -> Any:
 
 
 def convert_typed_dicts(declared: DeclaredType) -> DeclaredType:
-    """The type with each TypedDict made by typing_extensions: before 3.12 pydantic accepts no other."""
+    """Return the type with each TypedDict made by typing_extensions: before 3.12 pydantic accepts no other."""
     if typing.is_typeddict(declared):
         from typing_extensions import TypedDict, get_type_hints
 
@@ -63,7 +63,7 @@ def convert_typed_dicts(declared: DeclaredType) -> DeclaredType:
 
 
 def format_validation_errors(error: Any, whole: str = "", most: int = 3) -> str:
-    """The first few errors of a pydantic `ValidationError`, each with its place, on one line.
+    """Return the first few errors of a pydantic `ValidationError`, each with its place, on one line.
 
     `whole` is the place of an error of the value as a whole.
     """

@@ -156,7 +156,7 @@ class _Copier:
 
 
 def is_kept(value: UserValue) -> bool:
-    """Whether a value is kept as it is: it cannot change, or is part of the program's text."""
+    """Return whether a value is kept as it is: it cannot change, or is part of the program's text."""
     cls = type(value)
     return any(is_a(value, kept) for kept in _KEPT_TYPES) or (
         cls.__name__ in _KEPT_CLASSES.get(str(cls.__module__), ())
@@ -164,7 +164,7 @@ def is_kept(value: UserValue) -> bool:
 
 
 def _make_empty_container(value: UserValue) -> UserValue | None:
-    """A container of the same built-in class, without its content; None for other classes."""
+    """Return a container of the same built-in class, without its content; None for other classes."""
     if is_exactly(value, list, dict, set, OrderedDict, Counter):
         return type(value)()
     if is_exactly(value, deque):

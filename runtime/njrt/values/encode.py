@@ -204,7 +204,7 @@ _OPENING_BRACKETS: Mapping[type, str] = {list: "[", tuple: "(", dict: "{", set: 
 
 
 def _find_constructor_arguments(value: UserValue) -> tuple[UserValue, ...] | None:
-    """The arguments of a standard class's constructor that make an equal object; None for other classes."""
+    """Return the arguments of a standard class's constructor that make an equal object; None for other classes."""
     cls = type(value)
     if cls is range:
         return value.start, value.stop, value.step

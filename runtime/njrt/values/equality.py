@@ -1,4 +1,4 @@
-"""Whether two values are equal, part by part, where one is a copy or was made again.
+"""Whether two values are equal, part by part, if one is a copy or was made again.
 
     is_same_value(Order(total=0.3), Order(total=0.1 + 0.2))      True: floats nearly, instances by their attributes
 
@@ -28,7 +28,7 @@ _NO_PAIRS: frozenset[tuple[int, int]] = frozenset()
 def is_same_value(
     one: UserValue, other: UserValue, around: frozenset[tuple[int, int]] = _NO_PAIRS
 ) -> bool:
-    """Whether two values are equal; `around` are the pairs of objects that hold these two."""
+    """Return whether two values are equal; `around` are the pairs of objects that hold these two."""
     pair = (id(one), id(other))
     if one is other or pair in around:
         return True

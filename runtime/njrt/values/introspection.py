@@ -102,7 +102,7 @@ def is_standard_module(name: str) -> bool:
 
 
 def is_standard_origin(origin: Any) -> bool:
-    """Whether a module of this origin (`ModuleSpec.origin`) and a name of the library is Python's own."""
+    """Return whether a module of this origin (`ModuleSpec.origin`) and a name of the library is Python's own."""
     if type(origin) is not str:
         return False
     is_installed = "-packages" in origin.removeprefix(_STANDARD_FOLDER)
@@ -119,7 +119,7 @@ def is_user_class(cls: type) -> bool:
 
 
 def find_member(cls: type, name: str) -> Any:
-    """What `name` is in a class or the nearest of its ancestors that has it, unbound; else None."""
+    """Return what `name` is in a class or the nearest of its ancestors that has it, unbound; else None."""
     for base in get_mro(cls):
         namespace = get_class_namespace(base)
         if name in namespace:
@@ -133,7 +133,7 @@ def list_user_ancestors(cls: type) -> tuple[type, ...]:
 
 
 def collect_members(cls: type) -> Namespace:
-    """All that a class and its own ancestors define, by name; an ancestor's comes after the class's."""
+    """Return all that a class and its own ancestors define, by name; an ancestor's comes after the class's."""
     members: Namespace = {}
     for base in list_user_ancestors(cls):
         for name, member in get_class_namespace(base).items():
@@ -160,7 +160,7 @@ def make_attribute_reader(cls: type) -> Callable[[UserValue], Namespace]:
 
 
 def make_namespace_reader(cls: type) -> Callable[[UserValue], Namespace | None]:
-    """Find the real `__dict__` of the instances of a class; the function returns None where there is none."""
+    """Find the real `__dict__` of the instances of a class; the function returns None if there is none."""
     for base in get_mro(cls):
         descriptor = get_class_namespace(base).get("__dict__")
         if is_exactly(descriptor, GetSetDescriptorType, MemberDescriptorType):
@@ -170,7 +170,7 @@ def make_namespace_reader(cls: type) -> Callable[[UserValue], Namespace | None]:
 
 
 def list_slots(cls: type) -> tuple[Slot, ...]:
-    """The slots of a class and its ancestors, an ancestor's first, by their mangled names."""
+    """Return the slots of a class and its ancestors, an ancestor's first, by their mangled names."""
     return tuple(
         (name, member)
         for base in reversed(get_mro(cls))
@@ -188,7 +188,7 @@ def read_slots(slots: tuple[Slot, ...], value: UserValue) -> Iterator[tuple[str,
 
 
 def is_exactly(value: UserValue, *classes: type) -> bool:
-    """Whether the type of a value is one of `classes`, none of their subclasses, and without `==`."""
+    """Return whether the type of a value is one of `classes`, none of their subclasses, and without `==`."""
     cls = type(value)
     for known in classes:  # noqa: SIM110 - without a generator: this is asked of every value
         if cls is known:
@@ -202,12 +202,12 @@ def is_a(value: UserValue, cls: type) -> bool:
 
 
 def is_exception_class(value: UserValue) -> TypeGuard[type[BaseException]]:
-    """Whether a value is a class of exceptions by its bases, whatever its `__class__` says."""
+    """Return whether a value is a class of exceptions by its bases, whatever its `__class__` says."""
     return is_a(value, type) and any(base is BaseException for base in get_mro(value))
 
 
 def unwrap_function(function: FunctionType) -> FunctionType:
-    """The function that decorators have wrapped with `functools.wraps`, a few layers down at most."""
+    """Return the function that decorators have wrapped with `functools.wraps`, a few layers down at most."""
     for _ in range(8):
         wrapped = function.__dict__.get("__wrapped__")
         if type(wrapped) is not FunctionType:

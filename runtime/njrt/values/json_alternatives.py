@@ -28,7 +28,7 @@ from njrt.values.json_choices import (
 
 
 def find_equal_alternatives(schema: Json) -> tuple[str, str] | None:
-    """Two alternatives of a union, by their names, where no JSON value means the first alone; None if there are none."""
+    """Two alternatives of a union, by their names, if no JSON value means the first alone; None if there are none."""
     comparer = FormComparer(schema)
     for union in _list_unions(schema):
         parts = [part for part in union if part.get("type") != "null"]
@@ -81,7 +81,7 @@ class FormComparer:
     def is_covered(
         self, one: JsonValue, other: JsonValue, assumed: frozenset[tuple[int, int]] = frozenset()
     ) -> bool:
-        """Whether all JSON values of one form have the other; `assumed` are the pairs that they stand in."""
+        """Return whether all JSON values of one form have the other; `assumed` are the pairs that they stand in."""
         one, other = resolve_reference(one, self.root), resolve_reference(other, self.root)
         pair = id(one), id(other)
         if one is other or pair in assumed:

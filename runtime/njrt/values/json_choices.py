@@ -150,7 +150,7 @@ class _Reader:
     def read_member(
         self, value: JsonValue, members: Mapping[str, Any], place: tuple[str, ...]
     ) -> UserValue:
-        """The member of a name; other values are left to pydantic, which knows members by their values, too."""
+        """Return the member of a name; other values are left to pydantic, which knows members by their values, too."""
         found = find_member(value, members)
         if found is not None:
             return found

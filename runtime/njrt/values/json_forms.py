@@ -207,7 +207,7 @@ _KINDS_WITHOUT_TEXT = frozenset(
 
 
 def _are_texts(keys: Any) -> bool:
-    """Whether the names of a JSON object stand for all the keys that a schema of pydantic's core means."""
+    """Return whether the names of a JSON object stand for all the keys that a schema of pydantic's core means."""
     match keys["type"]:
         case "literal":
             return all(isinstance(value, str | enum.Enum) for value in keys["expected"])

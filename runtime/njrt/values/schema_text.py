@@ -16,7 +16,7 @@ from njrt.values.json_forms import JsonForm
 
 
 def describe_schema(schema: Json) -> str:
-    """A schema as an example that people, and small models, read at once: `{"name": string}`.
+    """Return a schema as an example that people, and small models, read at once: `{"name": string}`.
 
     Definitions that are used more than once follow it by name; `= VALUE` is the default of what may be left out.
     """

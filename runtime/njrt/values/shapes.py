@@ -185,7 +185,7 @@ def _matches_node(value: UserValue, node: ast.expr) -> bool:
 
 
 def _has_item_shapes(value: UserValue, name: str, node: ast.Subscript) -> bool:
-    """Whether the items of a collection have their shapes, and there are some where the shape says so."""
+    """Return whether the items of a collection have their shapes, and there are some where the shape says so."""
     elements, is_nonempty = _list_elements(node), _is_nonempty(node)
     if name == "tuple":
         if is_nonempty:  # tuple[int, ...]: any number, as in annotations

@@ -173,7 +173,7 @@ def _find_member_problems(module: ModuleType, name: str, node: ast.AST) -> Itera
 
 
 def find_modules(nodes: Sequence[ast.AST], scope: Scope) -> dict[str, ModuleType]:
-    """The names that stand for an importable module in this snippet, by import or plain assignment."""
+    """Return the names that stand for an importable module in this snippet, by import or plain assignment."""
     modules: dict[str, ModuleType] = {}
     for name in scope.scratch:
         if isinstance(found := scope.lookup(name), Bound) and is_a(found.value, ComputingModule):
@@ -240,7 +240,7 @@ def _find_class_problems(node: ast.ClassDef, scope: Scope) -> Iterator[str]:
 
 
 def _binds(node: ast.AST, name: str) -> bool:
-    """Whether a node of a class body binds a name, deletes it, or declares where it is bound."""
+    """Return whether a node of a class body binds a name, deletes it, or declares where it is bound."""
     match node:
         case ast.Name(id=bound, ctx=ast.Store() | ast.Del()):
             return bound == name

@@ -61,7 +61,7 @@ def allow_effects(code: CodeType, is_allowed: bool) -> None:
 
 
 def names_effects(scope: Scope) -> bool:
-    """Whether the prompt names a module or a function that has effects: then they are the program's choice."""
+    """Return whether the prompt names a module or a function that has effects: then they are the program's choice."""
     for name in scope.names:
         found = scope.lookup(name)
         if isinstance(found, Bound) and _has_effects(name, found.value):

@@ -229,7 +229,7 @@ def _check_instances(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _rebuild_functions(module: ModuleType, **replaced: Any) -> dict[str, Any]:
-    """The namespace of a module with other globals under some names, for its own functions too."""
+    """Return the namespace of a module with other globals under some names, for its own functions too."""
     namespace = dict(vars(module), **replaced)
 
     def rebuild(value: Any) -> Any:

@@ -85,7 +85,7 @@ class ComputingModule(ModuleType):
 
 
 def find_refused_attribute(text: str) -> str | None:
-    """The refused attribute that a format string reads, such as `"{0.__class__}"`, or None."""
+    """Return the refused attribute that a format string reads, such as `"{0.__class__}"`, or None."""
     found = _REFUSED_IN_FORMAT.search(text) if "{" in text else None
     return found["name"] if found else None
 
@@ -156,7 +156,7 @@ _READABLE = frozenset(
 
 
 def is_internal(value: UserValue, name: str) -> bool:
-    """Whether the attribute belongs to Python's library, not to the program or to the block."""
+    """Return whether the attribute belongs to Python's library, not to the program or to the block."""
     if name in _READABLE:
         return False
     cls = type(value)
@@ -301,7 +301,7 @@ def check_metaclass(cls: type) -> None:
 
 
 def _is_written_elsewhere(value: UserValue, owner: type) -> bool:
-    """Whether a member of a class was written in C for this class, or in Python but not in a block.
+    """Return whether a member of a class was written in C for this class, or in Python but not in a block.
 
     The name of the module of a class is no proof: the code of a block can set it.
     """

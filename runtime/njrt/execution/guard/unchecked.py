@@ -56,7 +56,7 @@ def _format_namespace_refusal(name: str, node: ast.AST) -> str:
 
 
 def _find_module_values(nodes: Sequence[ast.AST], modules: dict[str, ModuleType]) -> Iterator[str]:
-    """A module that is passed on could be asked for any member where this check cannot see it."""
+    """Yield each use that passes a module on: the code could ask it for any member, unseen by this check."""
     if not modules:
         return
     owners = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}

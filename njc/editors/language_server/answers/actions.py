@@ -1,0 +1,127 @@
+"""Corrections that an editor offers for a finding.
+
+< total >               NJ208       write <total>
+<itmes>                 NJ201       write <items>; write <<itmes>, which is text
+<:team>                 NJ304       give `team` the type str
+anything that may be    NJ...       ignore it here: # njc: ignore[NJ204]
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from njc.editors.language_server.answers.navigation import Span
+from njc.editors.language_server.texts.documents import Document, Reading, TextEdit
+from njc.frontend.diagnostics import CODES, Diagnostic
+from njc.frontend.references import Reference
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """A change that corrects a finding; `is_preferred` if it is the only right one."""
+
+    title: str
+    finding: Diagnostic
+    edits: tuple[TextEdit, ...]
+    is_preferred: bool = False
+
+
+def get_span(document: Document, finding: Diagnostic) -> Span:
+    """Return the start and the end of a finding in the text; of one on an empty place, the character behind it."""
+    starts = document.lines.starts
+    first, last = min(finding.line, len(starts)) - 1, min(finding.end_line, len(starts)) - 1
+    start = min(starts[first] + finding.column - 1, len(document.text))
+    return start, max(start, min(starts[last] + finding.end_column - 1, len(document.text)))
+
+
+def list_corrections(document: Document, start: int, end: int) -> Iterator[Correction]:
+    """Yield the corrections of the findings between two offsets."""
+    if not document.is_natural:
+        return
+    for finding in document.findings:
+        first, last = get_span(document, finding)
+        if first <= end and start <= last:
+            yield from _correct(document, finding, (first, last))
+
+
+def _correct(document: Document, finding: Diagnostic, span: Span) -> Iterator[Correction]:
+    written = document.text[slice(*span)]
+    if finding.replacement is not None:
+        edit = TextEdit(*span, finding.replacement)
+        yield Correction(f"Replace by `{finding.replacement}`", finding, (edit,), True)
+    meant = re.fullmatch(r"did you mean `([^`]+)`\?", finding.hint or "")
+    if finding.code == "NJ201" and meant:
+        name = re.search(r"`([^`]+)`", finding.message)
+        if name and (at := re.search(rf"\b{re.escape(name[1])}\b", written)):
+            edit = TextEdit(span[0] + at.start(), span[0] + at.end(), meant[1])
+            yield Correction(f"Change `{name[1]}` to `{meant[1]}`", finding, (edit,), True)
+    is_of_type = "in the type of" in finding.message
+    if finding.code in ("NJ201", "NJ209") and written.startswith("<") and not is_of_type:
+        edit = TextEdit(span[0], span[0], "<")
+        yield Correction(f"Make `{written}` plain text", finding, (edit,))
+    declared = re.search(r"declare `((?:global|nonlocal) \w+)`", finding.hint or "")
+    reading = document.reading
+    if declared and reading is not None:
+        yield from _declare(document, reading, finding, span, declared[1])
+    if finding.code == "NJ304" and reading is not None:
+        yield from _annotate_outputs(reading, finding, span)
+    if not CODES[finding.code].fatal and finding.severity != "hint":
+        yield _ignore(document, finding, span)
+
+
+def _declare(
+    document: Document, reading: Reading, finding: Diagnostic, span: Span, declaration: str
+) -> Iterator[Correction]:
+    """Declare an output global or nonlocal at the head of its function."""
+    block = reading.find_block(span[0])
+    if block is None or not block.scope.is_function:
+        return
+    body = block.scope.node.body
+    has_docstring = reading.module.source.get_offset(body[0].lineno, body[0].col_offset) not in {
+        other.start for other in reading.blocks
+    } and _is_docstring(reading, body[0].lineno)
+    first = body[1] if has_docstring and len(body) > 1 else body[0]
+    start = reading.module.source.get_offset(first.lineno, first.col_offset)
+    line_start = reading.module.source.line_starts[first.lineno - 1]
+    indent = document.text[line_start:start]
+    if not indent.strip():
+        text = f"{indent}{declaration}{reading.module.source.newline}"
+        edit = TextEdit(line_start, line_start, text)
+        yield Correction(f"Declare `{declaration}`", finding, (edit,))
+
+
+def _is_docstring(reading: Reading, line: int) -> bool:
+    return bool(re.match(r"\s*[rRuU]?[\"']", reading.module.source.line(line)))
+
+
+def _annotate_outputs(reading: Reading, finding: Diagnostic, span: Span) -> Iterator[Correction]:
+    """Write the types that the hint names into the outputs of the block."""
+    block = reading.find_block(span[0])
+    wanted = dict(re.findall(r"write `<:([\w.]+): ([^`]+)>`", finding.hint or ""))
+    references = block.references if block is not None else ()
+    untyped = [tag for tag in references if _lacks_type(tag, wanted)]
+    if untyped:
+        edits = tuple(
+            TextEdit(tag.end - 1, tag.end - 1, f": {wanted[tag.path]}") for tag in untyped
+        )
+        names = ", ".join(f"`{tag.path}: {wanted[tag.path]}`" for tag in untyped)
+        yield Correction(f"Give types: {names}", finding, edits)
+
+
+def _lacks_type(tag: Reference, wanted: dict[str, str]) -> bool:
+    return tag.writes and tag.type is None and tag.path in wanted
+
+
+def _ignore(document: Document, finding: Diagnostic, span: Span) -> Correction:
+    """Silence a finding by a comment above its place; above the block, where it is in one."""
+    reading = document.reading
+    block = reading.find_block(span[0]) if reading is not None else None
+    line = block.line if block is not None else finding.line
+    start = document.lines.starts[line - 1]
+    content = document.lines.get_line(line - 1)
+    indent = content[: len(content) - len(content.lstrip())]
+    newline = document.source.newline
+    edit = TextEdit(start, start, f"{indent}# njc: ignore[{finding.code}]{newline}")
+    return Correction(f"Ignore {finding.code} here", finding, (edit,))

@@ -1,0 +1,152 @@
+"""Completion where a prompt names something: `<na`, `<self.na`, `<:na`, `<:x: ty`, and the options of a block.
+
+    Put <ti|            ticket: str, tickets: list[str]
+    Put <self.|         the fields and methods of the class
+    Put <:to|           total, and every other name that may be bound
+    Put <:total: i|     int, Item
+    '''natural(ma|      max_calls, max_effects, ...
+
+The text need not be Python yet: the rest of it is read as far as it can be, or else its last version that was.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from njc.editors.language_server.answers.visible_names import (
+    NameKind,
+    VisibleName,
+    list_members,
+    list_names_at,
+    list_type_names,
+)
+from njc.editors.language_server.texts.documents import Document, Reading
+from njc.frontend.blocks import NaturalBlock
+from njc.frontend.diagnostics import CODES
+from njc.frontend.markers import OPENING
+from njrt.options import DEFAULTS, OPTION_CHOICES, OPTION_NAMES
+
+SuggestionKind = Literal[NameKind, "option", "value", "code"]
+
+_OPEN_REFERENCE = re.compile(
+    r"(?<!<)<(?P<writes>:?)(?P<owner>(?:[^\W\d]\w*\.)*)(?P<name>(?:[^\W\d]\w*)?)\Z"
+    r"|(?<!<)<:(?P<path>[^\W\d][\w.]*)[ \t]*:[^<>\n]*?(?P<type>\w*)\Z"
+)
+_OPEN_OPTIONS = re.compile(
+    r"(?P<quotes>\"{3}|'{3})(?:natural|prompt)[ \t]*\((?P<before>[^\r\n]*?)(?P<word>\w*)\Z"
+)
+_OPEN_COMMENT = re.compile(
+    r"#[ \t]*njc:[ \t]*ignore\[[^\]\r\n]*?(?P<code>\w*)\Z"
+    r"|^[ \t]*#[ \t]*njc:[ \t]*(?P<before>[^\r\n]*?)(?P<word>[\w-]*)\Z",
+    re.MULTILINE,
+)
+_OPTION_VALUE = re.compile(r"(?P<name>\w+)\s*=\s*[\"']?\Z")
+MAX_REFERENCE = 300
+"""Characters before the cursor that are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A text that may stand between two offsets, with what is known of it."""
+
+    text: str
+    kind: SuggestionKind
+    start: int
+    end: int
+    detail: str = ""
+    closes: bool = False
+    """Whether the closing `>` is missing, and is inserted too."""
+
+
+def complete(document: Document, offset: int) -> list[Suggestion]:
+    """Return what may stand at an offset; nothing outside of prompts and options."""
+    text = document.text
+    if not document.is_natural:
+        return []
+    line_start = text.rfind("\n", 0, offset) + 1
+    if options := _OPEN_OPTIONS.search(text, line_start, offset):
+        return list(_suggest_options(options["before"], options["word"], offset, quoted=True))
+    if comment := _OPEN_COMMENT.search(text, line_start, offset):
+        return list(_suggest_in_comment(comment, offset))
+    opened = _OPEN_REFERENCE.search(text, max(0, offset - MAX_REFERENCE), offset)
+    if opened is None or not _is_in_prompt(text, offset):
+        return []
+    return _suggest_names(document, opened, offset)
+
+
+def _is_in_prompt(text: str, offset: int) -> bool:
+    """Return whether a prompt has begun before an offset and its quotes have not closed."""
+    openings = list(OPENING.finditer(text, 0, offset))
+    return bool(openings) and openings[-1]["quotes"] not in text[openings[-1].end() : offset]
+
+
+def _suggest_names(document: Document, opened: re.Match[str], offset: int) -> list[Suggestion]:
+    found = _find_block(document, offset)
+    if found is None:
+        return []
+    reading, block = found
+    word = opened["type"] if opened["path"] else opened["name"]
+    if opened["path"]:
+        names = list(list_type_names(reading, block))
+    elif opened["owner"]:
+        names = list(list_members(reading, block, opened["owner"].rstrip(".")))
+    else:
+        names = list_names_at(reading, block)
+    if opened["writes"] and not opened["owner"]:
+        names = [name for name in names if name.kind not in ("module", "class", "function")]
+    end = offset
+    while end < len(document.text) and (document.text[end].isalnum() or document.text[end] == "_"):
+        end += 1
+    closes = not opened["path"] and document.text[end : end + 1] not in (">", ".", ":")
+    start = offset - len(word)
+    return [Suggestion(name.name, name.kind, start, end, _describe(name), closes) for name in names]
+
+
+def _find_block(document: Document, offset: int) -> tuple[Reading, NaturalBlock] | None:
+    """Return the block at an offset; where the text cannot be read, the nearest one above in its last version."""
+    reading = document.read_at(offset)
+    if reading is not None and (block := reading.find_block(offset)) is not None:
+        return reading, block
+    last = document.last_reading
+    if last is None:
+        return None
+    line = document.lines.get_position(offset, "utf-32")[0] + 1
+    above = [block for block in last.blocks if block.line <= line]
+    return (last, above[-1]) if above else None
+
+
+def _describe(name: VisibleName) -> str:
+    """`str, line 12`."""
+    lines = f"line {name.lines[0]}" if name.lines else ""
+    return ", ".join(filter(None, (name.type, lines)))
+
+
+def _suggest_options(before: str, word: str, offset: int, *, quoted: bool) -> Iterator[Suggestion]:
+    """Names of options, or the values of the one whose value is to stand here."""
+    start = offset - len(word)
+    if value := _OPTION_VALUE.search(before):
+        is_open = before.endswith(("'", '"'))
+        for choice in OPTION_CHOICES.get(value["name"], ()):
+            text = f'"{choice}"' if quoted and not is_open else choice
+            yield Suggestion(text, "value", start, offset)
+        return
+    for name in OPTION_NAMES:
+        default = getattr(DEFAULTS, name)
+        detail = f"default: {default}" if default is not None else ""
+        yield Suggestion(f"{name}=", "option", start, offset, detail)
+
+
+def _suggest_in_comment(comment: re.Match[str], offset: int) -> Iterator[Suggestion]:
+    if comment["code"] is not None:
+        for code, meaning in CODES.items():
+            if not meaning.fatal:
+                yield Suggestion(code, "code", offset - len(comment["code"]), offset, meaning.title)
+        return
+    if "ignore" in comment["before"]:
+        return
+    yield from _suggest_options(comment["before"], comment["word"], offset, quoted=False)
+    if not comment["before"].strip():
+        yield Suggestion("ignore[", "option", offset - len(comment["word"]), offset)

@@ -1,0 +1,104 @@
+"""Semantic tokens: what the parts of a prompt are, for colours that a grammar cannot know.
+
+'''natural(max_calls=3)         keyword, property
+Put <ticket> into <:team: str>  string, variable (readonly), string, variable (modification), type
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from njc.editors.language_server.texts.documents import Document, Reading
+from njc.editors.language_server.texts.positions import LineIndex, PositionEncoding, count_units
+from njc.frontend.blocks import NaturalBlock
+from njc.frontend.markers import match_opening
+from njc.frontend.references import Reference
+
+TOKEN_TYPES = ("keyword", "string", "variable", "property", "type", "operator", "parameter")
+TOKEN_MODIFIERS = ("modification", "readonly", "defaultLibrary")
+
+_OPTION_NAME = re.compile(r"(\w+)\s*=")
+
+
+@dataclass(frozen=True, slots=True)
+class SemanticToken:
+    """A part of the text on one line, with a type of TOKEN_TYPES and modifiers of TOKEN_MODIFIERS."""
+
+    start: int
+    end: int
+    type: str
+    modifiers: tuple[str, ...] = ()
+
+
+def list_tokens(document: Document) -> list[SemanticToken]:
+    """Return the tokens of all prompts, in the order of the text; they do not overlap."""
+    reading = document.reading
+    if reading is None or not document.is_python:
+        return []
+    return [token for block in reading.blocks for token in _list_block_tokens(reading, block)]
+
+
+def _list_block_tokens(reading: Reading, block: NaturalBlock) -> Iterator[SemanticToken]:
+    opened = match_opening(block.literal)
+    assert opened is not None, "a block begins with its marker"
+    marker = block.start + opened.start("marker")
+    yield SemanticToken(marker, marker + len(opened["marker"]), "keyword")
+    for option in _OPTION_NAME.finditer(block.literal, *opened.span("options")):
+        yield SemanticToken(block.start + option.start(1), block.start + option.end(1), "property")
+    position = block.start + opened.end()
+    for reference in block.references:
+        yield from _split_lines(reading, position, reference.start, "string")
+        yield from _list_reference_tokens(reading, reference)
+        position = reference.end
+    yield from _split_lines(reading, position, block.end - 3, "string")
+
+
+def _list_reference_tokens(reading: Reading, reference: Reference) -> Iterator[SemanticToken]:
+    """`<`, the variable, its attributes, the type, `>`."""
+    text, start = reading.module.source.text, reference.start + 1 + reference.writes
+    yield SemanticToken(reference.start, start, "operator")
+    modifiers = ("modification",) if reference.writes else ("readonly",)
+    end = start
+    for number, part in enumerate(re.finditer(r"\w+", text[start : reference.end])):
+        if number and text[start + part.start() - 1] != ".":
+            break
+        begin, end = start + part.start(), start + part.end()
+        yield SemanticToken(begin, end, "property" if number else "variable", modifiers)
+    if text[end : reference.end - 1].strip():
+        colon = text.index(":", end)
+        yield from _split_lines(reading, colon + 1, reference.end - 1, "type")
+    yield SemanticToken(reference.end - 1, reference.end, "operator")
+
+
+def _split_lines(reading: Reading, start: int, end: int, type: str) -> Iterator[SemanticToken]:
+    """Yield a token for the text on each line between two offsets, without the blanks around it."""
+    text = reading.module.source.text
+    for line in re.finditer(r"[^\r\n]+", text[start:end]):
+        blanks = len(line[0]) - len(line[0].lstrip())
+        content = line[0].strip()
+        if content:
+            begin = start + line.start() + blanks
+            yield SemanticToken(begin, begin + len(content), type)
+
+
+def encode_tokens(
+    tokens: Sequence[SemanticToken], lines: LineIndex, encoding: PositionEncoding
+) -> list[int]:
+    """Return the five numbers of each token, relative to the one before, as the protocol has them."""
+    data: list[int] = []
+    last_line = last_column = 0
+    for token in tokens:
+        line, column = lines.get_position(token.start, encoding)
+        length = count_units(lines.text[token.start : token.end], encoding)
+        modifiers = sum(1 << TOKEN_MODIFIERS.index(name) for name in token.modifiers)
+        data += [
+            line - last_line,
+            column - last_column * (line == last_line),
+            length,
+            TOKEN_TYPES.index(token.type),
+            modifiers,
+        ]
+        last_line, last_column = line, column
+    return data

@@ -1,0 +1,183 @@
+"""What is known of the name or the block at a place, as Markdown.
+
+<ticket>            `ticket: str`, a parameter, line 3; what the model is shown of it
+'''natural          what the block reads and binds, and what it may do, as `njc show` says it
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from njc.analysis.authority import Authority, decide_authority
+from njc.editors.language_server.answers.stand_ins import NoStandIn, make_stand_in
+from njc.editors.language_server.answers.visible_names import describe_name
+from njc.editors.language_server.texts.documents import Document, Reading
+from njc.editors.language_server.texts.name_index import Occurrence, Variable
+from njc.frontend.blocks import NaturalBlock
+from njc.frontend.markers import match_opening
+from njrt.options import DEFAULTS, OPTION_NAMES, Options, merge_option_layers
+from njrt.rendering.describe import describe_variable
+from njrt.rendering.one_line import write_brief
+
+
+@dataclass(frozen=True, slots=True)
+class HoverText:
+    """A text in Markdown about the part of the program between two offsets."""
+
+    start: int
+    end: int
+    markdown: str
+
+
+def describe_place(document: Document, offset: int) -> HoverText | None:
+    """Describe the name, or the natural block, at an offset."""
+    reading = document.read_at(offset)
+    if reading is None:
+        return None
+    block = reading.find_block(offset)
+    occurrence = reading.names.find_at(offset)
+    if occurrence is not None:
+        paragraphs = list(_describe_occurrence(document, reading, occurrence, block))
+        if paragraphs:
+            return HoverText(occurrence.start, occurrence.end, "\n\n".join(paragraphs))
+    if block is not None:
+        opened = match_opening(block.literal)
+        if opened is not None and offset < block.start + opened.end():
+            end = block.start + len(opened[0].rstrip())
+            text = describe_authority(document, reading, block)
+            return HoverText(block.start, end, text)
+    return None
+
+
+def _describe_occurrence(
+    document: Document, reading: Reading, occurrence: Occurrence, block: NaturalBlock | None
+) -> Iterator[str]:
+    variable = reading.names.resolve(occurrence)
+    if variable.is_builtin and not occurrence.in_prompt:
+        return
+    written = reading.module.source.text[occurrence.start : occurrence.end]
+    scope = block.scope if block is not None else None
+    visible = scope and describe_name(reading, scope, written)
+    typed = f"{written}: {visible.type}" if visible and visible.type else written
+    yield f"```python\n{typed}\n```"
+    yield describe_variable_use(reading, variable)
+    if occurrence.in_prompt and block is not None:
+        shown = _show_to_model(document, reading, variable, block, written, typed)
+        yield f"The model is shown:\n```text\n{shown}\n```"
+        yield describe_authority(document, reading, block)
+
+
+def describe_variable_use(reading: Reading, variable: Variable) -> str:
+    """Return where a variable lives, and which lines and blocks bind and read it."""
+    if variable.is_builtin:
+        return "not bound in this file: a builtin of Python, or undefined"
+    place = reading.module.source.place
+    found = reading.names.variables.get(variable, ())
+    scope = variable.scope
+    home = f"of the {scope.kind} `{scope.name}`" if scope.name else f"of the {scope.kind}"
+    rows = [f"{_name_kind(found)} {home}"]
+    for title, chosen in (
+        ("bound in", [it for it in found if it.role not in ("read", "declare")]),
+        ("read by blocks in", [it for it in found if it.role == "read" and it.in_prompt]),
+    ):
+        lines = list(dict.fromkeys(str(place(occurrence.start)[0]) for occurrence in chosen))
+        if lines:
+            shown = ", ".join(lines[:_MOST_LINES]) + (", ..." if lines[_MOST_LINES:] else "")
+            rows.append(f"{title} {'line' if len(lines) == 1 else 'lines'} {shown}")
+    return "; ".join(rows)
+
+
+_MOST_LINES = 8
+
+
+def _name_kind(found: Sequence[Occurrence]) -> str:
+    kinds = {"parameter": "parameter", "import": "import", "define": "definition"}
+    return next((kinds[it.role] for it in found if it.role in kinds), "variable")
+
+
+def _show_to_model(
+    document: Document,
+    reading: Reading,
+    variable: Variable,
+    block: NaturalBlock,
+    name: str,
+    typed: str,
+) -> str:
+    """Return the line on a variable in the first message to the model, as far as it is known before a run."""
+    if name in block.binds:
+        return f"{typed}, to be bound"
+    options = merge_option_layers(block.options, document.options, DEFAULTS)
+    budget = options.show_chars or 0
+    try:
+        value = make_stand_in(_find_only_binding(reading, variable), name)
+        return describe_variable(name, value, budget)
+    except NoStandIn:
+        return f"{typed} = (its value, in at most {budget:,} characters)"
+
+
+def _find_only_binding(reading: Reading, variable: Variable) -> ast.AST | None:
+    """Return the one statement that binds a variable; None if several do."""
+    found = reading.names.variables.get(variable, ())
+    bindings = [it for it in found if it.role not in ("read", "declare")]
+    if len(bindings) != 1 or bindings[0].in_prompt:
+        return None
+    if bindings[0].node is not None:
+        return bindings[0].node
+    node = variable.scope.node
+    if not isinstance(node, ast.Module):
+        return None
+    line = reading.module.source.place(bindings[0].start)[0]
+    return next(
+        (
+            statement
+            for statement in node.body
+            if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.lineno == line
+            if _has_simple_target(statement)
+        ),
+        None,
+    )
+
+
+def _has_simple_target(statement: ast.Assign | ast.AnnAssign) -> bool:
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    return len(targets) == 1 and isinstance(targets[0], ast.Name)
+
+
+# ── what a block may do ──────────────────────────────────────────────────────────────────────────
+
+
+def get_authority(document: Document, reading: Reading, block: NaturalBlock) -> Authority:
+    """Return what a block may do, and why."""
+    return decide_authority(block, reading.types, document.options)
+
+
+def describe_authority(document: Document, reading: Reading, block: NaturalBlock) -> str:
+    """Return what a block reads, binds and may do, in rows."""
+    authority = get_authority(document, reading, block)
+    options = merge_option_layers(block.options, document.options)
+    effects = authority.effects or options.effects or ""
+    rows = {
+        "reads": ", ".join(f"`{path}`" for path in block.reads),
+        "binds": ", ".join(f"`{path}`" for path in block.writes),
+        "effects": f"`{effects}`: {EFFECT_MEANINGS.get(effects, 'an effect set of the paper')}",
+        "because": authority.reason,
+        "to do without code": authority.remedy,
+        "jumps": ", ".join(f"`{_JUMP_NAMES.get(label, label)}`" for label in authority.labels),
+        "options": ", ".join(_list_options(block.options)),
+    }
+    return "\n".join(f"- {name}: {text}" for name, text in rows.items() if text)
+
+
+EFFECT_MEANINGS = {
+    "answer": "the model answers with data, and runs no code",
+    "direct": "the model may run Python on the variables",
+}
+_JUMP_NAMES = {"bare_return": "return"}
+
+
+def _list_options(options: Options) -> Iterator[str]:
+    for name in OPTION_NAMES:
+        if (value := getattr(options, name)) is not None:
+            yield f"`{name}={write_brief(value, 60)}`"

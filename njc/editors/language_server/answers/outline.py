@@ -1,0 +1,90 @@
+"""The parts of a program: functions, classes and natural blocks, for the outline and for folding.
+
+class Mailbox                       class
+  triage                            method
+    natural: Put into <:topic> ...  block
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from njc.editors.language_server.answers.navigation import Span
+from njc.editors.language_server.texts.documents import Document, Reading
+from njc.frontend.blocks import NaturalBlock
+from njc.frontend.names import list_suites
+
+PartKind = Literal["class", "function", "method", "block"]
+MAX_TITLE = 60
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramPart:
+    """A function, class or block: its title, its span, the span of its name, and what is in it."""
+
+    title: str
+    kind: PartKind
+    span: Span
+    name_span: Span
+    detail: str = ""
+    parts: tuple[ProgramPart, ...] = ()
+
+
+def list_parts(document: Document) -> tuple[ProgramPart, ...]:
+    """Return the outline of a text, as far as it can be read."""
+    reading = document.reading
+    if reading is None:
+        return ()
+    return tuple(_list_parts_in(reading, reading.module.tree.body, in_class=False))
+
+
+def _list_parts_in(
+    reading: Reading, body: Sequence[ast.stmt], *, in_class: bool
+) -> Iterator[ProgramPart]:
+    blocks = {block.start: block for block in reading.blocks}
+    source = reading.module.source
+    waiting = [*reversed(body)]
+    while waiting:
+        statement = waiting.pop()
+        start = source.get_offset(statement.lineno, statement.col_offset)
+        match statement:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                is_class = isinstance(statement, ast.ClassDef)
+                end = source.get_offset(statement.end_lineno or 0, statement.end_col_offset or 0)
+                at = source.text.find(statement.name, start, end)
+                at = start if at < 0 else at
+                kind: PartKind = "class" if is_class else "method" if in_class else "function"
+                inner = tuple(_list_parts_in(reading, statement.body, in_class=is_class))
+                name_span = (at, min(at + len(statement.name), end))
+                yield ProgramPart(statement.name, kind, (start, end), name_span, "", inner)
+            case ast.Expr() if start in blocks:
+                yield _make_block_part(blocks[start])
+            case _:
+                for suite in reversed(list(list_suites(statement))):
+                    waiting += reversed(suite)
+
+
+def _make_block_part(block: NaturalBlock) -> ProgramPart:
+    first = " ".join(block.prompt.split())
+    title = first if len(first) <= MAX_TITLE else f"{first[: MAX_TITLE - 3]}..."
+    detail = ", ".join(f"<:{path}>" for path in block.writes)
+    head = (block.start, block.start + len(block.literal.split(None, 1)[0]))
+    return ProgramPart(title or "natural", "block", (block.start, block.end), head, detail)
+
+
+def list_folds(document: Document) -> list[tuple[int, int]]:
+    """Return the first and the last line, from 0, of each part that has several: the closing quotes stay visible."""
+    folds: list[tuple[int, int]] = []
+    waiting = [*list_parts(document)]
+    place = document.reading.module.source.place if document.reading else None
+    while waiting and place is not None:
+        part = waiting.pop()
+        waiting += part.parts
+        first, last = place(part.span[0])[0] - 1, place(part.span[1])[0] - 1
+        last -= part.kind == "block"
+        if last > first:
+            folds.append((first, last))
+    return sorted(set(folds))

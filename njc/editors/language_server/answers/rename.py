@@ -1,0 +1,380 @@
+"""Renaming a variable in the program and in its prompts at once, or saying why that is not safe.
+
+    total -> amount         Put the sum into <:total: int>.     Put the sum into <:amount: int>.
+                            print(f"{total}")                   print(f"{amount}")
+
+The changed text is read again: every name must mean the same variable as before. Refused are names that other code
+may know by their text: attributes, parameters that are given as keywords, names that other modules import.
+
+What it does not see: names in the texts of strings, such as those for `getattr`, and modules outside of the project.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import keyword
+import re
+import symtable
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from njc.analysis.authority import decide_authority
+from njc.editors.language_server.texts.documents import Document, Reading, TextEdit, apply_edits
+from njc.editors.language_server.texts.name_index import (
+    NameIndex,
+    Occurrence,
+    Variable,
+    VariableScope,
+)
+from njc.frontend.references import NearTag
+from njc.frontend.source import SourceFile
+from njrt.private_names import mangle
+
+
+class RenameRefused(Exception):
+    """The name cannot be changed safely; the text says why."""
+
+
+def find_renamed(document: Document, offset: int) -> Occurrence:
+    """Return the name at an offset that may be renamed; raises RenameRefused if there is none."""
+    reading, occurrence, variable = _find_variable(document, offset)
+    _check_variable(document, reading, variable)
+    return occurrence
+
+
+def rename(
+    document: Document, offset: int, new_name: str, others: Iterable[SourceFile] = ()
+) -> list[TextEdit]:
+    """Return the edits that rename the variable at an offset; `others` are the other modules of the project.
+
+    Raises RenameRefused where the name is not valid, or the program could mean something else afterwards.
+    """
+    reading, occurrence, variable = _find_variable(document, offset)
+    new_name = unicodedata.normalize("NFKC", new_name)
+    if not new_name.isidentifier() or keyword.iskeyword(new_name):
+        raise RenameRefused(f"`{new_name}` is not a name")
+    if new_name in ("__debug__", "__class__", "super"):
+        raise RenameRefused(f"`{new_name}` has a meaning of its own in Python")
+    _check_variable(document, reading, variable)
+    _check_uses_elsewhere(document, variable, others)
+    places = reading.names.variables[variable]
+    if mangle(new_name, occurrence.scope.class_name) == variable.name:
+        return []
+    edits = [_make_edit(place, new_name) for place in places]
+    _check_meaning(document, reading.names, variable, edits, new_name)
+    return edits
+
+
+def _find_variable(document: Document, offset: int) -> tuple[Reading, Occurrence, Variable]:
+    reading = document.reading
+    if reading is None or not document.is_python:
+        raise RenameRefused("the file is not Python yet; correct that first")
+    occurrence = reading.names.find_at(offset)
+    if occurrence is None:
+        raise RenameRefused("there is no variable here")
+    return reading, occurrence, reading.names.resolve(occurrence)
+
+
+def _make_edit(place: Occurrence, new_name: str) -> TextEdit:
+    """Replace one name; an import under its own name gets an `as`."""
+    match place.node:
+        case ast.alias(name=imported, asname=None) if place.role == "import":
+            return TextEdit(place.start, place.end, f"{imported} as {new_name}")
+    return TextEdit(place.start, place.end, new_name)
+
+
+# ── what makes a name unsafe to change ───────────────────────────────────────────────────────────
+
+
+def _check_variable(document: Document, reading: Reading, variable: Variable) -> None:
+    """Refuse a variable whose name other code may know by its text."""
+    for reason in _find_obstacles(document, reading, variable):
+        raise RenameRefused(reason)
+
+
+def _find_obstacles(document: Document, reading: Reading, variable: Variable) -> Iterator[str]:
+    name, scope = variable.name, variable.scope
+    places = reading.names.variables.get(variable, ())
+    if variable.is_builtin:
+        yield f"`{name}` is not bound in this file"
+        return
+    if name.startswith("__") and name.endswith("__"):
+        yield f"`{name}` has a meaning of its own in Python"
+    if scope.kind == "class":
+        yield f"`{name}` is an attribute of the class `{scope.name}`: other code may use it by an object"
+    for place in places:
+        line = reading.module.source.place(place.start)[0]
+        match place.node:
+            case ast.alias(name=imported, asname=None) if (
+                place.role == "import" and "." in imported
+            ):
+                yield f"line {line} imports `{imported}`, which binds `{name}`"
+        if place.is_printed:
+            yield f"the f-string in line {line} prints the name `{name}`"
+    yield from _find_namespace_uses(reading, variable)
+    yield from _find_class_bodies(reading.names, variable)
+    yield from _find_plain_mentions(reading, variable)
+    if scope.kind == "module" and reading.names.star_import and not places:
+        yield f"`{name}` may come from `import *`"
+    if scope.kind == "module" and _is_exported(reading, name):
+        yield f"`__all__` has the text `{name}`"
+    if any(place.role == "parameter" for place in places):
+        yield from _find_keyword_uses(reading.module.tree, variable)
+
+
+_LOCAL_NAMESPACES = {"locals", "vars", "eval", "exec", "dir"}
+_GLOBAL_NAMESPACES = {"globals", "eval", "exec", "vars"}
+
+
+def _find_namespace_uses(reading: Reading, variable: Variable) -> Iterator[str]:
+    """Calls that use variables by the texts of their names."""
+    functions = _GLOBAL_NAMESPACES if variable.scope.kind == "module" else _LOCAL_NAMESPACES
+    for place in reading.names.occurrences:
+        inside = variable.scope.start <= place.start < max(variable.scope.end, 1)
+        if inside and place.name in functions and reading.names.resolve(place).is_builtin:
+            line = reading.module.source.place(place.start)[0]
+            yield f"`{place.name}` in line {line} may use the name `{variable.name}`"
+
+
+def _find_class_bodies(names: NameIndex, variable: Variable) -> Iterator[str]:
+    """Class bodies that read a variable from outside and bind one of the same name: `total = total`."""
+    for other, places in names.variables.items():
+        scope = other.scope
+        if other.name != variable.name or scope.kind != "class" or scope.parent is None:
+            continue
+        is_read = any(place.role == "read" and place.scope is scope for place in places)
+        if is_read and names.look_up(other.name, scope.parent) == variable:
+            yield f"the class `{scope.name}` reads and binds `{variable.name}`"
+
+
+def _find_plain_mentions(reading: Reading, variable: Variable) -> Iterator[str]:
+    """Texts that name the variable in angle brackets and are no references."""
+    scope, source = variable.scope, reading.module.source
+    for block in reading.blocks:
+        for tag in block.tags:
+            if isinstance(tag, NearTag) and tag.root == variable.name:
+                line = source.place(tag.start)[0]
+                yield f"line {line} names `{variable.name}` in plain text"
+    starts = {block.start for block in reading.blocks}
+    mention = re.compile(rf"<:?{re.escape(variable.name)}\b[^<>\n]*>")
+    for node in ast.walk(reading.module.tree):
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+            continue
+        start = source.get_offset(node.lineno, node.col_offset)
+        is_inside = scope.start <= start < max(scope.end, 1) and start not in starts
+        if is_inside and _LIKE_A_PROMPT.match(node.value) and mention.search(node.value):
+            yield f"the string in line {node.lineno} is like a prompt, and names `{variable.name}`"
+
+
+_LIKE_A_PROMPT = re.compile(r"\s*(?:natural|prompt)\b", re.IGNORECASE)
+
+
+def _is_exported(reading: Reading, name: str) -> bool:
+    """Return whether `__all__` has the name."""
+    for statement in reading.module.tree.body:
+        match statement:
+            case (
+                ast.Assign(targets=[ast.Name(id="__all__")])
+                | ast.AugAssign(target=ast.Name(id="__all__"))
+                | ast.AnnAssign(target=ast.Name(id="__all__"))
+            ):
+                texts = (
+                    node.value for node in ast.walk(statement) if isinstance(node, ast.Constant)
+                )
+                if name in texts:
+                    return True
+    return False
+
+
+# ── keywords at call sites ───────────────────────────────────────────────────────────────────────
+
+
+_PLAIN_DECORATORS = frozenset(
+    {
+        *("property", "staticmethod", "classmethod", "abstractmethod", "override", "final"),
+        *("cache", "lru_cache", "cached_property", "contextmanager", "asynccontextmanager"),
+        *("setter", "deleter"),
+    }
+)
+"""Decorators that do not use the names of parameters."""
+
+
+def _find_keyword_uses(tree: ast.AST, variable: Variable) -> Iterator[str]:
+    """Uses of a parameter's name by callers: as a keyword, by a decorator, by a test's fixtures."""
+    function, name = variable.scope.node, variable.name
+    if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+        for decorator in map(ast.unparse, function.decorator_list):
+            if decorator.partition("(")[0].rpartition(".")[2] not in _PLAIN_DECORATORS:
+                yield f"the decorator `@{decorator}` may use the name of the parameter `{name}`"
+        if function.name.startswith("test"):
+            yield f"`{name}` names a fixture of the test `{function.name}`"
+    line = find_keyword_line(tree, function, name, variable.scope)
+    if line is not None:
+        yield f"line {line} gives `{name}` as a keyword"
+
+
+def find_keyword_line(
+    tree: ast.AST, function: ast.AST | None, name: str, scope: VariableScope
+) -> int | None:
+    """Return the line of a call that gives a parameter of the function by its name, or may do so."""
+    callees: set[str] = set()
+    if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+        if name in {argument.arg for argument in function.args.posonlyargs}:
+            return None
+        callees = {function.name}
+    around = scope.parent
+    if around is not None and around.kind == "class" and callees == {"__init__"}:
+        callees = {around.name, "__init__", "cls", "replace"}
+    known = _list_known_functions(tree) - callees
+    for call in ast.walk(tree):
+        if not isinstance(call, ast.Call):
+            continue
+        given = {item.arg for item in call.keywords}
+        if name in given and _may_call(call.func, callees, known):
+            return call.lineno
+        if None in given and _last_name(call.func) in callees:
+            return call.lineno
+    return None
+
+
+def _list_known_functions(tree: ast.AST) -> set[str]:
+    """Return the names that mean a function, a class, an import or a builtin, whatever the scope."""
+    names = set(dir(builtins)) - {"super"}
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                names.add(name)
+            case ast.ClassDef(name=name) | ast.alias(asname=str(name)):
+                names.add(name)
+            case ast.alias(name=name):
+                names.add(name.partition(".")[0])
+    return names - {"partial"}
+
+
+def _may_call(function: ast.expr, callees: set[str], known: set[str]) -> bool:
+    """Return whether the expression of a call may be one of the functions `callees`; no names: any function."""
+    is_special = not callees or bool(callees & {"__call__", "<lambda>"})
+    match function:
+        case ast.Name(id=name):
+            return name in callees or name not in known
+        case ast.Attribute(attr=name):
+            return name in callees or name == "partial" or is_special
+    return True
+
+
+def _last_name(function: ast.expr) -> str:
+    match function:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+    return ""
+
+
+# ── other modules ────────────────────────────────────────────────────────────────────────────────
+
+
+def _check_uses_elsewhere(
+    document: Document, variable: Variable, others: Iterable[SourceFile]
+) -> None:
+    """Refuse a name that another module of the project may import, or a keyword that it may give."""
+    stem = document.path.removesuffix(".njpy").rpartition("/")[2]
+    package = document.path.rpartition("/")[0].rpartition("/")[2] if stem == "__init__" else stem
+    function = variable.scope.node
+    is_parameter = isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+    word = re.compile(rf"\b{re.escape(variable.name)}\b")
+    for other in others:
+        if other.path == document.path:
+            continue
+        text = other.data.decode("utf-8", "replace")
+        if package not in text or not word.search(text):
+            continue
+        if variable.scope.kind == "module":
+            line = text.count("\n", 0, word.search(text).start()) + 1  # type: ignore[union-attr]
+            raise RenameRefused(
+                f"{other.path}:{line} may use `{variable.name}` of this module; rename it there, too"
+            )
+        if is_parameter and re.search(rf"\b{re.escape(variable.name)}\s*=[^=]", text):
+            try:
+                line_of_use = find_keyword_line(
+                    ast.parse(text), function, variable.name, variable.scope
+                )
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                line_of_use = None
+            if line_of_use is not None:
+                raise RenameRefused(
+                    f"{other.path}:{line_of_use} gives `{variable.name}` as a keyword"
+                )
+
+
+# ── the meaning of the changed text ──────────────────────────────────────────────────────────────
+
+
+def _check_meaning(
+    document: Document,
+    before: NameIndex,
+    variable: Variable,
+    edits: Sequence[TextEdit],
+    new_name: str,
+) -> None:
+    """Read the changed text, and refuse it where a name means another variable than before."""
+    changed = Document(document.uri, document.path, apply_edits(document.text, edits))
+    after = changed.reading
+    if after is None or not changed.is_python:
+        raise RenameRefused(f"with `{new_name}` the file would not be Python")
+    errors = _count_errors(changed) - _count_errors(document)
+    if errors:
+        raise RenameRefused(f"with `{new_name}` there would be an error: {next(iter(errors))}")
+    if len(after.names.occurrences) != len(before.occurrences):
+        raise RenameRefused(f"with `{new_name}` other names would be read from the text")
+    meanings: dict[Variable, Variable] = {}
+    for old, new in zip(before.occurrences, after.names.occurrences, strict=True):
+        meant, means = before.resolve(old), after.names.resolve(new)
+        known = meanings.setdefault(meant, means)
+        if known != means or means.is_builtin != meant.is_builtin:
+            _refuse_capture(before, old, new_name)
+    if len(set(meanings.values())) != len(meanings):
+        _refuse_capture(before, None, new_name)
+    for captured in _find_class_bodies(after.names, meanings[variable]):
+        raise RenameRefused(captured)
+    for reason in _find_other_readings(document, after):
+        raise RenameRefused(f"with `{new_name}` {reason}")
+    problem = _find_name_error(changed.text)
+    if problem is not None and _find_name_error(document.text) is None:
+        raise RenameRefused(f"with `{new_name}` the file would not be Python: {problem}")
+
+
+def _find_name_error(text: str) -> str | None:
+    """What Python refuses about the names of a text that it can parse, such as a parameter that is also global."""
+    try:
+        symtable.symtable(text, "renamed", "exec")
+    except SyntaxError as error:
+        return error.msg
+    except (ValueError, RecursionError, MemoryError) as error:
+        return str(error)
+    return None
+
+
+def _find_other_readings(document: Document, after: Reading) -> Iterator[str]:
+    """Prompts that have other references than before, or are given other effects."""
+    before, options = document.reading, document.options
+    if before is None or len(before.blocks) != len(after.blocks):
+        yield "there would be other prompts"
+        return
+    for old, new in zip(before.blocks, after.blocks, strict=True):
+        was = decide_authority(old, before.types, options)
+        would = decide_authority(new, after.types, options)
+        if [type(tag) for tag in old.tags] != [type(tag) for tag in new.tags]:
+            yield f"the prompt in line {old.line} would have other references"
+        if was.effects != would.effects:
+            yield f"the block in line {old.line} would be given the effects `{would.effects}`"
+
+
+def _count_errors(document: Document) -> Counter[str]:
+    found = document.analysis.diagnostics
+    return Counter(finding.code for finding in found if finding.severity == "error")
+
+
+def _refuse_capture(before: NameIndex, place: Occurrence | None, new_name: str) -> None:
+    where = f" in line {before.source.place(place.start)[0]}" if place is not None else ""
+    raise RenameRefused(f"`{new_name}` would then mean another variable{where}")

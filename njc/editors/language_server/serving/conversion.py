@@ -1,0 +1,129 @@
+"""From the data of the language server to that of the Language Server Protocol 3.17."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from lsprotocol import types as lsp
+
+from njc.editors.language_server.answers.actions import Correction, get_span
+from njc.editors.language_server.answers.completion import Suggestion, SuggestionKind
+from njc.editors.language_server.answers.outline import PartKind, ProgramPart
+from njc.editors.language_server.texts.documents import Document, TextEdit
+from njc.editors.language_server.texts.positions import PositionEncoding
+from njc.frontend.diagnostics import Diagnostic
+
+_SEVERITIES = {
+    "error": lsp.DiagnosticSeverity.Error,
+    "warning": lsp.DiagnosticSeverity.Warning,
+    "hint": lsp.DiagnosticSeverity.Hint,
+}
+_SUGGESTION_KINDS: dict[SuggestionKind, lsp.CompletionItemKind] = {
+    "variable": lsp.CompletionItemKind.Variable,
+    "output": lsp.CompletionItemKind.Variable,
+    "parameter": lsp.CompletionItemKind.Variable,
+    "function": lsp.CompletionItemKind.Function,
+    "class": lsp.CompletionItemKind.Class,
+    "module": lsp.CompletionItemKind.Module,
+    "field": lsp.CompletionItemKind.Field,
+    "method": lsp.CompletionItemKind.Method,
+    "option": lsp.CompletionItemKind.Property,
+    "value": lsp.CompletionItemKind.EnumMember,
+    "code": lsp.CompletionItemKind.Constant,
+}
+_PART_KINDS: dict[PartKind, lsp.SymbolKind] = {
+    "class": lsp.SymbolKind.Class,
+    "function": lsp.SymbolKind.Function,
+    "method": lsp.SymbolKind.Method,
+    "block": lsp.SymbolKind.Event,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Converter:
+    """Converts places of a document to those of a client with an encoding."""
+
+    document: Document
+    encoding: PositionEncoding
+
+    def make_position(self, offset: int) -> lsp.Position:
+        """Return the place of an offset."""
+        return lsp.Position(*self.document.lines.get_position(offset, self.encoding))
+
+    def make_range(self, start: int, end: int) -> lsp.Range:
+        """Return the part of the text between two offsets."""
+        return lsp.Range(self.make_position(start), self.make_position(end))
+
+    def read_position(self, position: lsp.Position) -> int:
+        """Return the offset of a place."""
+        return self.document.lines.get_offset(position.line, position.character, self.encoding)
+
+    def make_diagnostic(self, finding: Diagnostic) -> lsp.Diagnostic:
+        """Return a finding, with its hint in the message."""
+        start, end = get_span(self.document, finding)
+        message = f"{finding.message}\n{finding.hint}" if finding.hint else finding.message
+        tags = [lsp.DiagnosticTag.Unnecessary] if finding.code == "NJ204" else None
+        return lsp.Diagnostic(
+            self.make_range(start, end),
+            message,
+            _SEVERITIES[finding.severity],
+            finding.code,
+            source="njc",
+            tags=tags,
+        )
+
+    def make_edits(self, edits: Iterable[TextEdit]) -> list[lsp.TextEdit]:
+        """Changes of the text."""
+        return [lsp.TextEdit(self.make_range(edit.start, edit.end), edit.text) for edit in edits]
+
+    def make_workspace_edit(
+        self, edits: Iterable[TextEdit], *, with_version: bool
+    ) -> lsp.WorkspaceEdit:
+        """Changes of the text, for this version of it where the client can check that."""
+        changes = self.make_edits(edits)
+        if not with_version:
+            return lsp.WorkspaceEdit(changes={self.document.uri: changes})
+        identifier = lsp.OptionalVersionedTextDocumentIdentifier(
+            self.document.uri, self.document.version
+        )
+        return lsp.WorkspaceEdit(document_changes=[lsp.TextDocumentEdit(identifier, changes)])
+
+    def make_completion_item(self, suggestion: Suggestion, number: int) -> lsp.CompletionItem:
+        """Return a suggestion; the list stays in the order of nearness."""
+        text = suggestion.text + (">" if suggestion.closes else "")
+        return lsp.CompletionItem(
+            suggestion.text,
+            kind=_SUGGESTION_KINDS[suggestion.kind],
+            detail=suggestion.detail or None,
+            sort_text=f"{number:05}",
+            filter_text=suggestion.text,
+            text_edit=lsp.TextEdit(self.make_range(suggestion.start, suggestion.end), text),
+        )
+
+    def make_code_action(self, correction: Correction, *, with_version: bool) -> lsp.CodeAction:
+        """Return a correction, as a quick fix."""
+        return lsp.CodeAction(
+            correction.title,
+            lsp.CodeActionKind.QuickFix,
+            [self.make_diagnostic(correction.finding)],
+            is_preferred=correction.is_preferred or None,
+            edit=self.make_workspace_edit(correction.edits, with_version=with_version),
+        )
+
+    def make_symbol(self, part: ProgramPart) -> lsp.DocumentSymbol:
+        """Return a part of the outline, with its parts."""
+        return lsp.DocumentSymbol(
+            part.title,
+            _PART_KINDS[part.kind],
+            self.make_range(*part.span),
+            self.make_range(*part.name_span),
+            part.detail or None,
+            children=[self.make_symbol(inner) for inner in part.parts],
+        )
+
+
+def choose_encoding(offered: Sequence[str] | None) -> PositionEncoding:
+    """Return the encoding of positions: the first that the client offers and that is known; UTF-16 by default."""
+    known: dict[str, PositionEncoding] = {"utf-8": "utf-8", "utf-16": "utf-16", "utf-32": "utf-32"}
+    return next((known[name] for name in map(str, offered or ()) if name in known), "utf-16")

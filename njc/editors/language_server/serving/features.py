@@ -1,0 +1,344 @@
+"""Each request of the protocol, with the function that answers it; `make_server` puts them together.
+
+textDocument/hover          _hover              njc.editors.language_server.answers.hover
+njc/compiledText            _get_compiled_text  the compiled text and its line map, for a server of Python
+njc.runOnRecording          the command of a lens: runs the program of a block on its recording
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
+
+from njc.codegen.linemap import LineMap
+from njc.editors.language_server.answers.actions import list_corrections
+from njc.editors.language_server.answers.completion import complete
+from njc.editors.language_server.answers.highlighting import (
+    TOKEN_MODIFIERS,
+    TOKEN_TYPES,
+    encode_tokens,
+    list_tokens,
+)
+from njc.editors.language_server.answers.hover import describe_place
+from njc.editors.language_server.answers.lenses import list_lenses
+from njc.editors.language_server.answers.navigation import find_definitions, find_references
+from njc.editors.language_server.answers.outline import list_folds, list_parts
+from njc.editors.language_server.answers.rename import RenameRefused, find_renamed, rename
+from njc.editors.language_server.serving.conversion import Converter, choose_encoding
+from njc.editors.language_server.serving.protocol import answer_errors
+from njc.editors.language_server.serving.recorded_run import run_on_recording
+from njc.editors.language_server.serving.server import NaturalLanguageServer
+from njc.editors.language_server.serving.workspace_files import get_file
+from njc.editors.language_server.texts.documents import ContentChange, Document, apply_changes
+from njc.project.units import SUFFIX
+
+RUN_COMMAND = "njc.runOnRecording"
+COMPILED_TEXT = "njc/compiledText"
+REQUEST_FAILED = -32803
+
+Params = Any
+"""The parameters of a request or notification, as lsprotocol has them."""
+Answer = Any
+"""The result of a request."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedPlace:
+    """What a request is about: a document and, where the request names a position, an offset in it."""
+
+    server: NaturalLanguageServer
+    document: Document
+    converter: Converter
+    offset: int = 0
+
+
+def make_server() -> NaturalLanguageServer:
+    """Make a server with all features; `start_io` serves."""
+    server = NaturalLanguageServer()
+    for name, notified in _NOTIFICATIONS.items():
+        server.feature(name)(_bind(server, notified))
+    for name, answer in _REQUESTS.items():
+        handler = _bind_to_place(server, answer)
+        if name in _ABOUT_WHOLE_TEXTS:
+            handler = _bind_to_background(server, handler)
+        server.feature(name, _OPTIONS.get(name))(handler)
+    server.feature(COMPILED_TEXT)(_bind(server, _get_compiled_text))
+    server.command(RUN_COMMAND)(_make_run_command(server))
+    return server
+
+
+def _bind(
+    server: NaturalLanguageServer, handle: Callable[[NaturalLanguageServer, Params], Answer]
+) -> Callable[[Params], Answer]:
+    handle = answer_errors(handle)
+
+    def answer(params: Params) -> Answer:
+        return handle(server, params)
+
+    return answer
+
+
+def _bind_to_place(
+    server: NaturalLanguageServer, handle: Callable[[RequestedPlace, Params], Answer]
+) -> Callable[[Params], Answer]:
+    """Answer a request about a document; None if there is no such document."""
+
+    def handle_request(server: NaturalLanguageServer, params: Params) -> Answer:
+        document = server.get_document(params.text_document.uri)
+        if document is None:
+            return None
+        converter = Converter(document, server.encoding)
+        position: lsp.Position | None = getattr(params, "position", None)
+        offset = converter.read_position(position) if position is not None else 0
+        try:
+            return handle(RequestedPlace(server, document, converter, offset), params)
+        except RenameRefused as refused:
+            raise JsonRpcException(str(refused), REQUEST_FAILED) from None
+
+    handle_request.__name__ = handle.__name__
+    return _bind(server, handle_request)
+
+
+def _bind_to_background(
+    server: NaturalLanguageServer, answer: Callable[[Params], Answer]
+) -> Callable[[Params], Answer]:
+    async def answer_later(params: Params) -> Answer:
+        return await server.run_in_background(lambda: answer(params))
+
+    return answer_later
+
+
+# ── notifications ────────────────────────────────────────────────────────────────────────────────
+
+
+def _initialize(server: NaturalLanguageServer, params: lsp.InitializeParams) -> None:
+    general = params.capabilities.general
+    server.encoding = choose_encoding(general.position_encodings if general is not None else None)
+
+
+def _open(server: NaturalLanguageServer, params: lsp.DidOpenTextDocumentParams) -> None:
+    opened = params.text_document
+    server.open_document(opened.uri, opened.text, opened.version)
+    server.publish_later(opened.uri, 0)
+
+
+def _change(server: NaturalLanguageServer, params: lsp.DidChangeTextDocumentParams) -> None:
+    uri, version = params.text_document.uri, params.text_document.version
+    document = server.documents.get(uri)
+    if document is None:
+        return
+    changes = [_read_change(change) for change in params.content_changes]
+    server.documents[uri] = apply_changes(document, changes, version, server.encoding)
+    server.publish_later(uri)
+
+
+def _read_change(change: lsp.TextDocumentContentChangeEvent) -> ContentChange:
+    if isinstance(change, lsp.TextDocumentContentChangePartial):
+        start, end = change.range.start, change.range.end
+        return ContentChange(change.text, (start.line, start.character, end.line, end.character))
+    return ContentChange(change.text)
+
+
+def _close(server: NaturalLanguageServer, params: lsp.DidCloseTextDocumentParams) -> None:
+    server.close_document(params.text_document.uri)
+
+
+def _shut_down(server: NaturalLanguageServer, params: Params) -> None:
+    server.is_shut_down = True
+
+
+def _refresh(server: NaturalLanguageServer, params: Params) -> None:
+    server.refresh_projects()
+
+
+# ── requests ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _complete(at: RequestedPlace, params: lsp.CompletionParams) -> Answer:
+    suggestions = complete(at.document, at.offset)
+    items = [at.converter.make_completion_item(item, n) for n, item in enumerate(suggestions)]
+    return lsp.CompletionList(is_incomplete=False, items=items)
+
+
+def _hover(at: RequestedPlace, params: lsp.HoverParams) -> Answer:
+    text = describe_place(at.document, at.offset)
+    if text is None:
+        return None
+    content = lsp.MarkupContent(lsp.MarkupKind.Markdown, text.markdown)
+    return lsp.Hover(content, at.converter.make_range(text.start, text.end))
+
+
+def _find_definition(at: RequestedPlace, params: lsp.DefinitionParams) -> Answer:
+    spans = find_definitions(at.document, at.offset)
+    return [lsp.Location(at.document.uri, at.converter.make_range(*span)) for span in spans]
+
+
+def _find_references(at: RequestedPlace, params: lsp.ReferenceParams) -> Answer:
+    with_bindings = params.context.include_declaration
+    places = find_references(at.document, at.offset, includes_bindings=with_bindings)
+    ranges = (at.converter.make_range(place.start, place.end) for place in places)
+    return [lsp.Location(at.document.uri, range_) for range_ in ranges]
+
+
+def _highlight(at: RequestedPlace, params: lsp.DocumentHighlightParams) -> Answer:
+    kinds = {True: lsp.DocumentHighlightKind.Read, False: lsp.DocumentHighlightKind.Write}
+    return [
+        lsp.DocumentHighlight(
+            at.converter.make_range(place.start, place.end), kinds[place.role == "read"]
+        )
+        for place in find_references(at.document, at.offset)
+    ]
+
+
+def _prepare_rename(at: RequestedPlace, params: lsp.PrepareRenameParams) -> Answer:
+    place = find_renamed(at.document, at.offset)
+    written = at.document.text[place.start : place.end]
+    return lsp.PrepareRenamePlaceholder(at.converter.make_range(place.start, place.end), written)
+
+
+def _rename(at: RequestedPlace, params: lsp.RenameParams) -> Answer:
+    others = at.server.list_other_modules(at.document)
+    edits = rename(at.document, at.offset, params.new_name, others)
+    with_version = at.server.takes_document_changes
+    return at.converter.make_workspace_edit(edits, with_version=with_version)
+
+
+def _list_symbols(at: RequestedPlace, params: lsp.DocumentSymbolParams) -> Answer:
+    return [at.converter.make_symbol(part) for part in list_parts(at.document)]
+
+
+def _list_folds(at: RequestedPlace, params: lsp.FoldingRangeParams) -> Answer:
+    return [lsp.FoldingRange(first, last) for first, last in list_folds(at.document)]
+
+
+def _list_tokens(at: RequestedPlace, params: lsp.SemanticTokensParams) -> Answer:
+    tokens = list_tokens(at.document)
+    return lsp.SemanticTokens(encode_tokens(tokens, at.document.lines, at.server.encoding))
+
+
+def _list_actions(at: RequestedPlace, params: lsp.CodeActionParams) -> Answer:
+    start, end = map(at.converter.read_position, (params.range.start, params.range.end))
+    with_version = at.server.takes_document_changes
+    return [
+        at.converter.make_code_action(correction, with_version=with_version)
+        for correction in list_corrections(at.document, start, end)
+    ]
+
+
+def _list_lenses(at: RequestedPlace, params: lsp.CodeLensParams) -> Answer:
+    file = get_file(at.document.uri)
+    if file is None:
+        return None
+    runs = at.server.files.read_runs(file)
+    lenses = []
+    for lens in list_lenses(at.document, runs.costs, runs.recorded):
+        start = at.converter.make_range(lens.block.start, lens.block.start)
+        command = lsp.Command(lens.title, "")
+        if lens.runs_recording:
+            command = lsp.Command(lens.title, RUN_COMMAND, None, [at.document.uri, lens.block.line])
+        lenses.append(lsp.CodeLens(start, command))
+    return lenses
+
+
+# ── what the protocol does not have ──────────────────────────────────────────────────────────────
+
+
+def _get_compiled_text(server: NaturalLanguageServer, params: Params) -> Mapping[str, Answer]:
+    """Return the compiled text of a document, and its line map; `text` is None if the document has errors."""
+    uri = _read_uri(params)
+    document = server.get_document(uri)
+    if document is None or not document.is_natural:
+        raise JsonRpcInvalidParams(f"{uri} is not an open {SUFFIX} file")
+    compilation, text = document.compilation, None
+    if compilation.output is not None and document.is_python:
+        text = compilation.output.decode(compilation.source.encoding, "replace")
+    segments = _list_segments(compilation.line_map) if text is not None else []
+    return {"uri": uri, "version": document.version, "text": text, "lineMap": segments}
+
+
+def _read_uri(params: Params) -> str:
+    """Return the URI in the parameters of a request that lsprotocol does not know."""
+    try:
+        identifier = params["textDocument"] if isinstance(params, dict) else params.textDocument
+        return str(identifier["uri"] if isinstance(identifier, dict) else identifier.uri)
+    except (TypeError, KeyError, AttributeError):
+        raise JsonRpcInvalidParams("the parameters are {textDocument: {uri}}") from None
+
+
+def _list_segments(line_map: LineMap) -> list[Mapping[str, Answer]]:
+    """The line map, lines from 0: from `compiled` on, the lines from `source` on, or all of them line `source`."""
+    return [
+        {
+            "compiled": segment.compiled - 1,
+            "source": segment.source - 1,
+            "isAuthors": segment.running,
+        }
+        for segment in line_map.segments
+    ]
+
+
+def _make_run_command(server: NaturalLanguageServer) -> Callable[..., Answer]:
+    async def run_command(uri: str, line: int) -> str:
+        """Run the program of a block on its recording, and show what the block did."""
+        document, file = server.get_document(uri), get_file(uri)
+        if document is None or file is None:
+            raise JsonRpcInvalidParams(f"{uri} is not a {SUFFIX} file")
+        place = f"{document.path}:{line}"
+        recording = server.files.find_recording(file, place)
+        if recording is None:
+            message = f"no recording of the project has the block {place}"
+            raise JsonRpcException(message, REQUEST_FAILED)
+        text = await run_on_recording(file, place, recording, server.files.environ)
+        server.window_log_message(lsp.LogMessageParams(lsp.MessageType.Info, text))
+        server.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, text[:1000]))
+        return text
+
+    return run_command
+
+
+_NOTIFICATIONS: Mapping[str, Callable[[NaturalLanguageServer, Params], Answer]] = {
+    lsp.INITIALIZE: _initialize,
+    lsp.SHUTDOWN: _shut_down,
+    lsp.TEXT_DOCUMENT_DID_OPEN: _open,
+    lsp.TEXT_DOCUMENT_DID_CHANGE: _change,
+    lsp.TEXT_DOCUMENT_DID_CLOSE: _close,
+    lsp.TEXT_DOCUMENT_DID_SAVE: _refresh,
+    lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES: _refresh,
+    lsp.WORKSPACE_DID_CHANGE_CONFIGURATION: _refresh,
+}
+_REQUESTS: Mapping[str, Callable[[RequestedPlace, Params], Answer]] = {
+    lsp.TEXT_DOCUMENT_COMPLETION: _complete,
+    lsp.TEXT_DOCUMENT_HOVER: _hover,
+    lsp.TEXT_DOCUMENT_DEFINITION: _find_definition,
+    lsp.TEXT_DOCUMENT_REFERENCES: _find_references,
+    lsp.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT: _highlight,
+    lsp.TEXT_DOCUMENT_PREPARE_RENAME: _prepare_rename,
+    lsp.TEXT_DOCUMENT_RENAME: _rename,
+    lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: _list_symbols,
+    lsp.TEXT_DOCUMENT_FOLDING_RANGE: _list_folds,
+    lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL: _list_tokens,
+    lsp.TEXT_DOCUMENT_CODE_ACTION: _list_actions,
+    lsp.TEXT_DOCUMENT_CODE_LENS: _list_lenses,
+}
+_ABOUT_WHOLE_TEXTS = frozenset(
+    {
+        lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL,
+        lsp.TEXT_DOCUMENT_FOLDING_RANGE,
+        lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL,
+        lsp.TEXT_DOCUMENT_CODE_ACTION,
+        lsp.TEXT_DOCUMENT_CODE_LENS,
+    }
+)
+"""Requests that editors make after every change, and that must not hold up the findings."""
+_OPTIONS: Mapping[str, Any] = {
+    lsp.TEXT_DOCUMENT_COMPLETION: lsp.CompletionOptions(trigger_characters=["<", ":", ".", "("]),
+    lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL: lsp.SemanticTokensLegend(
+        list(TOKEN_TYPES), list(TOKEN_MODIFIERS)
+    ),
+    lsp.TEXT_DOCUMENT_CODE_ACTION: lsp.CodeActionOptions([lsp.CodeActionKind.QuickFix]),
+    lsp.TEXT_DOCUMENT_CODE_LENS: lsp.CodeLensOptions(),
+}

@@ -1,0 +1,76 @@
+"""Running the program of a block on a recording, in a process of its own, and telling what the block did.
+
+run_on_recording(mail.njpy, "mail.njpy:12", recordings/mail.jsonl)      the steps of that block's last run
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from njc.runs.trace_view.index import read_index
+from njc.runs.trace_view.selection import Selection
+from njc.runs.trace_view.terminal import format_run
+from njrt.errors import ConfigurationError
+
+RUN_SECONDS = 60.0
+"""Seconds after which the program is ended."""
+_MOST_OUTPUT = 2_000
+
+
+async def run_on_recording(
+    file: Path,
+    place: str,
+    recording: Path,
+    environ: Mapping[str, str],
+) -> str:
+    """Run a program on a recording, with no model, and return the steps of the block at `place` as text."""
+    with tempfile.TemporaryDirectory(prefix="njc-lsp-") as folder:
+        trace = Path(folder) / "trace.jsonl"
+        environment = {**environ, "NJC_RECORD": f"none:{recording}", "NJC_TRACE": str(trace)}
+        output = await _run(
+            [sys.executable, "-m", "njc", "run", str(file)], file.parent, environment
+        )
+        return "\n".join([*_describe_last_run(trace, place), *output])
+
+
+async def _run(command: list[str], folder: Path, environment: Mapping[str, str]) -> list[str]:
+    """Run a command to its end; return what it wrote to standard error, if it failed."""
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        cwd=folder,
+        env=environment,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        _, errors = await asyncio.wait_for(process.communicate(), RUN_SECONDS)
+    except TimeoutError:
+        return ["", f"the program was ended after {RUN_SECONDS:g} seconds"]
+    finally:  # also where the request is cancelled
+        with suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)
+    if process.returncode == 0:
+        return []
+    text = errors.decode("utf-8", "replace").strip()[-_MOST_OUTPUT:]
+    return ["", f"the program ended with exit code {process.returncode}", text]
+
+
+def _describe_last_run(trace: Path, place: str) -> list[str]:
+    try:
+        index = read_index(trace)
+    except ConfigurationError:
+        return [f"the program did not run the block {place}"]
+    runs = [run for run in index.runs if run.place == place]
+    if not runs:
+        return [f"the program did not run the block {place}"]
+    count = f"the last of {len(runs)} runs" if len(runs) > 1 else "the only run"
+    return [f"{place}: {count}", *format_run(runs[-1], index.read_steps(runs[-1]), Selection())]

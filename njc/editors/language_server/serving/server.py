@@ -1,0 +1,259 @@
+"""The server of one client: the texts that are open, and when their findings are published.
+
+    didOpen, didChange      a new version of the Document
+    10 ms later             its findings are published, those that the compiled form has stay where they were
+    700 ms later            all findings and hints are published
+
+The first findings, and what is asked for at a place, are computed on the main thread of the server; all findings, and
+what is asked for about a whole text, one after the other on a second one, where they share what is computed of the
+text. A request about a text that is not open is answered from the file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import BinaryIO, TypeVar
+
+from lsprotocol import types as lsp
+from pygls.io_ import StdinAsyncReader, StdoutWriter
+from pygls.lsp.server import LanguageServer
+
+from njc import __version__
+from njc.editors.language_server.serving.conversion import Converter
+from njc.editors.language_server.serving.protocol import (
+    NaturalProtocol,
+    answer_errors,
+    log,
+    make_converter,
+)
+from njc.editors.language_server.serving.transport import ByteReader, read_messages
+from njc.editors.language_server.serving.workspace_files import WorkspaceFiles, get_file
+from njc.editors.language_server.texts.documents import MAX_CHARACTERS, Document, split_mark
+from njc.editors.language_server.texts.positions import PositionEncoding
+from njc.editors.language_server.texts.quick_check import (
+    CheckedText,
+    carry_over,
+    check_change,
+    check_text,
+)
+from njc.frontend.diagnostics import Diagnostic
+from njc.frontend.source import SourceFile
+from njc.project.config import Project
+from njc.project.units import SUFFIX
+from njrt.errors import ConfigurationError
+
+DEBOUNCE_SECONDS = 0.01
+"""Seconds without a change after which findings are published."""
+PAUSE_SECONDS = 0.7
+"""Seconds without a change after which the text is compiled, for the findings of the compiled form and the hints."""
+
+
+T = TypeVar("T")
+
+
+class NaturalLanguageServer(LanguageServer):
+    """The server of one client (state: the open documents, the client's encoding, what is to be published)."""
+
+    protocol: NaturalProtocol
+
+    def __init__(self) -> None:
+        super().__init__(
+            "njc", __version__, protocol_cls=NaturalProtocol, converter_factory=make_converter
+        )
+        self.documents: dict[str, Document] = {}
+        self.encoding: PositionEncoding = "utf-16"
+        self.files = WorkspaceFiles(os.environ)
+        self.is_shut_down = False
+        self.background = ThreadPoolExecutor(1, "njc-lsp")
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._shown_errors: set[str] = set()
+        self._checked: dict[str, CheckedText] = {}
+        self._compiled: dict[str, tuple[str, tuple[Diagnostic, ...]]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start_io(self, stdin: BinaryIO | None = None, stdout: BinaryIO | None = None) -> None:
+        """Serve until the client ends the session or is gone."""
+        incoming, outgoing = stdin or sys.stdin.buffer, stdout or sys.stdout.buffer
+        self.protocol.set_writer(StdoutWriter(outgoing))
+        with suppress(BrokenPipeError, KeyboardInterrupt, SystemExit):
+            asyncio.run(self._serve(incoming, is_pipe=_can_wait_for(incoming, outgoing)))
+        self.shutdown()  # type: ignore[no-untyped-call]
+
+    async def _serve(self, incoming: BinaryIO, *, is_pipe: bool) -> None:
+        """Answer the messages of a stream: of a pipe in the event loop; threads read what it cannot wait for."""
+        reader: ByteReader = StdinAsyncReader(incoming, self.thread_pool)
+        if is_pipe:
+            reader = stream = asyncio.StreamReader()
+            loop = asyncio.get_running_loop()
+            await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(stream), incoming)
+        async for body in read_messages(reader):
+            self.protocol.receive(body)
+
+    # ── documents ────────────────────────────────────────────────────────────────────────────────
+
+    def open_document(self, uri: str, text: str, version: int | None) -> Document:
+        """Keep an open text, or a new version of it."""
+        file = get_file(uri)
+        mark, text = split_mark(text)
+        if file is None:
+            path = uri.rpartition("/")[2].rpartition(":")[2]
+            path = path if path.endswith(SUFFIX) else f"{path}{SUFFIX}"
+            document = Document(uri, path, text, version, mark=mark)
+        else:
+            path = self.files.get_unit_path(file)
+            document = Document(uri, path, text, version, self._find_project(uri), mark=mark)
+        self.documents[uri] = document
+        return document
+
+    def _find_project(self, uri: str) -> Project:
+        file = get_file(uri)
+        try:
+            return self.files.find_project(file) if file is not None else Project()
+        except ConfigurationError as error:
+            if str(error) not in self._shown_errors:
+                self._shown_errors.add(str(error))
+                message = lsp.ShowMessageParams(lsp.MessageType.Error, f"njc: {error}")
+                self.window_show_message(message)
+            return Project()
+
+    def get_document(self, uri: str) -> Document | None:
+        """Return the open text, or the one in the file; None if there is neither."""
+        if uri in self.documents:
+            return self.documents[uri]
+        file = get_file(uri)
+        if file is None or file.suffix != SUFFIX:
+            return None
+        try:
+            text = file.read_bytes().decode("utf-8-sig")
+        except (OSError, UnicodeDecodeError):
+            return None
+        return Document(uri, self.files.get_unit_path(file), text, None, self._find_project(uri))
+
+    def list_other_modules(self, document: Document) -> Iterator[SourceFile]:
+        """Yield the other sources of a document's project: as they are open, else as they are in files."""
+        file = get_file(document.uri)
+        if file is None:
+            return
+        opened = {
+            other: text
+            for uri, text in self.documents.items()
+            if (other := get_file(uri)) is not None and text.project.file == document.project.file
+        }
+        yield from (text.source for other, text in opened.items() if other != file)
+        yield from self.files.list_modules(file, opened)
+
+    def close_document(self, uri: str) -> None:
+        """Forget an open text and its findings."""
+        self.cancel_publishing(uri)
+        self._checked.pop(uri, None)
+        self._compiled.pop(uri, None)
+        if self.documents.pop(uri, None) is not None:
+            self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
+
+    def refresh_projects(self) -> None:
+        """Read the settings of the projects again, which may have changed."""
+        for uri, document in list(self.documents.items()):
+            if self._find_project(uri) != document.project:
+                self.open_document(uri, document.mark + document.text, document.version)
+                self.publish_later(uri)
+
+    # ── findings ─────────────────────────────────────────────────────────────────────────────────
+
+    def publish_later(self, uri: str, seconds: float = DEBOUNCE_SECONDS) -> None:
+        """Publish the findings of a document when nothing changes it for so long."""
+        self.cancel_publishing(uri)
+        loop = asyncio.get_running_loop()
+        self._timers[uri] = loop.call_later(seconds, self.publish, uri)
+
+    def cancel_publishing(self, uri: str) -> None:
+        """Forget that findings were to be published."""
+        if timer := self._timers.pop(uri, None):
+            timer.cancel()
+
+    @answer_errors
+    def publish(self, uri: str) -> None:
+        """Publish the findings of a document, and compile it when nothing changes it for a while."""
+        document = self.documents.get(uri)
+        if document is None or not document.path.endswith(SUFFIX):
+            return
+        if not document.is_natural:
+            self._publish_length(document)
+            return
+        known, source = self._checked.get(uri), document.source
+        checked = check_text(source) if known is None else check_change(known, source)
+        self._checked[uri] = checked
+        compiled_text, further = self._compiled.get(uri, (document.text, ()))
+        kept = carry_over(further, compiled_text, document.text)
+        self._send_findings(document, (*document.report(checked.diagnostics), *kept))
+        pause = PAUSE_SECONDS if known is not None else 0
+        loop = asyncio.get_running_loop()
+        self._timers[uri] = loop.call_later(pause, self._start_compiling, document)
+
+    async def run_in_background(self, compute: Callable[[], T]) -> T:
+        """Compute something on the second thread."""
+        return await asyncio.get_running_loop().run_in_executor(self.background, compute)
+
+    def _start_compiling(self, document: Document) -> None:
+        task = asyncio.get_running_loop().create_task(self._publish_all(document))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _publish_all(self, document: Document) -> None:
+        """Publish all findings of a document, unless it changes meanwhile."""
+        checked = self._checked[document.uri].diagnostics
+        try:
+            findings = await self.run_in_background(lambda: document.findings)
+        except Exception as error:
+            log.exception("compiling %s failed", document.path)
+            message = f"njc: compiling {document.path} failed: {type(error).__name__}: {error}"
+            self.window_log_message(lsp.LogMessageParams(lsp.MessageType.Error, message))
+            return
+        if self.documents.get(document.uri) is document:
+            further = tuple(it for it in findings if it not in document.report(checked))
+            self._compiled[document.uri] = (document.text, further)
+            self._send_findings(document, findings)
+
+    def _send_findings(self, document: Document, findings: Iterable[Diagnostic]) -> None:
+        converter = Converter(document, self.encoding)
+        found = [converter.make_diagnostic(finding) for finding in findings]
+        self._send_diagnostics(document, found)
+
+    def _publish_length(self, document: Document) -> None:
+        message = f"njc analyses files of up to {MAX_CHARACTERS:,} characters"
+        severity = lsp.DiagnosticSeverity.Information
+        at_start = Converter(document, self.encoding).make_range(0, 0)
+        found = [lsp.Diagnostic(at_start, message, severity, source="njc")]
+        self._send_diagnostics(document, found)
+
+    def _send_diagnostics(self, document: Document, found: list[lsp.Diagnostic]) -> None:
+        self.text_document_publish_diagnostics(
+            lsp.PublishDiagnosticsParams(document.uri, found, document.version)
+        )
+
+    @property
+    def takes_document_changes(self) -> bool:
+        """Whether the client takes edits with the version of the text that they are for."""
+        workspace = self.client_capabilities.workspace
+        edit = workspace.workspace_edit if workspace is not None else None
+        return bool(edit is not None and edit.document_changes)
+
+
+def _can_wait_for(incoming: BinaryIO, outgoing: BinaryIO) -> bool:
+    """Return whether the event loop can wait for the input, without a change to the output.
+
+    Files cannot be waited for, nor pipes on Windows; what is both would no longer wait when it is written to.
+    """
+    if sys.platform == "win32":
+        return False
+    try:
+        mode = os.fstat(incoming.fileno()).st_mode
+        is_both = os.path.sameopenfile(incoming.fileno(), outgoing.fileno())
+    except (OSError, ValueError):
+        return False
+    return (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)) and not is_both

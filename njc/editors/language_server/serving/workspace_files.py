@@ -1,0 +1,178 @@
+"""The files around an open document: its project, other modules, the newest trace, recordings.
+
+What is read is kept until the file changes. Of a folder without a project, only the files in it are looked at.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import groupby, islice
+from pathlib import Path
+
+from pygls.uris import to_fs_path
+
+from njc.editors.language_server.answers.lenses import BlockCost, add_costs
+from njc.frontend.source import SourceFile
+from njc.project.config import Project, find_project, list_project_files
+from njc.project.units import SUFFIX, make_unit, read_header, walk_files
+from njc.runs.trace_view.index import RunSummary, read_index
+from njrt.errors import ConfigurationError
+
+MAX_FILES = 2_000
+"""Files of a project that are looked at."""
+MAX_BYTES = 20_000_000
+"""The size of a file that is read."""
+
+_FileState = tuple[int, int]
+"""The time of the last change, in nanoseconds, and the size."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFile:
+    """What a file of JSON Lines has on blocks: costs if it is a trace, places if it is a recording."""
+
+    costs: Mapping[str, BlockCost] = field(default_factory=dict)
+    recorded: frozenset[str] = frozenset()
+
+
+class WorkspaceFiles:
+    """Reads files and keeps what was read (state: the projects and the files of runs)."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self.environ = environ
+        self._projects: dict[tuple[Path, ...], tuple[tuple[_FileState | None, ...], Project]] = {}
+        self._run_files: dict[Path, tuple[_FileState, RunFile]] = {}
+
+    def find_project(self, file: Path) -> Project:
+        """Return the settings for a file; raises ConfigurationError where they are wrong."""
+        candidates = tuple(list_project_files(file))
+        states = tuple(map(_get_state, candidates))
+        known = self._projects.get(candidates)
+        if known is None or known[0] != states:
+            known = self._projects[candidates] = (states, find_project(file, self.environ))
+        return known[1]
+
+    def get_unit_path(self, file: Path) -> str:
+        """Return the path of a source relative to its source root, as compiled files name it."""
+        try:
+            return make_unit(file, self.find_project(file)).path
+        except ConfigurationError:
+            return file.name
+
+    def list_modules(self, file: Path, opened: Container[Path] = ()) -> Iterator[SourceFile]:
+        """Yield the other sources of the project in files, without compiled files and those that are open."""
+        for suffix in (SUFFIX, ".py"):
+            for other in islice(self._walk(file, suffix), MAX_FILES):
+                is_compiled = suffix == ".py" and read_header(other) is not None
+                if other == file or other in opened or is_compiled:
+                    continue
+                if (data := _read(other)) is not None:
+                    yield SourceFile(self.get_unit_path(other), data)
+
+    def read_runs(self, file: Path) -> RunFile:
+        """What the traces and recordings of the project have on the blocks of a file: the newest trace counts."""
+        costs: dict[str, BlockCost] = {}
+        recorded: set[str] = set()
+        for other in self._list_run_files(file):
+            found = self._read_run_file(other)
+            costs |= found.costs
+            recorded |= found.recorded
+        return RunFile(costs, frozenset(recorded))
+
+    def find_recording(self, file: Path, place: str) -> Path | None:
+        """Return the newest recording of the project that has a block."""
+        for other in reversed(self._list_run_files(file)):
+            if place in self._read_run_file(other).recorded:
+                return other
+        return None
+
+    def _list_run_files(self, file: Path) -> list[Path]:
+        """Return the files of JSON Lines in the project, the oldest first."""
+        found = {
+            other: state
+            for other in islice(self._walk(file, ".jsonl"), MAX_FILES)
+            if (state := _get_state(other)) is not None and state[1] <= MAX_BYTES
+        }
+        return sorted(found, key=lambda other: (found[other], other))
+
+    def _read_run_file(self, file: Path) -> RunFile:
+        state = _get_state(file)
+        known = self._run_files.get(file)
+        if state is None:
+            return RunFile()
+        if known is None or known[0] != state:
+            known = self._run_files[file] = (state, _read_run_file(file))
+        return known[1]
+
+    def _walk(self, file: Path, suffix: str) -> Iterator[Path]:
+        try:
+            project = self.find_project(file)
+            if project.file is not None:
+                yield from walk_files(project.file.parent, suffix)
+                return
+        except ConfigurationError:
+            pass
+        places = (file.parent, file.parent / "recordings", file.parent / "traces")
+        for folder in filter(Path.is_dir, places):
+            yield from sorted(folder.glob(f"*{suffix}"))
+
+
+def _read_run_file(file: Path) -> RunFile:
+    data = _read(file) or b""
+    first, _, rest = data.partition(b"\n")
+    if b'"event"' in first[:200]:
+        try:
+            runs = sorted(read_index(file).runs, key=lambda run: run.place)
+        except ConfigurationError:
+            return RunFile()
+        by_place = groupby(runs, key=lambda run: run.place)
+        return RunFile({place: add_costs(map(_get_cost, group)) for place, group in by_place})
+    if b'"format"' in first[:200]:
+        return RunFile(recorded=frozenset(_list_places(rest)))
+    return RunFile()
+
+
+def _get_cost(run: RunSummary) -> BlockCost:
+    return BlockCost(1, run.calls, run.tokens, run.usd, run.seconds, int(bool(run.error)))
+
+
+def _list_places(lines: bytes) -> Iterator[str]:
+    """Yield the places of the blocks in a recording."""
+    for line in lines.splitlines():
+        try:
+            place = json.loads(line)["place"]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            continue
+        if isinstance(place, str):
+            yield place
+
+
+def _get_state(file: Path) -> _FileState | None:
+    try:
+        status = os.stat(file)
+    except (OSError, ValueError):
+        return None
+    return status.st_mtime_ns, status.st_size
+
+
+def _read(file: Path) -> bytes | None:
+    state = _get_state(file)
+    if state is None or state[1] > MAX_BYTES or not file.is_file():
+        return None
+    try:
+        return file.read_bytes()
+    except OSError:
+        return None
+
+
+def get_file(uri: str) -> Path | None:
+    """Return the file of a URI; None if it names none, such as `untitled:1` or a path that no file can have."""
+    try:
+        path = to_fs_path(uri) if uri.startswith("file:") else None
+    except ValueError:
+        return None
+    is_possible = path is not None and "\0" not in path and Path(path).name
+    return Path(path) if path and is_possible else None

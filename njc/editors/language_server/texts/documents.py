@@ -1,0 +1,220 @@
+"""An open text, and all that is known of it: computed when it is first asked for, then kept.
+
+    Document("file:///src/mail.njpy", "mail.njpy", text, version=3).names       the names of program and prompts
+
+A `Document` is one version of a text. `apply_edits` gives the next one, from the edits of the client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from njc.analysis.inference import TypeReader
+from njc.compiler import Analysis, Compilation, generate
+from njc.editors.language_server.texts.name_collector import index_names
+from njc.editors.language_server.texts.name_index import NameIndex
+from njc.editors.language_server.texts.positions import LineIndex, PositionEncoding
+from njc.editors.language_server.texts.quick_check import analyze_always
+from njc.editors.language_server.texts.recovery import recover
+from njc.frontend.blocks import NaturalBlock, collect_block_outputs, find_blocks
+from njc.frontend.diagnostics import Diagnostic
+from njc.frontend.names import BlockOutputs, NameScope
+from njc.frontend.parse import Module, can_hold_blocks, parse
+from njc.frontend.source import SourceDecodeError, SourceFile
+from njc.project.config import Project
+from njrt.options import Options
+
+MAX_CHARACTERS = 2_000_000
+"""The length of a text that is analysed; of a longer one, nothing is said but that."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextEdit:
+    """A replacement of the text between two offsets."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ContentChange:
+    """A change as a client sends it: lines and columns in its units, or None for the whole text."""
+
+    text: str
+    span: tuple[int, int, int, int] | None = None
+    """The first line and column, and the last."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What can be read of a text, though it may not be Python yet."""
+
+    module: Module
+    blocks: tuple[NaturalBlock, ...]
+    outputs: BlockOutputs
+
+    @cached_property
+    def types(self) -> TypeReader:
+        """The types of the variables."""
+        return TypeReader(self.outputs, self.module.source.text, self.blocks)
+
+    @cached_property
+    def names(self) -> NameIndex:
+        """Every name of the program and the prompts."""
+        return index_names(self.module, self.blocks)
+
+    @cached_property
+    def blocks_by_scope(self) -> Mapping[NameScope | None, list[NaturalBlock]]:
+        """The blocks directly in each scope."""
+        found: dict[NameScope | None, list[NaturalBlock]] = {}
+        for block in self.blocks:
+            found.setdefault(block.scope, []).append(block)
+        return found
+
+    def find_block(self, offset: int) -> NaturalBlock | None:
+        """Return the block whose literal is around an offset."""
+        return next((block for block in self.blocks if block.start <= offset <= block.end), None)
+
+
+@dataclass(frozen=True)
+class Document:
+    """One version of an open text. `path` is relative to the source root, as in compiled files."""
+
+    uri: str
+    path: str
+    text: str
+    version: int | None = None
+    project: Project = field(default_factory=Project)
+    """The settings of the project."""
+    last_reading: Reading | None = None
+    """The program of the last version that was Python."""
+    mark: str = ""
+    """The byte order mark before the text, if the client has sent one; offsets do not count it."""
+
+    @property
+    def options(self) -> Options:
+        """The options of the project for its blocks."""
+        return self.project.options
+
+    @cached_property
+    def lines(self) -> LineIndex:
+        """Where the lines start."""
+        return LineIndex(self.text, self.mark)
+
+    @property
+    def is_natural(self) -> bool:
+        """Whether the text is a natural program of a size that is analysed."""
+        return self.path.endswith(".njpy") and len(self.text) <= MAX_CHARACTERS
+
+    @cached_property
+    def source(self) -> SourceFile:
+        """The text as a file in the encoding that it names."""
+        return make_source(self.path, self.text, self.mark)
+
+    @cached_property
+    def analysis(self) -> Analysis:
+        """The blocks and the findings, without those that need the compiled form."""
+        return analyze_always(self.source)
+
+    @cached_property
+    def compilation(self) -> Compilation:
+        """The compiled form, or the findings that prevent it."""
+        analysis = self.analysis
+        if not can_hold_blocks(self.source.data):  # its bytes are copied
+            analysis = replace(analysis, module=None)
+        return generate(analysis, project=self.options)
+
+    @cached_property
+    def findings(self) -> tuple[Diagnostic, ...]:
+        """All findings, with the hints, as the project reports them."""
+        return self.report((*self.compilation.diagnostics, *self.compilation.hints))
+
+    def report(self, findings: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+        """Return the findings with the severity that the project gives them."""
+        if self.project.warnings == "error":
+            return tuple(map(_raise_warning, findings))
+        return tuple(findings)
+
+    @cached_property
+    def reading(self) -> Reading | None:
+        """The program; what can be read of it if it is not Python."""
+        return self.read_at(None)
+
+    def read_at(self, offset: int | None) -> Reading | None:
+        """Read the text, where a prompt may be open at `offset`; no findings are looked for then."""
+        if not self.is_natural:
+            return None
+        if offset is None or "analysis" in vars(self):
+            analysis = self.analysis
+            if analysis.module is not None:
+                return Reading(analysis.module, analysis.blocks, analysis.outputs)
+        module: Module | Diagnostic | None = parse(self.source)
+        if isinstance(module, Diagnostic):
+            module = recover(self.source, offset) if module.code != "NJ002" else None
+        if module is None:
+            return None
+        blocks = tuple(item for item in find_blocks(module) if isinstance(item, NaturalBlock))
+        return Reading(module, blocks, collect_block_outputs(blocks))
+
+    @property
+    def is_python(self) -> bool:
+        """Whether the text is Python as it stands."""
+        return self.reading is not None and self.reading.module.source is self.source
+
+
+def _raise_warning(finding: Diagnostic) -> Diagnostic:
+    is_warning = finding.severity == "warning"
+    return replace(finding, severity="error") if is_warning else finding
+
+
+def split_mark(text: str) -> tuple[str, str]:
+    """Return the byte order mark of a text, if it has one, and the rest."""
+    mark = text[: text.startswith("\ufeff")]
+    return mark, text[len(mark) :]
+
+
+def make_source(path: str, text: str, mark: str = "") -> SourceFile:
+    """Return the bytes that the text has in a file: in the encoding that its first lines name."""
+    content = (mark + text).encode("utf-8", "surrogatepass")
+    source = SourceFile(path, content)
+    try:
+        encoded = SourceFile(path, (mark + text).encode(source.encoding))
+        return encoded if encoded.text == text else SourceFile(path, content, "utf-8")
+    except (SourceDecodeError, UnicodeError, LookupError):
+        return source
+
+
+def apply_changes(
+    document: Document,
+    changes: Iterable[ContentChange],
+    version: int | None,
+    encoding: PositionEncoding,
+) -> Document:
+    """Return the next version of a document."""
+    text = document.mark + document.text
+    lines = LineIndex(text) if document.mark else document.lines
+    for change in changes:
+        if change.span is None:
+            text = change.text
+        else:
+            line, column, end_line, end_column = change.span
+            start = lines.get_offset(line, column, encoding)
+            end = max(start, lines.get_offset(end_line, end_column, encoding))
+            text = text[:start] + change.text + text[end:]
+        lines = LineIndex(text)
+    was_read = "reading" in document.__dict__ and document.is_python
+    reading = document.reading if was_read else document.last_reading
+    mark, text = split_mark(text)
+    return replace(document, text=text, version=version, last_reading=reading, mark=mark)
+
+
+def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
+    """Return the text with replacements that do not overlap."""
+    parts, position = [], 0
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
+        parts += [text[position : edit.start], edit.text]
+        position = edit.end
+    return "".join([*parts, text[position:]])

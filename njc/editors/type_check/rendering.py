@@ -1,0 +1,278 @@
+'''A source as a type checker reads it: each reference is an expression, each output an assignment.
+
+    for query in queries:                        for query in queries:
+        """natural                                   if _nj.bool(): break
+        Answer <query.text>, and save a              _nj.print(query.text); response: str = _nj.eval("")
+        <:response: str>. Break at the end.
+        """
+
+This text is never run. What stands for a block, but for its jumps and the literal of an f-string, is on one line,
+so that a comment behind the block (`# type: ignore`) covers it. `RenderedSource` maps its places to those of the source.
+
+The literal of an f-string stays, so that its fields are checked. Not checked: the model's code, which is written
+when the program runs, and references whose root is `__class__`.
+'''
+
+from __future__ import annotations
+
+import ast
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from njc.analysis.authority import decide_authority
+from njc.analysis.inference import TypeReader
+from njc.codegen.emit import BlockSite, find_block_site, find_import_place
+from njc.codegen.lower import Aliases, LoweredBlock, choose_aliases, lower
+from njc.compiler import Analysis
+from njc.frontend.blocks import NaturalBlock
+from njc.frontend.names import list_suites
+from njc.frontend.references import Reference
+from njc.frontend.source import SourceFile
+from njrt.options import Options
+
+_PATH = re.compile(r"[\w.]+")
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedPiece:
+    """A piece of the rendered text, and the range of the source that it stands for."""
+
+    text: str
+    start: int
+    end: int
+    is_authors: bool
+    """The text is that of the range, character by character."""
+
+
+@dataclass(frozen=True)
+class RenderedSource:
+    """A source, and its text for the checker."""
+
+    source: SourceFile
+    pieces: tuple[RenderedPiece, ...]
+
+    @cached_property
+    def rendered(self) -> SourceFile:
+        """The text for the checker, as a file in the encoding of the source."""
+        text = "".join(piece.text for piece in self.pieces)
+        data = self.source.bom + text.encode(self.source.encoding, "backslashreplace")
+        return SourceFile(self.source.path, data)
+
+    @cached_property
+    def _starts(self) -> tuple[int, ...]:
+        starts, position = [], 0
+        for piece in self.pieces:
+            starts.append(position)
+            position += len(piece.text)
+        return tuple(starts)
+
+    def find_source_offset(self, offset: int, *, is_end: bool = False) -> int:
+        """Return the offset in the source's text of one in the rendered text; `is_end` if the range ends before it."""
+        if not self.pieces:
+            return 0
+        index = bisect_right(self._starts, max(offset - is_end, 0)) - 1
+        piece = self.pieces[index]
+        if piece.is_authors:
+            return min(piece.start + offset - self._starts[index], piece.end)
+        return piece.end if is_end else piece.start
+
+    def starts_piece(self, offset: int) -> bool:
+        """Return whether a reference, a type or another part of the source begins at an offset of the rendered text."""
+        index = bisect_right(self._starts, offset) - 1
+        return self._starts[index] == offset and self.pieces[index].is_authors
+
+
+def render_for_checker(analysis: Analysis, project: Options) -> RenderedSource:
+    """Render a source for the checker; one that cannot be compiled is left as it is."""
+    source, module, blocks = analysis.source, analysis.module, analysis.blocks
+    if module is None or not blocks:
+        return RenderedSource(source, tuple(_list_pieces(source, [])))
+    types = TypeReader(analysis.outputs, source.text, blocks)
+    authorities = [decide_authority(block, types, project) for block in blocks]
+    aliases = choose_aliases(source.text)
+    imports = [f"import builtins as {aliases.runtime}, typing as {aliases.returned}"]
+    at, line = find_import_place(module, blocks[0].start, imports)
+    edits = [(at, at, [RenderedPiece(line, at, at, False)])]
+    starts = {block.start for block in blocks}
+    declared: set[str] = set()
+    for lowered in lower(blocks, authorities, types, aliases, source.path, project):
+        site = find_block_site(source, lowered.block, starts)
+        lowered = _declare_globals(lowered, declared)
+        pieces = list(_render_block(source, lowered, site, aliases))
+        edits.append((site.start, site.end, pieces))
+    return RenderedSource(source, tuple(_list_pieces(source, edits)))
+
+
+def _declare_globals(lowered: LoweredBlock, declared: set[str]) -> LoweredBlock:
+    """Declare the typed outputs of a module that only blocks bind, so that other modules see their types."""
+    scope = lowered.block.scope
+    if scope.kind != "module":
+        return lowered
+    types = {
+        reference.path: reference.type
+        for reference in reversed(lowered.block.references)
+        if reference.writes and reference.type and not reference.is_dotted
+    }
+    fresh = [name for name in types if name not in declared | scope.bindings.bound]
+    declared.update(lowered.block.binds)
+    return replace(lowered, declarations=tuple(f"{name}: {types[name]}" for name in fresh))
+
+
+def _list_pieces(
+    source: SourceFile, edits: Iterable[tuple[int, int, Sequence[RenderedPiece]]]
+) -> Iterator[RenderedPiece]:
+    """Cut the source at the edits, and give the pieces of both in order."""
+    position = 0
+    for start, end, pieces in sorted(edits, key=lambda edit: edit[0]):
+        yield from _copy_range(source, position, start)
+        yield from pieces
+        position = end
+    yield from _copy_range(source, position, len(source.text))
+
+
+def _copy_range(source: SourceFile, start: int, end: int) -> Iterator[RenderedPiece]:
+    if end > start:
+        yield RenderedPiece(source.text[start:end], start, end, True)
+
+
+def _render_block(
+    source: SourceFile, lowered: LoweredBlock, site: BlockSite, aliases: Aliases
+) -> Iterator[RenderedPiece]:
+    """Render a block: its jumps on lines of their own, then its reads and outputs on one line."""
+    block = lowered.block
+    marker = (block.start, block.start + len(block.literal.split()[0]))
+    jumps = [_spell_jump(statement, aliases) for _, statement in lowered.arms]
+    certain = [jump for jump in jumps if jump.startswith("return") and _ends_function(block)]
+    yield RenderedPiece(site.before, *marker, False)
+    for jump in jumps:
+        if jump not in certain:
+            line = f"if {aliases.runtime}.bool(): {jump}{site.newline}{site.indent}"
+            yield RenderedPiece(line, *marker, False)
+    statements = list(_render_references(source, lowered, aliases))
+    statements += [[RenderedPiece(jump, *marker, False)] for jump in certain]
+    for number, statement in enumerate(statements or [[RenderedPiece("pass", *marker, False)]]):
+        if number:
+            yield RenderedPiece("; ", statement[0].start, statement[0].start, False)
+        yield from statement
+    if site.after:
+        yield RenderedPiece(site.after, block.end, block.end, False)
+
+
+def _spell_jump(statement: str, aliases: Aliases) -> str:
+    """Return the statement of a jump; what is returned has a type that every function may return."""
+    if not statement.endswith(".value"):
+        return statement
+    typing = aliases.returned
+    return f"return {typing}.cast({typing}.NoReturn, {aliases.runtime}.eval(''))"
+
+
+def _ends_function(block: NaturalBlock) -> bool:
+    """Return whether nothing in the function follows a block, so that a block that may return has to."""
+    waiting = [block.scope.node.body] if block.scope.is_function else []
+    while waiting:
+        last = waiting.pop()[-1:]
+        for statement in last:
+            if isinstance(statement, ast.Expr) and statement.lineno == block.line:
+                return True
+            if isinstance(statement, ast.If | ast.With | ast.AsyncWith | ast.Match):
+                waiting += list_suites(statement)
+            elif isinstance(statement, ast.Try):
+                waiting += [handler.body for handler in statement.handlers]
+                waiting.append(statement.orelse or statement.body)
+    return False
+
+
+def _render_references(
+    source: SourceFile, lowered: LoweredBlock, aliases: Aliases
+) -> Iterator[list[RenderedPiece]]:
+    """Yield a statement for what is read, one for each output, and one for what is read of the outputs."""
+    block = lowered.block
+    references = [reference for reference in block.references if reference.root != "__class__"]
+    reads = [reference for reference in references if not reference.writes]
+    bound = set(block.binds)
+    literal = [(block.start, block.end)] if block.is_fstring else []
+    first = [reference for reference in reads if reference.root not in bound]
+    yield from _render_reads(source, literal + _find_paths(source, first), aliases)
+    declared = dict(_split_declarations(lowered.declarations))
+    written: set[str] = set()
+    for reference in references:
+        if reference.writes and (reference.type or reference.path not in written):
+            annotation = declared.pop(reference.path, None)
+            yield _render_output(source, reference, annotation, aliases)
+            written.add(reference.path)
+    last = [reference for reference in reads if reference.root in bound]
+    yield from _render_reads(source, _find_paths(source, last), aliases)
+
+
+def _split_declarations(declarations: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield the names and types of declarations; those of class bodies are loops and have no type."""
+    for declaration in declarations:
+        name, colon, type_ = declaration.partition(": ")
+        if colon:
+            yield name, type_
+
+
+def _render_reads(
+    source: SourceFile, ranges: Sequence[tuple[int, int]], aliases: Aliases
+) -> Iterator[list[RenderedPiece]]:
+    """`print` takes objects of any type, and checkers keep quiet about a call whose result is dropped."""
+    if not ranges:
+        return
+    opening, closing = f"{aliases.runtime}.print(", ")"
+    pieces = []
+    for number, (start, end) in enumerate(ranges):
+        pieces.append(RenderedPiece(", " if number else opening, start, start, False))
+        pieces.append(RenderedPiece(source.text[start:end], start, end, True))
+    yield [*pieces, RenderedPiece(closing, end, end, False)]
+
+
+def _render_output(
+    source: SourceFile, reference: Reference, declared: str | None, aliases: Aliases
+) -> list[RenderedPiece]:
+    """`count: int = ...` where the variable is declared, else `count = cast(int, ...)`."""
+    start, end = _find_path(source, reference)
+    path = RenderedPiece(source.text[start:end], start, end, True)
+    value = f"{aliases.runtime}.eval('')"
+    if reference.type is None:
+        is_typed = declared is not None and declared != f"{aliases.runtime}.Any"
+        annotation = f": {declared}" if is_typed else ""
+        return [path, RenderedPiece(f"{annotation} = {value}", start, end, False)]
+    type_ = _render_type(source, reference, end)
+    if declared is not None:
+        above, below = ": ", f" = {value}"
+    else:
+        above, below = f" = {aliases.returned}.cast(", f", {value})"
+    return [
+        path,
+        RenderedPiece(above, start, end, False),
+        type_,
+        RenderedPiece(below, start, end, False),
+    ]
+
+
+def _render_type(source: SourceFile, reference: Reference, path_end: int) -> RenderedPiece:
+    """Return the type as its author spells it, or on one line where it takes several."""
+    start, end = source.text.index(":", path_end) + 1, reference.end - 1
+    written = source.text[start:end]
+    start, end = (
+        start + len(written) - len(written.lstrip()),
+        end - len(written) + len(written.rstrip()),
+    )
+    if "\n" in written or "\r" in written:
+        return RenderedPiece(reference.type or "", start, end, False)
+    return RenderedPiece(source.text[start:end], start, end, True)
+
+
+def _find_paths(source: SourceFile, references: Iterable[Reference]) -> list[tuple[int, int]]:
+    return [_find_path(source, reference) for reference in references]
+
+
+def _find_path(source: SourceFile, reference: Reference) -> tuple[int, int]:
+    """Return the range of the path within `<:path: TYPE>`."""
+    start = reference.start + 1 + reference.writes
+    found = _PATH.match(source.text, start)
+    assert found, "a reference has a path"
+    return found.span()

@@ -1,0 +1,160 @@
+"""Imported by Python at its start where this folder is on PYTHONPATH: uses a build, and records what is imported.
+
+    NJC_BUILD_IMPORTS=/tmp/y/build.json       {"account": "/tmp/y/imports.jsonl", "files": [
+                                                {"source": "/shop/src/mail.njpy", "output": "/tmp/x/mail.py",
+                                                 "path": "mail.njpy", "digest": "0db099a881bfaceb"}]}
+
+A module is imported from the build where the search of modules comes to its source or to another file that was compiled
+from it: before the import hook, whatever the order of folders. Bytecode is not used. Each file that is executed as a
+module or as a program and has the name of a source is a line of the account: the file, its digest, and the output that
+it is or replaces.
+
+Only the standard library is imported, because the program's Python may not have njc. A `sitecustomize` of the program's
+own is imported before.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from importlib.util import spec_from_file_location
+from types import CodeType
+from typing import Any
+
+BUILD_VARIABLE = "NJC_BUILD_IMPORTS"
+BLOCK_VARIABLE = "NJC_TRACE_BLOCK"
+_HEADER = re.compile(rb"# compiled by njc \S+ from ([^\r\n]+) \(sha256 ([0-9a-f]{16})")
+
+
+class BuildFinder:
+    """Finds the modules of a build, and knows which files are their sources, outputs or other compiled forms."""
+
+    def __init__(self, files: Sequence[Mapping[str, str]]) -> None:
+        self._files = files
+        self._outputs = {
+            file[key]: file["output"] for file in files for key in ("source", "output")
+        }
+        self._names = {_name_module(file["source"]) for file in files}
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: object = None
+    ) -> ModuleSpec | None:
+        """Find the output of a module whose source, or a compiled form of it, is found first."""
+        name = fullname.rpartition(".")[2]
+        for entry in (sys.path if path is None else path) if name in self._names else ():
+            if file := _find_file(fullname, os.path.join(entry or os.getcwd(), name)):
+                output = self.find_output(file)
+                return _make_spec(fullname, output, file) if output else None
+        return None
+
+    def find_output(self, file: str) -> str:
+        """Return the output that a file is, or is another form of; empty for any other file."""
+        place = os.path.realpath(file)
+        if place in self._outputs or _name_module(place) not in self._names:
+            return self._outputs.get(place, "")
+        with suppress(OSError), open(place, "rb") as opened:
+            if found := _HEADER.search(opened.read(4096)):
+                path, digest = (part.decode(errors="replace") for part in found.groups())
+                for built in self._files:
+                    if built["path"] == path or built["digest"] == digest:
+                        return built["output"]
+        return ""
+
+    def describe_module(self, file: str) -> Mapping[str, str] | None:
+        """Describe a file that is executed, if it has the name of a source."""
+        if _name_module(file) not in self._names:
+            return None
+        place = os.path.realpath(file)
+        with open(place, "rb") as opened:
+            digest = hashlib.sha256(opened.read()).hexdigest()
+        return {"output": self.find_output(place), "file": place, "digest": digest}
+
+
+def _find_file(fullname: str, place: str) -> str:
+    """Find the file of a module in a folder of the path: a source, or what Python finds there."""
+    for source in (os.path.join(place, "__init__.njpy"), f"{place}.njpy"):
+        if os.path.isfile(source):
+            return source
+    spec = PathFinder.find_spec(fullname, [os.path.dirname(place)])
+    return spec.origin or "" if spec is not None and spec.loader is not None else ""
+
+
+class _BuildLoader(SourceFileLoader):
+    """Loads a compiled file without its bytecode, which may be that of an earlier build."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        code: CodeType = self.source_to_code(self.get_data(path), path)
+        return code
+
+
+def _name_module(file: str) -> str:
+    """Return the last part of a module's name; that of a package is its folder's."""
+    folder, name = os.path.split(file)
+    stem = os.path.splitext(name)[0]
+    return os.path.basename(folder) if stem == "__init__" else stem
+
+
+def _make_spec(fullname: str, output: str, found: str) -> ModuleSpec | None:
+    """Make the spec of an output; a package is searched in the build first, then where it was found."""
+    folders = list(dict.fromkeys((os.path.dirname(output), os.path.dirname(found))))
+    is_package = os.path.basename(output) == "__init__.py"
+    spec = spec_from_file_location(
+        fullname,
+        output,
+        loader=_BuildLoader(fullname, output),
+        submodule_search_locations=folders if is_package else None,
+    )
+    if spec is not None:
+        spec.cached = None
+    return spec
+
+
+def use_build(settings: str) -> None:
+    """Import a build from now on, and write each of its modules that is executed into the account."""
+    with open(settings, encoding="utf-8") as opened:
+        build = json.load(opened)
+    finder = BuildFinder(build["files"])
+
+    @functools.cache
+    def write(file: str) -> None:
+        with suppress(OSError, ValueError):
+            if line := finder.describe_module(file):
+                with open(build["account"], "a", encoding="utf-8") as account:
+                    account.write(json.dumps(line) + "\n")
+
+    def observe(event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "exec":
+            code = arguments[0]
+            if isinstance(code, CodeType) and code.co_name == "<module>":
+                write(code.co_filename)
+
+    sys.meta_path.insert(0, finder)
+    sys.addaudithook(observe)
+
+
+def import_next() -> None:
+    """Import the `sitecustomize` that this one hides, if there is one."""
+    folder = os.path.dirname(os.path.realpath(__file__))
+    sys.path[:] = [path for path in sys.path if os.path.realpath(path or ".") != folder]
+    this = sys.modules.pop("sitecustomize")
+    with suppress(ModuleNotFoundError):
+        import sitecustomize  # type: ignore[import-not-found]  # noqa: F401
+    sys.modules.setdefault("sitecustomize", this)  # the import of this one ends with a look at it
+
+
+if found := os.environ.get(BUILD_VARIABLE):
+    import_next()
+    use_build(found)
+    if block := os.environ.get(BLOCK_VARIABLE):
+        with suppress(ImportError):  # a Python without njc
+            from njc.evaluation.built_imports.block_recorder import record_block
+
+            record_block(block)

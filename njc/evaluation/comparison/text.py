@@ -1,0 +1,169 @@
+"""A comparison as text: its tables, and advice on which mode to choose.
+
+mode    passed  95 % interval  build s  build tokens  run s  calls  tokens     USD
+------  ------  -------------  -------  ------------  -----  -----  ------  ------
+live      9/10     60% to 98%      0.2             0  42.92     21  20,160  0.0441
+static   10/10    72% to 100%     25.0         3,900   3.66      3   2,880  0.0063
+
+static did best: 10 of 10 runs passed, at 3.66 s and 2,880 tokens a run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from njc.evaluation.comparison.results import ModeSummary, ModeUsage
+
+MODE_HEADINGS = (
+    "mode",
+    "passed",
+    "95 % interval",
+    "build s",
+    "build tokens",
+    "run s",
+    "calls",
+    "tokens",
+    "USD",
+)
+
+
+def format_mode_cells(row: ModeSummary) -> tuple[str, ...]:
+    """Write one mode as the cells of a table."""
+    build = (f"{row.build.seconds:.1f}", f"{row.build.usage.tokens:,}")
+    if row.build.failure or row.seconds is None:
+        return (row.mode, "not built" if row.build.failure else "0/0", "", *build, "", "", "", "")
+    low, high = row.pass_interval
+    return (
+        row.mode,
+        f"{row.passed}/{len(row.runs)}",
+        f"{low:.0%} to {high:.0%}",
+        *build,
+        f"{row.seconds:.2f}",
+        f"{row.usage.calls:,}",
+        f"{row.usage.tokens:,}",
+        f"{row.usage.usd:.4f}",
+    )
+
+
+def format_text_table(
+    headings: Sequence[str], lines: Sequence[Sequence[str]], labels: int = 1
+) -> str:
+    """Lay out a table: the first `labels` columns to the left, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(headings, *lines, strict=True)]
+    rules = ["-" * width for width in widths]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if column < labels else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in (headings, rules, *lines)
+    )
+
+
+BLOCK_HEADINGS = (
+    "block",
+    "mode",
+    "calls",
+    "tokens",
+    "USD",
+    "model s",
+    "by code",
+    "unfit",
+    "raised",
+)
+
+
+def format_block_rows(rows: Sequence[ModeSummary]) -> list[tuple[str, ...]]:
+    """Write what each block used in each mode, per run."""
+    lines: list[tuple[str, ...]] = []
+    for place in sorted({place for row in rows for run in row.runs for place in run.blocks}):
+        for row in rows:
+            count = len(row.runs) or 1
+            usage = sum((run.blocks.get(place, ModeUsage()) for run in row.runs), ModeUsage())
+            if usage == ModeUsage():
+                continue
+            attempts = (usage.by_code, usage.unfit, usage.raised)
+            lines.append(
+                (
+                    place,
+                    row.mode,
+                    f"{usage.calls / count:.1f}",
+                    f"{usage.tokens / count:,.0f}",
+                    f"{usage.usd / count:.4f}",
+                    f"{usage.seconds / count:.2f}",
+                    *(f"{number / count:.1f}" if any(attempts) else "" for number in attempts),
+                )
+            )
+    return lines
+
+
+def write_advice(rows: Sequence[ModeSummary]) -> list[str]:
+    """Write what to know before choosing a mode; a mode that passed no run is never recommended."""
+    good = sorted((row for row in rows if row.passed), key=_make_sort_key)
+    failing = [row for row in rows if row.runs and not row.passed]
+    advice = [*_compare_with_best(good), *_compute_break_even(good)]
+    if failing and not good:
+        advice.append("No run passed in any mode.")
+    elif failing:
+        advice.append(f"{_format_modes(failing)} failed: no run passed.")
+    return advice + [
+        f"{row.mode} was not built: {row.build.failure}" for row in rows if row.build.failure
+    ]
+
+
+def _make_sort_key(row: ModeSummary) -> tuple[float, int]:
+    """Sort by pass rate and tokens; run times vary too much to decide between equal modes."""
+    return -row.pass_rate, row.usage.tokens
+
+
+def _compare_with_best(good: Sequence[ModeSummary]) -> Iterator[str]:
+    """Name the best mode, those that are worse, and those that may be as good."""
+    if not good:
+        return
+    best, *others = good
+    yield (
+        f"{best.mode} did best: {_format_pass_count(best)} runs passed, at {best.seconds or 0.0:.2f} s "
+        f"and {best.usage.tokens:,} tokens a run."
+    )
+    worse = [row for row in others if row.pass_interval[1] < best.pass_interval[0]]
+    close = [row for row in others if row not in worse]
+    if close:
+        verb = "is" if len(close) == 1 else "are"
+        cheapest = min(close, key=lambda row: row.usage.tokens)
+        is_cheaper = cheapest.usage.tokens < best.usage.tokens
+        hint = f"; {cheapest.mode} uses the fewest tokens" if is_cheaper else ""
+        yield f"{_format_modes(close)} {verb} too close to tell apart by so few runs{hint}."
+    if worse:
+        yield f"{_format_modes(worse)} did worse (outside of the 95 % interval)."
+
+
+def _format_modes(rows: Sequence[ModeSummary]) -> str:
+    *most, last = (f"{row.mode} ({_format_pass_count(row)})" for row in rows)
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def _format_pass_count(row: ModeSummary) -> str:
+    return f"{row.passed} of {len(row.runs)}"
+
+
+def _compute_break_even(good: Sequence[ModeSummary]) -> Iterator[str]:
+    """Say after how many runs code has saved the tokens of writing it, compared with live blocks."""
+    live = next((row.usage.tokens for row in good if row.mode == "live"), 0)
+    runs = {
+        row.mode: math.ceil(row.build.usage.tokens / (live - row.usage.tokens))
+        for row in good
+        if row.usage.tokens < live and row.build.usage.tokens
+    }
+    if runs:
+        counts = ", ".join(f"{mode} {count:,}" for mode, count in runs.items())
+        yield f"Runs until code saves more tokens than it took to write, against live: {counts}."
+
+
+def format_comparison_text(rows: Sequence[ModeSummary]) -> str:
+    """Write the comparison for a terminal: modes, blocks, advice."""
+    parts = [format_text_table(MODE_HEADINGS, [format_mode_cells(row) for row in rows])]
+    if blocks := format_block_rows(rows):
+        parts.append(format_text_table(BLOCK_HEADINGS, blocks))
+    parts.append("\n".join(write_advice(rows)))
+    return "\n\n".join(parts)

@@ -1,0 +1,202 @@
+"""The runs of blocks in two traces, side by side: what the model asked for, and how the blocks ended.
+
+    read_runs(lines)                 [TracedRun(place="mail.njpy:12", shown="...", effects=(...), outcome="...")]
+    compare_runs(old, new)           [ComparedBlock(place="mail.njpy:12", runs=3, same_effects=2, same_outcome=3, ...)]
+
+Runs belong together that are of the same block and were shown the same; of those that are left, the first with the first of
+the same block. Code is compared without its layout, JSON without the order of its keys. The outcome is how the block ended,
+with the digest of its variables; for a question of `njrt.llm`, its last reply. Not seen: what code does elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from njc.evaluation.repair.loop import normalize_layout
+from njrt.message_json import parse_json_lines
+from njrt.models.conditions import extract_json
+from njrt.rendering.writer import clip
+
+MAX_SHOWN_CHARS = 200
+"""Characters shown of an effect that differs."""
+
+CHARS_BEFORE = 40
+"""Characters shown before the first difference of long effects."""
+
+
+@dataclass(frozen=True, slots=True)
+class TracedRun:
+    """One run of a block: what the model was shown first, what it asked for, and how it ended."""
+
+    place: str
+    shown: str
+    effects: tuple[str, ...]
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunDifference:
+    """A pair of runs that differ; None: there is no such run on this side."""
+
+    old: TracedRun | None
+    new: TracedRun | None
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedBlock:
+    """How the runs of one block compare."""
+
+    place: str
+    runs: int
+    same_effects: int
+    same_outcome: int
+    differences: tuple[RunDifference, ...]
+
+
+@dataclass(slots=True)
+class _OpenTrace:
+    place: str
+    shown: str = ""
+    effects: list[str] = field(default_factory=list)
+    last_text: str = ""
+
+
+def read_runs(lines: Iterable[str]) -> list[TracedRun]:
+    """Return the finished runs of blocks that asked a model, in the order of their ends."""
+    opened: dict[str, _OpenTrace] = {}
+    runs = []
+    for event in parse_json_lines(lines):
+        run = opened.get(event.get("run", ""))
+        match event.get("event"):
+            case "began":
+                opened[event["run"]] = _OpenTrace(event["place"] or "njrt.llm")
+            case "asked" if run is not None and event["turn"] == 1:
+                run.shown = json.dumps(event["shown"], sort_keys=True)
+            case "replied" if run is not None:
+                run.effects += describe_reply(event["reply"])
+                run.last_text = "\n".join(event["reply"].get("text", ())).strip()
+            case "ended" if run is not None:
+                del opened[event["run"]]
+                if run.effects:
+                    runs.append(_close(run, event))
+            case _:
+                pass
+    return runs
+
+
+def _close(run: _OpenTrace, event: Mapping[str, Any]) -> TracedRun:
+    state = event["digest"][:40] if event.get("digest") else run.last_text
+    error = f": {event['error']}" if event.get("error") else ""
+    outcome = f"{event['outcome']}{error} [{state}]"
+    return TracedRun(run.place, run.shown, tuple(run.effects), outcome)
+
+
+def describe_reply(reply: Mapping[str, Any]) -> list[str]:
+    """Return the effects that a reply asks for, each as a text that is equal for equal effects."""
+    described = []
+    text = "\n".join(reply.get("text", ())).strip()
+    calls = reply.get("calls", ())
+    if text and not calls:
+        described.append(_normalize_text(text))
+    for call in calls:
+        code = "\n".join(call.get("code", ()))
+        arguments = json.dumps(call.get("arguments", {}), sort_keys=True, ensure_ascii=False)
+        shown = _normalize_code(code) if code else call.get("raw") or ""
+        described.append(
+            " ".join(filter(None, [call["name"], shown, arguments if arguments != "{}" else ""]))
+        )
+    return described
+
+
+def _normalize_text(text: str) -> str:
+    try:
+        return json.dumps(json.loads(extract_json(text)), sort_keys=True, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return _normalize_code(text)
+
+
+def _normalize_code(code: str) -> str:
+    """Code without its layout and comments; text that is no code as it is, without the fence of a block."""
+    return normalize_layout(code.strip().removeprefix("```python").removesuffix("```").strip())
+
+
+def compare_runs(old: Sequence[TracedRun], new: Sequence[TracedRun]) -> list[ComparedBlock]:
+    """Compare the runs of each block."""
+    pairs: defaultdict[str, list[RunDifference]] = defaultdict(list)
+    for pair in _pair_runs(old, new):
+        run = pair.old or pair.new
+        assert run is not None
+        pairs[run.place].append(pair)
+    return [_compare_block(place, found) for place, found in sorted(pairs.items())]
+
+
+def _pair_runs(old: Sequence[TracedRun], new: Sequence[TracedRun]) -> Iterator[RunDifference]:
+    left = list(new)
+    unpaired = []
+    for run in old:
+        same = (other for other in left if (other.place, other.shown) == (run.place, run.shown))
+        if (match := next(same, None)) is None:
+            unpaired.append(run)
+        else:
+            left.remove(match)
+            yield RunDifference(run, match)
+    for run in unpaired:
+        match = next((other for other in left if other.place == run.place), None)
+        if match is not None:
+            left.remove(match)
+        yield RunDifference(run, match)
+    for run in left:
+        yield RunDifference(None, run)
+
+
+def _compare_block(place: str, pairs: Sequence[RunDifference]) -> ComparedBlock:
+    both = [(pair.old, pair.new) for pair in pairs if pair.old and pair.new]
+    effects = sum(old.effects == new.effects for old, new in both)
+    outcomes = sum(old.outcome == new.outcome for old, new in both)
+    differing = tuple(
+        pair
+        for pair in pairs
+        if not (pair.old and pair.new)
+        or (pair.old.effects, pair.old.outcome) != (pair.new.effects, pair.new.outcome)
+    )
+    return ComparedBlock(place, len(pairs), effects, outcomes, differing)
+
+
+def format_difference(difference: RunDifference) -> list[str]:
+    """Return a few lines that show the first effects and the outcomes that differ."""
+    old, new = difference.old, difference.new
+    if old is None or new is None:
+        return ["only with the new model" if old is None else "only with the old model"]
+    lines = []
+    if old.effects != new.effects:
+        at = next(
+            (
+                n
+                for n, (one, other) in enumerate(zip(old.effects, new.effects, strict=False))
+                if one != other
+            ),
+            min(len(old.effects), len(new.effects)),
+        )
+        lines.append(f"effect {at + 1}")
+        shown = ("; ".join(run.effects[at : at + 1]) or "(no more)" for run in (old, new))
+        lines += _show_both(*shown)
+    if old.outcome != new.outcome:
+        lines += ["outcome", *_show_both(old.outcome, new.outcome)]
+    return lines
+
+
+def _show_both(old: str, new: str) -> list[str]:
+    """Two texts that differ, from shortly before their first difference on."""
+    pairs = enumerate(zip(old, new, strict=False))
+    shorter = min(len(old), len(new))
+    equal = next((at for at, (one, other) in pairs if one != other), shorter)
+    start = max(0, equal - CHARS_BEFORE) if equal > MAX_SHOWN_CHARS // 2 else 0
+    before = "…" if start else ""
+    texts = (
+        before + clip(text[start:].replace("\n", "; "), MAX_SHOWN_CHARS) for text in (old, new)
+    )
+    return [f"  {side}: {text}" for side, text in zip(("old", "new"), texts, strict=True)]

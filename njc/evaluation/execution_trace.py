@@ -1,0 +1,220 @@
+"""The lines that a run executes, and what each of them changed.
+
+    with StepRecorder(lambda code: code.co_filename == "<program>", has_calls=True) as recorder:
+        find_sum([3, 4])
+    recorder.make_trace()
+
+    ExecutionTrace(steps=(LineStep(1, "prices = [3, 4]"), LineStep(2, "total = 0"), LineStep(3, "price = 3"), ...,
+                          LineStep(5, "returns 7")), reached={1, 2, 3, 4, 5})
+
+It is what the repair of code shows to a model. Values are written as in prompts, bounded, and without calling
+properties. `sys.settrace` sees this thread only, and slows the traced code down.
+
+Not seen: code in C, other threads, changes by one line to variables of another frame, and the insides of
+comprehensions, lambdas and generator expressions.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import CodeType, FrameType
+from typing import Any
+
+from njc.evaluation.traced_frames import is_at_exit, is_expression_code
+from njrt.rendering.one_line import write_brief
+
+MAX_STEPS = 500
+MAX_VALUE_CHARS = 120
+_GENERATOR_FLAGS = 0x20 | 0x80 | 0x200
+"""Of code that is left and entered again: generators, coroutines, asynchronous generators."""
+
+
+@dataclass(frozen=True, slots=True)
+class LineStep:
+    """One run of a line: the variables that it changed, what it returned or the exception that it raised."""
+
+    line: int
+    changes: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionTrace:
+    """The steps of a run."""
+
+    steps: tuple[LineStep, ...] = ()
+    """The first `MAX_STEPS`."""
+    reached: frozenset[int] = frozenset()
+    """All lines that were run, also by steps that were not kept."""
+    given: str = ""
+    """The variables where the run entered the recorded lines, if only some lines of a file are."""
+
+    @classmethod
+    def from_json(cls, written: Mapping[str, Any]) -> ExecutionTrace:
+        """Return the trace that `to_json` wrote."""
+        return cls(
+            tuple(LineStep(line, changes) for line, changes in written["steps"]),
+            frozenset(written["reached"]),
+            written["given"],
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the trace as lists and numbers."""
+        return {
+            "steps": [[step.line, step.changes] for step in self.steps],
+            "reached": sorted(self.reached),
+            "given": self.given,
+        }
+
+
+@dataclass(slots=True)
+class _FrameState:
+    """What is known of a frame that runs."""
+
+    values: dict[str, str] = field(default_factory=dict)
+    line: int = 0
+    """The line that runs; 0 while none of the recorded lines does."""
+    is_inside: bool = False
+    """Whether the last line was a recorded one."""
+
+
+class StepRecorder:
+    """Records the steps of code while it is active (state: the steps, the frames that run)."""
+
+    def __init__(
+        self,
+        is_traced: Callable[[CodeType], bool],
+        *,
+        has_calls: bool = False,
+        lines: range | None = None,
+        starts: Callable[[FrameType], bool] | None = None,
+        max_steps: int = MAX_STEPS,
+    ) -> None:
+        """Choose what is recorded.
+
+        Args:
+            is_traced: the code whose lines are recorded.
+            has_calls: also record the arguments of calls, at the head of the function, and returned values.
+            lines: only these lines of all files; each time they are entered, the record starts again.
+            starts: a line event of another frame for which this holds starts the record again.
+            max_steps: the steps that are kept.
+        """
+        self._is_traced, self._has_calls = is_traced, has_calls
+        self._lines, self._starts, self._max_steps = lines, starts, max_steps
+        self._steps: list[LineStep] = []
+        self._reached: set[int] = set()
+        self._module_lines: set[int] = set()
+        self._given = ""
+        self._frames: dict[FrameType, _FrameState] = {}
+        self._before: Any = None
+
+    def start(self) -> None:
+        """Record from now on, in functions that are called from now on."""
+        self._before = sys.gettrace()
+        sys.settrace(self._trace)
+
+    def stop(self) -> None:
+        """Record no more, and put the former trace function back."""
+        sys.settrace(self._before)
+
+    def __enter__(self) -> StepRecorder:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def make_trace(self) -> ExecutionTrace:
+        """Return the steps since the last start."""
+        reached = frozenset(self._reached | self._module_lines)
+        return ExecutionTrace(tuple(self._steps), reached, self._given)
+
+    def _restart(self) -> None:
+        self._steps, self._reached, self._given = [], set(), ""
+
+    def _trace(self, frame: FrameType, event: str, argument: Any) -> Any:
+        code = frame.f_code
+        if not self._is_traced(code):
+            return self._watch_starts if self._starts else None
+        if is_expression_code(code) or code.co_name == "<lambda>":
+            return None
+        state = self._frames.setdefault(frame, _FrameState())
+        match event:
+            case "call":
+                self._enter(frame, state)
+            case "line":
+                self._finish_line(frame, state)
+                self._begin_line(frame, state)
+            case "return":
+                self._leave(frame, state, argument)
+            case "exception":
+                self._finish_line(frame, state, f"raises {_write(argument[1])}", frame.f_lineno)
+        return self._trace
+
+    def _watch_starts(self, frame: FrameType, event: str, argument: Any) -> Any:
+        assert self._starts is not None
+        if event == "line" and self._starts(frame):
+            self._restart()
+        return self._watch_starts
+
+    def _enter(self, frame: FrameType, state: _FrameState) -> None:
+        is_resumed = bool(state.values)
+        changes = self._find_changes(frame, state)
+        is_function = frame.f_code.co_name != "<module>"
+        if self._has_calls and self._lines is None and is_function and not is_resumed:
+            self._add(frame.f_code.co_firstlineno, changes)
+
+    def _begin_line(self, frame: FrameType, state: _FrameState) -> None:
+        line = frame.f_lineno
+        if self._lines is not None:
+            was_inside, state.is_inside = state.is_inside, line in self._lines
+            if not state.is_inside:
+                return
+            if not was_inside:
+                self._restart()
+                self._given = ", ".join(f"{name} = {text}" for name, text in state.values.items())
+        state.line = line
+        is_module = frame.f_code.co_name == "<module>"
+        (self._module_lines if is_module else self._reached).add(line)
+
+    def _finish_line(
+        self, frame: FrameType, state: _FrameState, ending: str = "", line: int = 0
+    ) -> None:
+        if state.line and len(self._steps) < self._max_steps:
+            changes = [self._find_changes(frame, state), ending]
+            self._add(line or state.line, ", ".join(filter(None, changes)))
+        elif not state.line and self._lines is not None:
+            self._find_changes(frame, state)
+        state.line = 0
+
+    def _leave(self, frame: FrameType, state: _FrameState, value: Any) -> None:
+        is_generator = bool(frame.f_code.co_flags & _GENERATOR_FLAGS)
+        says = self._has_calls and frame.f_code.co_name != "<module>" and is_at_exit(frame)
+        ends = says and (value is not None or not is_generator)
+        word = "gives" if is_generator else "returns"
+        self._finish_line(frame, state, f"{word} {_write(value)}" if ends else "")
+        if not is_generator:
+            self._frames.pop(frame, None)
+
+    def _add(self, line: int, changes: str) -> None:
+        if len(self._steps) < self._max_steps:
+            self._steps.append(LineStep(line, changes))
+        self._reached.add(line)
+
+    @staticmethod
+    def _find_changes(frame: FrameType, state: _FrameState) -> str:
+        values = {
+            name: _write(value)
+            for name, value in frame.f_locals.items()
+            if name.isidentifier() and not (callable(value) or name.startswith(("_nj", "__")))
+        }
+        changes = [
+            f"{name} = {text}" for name, text in values.items() if state.values.get(name) != text
+        ]
+        state.values = values
+        return ", ".join(changes)
+
+
+def _write(value: Any) -> str:
+    return write_brief(value, MAX_VALUE_CHARS)

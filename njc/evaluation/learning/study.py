@@ -1,0 +1,276 @@
+"""Learning for a command: for each hole the examples, the initial code, and the code that was learned.
+
+    traces/*.jsonl + njc.lock  ->  [LearningResult(hole, first=LockScore(5, 4, 9), score=LockScore(9, 0, 9))]  ->  njc.lock
+
+The initial code is the locked one, or is written by a model. Learned code is locked beside it, as `static-learned` or
+`auto-learned`, as soon as it is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from njc.compiler import generate
+from njc.evaluation.learning.examples import (
+    ExampleSet,
+    find_observed_shapes,
+    parse_examples,
+    select_examples,
+)
+from njc.evaluation.learning.learn import Evaluation, HoleRepair, make_correction_prompt
+from njc.evaluation.learning.runner import ProgramRunner, evaluate_code
+from njc.evaluation.learning.sandboxed_run import SECONDS_PER_EXAMPLE
+from njc.evaluation.repair.loop import RepairBudget, Repaired, repair_code
+from njc.static.author import Author, choose_author
+from njc.static.build import HoleRequest, fill_holes
+from njc.static.fit import StaticFile, make_code_check, needs_judgement
+from njc.static.format import normalize_code, require_extra
+from njc.static.generate import CodeCheck, Generated, GenerationAttempt
+from njc.static.holes import Hole
+from njc.static.lock import (
+    LEARNED_SUFFIX,
+    LockEntry,
+    LockScore,
+    StaticLock,
+    TokenCounts,
+    add_entries,
+    hash_code,
+)
+from njc.static.staleness import Locked, describe_hole_status, find_hole_statuses
+from njrt.errors import ConfigurationError
+from njrt.messages import Reply
+from njrt.messages import Request as Question
+from njrt.session.examples import Example
+
+NO_JUDGEMENT_MESSAGE = (
+    "ask no model here: let an `assert` leave to the live block what needs judgement"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LearningResult:
+    """The result for one hole; `trouble` is the reason why nothing was learned, if so."""
+
+    hole: Hole
+    examples: ExampleSet
+    first: LockScore | None = None
+    score: LockScore | None = None
+    attempts: int = 0
+    trouble: str = ""
+    rationale: str = ""
+    """Of repaired code."""
+
+
+def read_examples(places: Sequence[Path]) -> list[Example]:
+    """Read the examples in files, and in all .jsonl files of folders."""
+    found: list[Example] = []
+    for place in places:
+        files = sorted(place.rglob("*.jsonl")) if place.is_dir() else [place]
+        for file in files:
+            try:
+                lines = file.read_text(encoding="utf-8", errors="replace").split("\n")
+            except OSError as error:
+                raise ConfigurationError(f"cannot read {file}: {error.strerror}") from None
+            found += parse_examples(lines)
+    return found
+
+
+def learn_from_examples(
+    files: Sequence[StaticFile],
+    lock: StaticLock,
+    examples: Sequence[Example],
+    request: HoleRequest,
+    *,
+    repairs: bool = False,
+    seconds: float = SECONDS_PER_EXAMPLE,
+) -> Iterator[LearningResult]:
+    """Learn the code of each hole that has examples, in their order, and keep what is better.
+
+    With `repairs`, only locked code that fails is sent to the model, which writes a rationale before the code; code
+    is kept only if it is right on all examples. Code is stopped after `seconds` on an example.
+    """
+    require_extra()
+    for file in files:
+        for hole in filter(request.only, file.holes):
+            studied, lock = _learn_hole(file, hole, lock, examples, request, repairs, seconds)
+            yield studied
+
+
+def _learn_hole(
+    file: StaticFile,
+    hole: Hole,
+    lock: StaticLock,
+    examples: Sequence[Example],
+    request: HoleRequest,
+    repairs: bool,
+    seconds: float,
+) -> tuple[LearningResult, StaticLock]:
+    own = select_examples(hole, examples)
+    studied = LearningResult(hole, own)
+    if not own.all:
+        return replace(studied, trouble=_explain_no_examples(own)), lock
+    if hole.mode == "static-raw" or hole.first_parameter:
+        return replace(
+            studied, trouble="not learned: its mode is static-raw, or it uses super()"
+        ), lock
+    lock, entry, trouble = (
+        (lock, *find_locked_entry(hole, lock))
+        if repairs
+        else _find_initial_entry(file, hole, lock, request)
+    )
+    if entry is None:
+        return replace(studied, trouble=trouble), lock
+    request.notify(f"{'repairing' if repairs else 'learning'} {hole.name} from {len(own.all)} runs")
+    author = choose_author(file, hole)
+    runner = ProgramRunner(
+        hole, _compile_live(file), (file.unit.root, file.unit.source.parent), own, seconds
+    )
+    asked = CachedAnswers(author)
+    repair = HoleRepair(
+        hole,
+        make_learning_check(file, hole),
+        lambda code: evaluate_code(runner, code, asked),
+        partial(make_correction_prompt, asks_rationale=repairs),
+        repairs,
+    )
+    budget = RepairBudget(request.attempts, temperature=author.temperature)
+    learned = author.run_conversation(repair_code(repair, entry.code, budget))
+    keep_repair_attempts(hole, learned, request)
+    studied = replace(
+        studied,
+        first=learned.first.score,
+        score=learned.evaluation.score,
+        attempts=len(learned.attempts),
+        rationale=learned.rationale,
+    )
+    if repairs and (learned.evaluation.score.wrong or not learned.attempts):
+        return studied, lock
+    seen = find_observed_shapes(
+        hole, [example for example in examples if example.instruction == hole.instruction]
+    )
+    lock = add_entries(
+        lock, [_make_learned_entry(hole, entry, learned, seen, asked, request.today())]
+    )
+    request.keep(lock)
+    return studied, lock
+
+
+def keep_repair_attempts(hole: Hole, repaired: Repaired[Any], request: HoleRequest) -> None:
+    """Keep the replies of a repair in a file, with the verdicts."""
+    attempts = tuple(
+        GenerationAttempt(attempt.code, attempt.verdict) for attempt in repaired.attempts
+    )
+    if attempts:
+        request.keep_attempts(hole, Generated(repaired.code, attempts, repaired.cost))
+
+
+def make_learning_check(file: StaticFile, hole: Hole) -> CodeCheck:
+    """Return all checks; in the mode `auto`, code must also ask no model."""
+    check = make_code_check(file, hole)
+    return lambda code: (
+        check(code) or ((NO_JUDGEMENT_MESSAGE,) if needs_judgement(hole, code) else ())
+    )
+
+
+def _explain_no_examples(examples: ExampleSet) -> str:
+    if examples.unusable:
+        return f"no run of it can be used: {'; '.join(examples.unusable)}"
+    return "no run of it was recorded"
+
+
+def find_locked_entry(hole: Hole, lock: StaticLock) -> tuple[LockEntry | None, str]:
+    """Return the entry of a hole with code, or the reason why there is none."""
+    match find_hole_statuses([hole], lock)[hole.name]:
+        case Locked(entry) if entry.live:
+            return None, f"it stays live: {entry.live}"
+        case Locked(entry):
+            return entry, ""
+        case status:
+            return None, describe_hole_status(status)
+
+
+def _find_initial_entry(
+    file: StaticFile, hole: Hole, lock: StaticLock, request: HoleRequest
+) -> tuple[StaticLock, LockEntry | None, str]:
+    """Return the initial entry: the locked one, else one that is written now."""
+    if not isinstance(find_hole_statuses([hole], lock)[hole.name], Locked):
+        only = replace(request, only=lambda other: other.name == hole.name)
+        build = fill_holes([replace(file, holes=(hole,))], lock, only)
+        lock = build.lock
+        if build.findings:
+            return lock, None, build.findings[0].diagnostic.message
+    return lock, *find_locked_entry(hole, lock)
+
+
+def _make_learned_entry(
+    hole: Hole,
+    began: LockEntry,
+    learned: Repaired[Evaluation],
+    seen: Mapping[str, str],
+    asked: CachedAnswers,
+    date: str,
+) -> LockEntry:
+    """Return the entry of learned code, with its whole cost; unchanged code keeps its author."""
+    repaired = make_repaired_entry(hole, began, learned, date)
+    tokens = repaired.tokens
+    return replace(
+        repaired,
+        mode=hole.mode + LEARNED_SUFFIX,
+        tokens=TokenCounts(tokens.input + asked.input, tokens.output + asked.output),
+        score=learned.evaluation.score,
+        shapes=seen,
+    )
+
+
+def make_repaired_entry(
+    hole: Hole, began: LockEntry, repaired: Repaired[Any], date: str
+) -> LockEntry:
+    """Return the entry of repaired code, with its whole cost; unchanged code keeps its author."""
+    cost = repaired.cost
+    kept = replace(
+        began,
+        attempts=began.attempts + len(repaired.attempts),
+        tokens=TokenCounts(began.tokens.input + cost.input, began.tokens.output + cost.output),
+        usd=None if began.usd is None and cost.usd is None else (began.usd or 0) + (cost.usd or 0),
+    )
+    if repaired.code == began.code:
+        return kept
+    code = normalize_code(repaired.code, hole)
+    return replace(
+        kept,
+        code=code,
+        digest=hash_code(code),
+        model=cost.model,
+        date=date,
+        checks=None,
+        rationale=f"{repaired.rationale}\n" if repaired.rationale else "",
+    )
+
+
+def _compile_live(file: StaticFile) -> str:
+    """Return the program with live blocks, which the code may call."""
+    output = generate(file.analysis).output
+    assert output is not None, "holes are those of programs that compile"
+    return output.decode(file.source.encoding)
+
+
+class CachedAnswers:
+    """Answers the questions of running code; a repeated question gets the same answer (state: the answers)."""
+
+    def __init__(self, author: Author) -> None:
+        self._author = author
+        self._answers: dict[str, Reply] = {}
+        self.input = self.output = 0
+
+    def __call__(self, question: Question) -> Reply:
+        """Ask the author's model, unless it was asked this before."""
+        key = repr(question.messages)
+        if key not in self._answers:
+            reply = self._answers[key] = self._author.model.ask(question)
+            self.input += reply.usage.input
+            self.output += reply.usage.output
+        return self._answers[key]

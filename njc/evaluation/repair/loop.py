@@ -1,0 +1,172 @@
+"""The repair of code by tests: a conversation with a model, as a generator without I/O.
+
+    code ─> evaluation ─> request ─> reply ─> proposal ─> evaluation ─> the better code ─> request ─> ...
+
+A `CodeRepair` says how code is tested, what the model is asked, and how its reply is read: of static blocks tested
+on recorded runs (`njc.evaluation.learning`) or by a command, of programs with tests (`njc.evaluation.repair.program`). The best code so far
+goes back to the model; code that is not better is dropped.
+"""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar
+
+from njc.static.generate import TEMPERATURE_STEP, GenerationCost
+from njc.static.prompt import NO_CODE
+from njrt.messages import Reply, Request
+
+REPEATED_CODE = "this code was tried before and was wrong: write other code"
+
+
+class CodeEvaluation(Protocol):
+    """How code did on its tests."""
+
+    @property
+    def rank(self) -> tuple[int, ...]:
+        """What to compare evaluations by; more is better."""
+
+    @property
+    def can_improve(self) -> bool:
+        """Whether there is a failure that may be shown to the model."""
+
+    def __str__(self) -> str: ...
+
+
+EvaluationT = TypeVar("EvaluationT", bound=CodeEvaluation)
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What a reply proposes."""
+
+    code: str
+    """Empty where the reply has none."""
+    rationale: str = ""
+    """What the model wrote before the code."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedProposal:
+    """A proposal that was not tested, and why."""
+
+    code: str
+    refusals: tuple[str, ...]
+
+
+class CodeRepair(Protocol[EvaluationT]):
+    """What a repair needs: tests, prompts, a reader of replies."""
+
+    def evaluate(self, code: str) -> EvaluationT:
+        """Run the tests of code."""
+
+    def check(self, code: str) -> tuple[str, ...]:
+        """Return the reasons not to run code."""
+
+    def make_request(
+        self,
+        code: str,
+        evaluation: EvaluationT,
+        refused: RefusedProposal | None,
+        turn: int,
+        temperature: float | None,
+    ) -> Request:
+        """Ask for better code than this; `refused` is what the last reply proposed, if it was not tested."""
+
+    def read_reply(self, text: str) -> Proposal:
+        """Return the proposal of a reply."""
+
+
+@dataclass(frozen=True, slots=True)
+class RepairBudget:
+    """What a repair may use."""
+
+    calls: int
+    tokens: int | None = None
+    """Input and output of all calls; no call is made once they are used."""
+    temperature: float | None = None
+    """That of the first call; None: the vendor's."""
+    temperature_step: float = TEMPERATURE_STEP
+    """Added for each further call, up to 1: at the same temperature, small models repeat themselves."""
+
+    def allows(self, calls: int, cost: GenerationCost) -> bool:
+        """Return whether another call may be made."""
+        return calls < self.calls and (
+            self.tokens is None or cost.input + cost.output < self.tokens
+        )
+
+    def choose_temperature(self, calls: int) -> float | None:
+        """Return the temperature of the next call."""
+        if self.temperature is None:
+            return None
+        return min(max(1.0, self.temperature), self.temperature + calls * self.temperature_step)
+
+
+@dataclass(frozen=True, slots=True)
+class RepairAttempt:
+    """One reply: its code and rationale, and what the tests or the checks said."""
+
+    code: str
+    """The whole reply if it has no code."""
+    rationale: str
+    verdict: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired(Generic[EvaluationT]):
+    """The best code, its evaluation and rationale, and the evaluation of the code before."""
+
+    code: str
+    evaluation: EvaluationT
+    first: EvaluationT
+    rationale: str = ""
+    """Empty where the code is the first one."""
+    attempts: tuple[RepairAttempt, ...] = ()
+    cost: GenerationCost = field(default_factory=GenerationCost)
+
+
+def repair_code(
+    repair: CodeRepair[EvaluationT], code: str, budget: RepairBudget
+) -> Generator[Request, Reply, Repaired[EvaluationT]]:
+    """Have code corrected until it passes its tests or the budget is used."""
+    best = first = repair.evaluate(code)
+    attempts: tuple[RepairAttempt, ...] = ()
+    cost, tried, rationale = GenerationCost(), {normalize_layout(code)}, ""
+    refused: RefusedProposal | None = None
+    while best.can_improve and budget.allows(len(attempts), cost):
+        calls = len(attempts)
+        reply = yield repair.make_request(
+            code, best, refused, calls + 1, budget.choose_temperature(calls)
+        )
+        cost = cost.add_reply(reply)
+        proposal = repair.read_reply(reply.message.text)
+        verdict = refusals = _find_refusals(repair, proposal, tried)
+        if not refusals:
+            evaluation = repair.evaluate(proposal.code)
+            verdict = (str(evaluation),)
+            if evaluation.rank > best.rank:
+                best, code, rationale = evaluation, proposal.code, proposal.rationale
+        tried.add(normalize_layout(proposal.code))
+        shown = proposal.code or reply.message.text
+        attempts = (*attempts, RepairAttempt(shown, proposal.rationale, tuple(verdict)))
+        refused = RefusedProposal(proposal.code, tuple(refusals)) if refusals else None
+    return Repaired(code, best, first, rationale, attempts, cost)
+
+
+def normalize_layout(code: str) -> str:
+    """Code without its comments and its layout; what is no Python as it is."""
+    try:
+        return ast.unparse(ast.parse(textwrap.dedent(code)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return code.strip()
+
+
+def _find_refusals(repair: CodeRepair[Any], proposal: Proposal, tried: set[str]) -> Sequence[str]:
+    if not proposal.code:
+        return (NO_CODE,)
+    if normalize_layout(proposal.code) in tried:
+        return (REPEATED_CODE,)
+    return repair.check(proposal.code)

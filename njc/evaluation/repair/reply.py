@@ -1,0 +1,98 @@
+"""The parts of a reply: the rationale before the first piece of code, and the code.
+
+    The loop stops one item early.           Proposal("def total(...): ...", "The loop stops one item early.")
+    ```python                       ->
+    def total(...): ...
+    ```
+
+Not seen: code without a fence, and a rationale behind the code.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+MAX_RATIONALE_CHARS = 4000
+_FENCE = "```"
+_HEADING = re.compile(r"^[#*\s]*rationale[:*\s]*", re.IGNORECASE)
+_LEAD_IN = re.compile(r"(?:^|\n+)[^\n]*:[*\s]*$")
+
+
+def read_rationale(text: str) -> str:
+    """Return the text before the first piece of code, bounded; without a heading such as `Rationale:` or a lead-in.
+
+    A lead-in is a last line that ends in a colon, such as `Here is the corrected program:`.
+    """
+    before = text.partition(_FENCE)[0].strip()
+    if _FENCE in text:
+        before = _LEAD_IN.sub("", before)
+    return _HEADING.sub("", before)[:MAX_RATIONALE_CHARS].strip()
+
+
+def list_code_blocks(text: str) -> Iterator[str]:
+    """Yield the fenced pieces of a text; one that a limit on tokens cut off ends with the text."""
+    parts = text.replace("\r\n", "\n").split(_FENCE)
+    for piece in parts[1::2]:
+        language, newline, code = piece.partition("\n")
+        if newline and language.strip().lower() in ("", "python", "py", "python3"):
+            yield code.rstrip() + "\n"
+
+
+def find_program(text: str, entry_point: str) -> str:
+    """Return the last piece of code that defines a function of this name, else the last one; empty if there is none."""
+    blocks = [block for block in list_code_blocks(text) if block.strip()]
+    complete = [block for block in blocks if entry_point in find_defined_names(block)]
+    return (complete or blocks or [""])[-1]
+
+
+def find_defined_names(code: str) -> frozenset[str]:
+    """Return the names that statements at the top of a program bind; none if it is not Python."""
+    return frozenset(name for _, names in _list_definitions(code) for name in names)
+
+
+def complete_program(code: str, program: str) -> str:
+    """Add what a reply left out of the program: imports and definitions of names that it does not bind itself."""
+    bound = find_defined_names(code)
+    missing = [text for text, names in _list_definitions(program) if names - bound]
+    if not missing or not bound:
+        return code
+    first = [text for text, _ in _list_definitions(code) if text.startswith("from __future__ ")]
+    for text in first:
+        code = code.replace(text, "", 1)
+    return "\n".join(dict.fromkeys([*first, *missing, code]))
+
+
+def _list_definitions(code: str) -> Iterator[tuple[str, frozenset[str]]]:
+    """Yield the statements at the top of a program, and the names that each binds."""
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError):
+        return
+    lines = code.split("\n")
+    for statement in tree.body:
+        decorators = getattr(statement, "decorator_list", ())
+        first = min(node.lineno for node in (statement, *decorators))
+        text = "\n".join(lines[first - 1 : statement.end_lineno])
+        yield text, frozenset(_list_bound_names(statement))
+
+
+def _list_bound_names(statement: ast.stmt) -> Iterator[str]:
+    """Yield the names that a statement binds in its own scope, also those in `if` and `try`."""
+    match statement:
+        case ast.FunctionDef(name) | ast.AsyncFunctionDef(name) | ast.ClassDef(name):
+            yield name
+        case ast.Import(names) | ast.ImportFrom(names=names):
+            for alias in names:
+                yield alias.asname or alias.name.partition(".")[0]
+        case ast.Assign() | ast.AnnAssign(value=ast.expr()):
+            for node in ast.walk(statement):
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                    yield node.id
+        case ast.If() | ast.Try():
+            for child in ast.iter_child_nodes(statement):
+                inner = child.body if isinstance(child, ast.ExceptHandler) else [child]
+                for part in inner:
+                    if isinstance(part, ast.stmt):
+                        yield from _list_bound_names(part)

@@ -1,0 +1,386 @@
+"""The Debug Adapter Protocol for natural code: `njc dap`.
+
+    {"command": "launch", "arguments": {"program": "mail.njpy"}}    RunController(RunSettings(...))
+    {"command": "stepIn"}                                           controller.step_into()
+    Stopped(step, "effect Run")                                     {"event": "stopped", "body": {...}}
+
+An adapter serves one client, whose requests are carried out one by one. What happens in the program is reported by a
+thread of its own, between two requests: the response to a request comes before the events that it causes. Lines of
+Python are not stopped at: that is what Python's own debuggers are for.
+
+Protocol: https://microsoft.github.io/debug-adapter-protocol/specification
+"""
+
+from __future__ import annotations
+
+import itertools
+import queue
+import threading
+import traceback
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO, assert_never
+
+from pydantic import BaseModel, ValidationError
+
+from njc.runs.dap import requests
+from njc.runs.dap.breakpoint_sets import BreakpointSets
+from njc.runs.dap.capabilities import CAPABILITIES
+from njc.runs.dap.console import run_console_command
+from njc.runs.dap.framing import MessageError, MessageReader, write_message
+from njc.runs.dap.progress import ReplyProgress
+from njc.runs.dap.requests import RequestError
+from njc.runs.dap.stack import BlockFrame
+from njc.runs.dap.stop_reason import choose_stop_reason, describe_failure
+from njc.runs.dap.stop_view import StopView
+from njc.runs.timeline.channel import ChannelClosedError
+from njc.runs.timeline.controller import RunController
+from njc.runs.timeline.happenings import (
+    Diverged,
+    Happening,
+    InputWanted,
+    Noticed,
+    OutputWritten,
+    ProgramEnded,
+    ReplyStreamed,
+    Stepped,
+    Stopped,
+)
+from njrt.errors import NaturalError
+from njrt.typed_json import describe_validation_error
+
+_FAILURES = (NaturalError, ChannelClosedError)
+"""The controller cannot do what was asked, or the program has ended meanwhile."""
+
+_EXPECTED = (RequestError, *_FAILURES, ValidationError, OSError)
+"""Why a request may fail."""
+
+THREAD = 1
+"""The identifier of the one thread: natural blocks are stepped through in the order of their steps."""
+
+
+class Adapter:
+    """Serves a client (state: the run under control, the breakpoints, what identifiers stand for)."""
+
+    def __init__(self, incoming: BinaryIO, outgoing: BinaryIO) -> None:
+        self._reader = MessageReader(incoming)
+        self._outgoing = outgoing
+        self._sequence = itertools.count(1)
+        self._turn = threading.RLock()
+        """Held while a request is carried out, and while an event is sent."""
+        self._happenings: queue.SimpleQueue[Happening | None] = queue.SimpleQueue()
+        self._client = requests.InitializeArguments()
+        self._controller: RunController | None = None
+        self._launch: requests.LaunchArguments | None = None
+        self._breakpoints = BreakpointSets()
+        self._opened_view: StopView | None = None
+        self._stop: Stopped | None = None
+        self._progress = ReplyProgress()
+        self._has_diverged = self._is_first_stop = False
+        self._is_done = self._is_terminating = False
+        self._handlers = self._make_handlers()
+
+    # ── the loop ─────────────────────────────────────────────────────────────────────────────────
+
+    def serve(self) -> None:
+        """Serve requests until the client disconnects or the stream ends."""
+        relay = threading.Thread(target=self._relay_happenings, name="dap events", daemon=True)
+        relay.start()
+        try:
+            while not self._is_done:
+                try:
+                    message = self._reader.read()
+                    if message is None:
+                        return
+                    if message.get("type") == "request":
+                        with self._turn:
+                            self._serve_request(message)
+                except MessageError as error:
+                    self._send_output("important", f"{error}\n")
+        except OSError:  # the client has gone
+            return
+        finally:
+            self._happenings.put(None)
+            if self._controller is not None:
+                self._controller.close()
+            relay.join(5.0)
+
+    def _serve_request(self, message: Mapping[str, Any]) -> None:
+        command, number = str(message.get("command")), message.get("seq")
+        response: dict[str, Any] = {
+            "type": "response",
+            "request_seq": number if isinstance(number, int) else 0,
+            "command": command,
+        }
+        after: Callable[[], object] | None = None
+        try:
+            kind, serve = self._handlers.get(command, (None, None))
+            if kind is None or serve is None:
+                raise RequestError(f"njc dap does not serve `{command}`")
+            body = serve(kind.model_validate(message.get("arguments") or {}))
+            if callable(body):
+                body, after = None, body
+            response |= {"success": True, "body": body or {}}
+        except Exception as error:
+            if not isinstance(error, _EXPECTED):
+                traceback.print_exc()  # a bug of ours, which must not end the session
+            text = _describe_error(error)
+            details = {"error": {"id": 1, "format": "{text}", "variables": {"text": text}}}
+            response |= {"success": False, "message": text, "body": details}
+        self._send(response)
+        if after is not None:
+            try:
+                after()
+            except _FAILURES as error:
+                self._send_output("important", f"{error}\n")
+                self._confirm_stop()
+
+    def _make_handlers(self) -> Mapping[str, tuple[type[BaseModel], Callable[[Any], Any]]]:
+        """For each request its arguments, and what serves it: it gives the body, or what to do after the response."""
+        none = requests.NoArguments
+        return {
+            "initialize": (requests.InitializeArguments, self._initialize),
+            "launch": (requests.LaunchArguments, self._prepare_launch),
+            "configurationDone": (none, self._prepare_start),
+            "setBreakpoints": (requests.SetBreakpointsArguments, self._set_line_breakpoints),
+            "setFunctionBreakpoints": (
+                requests.SetFunctionBreakpointsArguments,
+                self._apply(self._breakpoints.set_functions),
+            ),
+            "setExceptionBreakpoints": (
+                requests.SetExceptionBreakpointsArguments,
+                self._apply(self._breakpoints.set_exceptions),
+            ),
+            "setDataBreakpoints": (
+                requests.SetDataBreakpointsArguments,
+                self._apply(self._breakpoints.set_data),
+            ),
+            "dataBreakpointInfo": (
+                requests.DataBreakpointInfoArguments,
+                self._look(StopView.describe_data_breakpoint),
+            ),
+            "threads": (none, lambda _: {"threads": [{"id": THREAD, "name": "natural blocks"}]}),
+            "stackTrace": (requests.StackTraceArguments, self._look(StopView.list_frames)),
+            "scopes": (requests.FrameArguments, self._look(StopView.list_scopes)),
+            "variables": (requests.VariablesArguments, self._look(StopView.list_variables)),
+            "setVariable": (requests.SetVariableArguments, self._look(StopView.set_variable)),
+            "evaluate": (requests.EvaluateArguments, self._evaluate),
+            "completions": (requests.CompletionsArguments, self._look(StopView.complete)),
+            "source": (requests.SourceArguments, self._look(StopView.get_source)),
+            "exceptionInfo": (none, self._describe_exception),
+            "next": (none, lambda _: self._move(RunController.step_over)),
+            "stepIn": (none, lambda _: self._move(RunController.step_into)),
+            "stepOut": (none, lambda _: self._move(RunController.step_out)),
+            "continue": (none, lambda _: self._move(RunController.run_on)),
+            "stepBack": (none, lambda _: self._move(RunController.step_back_over, back=True)),
+            "reverseContinue": (none, lambda _: self._move(RunController.run_back, back=True)),
+            "restartFrame": (requests.FrameArguments, self._restart_frame),
+            "pause": (none, lambda _: self._run.pause),
+            "restart": (none, lambda _: partial(self._restart, self._run)),
+            "terminate": (none, lambda _: partial(self._terminate, self._run)),
+            "disconnect": (none, self._disconnect),
+        }
+
+    @property
+    def _run(self) -> RunController:
+        if self._controller is None:
+            raise RequestError("no program has been launched")
+        return self._controller
+
+    def _look(self, read: Callable[[StopView, Any], Any]) -> Callable[[Any], Any]:
+        """Serve a request by what is seen at the stop."""
+        return lambda arguments: read(self._view, arguments)
+
+    @property
+    def _view(self) -> StopView:
+        if self._opened_view is None:
+            raise RequestError("no program has been launched")
+        return self._opened_view
+
+    # ── starting and ending ──────────────────────────────────────────────────────────────────────
+
+    def _initialize(self, arguments: requests.InitializeArguments) -> Mapping[str, Any]:
+        self._client = arguments
+        return CAPABILITIES
+
+    def _prepare_launch(self, arguments: requests.LaunchArguments) -> Callable[[], object]:
+        if self._controller is not None:
+            raise RequestError("a program has been launched already; `restart` starts it again")
+        folder = arguments.cwd or Path()
+        program = folder / arguments.program
+        if not program.is_file():
+            raise RequestError(f"there is no program {program}")
+        self._launch = arguments
+        settings = requests.make_settings(arguments, program, folder)
+        self._controller = RunController(settings, self._happenings.put)
+        self._opened_view = StopView(self._controller, self._client)
+        return lambda: self._send_event("initialized")
+
+    def _prepare_start(self, _: requests.NoArguments) -> Callable[[], object]:
+        run, launch = self._run, self._launch
+        if run.state != "new" or launch is None:
+            raise RequestError("the program has been started already")
+        if not launch.no_debug:
+            run.set_breakpoints(self._breakpoints.collect())
+        self._is_first_stop = launch.stops_at_first
+        return lambda: run.start(stops=launch.stops_at_first)
+
+    def _restart(self, run: RunController) -> None:
+        assert self._launch is not None
+        self._is_first_stop = self._launch.stops_at_first
+        run.restart(stops=self._launch.stops_at_first)
+
+    def _terminate(self, run: RunController) -> None:
+        self._is_terminating = True
+        if run.state in ("new", "ended"):
+            self._send_event("terminated")
+        run.terminate()
+
+    def _disconnect(self, _: requests.NoArguments) -> None:
+        self._is_done = True
+
+    # ── breakpoints, the console ─────────────────────────────────────────────────────────────────
+
+    def _set_line_breakpoints(self, arguments: requests.SetBreakpointsArguments) -> Any:
+        return self._apply(self._breakpoints.set_in_file)(arguments, self._client)
+
+    def _apply(self, change: Callable[..., Any]) -> Callable[..., Any]:
+        """Change the breakpoints, and those of the program too if it has been launched."""
+
+        def apply(*arguments: requests.Arguments) -> Any:
+            answer = change(*arguments)
+            launch = self._launch
+            if self._controller is not None and launch is not None and not launch.no_debug:
+                self._controller.set_breakpoints(self._breakpoints.collect())
+            return answer
+
+        return apply
+
+    def _evaluate(self, arguments: requests.EvaluateArguments) -> Any:
+        expression = arguments.expression.strip()
+        if arguments.context != "repl" or not expression.startswith("/"):
+            if arguments.frame_id and not self._view.is_current(arguments.frame_id):
+                raise RequestError("expressions are evaluated in the innermost block only")
+            text = self._run.evaluate(expression).text
+            return {"result": text, "variablesReference": 0}
+        text = run_console_command(self._run, expression)
+        if self._client.supports_invalidated_event:
+            self._send_event("invalidated", {"areas": ["all"]})
+        return {"result": text, "variablesReference": 0}
+
+    def _describe_exception(self, _: requests.NoArguments) -> Any:
+        step = self._stop.step if self._stop is not None else None
+        if step is None:
+            raise RequestError("the program is not stopped at a failure")
+        return describe_failure(self._run.timeline[: step.number + 1])
+
+    # ── moving ───────────────────────────────────────────────────────────────────────────────────
+
+    def _move(
+        self, movement: Callable[[RunController], None], back: bool = False
+    ) -> Callable[[], None]:
+        run = self._run
+        if run.state != "stopped" and not (back and run.state == "ended"):
+            raise RequestError(f"the program is not stopped: it is {run.state}")
+        return lambda: movement(run)
+
+    def _restart_frame(self, arguments: requests.FrameArguments) -> Callable[[], None]:
+        frame = self._view.get_frame(arguments.frame_id)
+        if not isinstance(frame, BlockFrame):
+            raise RequestError("only a natural block can be started again")
+        return self._move(lambda run: run.run_to(frame.entry))
+
+    # ── what happens in the program ──────────────────────────────────────────────────────────────
+
+    def _relay_happenings(self) -> None:
+        while (happening := self._happenings.get()) is not None:
+            with self._turn:
+                try:
+                    self._report(happening)
+                except _FAILURES as error:  # the program has ended meanwhile
+                    self._send_output("important", f"{error}\n")
+                except OSError:  # the client has gone
+                    return
+
+    def _report(self, happening: Happening) -> None:
+        if self._client.supports_progress_reporting:
+            for event, body in self._progress.follow(happening):
+                self._send_event(event, body)
+        match happening:
+            case Stopped():
+                self._report_stop(happening)
+            case Stepped() | ReplyStreamed():
+                pass
+            case OutputWritten(stream=stream, text=text):
+                self._send_output(stream, text)
+            case InputWanted():
+                text = "the program waits for input: `/input TEXT` in the console gives it a line, `/eof` ends it\n"
+                self._send_output("important", text)
+            case Diverged(divergence=divergence):
+                self._has_diverged = True
+                self._send_output("important", f"{divergence}\n")
+            case Noticed(text=text):
+                self._send_output("important", f"{text}\n")
+            case ProgramEnded():
+                self._report_end(happening)
+            case _:
+                assert_never(happening)
+
+    def _report_stop(self, stopped: Stopped) -> None:
+        self._stop = stopped
+        self._view.forget()
+        has_diverged, self._has_diverged = self._has_diverged, False
+        if (
+            has_diverged
+            and stopped.reason == "pause"
+            and "divergence" not in self._breakpoints.filters
+        ):
+            self._run.run_on()
+            return
+        is_entry, self._is_first_stop = self._is_first_stop, False
+        reason = "exception" if has_diverged else choose_stop_reason(stopped.reason, is_entry)
+        text = "the run diverges" if has_diverged else stopped.reason
+        body = {"reason": reason, "description": text, "text": text}
+        self._send_event("stopped", {**body, "threadId": THREAD, "allThreadsStopped": True})
+
+    def _confirm_stop(self) -> None:
+        """Tell the client, which takes the program to be running, that it has not moved."""
+        run = self._controller
+        is_at_end = run is not None and run.state == "ended" and self._stops_at_end
+        if is_at_end or (run is not None and run.state == "stopped"):
+            body = {"reason": "step", "threadId": THREAD, "allThreadsStopped": True}
+            self._send_event("stopped", body)
+
+    @property
+    def _stops_at_end(self) -> bool:
+        is_wanted = self._launch is not None and self._launch.stop_at_end
+        return is_wanted and not self._is_terminating
+
+    def _report_end(self, ended: ProgramEnded) -> None:
+        if ended.error:
+            self._send_output("console", f"{ended.error}\n")
+        if self._stops_at_end:
+            body = {"reason": "pause", "description": "the program has ended"}
+            self._send_event("stopped", {**body, "threadId": THREAD, "allThreadsStopped": True})
+            return
+        self._send_event("exited", {"exitCode": ended.code if ended.code is not None else 1})
+        self._send_event("terminated")
+
+    # ── sending ──────────────────────────────────────────────────────────────────────────────────
+
+    def _send_output(self, stream: str, text: str) -> None:
+        with self._turn:
+            self._send_event("output", {"category": stream, "output": text})
+
+    def _send_event(self, event: str, body: Mapping[str, Any] | None = None) -> None:
+        self._send({"type": "event", "event": event, "body": body or {}})
+
+    def _send(self, message: Mapping[str, Any]) -> None:
+        write_message(self._outgoing, {"seq": next(self._sequence), **message})
+
+
+def _describe_error(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        return describe_validation_error(error)
+    return str(error)

@@ -1,0 +1,231 @@
+"""The arguments of the requests that the adapter serves, as far as it reads them.
+
+    LaunchArguments.model_validate({"program": "mail.njpy", "stopOnEntry": True})
+
+Names and meanings are those of the Debug Adapter Protocol; unknown fields are ignored, as it demands. The arguments
+of `launch` are our own.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import unquote, urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic.alias_generators import to_camel
+
+from njc.runs.timeline.happenings import RunSettings, choose_recording
+
+ExceptionFilter = Literal["refusal", "limit", "type", "divergence"]
+
+
+class RequestError(Exception):
+    """A request that cannot be served; the message is shown to the user."""
+
+
+class Arguments(BaseModel):
+    """Arguments of a request, with names in camel case."""
+
+    model_config = ConfigDict(alias_generator=to_camel, frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_nulls(cls, fields: Any) -> Any:
+        """Some clients send null for what they leave out."""
+        if not isinstance(fields, dict):
+            return fields
+        return {name: value for name, value in fields.items() if value is not None}
+
+
+class InitializeArguments(Arguments):
+    """What the client can do, and how it counts."""
+
+    lines_start_at1: bool = True
+    columns_start_at1: bool = True
+    path_format: Literal["path", "uri"] = "path"
+    supports_invalidated_event: bool = False
+    supports_progress_reporting: bool = False
+
+    def show_line(self, line: int) -> int:
+        """Return a line, numbered from 1, as the client counts."""
+        return line if self.lines_start_at1 else line - 1
+
+    def read_line(self, line: int) -> int:
+        """Return a line as the client counts, numbered from 1."""
+        return line if self.lines_start_at1 else line + 1
+
+    def read_path(self, path: str) -> Path:
+        """Return a path or URI of the client as a path."""
+        is_uri = self.path_format == "uri" or path.startswith("file:")
+        return Path(unquote(urlsplit(path).path) if is_uri else path)
+
+
+class LaunchArguments(Arguments):
+    """What to run: a natural program, its arguments and environment, and where replies come from."""
+
+    program: Path
+    args: tuple[str, ...] = ()
+    cwd: Path | None = None
+    env: dict[str, str | None] = Field(default_factory=dict)
+    """Variables to add to the environment; those with null are ignored."""
+    model: str | None = None
+    recording: Path | None = None
+    """Replayed and added to."""
+    replay_only: bool = False
+    """Whether the recording is only replayed, so that no model is asked."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """Options of all blocks, such as `max_calls`."""
+    no_debug: bool = False
+    """Whether the program only runs, without breakpoints."""
+    stop_on_entry: bool = False
+    stop_at_end: bool = False
+    """Whether to stop when the program has ended, so that one can step back from there."""
+
+    @property
+    def stops_at_first(self) -> bool:
+        """Whether the program stops at its first block."""
+        return self.stop_on_entry and not self.no_debug
+
+
+class SourceArgument(Arguments):
+    """A file, or a text that the adapter has."""
+
+    path: str | None = None
+    source_reference: int = 0
+
+
+class SourceBreakpoint(Arguments):
+    """A breakpoint at a line."""
+
+    line: int
+    condition: str = ""
+
+
+class SetBreakpointsArguments(Arguments):
+    """All breakpoints of a file."""
+
+    source: SourceArgument
+    breakpoints: tuple[SourceBreakpoint, ...] = ()
+    lines: tuple[int, ...] = ()
+    """What older clients send in place of `breakpoints`."""
+
+    @property
+    def wanted(self) -> tuple[SourceBreakpoint, ...]:
+        """The breakpoints."""
+        return self.breakpoints or tuple(SourceBreakpoint(line=line) for line in self.lines)
+
+
+class FunctionBreakpoint(Arguments):
+    """A breakpoint in words, such as `effect Run`."""
+
+    name: str
+    condition: str = ""
+
+
+class SetFunctionBreakpointsArguments(Arguments):
+    """All breakpoints in words."""
+
+    breakpoints: tuple[FunctionBreakpoint, ...] = ()
+
+
+class SetExceptionBreakpointsArguments(Arguments):
+    """The filters that are on."""
+
+    filters: tuple[ExceptionFilter, ...] = ()
+
+
+class DataBreakpointInfoArguments(Arguments):
+    """A variable on which a breakpoint is to be set."""
+
+    name: str
+    variables_reference: int = 0
+
+
+class DataBreakpoint(Arguments):
+    """A breakpoint on changes of a variable."""
+
+    data_id: str
+    condition: str = ""
+
+
+class SetDataBreakpointsArguments(Arguments):
+    """All breakpoints on variables."""
+
+    breakpoints: tuple[DataBreakpoint, ...] = ()
+
+
+class StackTraceArguments(Arguments):
+    """Which frames of the stack; 0 levels are all."""
+
+    start_frame: int = 0
+    levels: int = 0
+
+
+class FrameArguments(Arguments):
+    """A frame of the stack."""
+
+    frame_id: int
+
+
+class VariablesArguments(Arguments):
+    """A scope, or a variable with parts; 0 items are all."""
+
+    variables_reference: int
+    start: int = 0
+    count: int = 0
+
+
+class SetVariableArguments(Arguments):
+    """A variable of a scope, and the expression that it is bound to."""
+
+    variables_reference: int
+    name: str
+    value: str
+
+
+class EvaluateArguments(Arguments):
+    """An expression, or in the console a command."""
+
+    expression: str
+    context: str = ""
+    frame_id: int = 0
+
+
+class CompletionsArguments(Arguments):
+    """A text and the column of the cursor."""
+
+    text: str
+    column: int
+    line: int = 1
+
+
+class SourceArguments(Arguments):
+    """A text that the adapter has."""
+
+    source_reference: int = 0
+    source: SourceArgument | None = None
+
+
+class NoArguments(Arguments):
+    """A request without arguments that matter."""
+
+
+def make_settings(launch: LaunchArguments, program: Path, folder: Path) -> RunSettings:
+    """Make the settings of the run; NJC_RECORD names the recording if the request does not."""
+    environment = {name: value for name, value in launch.env.items() if value is not None}
+    recording, is_replayed = launch.recording, launch.replay_only
+    if recording is None:
+        wanted = {**os.environ, **environment}.get("NJC_RECORD", "")
+        recording, is_replayed = choose_recording(wanted, program)
+    return RunSettings(
+        program.absolute(),
+        launch.args,
+        launch.model,
+        None if recording is None else folder / recording,
+        is_replayed,
+        launch.options,
+        environment,
+        folder.absolute(),
+    )

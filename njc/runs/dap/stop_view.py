@@ -1,0 +1,241 @@
+"""What a client sees at a stop: the stack, scopes and variables, by identifiers that hold until the next stop.
+
+view = StopView(controller, client)
+view.list_frames(...)        {"stackFrames": [{"id": 1, "name": "Run", ...}, {"id": 2, ...}]}
+view.list_scopes(...)        {"scopes": [{"name": "Variables", "variablesReference": 1}, ...]}
+view.list_variables(...)     {"variables": [{"name": "total", "type": "int", "value": "3"}]}
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, assert_never
+
+from njc.runs.dap import requests
+from njc.runs.dap.requests import RequestError
+from njc.runs.dap.stack import (
+    BlockFrame,
+    EffectFrame,
+    Frame,
+    build_stack,
+    describe_effect,
+    describe_messages,
+    list_outputs,
+)
+from njc.runs.timeline.controller import RunController
+from njc.runs.timeline.inspection import ShownVariable
+from njc.runs.timeline.places import find_block_lines, find_source
+from njc.runs.timeline.steps import Step
+
+
+@dataclass(frozen=True, slots=True)
+class TextRows:
+    """A scope of names and texts."""
+
+    rows: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LivePath:
+    """A variable of the stopped block, or a part of one; without names, all variables."""
+
+    names: tuple[str, ...] = ()
+    only: tuple[str, ...] | None = None
+    """Of all variables only these."""
+
+
+Handle = TextRows | LivePath
+
+
+class StopView:
+    """Shows one stop (state: what the identifiers stand for)."""
+
+    def __init__(self, run: RunController, client: requests.InitializeArguments) -> None:
+        self._run, self._client = run, client
+        self._frames: list[Frame] = []
+        self._handles: list[Handle] = []
+        self._texts: list[str] = []
+
+    def forget(self) -> None:
+        """Begin again, at another stop; texts of code remain."""
+        self._frames, self._handles = [], []
+
+    def list_frames(self, arguments: requests.StackTraceArguments) -> Any:
+        """Return the frames of the stack."""
+        step = self._run.step if self._run.state == "stopped" else None
+        self._frames = [] if step is None else build_stack(self._run.timeline, self._show(step))
+        end = arguments.start_frame + arguments.levels if arguments.levels else None
+        numbered = list(enumerate(self._frames, 1))[arguments.start_frame : end]
+        shown = [self._show_frame(number, frame) for number, frame in numbered]
+        return {"stackFrames": shown, "totalFrames": len(self._frames)}
+
+    def _show(self, step: Step) -> Step:
+        """Return the step with its effect as it was or will be carried out."""
+        return replace(step, effect=self._run.find_effect(step))
+
+    def _show_frame(self, number: int, frame: Frame) -> dict[str, Any]:
+        column = int(self._client.columns_start_at1)
+        match frame:
+            case EffectFrame(name=name, text=text, line=line):
+                source: dict[str, Any] = {"name": f"{name} (step {frame.position.number})"}
+                source |= {"sourceReference": self._keep_text(text), "origin": "the model"}
+                place = {"source": source, "line": self._client.show_line(line), "column": column}
+                return {"id": number, "name": name, **place, "canRestart": False}
+            case BlockFrame(place=place, kind=kind):
+                name = f"natural block {place}"
+                line = int(place.rpartition(":")[2])
+                shown = {"id": number, "name": name, "column": column, "canRestart": True}
+                file = self._find_source(place)
+                if file is None:
+                    return {
+                        **shown,
+                        "line": self._client.show_line(line),
+                        "presentationHint": "subtle",
+                    }
+                lines = find_block_lines(file, line)
+                last = lines.last if lines is not None else line
+                shown["line"] = self._client.show_line(last if kind == "exit" else line)
+                return {**shown, "source": {"name": file.name, "path": str(file)}}
+            case _:
+                assert_never(frame)
+
+    def list_scopes(self, arguments: requests.FrameArguments) -> Any:
+        """Return what there is to see in a frame."""
+        frame = self.get_frame(arguments.frame_id)
+        run = self._run
+        if isinstance(frame, BlockFrame) and not frame.is_current:
+            texts = run.timeline.variables_before(frame.position)
+            return {"scopes": [self._make_scope("Variables", TextRows(tuple(texts.items())))]}
+        step = run.timeline.at(frame.position)
+        assert step is not None, "frames are those of steps"
+        outputs = list_outputs(step.instruction)
+        scopes = [self._make_scope("Variables", LivePath())]  # editors open the first one
+        scopes += [self._make_scope("Outputs", LivePath(only=outputs))] * bool(outputs)
+        if step.effect is not None:
+            rows = TextRows(tuple(describe_effect(self._show(step))))
+            scopes.append(self._make_scope("Effect", rows))
+        if step.shown or step.reply is not None:
+            rows = TextRows(tuple(describe_messages(step)))
+            scopes.append({**self._make_scope("Shown to the model", rows), "expensive": True})
+        return {"scopes": scopes}
+
+    def _make_scope(self, name: str, handle: Handle) -> dict[str, Any]:
+        self._handles.append(handle)
+        return {"name": name, "variablesReference": len(self._handles), "expensive": False}
+
+    def list_variables(self, arguments: requests.VariablesArguments) -> Any:
+        """Return the variables of a scope, or the parts of one."""
+        handle = self.get_handle(arguments.variables_reference)
+        match handle:
+            case TextRows(rows=rows):
+                shown = [
+                    {"name": name, "value": text, "variablesReference": 0} for name, text in rows
+                ]
+            case LivePath(names=()):
+                shown = [
+                    self._show_variable(variable, (variable.name,))
+                    for variable in self._run.variables()
+                    if handle.only is None or variable.name in handle.only
+                ]
+            case LivePath(names=names):
+                shown = [
+                    self._show_variable(part, (*names, part.name))
+                    for part in self._run.expand(*names)
+                ]
+            case _:
+                assert_never(handle)
+        end = arguments.start + arguments.count if arguments.count else None
+        return {"variables": shown[arguments.start : end]}
+
+    def _show_variable(self, variable: ShownVariable, path: tuple[str, ...]) -> dict[str, Any]:
+        type_, _, value = variable.text.partition(" = ")
+        shown = {"name": variable.name, "value": value or variable.text, "variablesReference": 0}
+        if value:
+            shown["type"] = type_
+        if variable.has_parts:
+            self._handles.append(LivePath(path))
+            shown["variablesReference"] = len(self._handles)
+        if len(path) == 1:
+            shown["evaluateName"] = path[0]
+        return shown
+
+    def set_variable(self, arguments: requests.SetVariableArguments) -> Any:
+        """Bind a variable of the stopped block."""
+        handle = self.get_handle(arguments.variables_reference)
+        if not isinstance(handle, LivePath):
+            raise RequestError("only variables of the stopped block can be set")
+        if handle.names:
+            raise RequestError(
+                "only variables can be set, not parts of them; evaluate an expression that changes the part"
+            )
+        variable = self._run.set_variable(arguments.name, arguments.value)
+        shown = self._show_variable(variable, (arguments.name,))
+        return {
+            name: shown[name] for name in ("value", "type", "variablesReference") if name in shown
+        }
+
+    def describe_data_breakpoint(self, arguments: requests.DataBreakpointInfoArguments) -> Any:
+        """Return whether a breakpoint can be set on changes of a variable."""
+        reference = arguments.variables_reference
+        handle = self.get_handle(reference) if reference else LivePath()
+        if not isinstance(handle, LivePath) or handle.names:
+            return {"dataId": None, "description": "only variables have breakpoints on changes"}
+        description = f"changes of `{arguments.name}` by an effect"
+        return {"dataId": arguments.name, "description": description, "accessTypes": ["write"]}
+
+    def complete(self, arguments: requests.CompletionsArguments) -> Any:
+        """Return the variables that a word may become."""
+        column = arguments.column - int(self._client.columns_start_at1)
+        before = arguments.text[: max(0, column)]
+        word = before[_find_word_start(before) :]
+        names = [variable.name for variable in self._run.variables()]
+        return {
+            "targets": [
+                {"label": name, "length": len(word)} for name in names if name.startswith(word)
+            ]
+        }
+
+    def get_source(self, arguments: requests.SourceArguments) -> Any:
+        """Return the code of an effect."""
+        number = arguments.source_reference or (
+            arguments.source.source_reference if arguments.source is not None else 0
+        )
+        if not 1 <= number <= len(self._texts):
+            raise RequestError("the text is no longer there")
+        return {"content": self._texts[number - 1], "mimeType": "text/x-python"}
+
+    def get_frame(self, number: int) -> Frame:
+        """Return the frame with an identifier."""
+        if not 1 <= number <= len(self._frames):
+            raise RequestError("the frame is no longer there")
+        return self._frames[number - 1]
+
+    def is_current(self, number: int) -> bool:
+        """Return whether a frame is that of the stopped block, or of its effect."""
+        frame = self.get_frame(number)
+        return isinstance(frame, EffectFrame) or frame.is_current
+
+    def get_handle(self, number: int) -> Handle:
+        """Return what a reference to variables stands for."""
+        if not 1 <= number <= len(self._handles):
+            raise RequestError("the variables are no longer there")
+        return self._handles[number - 1]
+
+    def _keep_text(self, text: str) -> int:
+        if text not in self._texts:
+            self._texts.append(text)
+        return self._texts.index(text) + 1
+
+    def _find_source(self, place: str) -> Path | None:
+        settings = self._run.settings
+        program = settings.program.absolute()
+        folders = [program.parent, settings.folder or Path.cwd(), *program.parents]
+        return find_source(place, folders)
+
+
+def _find_word_start(text: str) -> int:
+    start = len(text)
+    while start and (text[start - 1].isalnum() or text[start - 1] == "_"):
+        start -= 1
+    return start

@@ -1,0 +1,328 @@
+"""The commands of the debugger, which are the same full-screen and by lines.
+
+    session = DebugSession(run, folders)
+    run_command(session, "b variable total")     Said(("breakpoint 1: variable total",))
+    run_command(session, "c")                    Moved(): the run goes on; wait until it stops
+    run_command(session, "edit")                 EditWanted("total = 3"): let the user write, then
+    edit_effect(session, "total = 12")           Said(...)
+
+What cannot be done raises `RunControlError`, with a message of one line.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from njc.runs.debug.looking import (
+    evaluate,
+    expand,
+    list_source,
+    list_steps,
+    show_effect,
+    show_output,
+    show_stack,
+    show_turn,
+    show_variables,
+)
+from njc.runs.debug.session import (
+    BEFORE_ALL,
+    CommandResult,
+    DebugSession,
+    EditWanted,
+    Moved,
+    QuitWanted,
+    Said,
+    get_controller,
+    get_effect,
+    get_step,
+)
+from njc.runs.debug.stop_report import clean_text, find_decision, format_position
+from njc.runs.timeline.breakpoints import BREAKPOINT_FORMS, describe_breakpoint, parse_breakpoint
+from njc.runs.timeline.controller import RunControlError
+from njc.runs.timeline.effect_text import format_effect, read_effect_text
+from njc.runs.timeline.steps import Position
+
+_SETTING = re.compile(r"(\w+)\s*=(?!=)\s*(.+)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class DebugCommand:
+    """A command: its names, the shortest first; how it is written; what it does."""
+
+    names: tuple[str, ...]
+    arguments: str
+    help: str
+    serve: Callable[[DebugSession, str], CommandResult]
+    is_repeated: bool = False
+    """Whether an empty line repeats it."""
+
+
+def run_command(session: DebugSession, line: str) -> CommandResult:
+    """Carry out a line; an empty one repeats the last movement."""
+    line = line.strip() or session.last_command
+    name, _, words = line.partition(" ")
+    if not name:
+        return Said()
+    command = COMMANDS.get(name)
+    if command is None:
+        raise RunControlError(f"there is no command `{name}`; `h` lists them")
+    session.last_command = line if command.is_repeated else ""
+    return command.serve(session, words.strip())
+
+
+def edit_effect(session: DebugSession, text: str) -> Said:
+    """Carry out what the text says in place of the pending effect."""
+    step = get_effect(session)
+    get_controller(session).edit_effect(read_effect_text(step.effect or {}, text))
+    return Said(("the edited effect will be carried out",))
+
+
+# ── moving ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def move(movement: str) -> Callable[[DebugSession, str], CommandResult]:
+    """Return a command that moves the run by the method of this name."""
+
+    def serve(session: DebugSession, words: str) -> CommandResult:
+        if words:
+            raise RunControlError(f"`{words}`: this command takes nothing else")
+        if session.run.state == "ended" and "back" not in movement:
+            raise RunControlError("the program has ended; `back` goes back, `restart` starts it")
+        getattr(session.run, movement)()
+        return Moved()
+
+    return serve
+
+
+def go_back(session: DebugSession, words: str) -> CommandResult:
+    """`back`, or `back into`, `over`, `out`, `run`."""
+    ways = {"": "N", "over": "N", "into": "S", "out": "R", "run": "C"}
+    if words not in ways:
+        raise RunControlError(f"`back {words}`: write back, back into, back out or back run")
+    return COMMANDS[ways[words]].serve(session, "")
+
+
+def go_to(session: DebugSession, words: str) -> CommandResult:
+    """Go to a step, forward or back."""
+    number, _, line = words.partition(".")
+    if not (number.isdecimal() and (line.isdecimal() or not line)):
+        raise RunControlError(f"`goto {words}`: write the number of a step, such as goto 12")
+    session.run.run_to(Position(int(number), int(line or 0)))
+    return Moved()
+
+
+def restart(session: DebugSession, words: str) -> CommandResult:
+    """Start from the beginning, without changes."""
+    session.outputs, session.last_stop = [], BEFORE_ALL
+    session.run.restart()
+    return Moved()
+
+
+# ── breakpoints ──────────────────────────────────────────────────────────────────────────────────
+
+
+def add_breakpoint(session: DebugSession, words: str) -> CommandResult:
+    """Set a breakpoint, or list them."""
+    run = session.run
+    if not words:
+        texts = [describe_breakpoint(breakpoint) for breakpoint in run.breakpoints]
+        lines = tuple(f"    {number}  {text}" for number, text in enumerate(texts, 1))
+        return Said(lines or (f"no breakpoints; b {BREAKPOINT_FORMS}",))
+    place, separator, condition = words.partition(" if ")
+    if place.strip().isdecimal():
+        step = session.run.step
+        file = step.place.rpartition(":")[0] if step is not None else ""
+        words = f"line {file}:{place.strip()}{separator}{condition}"
+    elif ":" in place and " " not in place.strip():
+        words = f"line {words}"
+    try:
+        breakpoint = parse_breakpoint(words)
+    except ValueError as error:
+        raise RunControlError(str(error)) from None
+    run.set_breakpoints((*run.breakpoints, breakpoint))
+    return Said((f"breakpoint {len(run.breakpoints)}: {describe_breakpoint(breakpoint)}",))
+
+
+def clear_breakpoints(session: DebugSession, words: str) -> CommandResult:
+    """Remove a breakpoint by its number, or all."""
+    run = session.run
+    if not words:
+        run.set_breakpoints(())
+        return Said(("no breakpoints",))
+    number = int(words) if words.isdecimal() else 0
+    if not 1 <= number <= len(run.breakpoints):
+        raise RunControlError(f"there is no breakpoint `{words}`; `b` lists them")
+    kept = [other for index, other in enumerate(run.breakpoints, 1) if index != number]
+    removed = describe_breakpoint(run.breakpoints[number - 1])
+    run.set_breakpoints(tuple(kept))
+    return Said((f"removed: {removed}",))
+
+
+# ── changing ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def set_variable(session: DebugSession, words: str) -> CommandResult:
+    """Bind a variable to the value of an expression."""
+    controller = get_controller(session)
+    match = _SETTING.fullmatch(words)
+    if match is None:
+        raise RunControlError("write what to set: set NAME = EXPRESSION")
+    get_step(session)
+    variable = controller.set_variable(match[1], match[2])
+    session.make_report()  # the variables here are now those with this one
+    return Said((f"{match[1]}: {clean_text(variable.text)}",))
+
+
+def edit(session: DebugSession, words: str) -> CommandResult:
+    """Change the pending effect: at once, or in an editor."""
+    get_controller(session)
+    step = get_effect(session)
+    effect = find_decision(session.run).get("effect", step.effect) or {}
+    return edit_effect(session, words) if words else EditWanted(format_effect(effect))
+
+
+def reject(session: DebugSession, words: str) -> CommandResult:
+    """Refuse the pending effect."""
+    controller = get_controller(session)
+    get_effect(session)
+    if not words:
+        raise RunControlError("say what the model is answered: reject WORDS")
+    controller.reject_effect(words)
+    return Said(("the effect will be refused",))
+
+
+def abort(session: DebugSession, words: str) -> CommandResult:
+    """End the block with an error."""
+    controller = get_controller(session)
+    get_effect(session)
+    controller.abort_effect(words)
+    return Said(("the block will end with an error",))
+
+
+def accept(session: DebugSession, words: str) -> CommandResult:
+    """Carry the effect out after all."""
+    controller = get_controller(session)
+    get_effect(session)
+    controller.accept_effect()
+    return Said(("the effect will be carried out",))
+
+
+def show_fork(session: DebugSession, words: str) -> CommandResult:
+    """List the changes that make this run differ from the first one."""
+    edits = get_controller(session).edits
+    lines = []
+    for change in edits:
+        where = f"    at step {format_position(change.position)}: "
+        fields = change.fields
+        if change.kind == "set":
+            lines.append(f"{where}set {fields['name']} = {fields['expression']}")
+        else:
+            text = format_effect(fields["effect"]) if "effect" in fields else fields.get("words")
+            shown = clean_text(text or "").replace("\n", "\n" + " " * 8)
+            lines += f"{where}{fields['decision']} {shown}".rstrip().split("\n")
+    return Said(tuple(lines) or ("nothing was changed; set, edit, reject and abort make a fork",))
+
+
+def go_live(session: DebugSession, words: str) -> CommandResult:
+    """Ask a model from here on."""
+    get_step(session)
+    get_controller(session).go_live()
+    return Said(("a model is asked from here on where nothing is recorded",))
+
+
+def save_recording(session: DebugSession, words: str) -> CommandResult:
+    """Write the recording of the run to a file."""
+    if not words:
+        raise RunControlError("say where to: save FILE")
+    try:
+        get_controller(session).save_recording(Path(words))
+    except OSError as error:
+        raise RunControlError(f"{words}: {error.strerror or error}") from None
+    return Said((f"the recording of this run is in {words}",))
+
+
+# ── the program's input, the debugger itself ─────────────────────────────────────────────────────
+
+
+def give_input(session: DebugSession, words: str) -> CommandResult:
+    """Give the program a line of input."""
+    controller = get_controller(session)
+    is_waiting = controller.state == "running"
+    controller.send_input(words + "\n")
+    return Moved() if is_waiting else Said()
+
+
+def close_input(session: DebugSession, words: str) -> CommandResult:
+    """End the input of the program."""
+    controller = get_controller(session)
+    is_waiting = controller.state == "running"
+    controller.close_input()
+    return Moved() if is_waiting else Said()
+
+
+def show_help(session: DebugSession, words: str) -> CommandResult:
+    """Return the commands, or one of them."""
+    if words and words not in COMMANDS:
+        raise RunControlError(f"there is no command `{words}`; `h` lists them")
+    return Said(tuple(format_help([COMMANDS[words]] if words else COMMAND_LIST)))
+
+
+def format_help(commands: Iterable[DebugCommand]) -> list[str]:
+    """Return a line for each command."""
+    lines = []
+    for command in commands:
+        names = ", ".join(command.names) + (f" {command.arguments}" if command.arguments else "")
+        lines.append(f"    {names:<25} {command.help}")
+    forms = textwrap.wrap(
+        f"breakpoints: {BREAKPOINT_FORMS}",
+        76,
+        initial_indent="    ",
+        subsequent_indent="        ",
+        break_on_hyphens=False,
+    )
+    return [*lines, "", *forms]
+
+
+COMMAND_LIST = (
+    DebugCommand(("s", "step"), "", "the next step: of a called block, a line of code", move("step_into"), True),
+    DebugCommand(("n", "next"), "", "the next step of this block", move("step_over"), True),
+    DebugCommand(("r", "return"), "", "the exit of this block", move("step_out"), True),
+    DebugCommand(("c", "continue"), "", "the next breakpoint, or the end", move("run_on"), True),
+    DebugCommand(("S", "<s"), "", "back one step", move("step_back_into"), True),
+    DebugCommand(("N", "<n"), "", "back one step of this block", move("step_back_over"), True),
+    DebugCommand(("R", "<r"), "", "back to the entry of this block", move("step_back_out"), True),
+    DebugCommand(("C", "<c"), "", "back to the breakpoint before, or the beginning", move("run_back"), True),
+    DebugCommand(("back",), "[into|out|run]", "as N; as S, R or C", go_back, True),
+    DebugCommand(("goto",), "STEP", "forward or back to a step", go_to),
+    DebugCommand(("restart",), "", "from the beginning, without changes", restart),
+    DebugCommand(("l", "list"), "[all]", "the prompt, its steps, the source around", list_source),
+    DebugCommand(("e", "effect"), "", "the effect", show_effect),
+    DebugCommand(("v", "vars"), "", "the variables; + new, * changed, - gone", show_variables),
+    DebugCommand(("p", "print"), "EXPRESSION", "its value", evaluate),
+    DebugCommand(("x", "expand"), "VARIABLE", "its parts; x VARIABLE.part[0] theirs", expand),
+    DebugCommand(("m", "model"), "", "what the model was shown and replied", show_turn),
+    DebugCommand(("o", "output"), "", "what the program has printed", show_output),
+    DebugCommand(("w", "where"), "", "the block and those around it", show_stack),
+    DebugCommand(("t", "steps"), "", "all steps so far", list_steps),
+    DebugCommand(("b", "break"), "[BREAKPOINT]", "set a breakpoint; list them", add_breakpoint),
+    DebugCommand(("cl", "clear"), "[NUMBER]", "remove a breakpoint, or all", clear_breakpoints),
+    DebugCommand(("set",), "NAME = EXPRESSION", "change a variable", set_variable),
+    DebugCommand(("edit",), "[TEXT]", "change the effect before it is carried out", edit),
+    DebugCommand(("reject",), "WORDS", "refuse the effect; the model is told WORDS", reject),
+    DebugCommand(("abort",), "[WORDS]", "end the block with an error", abort),
+    DebugCommand(("accept",), "", "take edit, reject or abort back", accept),
+    DebugCommand(("fork",), "", "list what was changed", show_fork),
+    DebugCommand(("live",), "", "ask a model where nothing is recorded", go_live),
+    DebugCommand(("save",), "FILE", "save the recording of this run", save_recording),
+    DebugCommand(("input",), "TEXT", "give the program a line of input", give_input),
+    DebugCommand(("eof",), "", "end the input of the program", close_input),
+    DebugCommand(("h", "?", "help"), "[COMMAND]", "this list", show_help),
+    DebugCommand(("q", "quit"), "", "end the program and the debugger", lambda session, words: QuitWanted()),
+)  # fmt: skip
+COMMANDS: Mapping[str, DebugCommand] = {
+    name: command for command in COMMAND_LIST for name in command.names
+}

@@ -1,0 +1,191 @@
+"""The debugger by lines: commands are read from standard input, what they show is written to standard output.
+
+    (njc) c
+    > citations.njpy:10, step 1: before Run, turn 1, 418 tokens in, 32 out
+       11 -> Do what <query> asks, with <cited_by>: ...
+        1    cited_by[14].add(3)
+    (njc)
+
+Lines that the program prints begin with `| `, those that it writes to standard error with `! `, those of a reply that
+is streamed with `~ `. Where the commands
+do not come from a terminal they are written too, so that the output reads as a session does. The end of the commands
+ends the program.
+"""
+
+from __future__ import annotations
+
+import queue
+import sys
+from collections.abc import Iterator
+
+from njc.runs.debug.commands import edit_effect, run_command
+from njc.runs.debug.looking import number_lines
+from njc.runs.debug.session import DebugSession, EditWanted, Moved, QuitWanted, Said
+from njc.runs.debug.stop_report import clean_text, describe_missing_reply, format_variable
+from njc.runs.debug.streamed_text import StreamedLines
+from njc.runs.timeline.channel import ChannelClosedError
+from njc.runs.timeline.happenings import (
+    Diverged,
+    Happening,
+    InputWanted,
+    Noticed,
+    OutputWritten,
+    ProgramEnded,
+    ReplyStreamed,
+    Stepped,
+    Stopped,
+)
+from njrt.errors import NaturalError
+
+PROMPT = "(njc) "
+EDIT_PROMPT = "(edit) "
+
+
+class PlainDebugger:
+    """Reads commands and shows what they do (state: the lines of the program that have no end yet)."""
+
+    def __init__(self, session: DebugSession, happenings: queue.SimpleQueue[Happening]) -> None:
+        self._session, self._happenings = session, happenings
+        self._partial: dict[str, str] = {}
+        self._streamed = StreamedLines()
+        self._is_terminal = sys.stdin.isatty()
+
+    def serve(self) -> None:
+        """Wait for the first stop, then serve commands until they end."""
+        self._wait()
+        for line in self._read_commands():
+            try:
+                result = run_command(self._session, line)
+                if isinstance(result, EditWanted):
+                    result = self._edit(result.text)
+            except (NaturalError, ChannelClosedError) as error:
+                self._say(f"error: {error}")
+                continue
+            match result:
+                case Said(lines=lines):
+                    self._say(*lines)
+                case Moved():
+                    self._wait()
+                case QuitWanted():
+                    return
+                case _:
+                    raise AssertionError(result)
+
+    def _read_commands(self) -> Iterator[str]:
+        while (line := self._read(PROMPT)) is not None:
+            yield line
+
+    def _read(self, prompt: str) -> str | None:
+        try:
+            if self._is_terminal:
+                return input(prompt)
+            line = sys.stdin.readline()
+        except EOFError:
+            return None
+        except KeyboardInterrupt:
+            self._say("", "`q` ends the debugger")
+            return ""
+        if not line:
+            return None
+        self._say(prompt + clean_text(line.rstrip("\r\n")))
+        return line.rstrip("\r\n")
+
+    def _edit(self, text: str) -> Said:
+        self._say(
+            "write what to do instead, and `.` on a line of its own; nothing changes nothing. Now:"
+        )
+        self._say(*number_lines(clean_text(text)))
+        lines: list[str] = []
+        while (line := self._read(EDIT_PROMPT)) is not None and line != ".":
+            lines.append(line)
+        return edit_effect(self._session, "\n".join(lines)) if lines else Said(("not changed",))
+
+    # ── what happens ─────────────────────────────────────────────────────────────────────────────
+
+    def _wait(self) -> None:
+        """Show what happens until the program stops, ends or waits for input."""
+        while True:
+            try:
+                happening = self._happenings.get()
+            except KeyboardInterrupt:
+                self._say("", "the program is to stop at its next step; it may wait for a model")
+                self._session.run.pause()
+                continue
+            if self._show(happening):
+                return
+
+    def _show(self, happening: Happening) -> bool:
+        """Show what has happened; whether it is the user's turn."""
+        if isinstance(happening, ReplyStreamed):
+            self._say(*(f"~ {line}".rstrip() for line in self._streamed.take(happening)))
+            return False
+        self._say(*(f"~ {line}".rstrip() for line in self._streamed.finish()))
+        match happening:
+            case OutputWritten(stream=stream, text=text):
+                self._write(stream, text)
+                return False
+            case Stepped():
+                return False
+            case Diverged(divergence=divergence):
+                self._say(f"diverged: {clean_text(str(divergence))}")
+                return False
+            case Noticed(text=text):
+                self._say(f"note: {clean_text(text)}")
+                return False
+            case InputWanted():
+                self._flush()
+                self._say(
+                    "the program reads its input: `input TEXT` gives it a line, `eof` ends it"
+                )
+            case Stopped():
+                self._flush()
+                self._show_stop(happening)
+            case ProgramEnded():
+                self._flush()
+                self._say(*describe_end(happening))
+        return True
+
+    def _show_stop(self, stopped: Stopped) -> None:
+        report = self._session.make_report()
+        if report is None:
+            return
+        if report.last_result and stopped.reason != "back":
+            self._say(*(f"  {line}" for line in report.last_result.splitlines()))
+        self._say(*(f"  {format_variable(row)}" for row in report.variables if row.mark))
+        if stopped.reason not in ("step", "back", "pause"):
+            self._say(f"breakpoint: {stopped.reason}")
+        self._say(f"> {report.title}", *describe_missing_reply(report.step.error))
+        for row in report.source:
+            if row.is_current and row.kind == "prompt":
+                number = str(row.number) if row.number else ""
+                self._say(f"{number:>5} -> {row.text.strip()}")
+        if report.effect:
+            self._say(*number_lines(report.effect, stopped.step.code_line))
+
+    def _write(self, stream: str, text: str) -> None:
+        """Write the whole lines of the program, and keep the rest."""
+        self._session.add_output(text)
+        *lines, rest = (self._partial.get(stream, "") + text).split("\n")
+        self._partial[stream] = rest
+        mark = "| " if stream == "stdout" else "! "
+        self._say(*((mark + clean_text(line)).rstrip() for line in lines))
+
+    def _flush(self) -> None:
+        for stream, rest in self._partial.items():
+            if rest:
+                self._write(stream, "\n")
+
+    def _say(self, *lines: str) -> None:
+        for line in lines:
+            print(line)
+        sys.stdout.flush()
+
+
+def describe_end(ended: ProgramEnded) -> list[str]:
+    """Return how the program has ended, and what can be done then."""
+    first = clean_text(ended.error.partition("\n")[0])
+    if ended.code is None:
+        return [first or "the program has ended"]
+    text = f"the program has ended with {ended.code}" if ended.code else "the program has ended"
+    lines = [f"{text}: {first}" if first else text]
+    return lines + describe_missing_reply(ended.error)

@@ -1,0 +1,101 @@
+"""A run that is debugged, and what commands have as a result.
+
+session = DebugSession(run, folders)
+get_step(session)            the step at which the run is stopped
+get_effect(session)          the step, if an effect is pending there; else RunControlError
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from njc.runs.debug.stop_report import DebuggedRun, StopReport, make_stop_report
+from njc.runs.debug.trace_walk import TraceWalk
+from njc.runs.timeline.controller import RunControlError, RunController
+from njc.runs.timeline.steps import Position, Step, Variables
+
+BEFORE_ALL = Position(-1)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The command is done; the lines are to be shown."""
+
+    lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The run goes on, or back; it reports where it stops."""
+
+
+@dataclass(frozen=True, slots=True)
+class EditWanted:
+    """The user is to edit a text, for `edit_effect`."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class QuitWanted:
+    """The debugger is to end."""
+
+
+CommandResult = Said | Moved | EditWanted | QuitWanted
+
+
+@dataclass(slots=True)
+class DebugSession:
+    """A run that is debugged, and what the commands need to know of it."""
+
+    run: DebuggedRun
+    folders: tuple[Path, ...]
+    """Where the sources of the blocks are."""
+    outputs: list[tuple[Position, str]] = field(default_factory=list)
+    """What the program has written, with the stop before it."""
+    last_stop: Position = BEFORE_ALL
+    last_command: str = ""
+    seen: dict[Position, Variables] = field(default_factory=dict)
+    """The variables at the stops so far, with what the user has set."""
+
+    @property
+    def printed(self) -> str:
+        """What the program has written up to here; of a trace, what its effects have."""
+        if isinstance(self.run, TraceWalk):
+            return "".join(step.printed for step in self.run.timeline[: self.run.position.number])
+        return "".join(text for _, text in self.outputs)
+
+    def add_output(self, text: str) -> None:
+        """The program has written a text."""
+        self.outputs.append((self.last_stop, text))
+
+    def make_report(self) -> StopReport | None:
+        """Return what there is to see now; output that was written after this is forgotten."""
+        here = self.last_stop = self.run.position
+        self.outputs = [(stop, text) for stop, text in self.outputs if stop < here]
+        return make_stop_report(self.run, self.folders, self.seen)
+
+
+def get_controller(session: DebugSession) -> RunController:
+    """Return the run, if it is one that can be changed."""
+    if isinstance(session.run, RunController):
+        return session.run
+    raise RunControlError("a trace can only be viewed; `njc debug PROGRAM` runs the program")
+
+
+def get_step(session: DebugSession) -> Step:
+    """Return the step at which the run is stopped."""
+    step = session.run.step if session.run.state == "stopped" else None
+    if step is None:
+        way = "; `back` goes back" if session.run.state == "ended" else ""
+        raise RunControlError(f"the program is not stopped: it is {session.run.state}{way}")
+    return step
+
+
+def get_effect(session: DebugSession) -> Step:
+    """Return the step, if it is a pending effect."""
+    step = get_step(session)
+    if step.kind != "effect" or step.effect is None:
+        raise RunControlError("no effect is pending here; `s` goes on to the next one")
+    return step

@@ -1,0 +1,337 @@
+"""What there is to see at a stop, as data that both faces show.
+
+    report = make_stop_report(run, folders)
+    report.title            "citations.njpy:10, step 1: before Run"
+    report.source           (SourceRow(11, "Do what ...", "prompt", is_current=True), SourceRow(0, "1  Run ...", "step"), ...)
+    report.variables        (VariableRow("total", "int = 12", before="int = 0", mark="changed"), ...)
+    report.effect           "total = sum(prices)"
+
+The current line of a prompt. Effects belong to a whole prompt, not to a line of it: at an effect the current line is
+the one that names most of the variables that the effect names, which is a guess; at an entry it is the first line
+with text, at an exit the last line.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from njc.frontend.references import Reference, find_tags
+from njc.runs.debug.trace_walk import TraceWalk
+from njc.runs.timeline.controller import RunController
+from njc.runs.timeline.effect_text import format_effect, format_messages, format_reply, name_effect
+from njc.runs.timeline.places import find_block_lines, find_source
+from njc.runs.timeline.row_text import NO_CHANGE, summarize_variables
+from njc.runs.timeline.steps import Position, Step, Timeline, Variables
+from njc.runs.trace_view.steps import format_differences, name_prediction
+from njrt.rendering.writer import escape_unprintable
+
+DebuggedRun = RunController | TraceWalk
+
+VariableMark = Literal["", "new", "changed", "gone"]
+
+_DECISIONS = {
+    "edit": " (edited)",
+    "reject": " (will be refused)",
+    "abort": " (will end the block)",
+}
+_QUOTES = re.compile(r"""^[rRuUfF]{0,2}(\"{3}|'{3})|(\"{3}|'{3})$""")
+_MARKER = re.compile(r"(natural|prompt)\s*(\(.*)?")
+"""The first line of a prompt, without quotes."""
+MAX_NEIGHBOURS = 6
+"""Steps of the block that are listed before and after the current one."""
+
+
+@dataclass(frozen=True, slots=True)
+class VariableRow:
+    """A variable, and what it was before the last step if that has changed it."""
+
+    name: str
+    text: str
+    before: str = ""
+    mark: VariableMark = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """A line of the source; for a step of the block, which stands under the prompt, `number` is 0."""
+
+    number: int
+    text: str
+    kind: Literal["code", "prompt", "step"]
+    is_current: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StopReport:
+    """A stop."""
+
+    step: Step
+    title: str
+    source: tuple[SourceRow, ...]
+    variables: tuple[VariableRow, ...]
+    last_result: str
+    """What came of the last step of the block, where that is more than changes of variables."""
+    effect: str
+    """The pending effect as text, as the user has edited it."""
+    shown: str
+    """The messages to the model that were new in the turn at the stop or before it, and the reply."""
+
+
+def make_stop_report(
+    run: DebuggedRun, folders: Iterable[Path], seen: dict[Position, Variables]
+) -> StopReport | None:
+    """Return what there is to see where the run is; None if it has ended.
+
+    `seen` has the variables at earlier stops, with what the user has set; those here are added.
+    """
+    step = run.step
+    if step is None:
+        return None
+    last = find_last_step(run.timeline, step)
+    texts = {variable.name: variable.text for variable in run.variables()}
+    for position in [position for position in seen if position > run.position]:
+        del seen[position]
+    seen[run.position] = texts
+    effect = run.find_effect(step)
+    step = replace(step, effect=effect)
+    return StopReport(
+        step,
+        describe_stop(step) + _DECISIONS.get(find_decision(run).get("decision", ""), ""),
+        tuple(list_source_rows(run.timeline, step, folders)),
+        tuple(list_variable_rows(run.timeline, step, last, texts, seen)),
+        describe_result(last, isinstance(run, TraceWalk)) if last is not None else "",
+        clean_text(format_effect(effect)) if effect is not None else "",
+        clean_text(format_turn(find_asked_step(run.timeline, step))),
+    )
+
+
+def find_decision(run: DebuggedRun) -> Mapping[str, Any]:
+    """Return what the user has decided about the effect here; empty if nothing."""
+    edits = run.edits if isinstance(run, RunController) else ()
+    decisions = [
+        edit.fields for edit in edits if edit.kind == "decide" and edit.position == run.position
+    ]
+    return decisions[-1] if decisions else {}
+
+
+def describe_stop(step: Step) -> str:
+    """Return where a stop is: the place, the number of the step, what comes next."""
+    here = f"{step.place}, step {format_position(step.position)}"
+    match step.kind:
+        case "enter":
+            return f"{here}: entry of the block"
+        case "exit":
+            error = f", {clean_text(step.error.splitlines()[0])}" if step.error else ""
+            return f"{here}: exit of the block, {clean_text(step.result)}{error}"
+        case "line":
+            return f"{here}: line {step.code_line} of {name_effect(step.effect or {})}"
+        case "effect":
+            kind = name_effect(step.effect or {}) or "an effect without a record"
+            tokens = f", {step.input_tokens} tokens in, {step.output_tokens} out"
+            return f"{here}: before {kind}, turn {step.turn}{tokens if step.tokens else ''}"
+
+
+def format_position(position: Position) -> str:
+    """Return a position as it is typed: `12`, or `12.3` for the third line after step 12."""
+    return f"{position.number}.{position.line}" if position.line else str(position.number)
+
+
+def describe_result(step: Step, shows_prints: bool) -> str:
+    """What came of an effect, apart from changes of variables; what it printed, if that is not shown elsewhere."""
+    lines = []
+    if step.printed and shows_prints:
+        lines.append(f"printed: {clean_text(step.printed.rstrip())}")
+    if step.is_refused:
+        lines.append(f"refused: {clean_text(step.result)}")
+    elif step.result_kind == "answer" and step.result:
+        lines.append(f"answered: {clean_text(step.result)}")
+    if step.prediction is not None:
+        mark = name_prediction(step.prediction)
+        differences = format_differences(step.prediction).splitlines()
+        lines += [f"{mark}: {clean_text(line)}" for line in differences] or [mark]
+    return "\n".join(lines)
+
+
+def describe_missing_reply(error: str) -> list[str]:
+    """Return what to do if a program failed because its recording has no reply; nothing for other errors."""
+    is_missing = error.startswith(("RecordingMismatchError", "RecordingMissingError"))
+    return ["the recording has no reply for this; go back, then `live` asks a model"] * is_missing
+
+
+def find_asked_step(timeline: Timeline, step: Step) -> Step | None:
+    """Return the step of the same block, this one or before it, that has what the model was shown last."""
+    steps = reversed(timeline[: step.number + 1])
+    return next((other for other in steps if other.run == step.run and other.shown), None)
+
+
+def format_turn(step: Step | None) -> str:
+    """Return what the model was shown in the turn of a step, and its reply."""
+    if step is None:
+        return ""
+    parts = [f"shown to the model in turn {step.turn}:", format_messages(step.shown)]
+    parts += ["", "reply of the model:", format_reply(step.reply)] if step.reply is not None else []
+    return "\n".join(parts)
+
+
+def find_last_step(timeline: Timeline, step: Step) -> Step | None:
+    """Return the step of the same block that was carried out last before this one; None at an entry."""
+    if step.kind == "line":
+        number, line = step.position.number, step.position.line
+        before = timeline.at(Position(number, line - 1)) if line > 1 else None
+        return before if before is not None and before.run == step.run else None
+    earlier = reversed(timeline[: step.number])
+    found = next((other for other in earlier if other.run == step.run), None)
+    return found if found is not None and found.kind == "effect" else None
+
+
+def list_variable_rows(
+    timeline: Timeline,
+    step: Step,
+    last: Step | None,
+    texts: Variables,
+    seen: Mapping[Position, Variables],
+) -> Iterator[VariableRow]:
+    """Yield the variables, those first that the last step or the user has changed."""
+    known = timeline.variables_before(step.position) if step.kind != "enter" else {}
+    changed = set(last.changes if last is not None else ())
+    before = {name: text for name, text in known.items() if name not in changed}
+    if last is not None:
+        before |= timeline.variables_before(last.position)
+        before |= seen.get(last.position, {})
+    touched = changed | {name for name, text in texts.items() if known.get(name, text) != text}
+    rows = [make_row(name, texts.get(name), before.get(name), name in touched) for name in texts]
+    rows += [make_row(name, None, before.get(name), True) for name in touched if name not in texts]
+    yield from sorted(rows, key=lambda row: not row.mark)
+
+
+def make_row(name: str, text: str | None, before: str | None, is_touched: bool) -> VariableRow:
+    """Return a variable with its mark."""
+    now, old = clean_text(text or ""), clean_text(before or "")
+    if text is None:
+        return VariableRow(name, "", old, "gone")
+    if not is_touched:
+        return VariableRow(name, now)
+    if before is None:
+        return VariableRow(name, now, mark="new")
+    return VariableRow(name, now, old, "changed")
+
+
+def format_variable(row: VariableRow) -> str:
+    """Return a variable on one line: `total: int = 0 -> 12`."""
+    match row.mark:
+        case "":
+            return f"{row.name}: {row.text}"
+        case "new":
+            return f"{row.name}: (not bound) -> {row.text}"
+        case "gone":
+            return f"{row.name}: {row.before} -> (not bound)"
+        case "changed":
+            kind, equals, value = row.text.partition(" = ")
+            is_same = equals and row.before.startswith(kind + equals)
+            return f"{row.name}: {row.before} -> {value if is_same else row.text}"
+
+
+# ── the source ───────────────────────────────────────────────────────────────────────────────────
+
+
+def list_source_rows(
+    timeline: Timeline, step: Step, folders: Iterable[Path]
+) -> Iterator[SourceRow]:
+    """Yield the lines of the source, with the steps of the block under its prompt."""
+    file = find_source(step.place, folders)
+    first = int(step.place.rpartition(":")[2] or 0)
+    lines = find_block_lines(file, first) if file is not None else None
+    steps = list(list_step_rows(timeline, step))
+    if file is None or lines is None:
+        prompt = step.instruction.splitlines()
+        current = choose_prompt_line(prompt, step)
+        for index, text in enumerate(prompt):
+            yield SourceRow(0, clean_text(text), "prompt", index == current)
+        yield from steps
+        return
+    source = file.read_text("utf-8", "replace").splitlines()
+    current = first + choose_prompt_line(source[first - 1 : lines.last], step)
+    for number, text in enumerate(source, 1):
+        is_prompt = first <= number <= lines.last
+        kind: Literal["code", "prompt"] = "prompt" if is_prompt else "code"
+        yield SourceRow(number, clean_text(text), kind, number == current)
+        if number == lines.last:
+            yield from steps
+
+
+def list_step_rows(timeline: Timeline, here: Step) -> Iterator[SourceRow]:
+    """Yield the steps of the block that are known, those near the current one."""
+    steps = [step for step in timeline if step.run == here.run and step.kind != "enter"]
+    index = sum(step.number <= here.number for step in steps) - 1
+    near = steps[max(0, index - MAX_NEIGHBOURS) : max(0, index) + MAX_NEIGHBOURS + 1]
+    for step in near:
+        is_current = step.number == here.number and here.kind != "enter"
+        yield SourceRow(0, f"{step.number}  {summarize_step(step)}", "step", is_current)
+
+
+def summarize_step(step: Step) -> str:
+    """Return a step in one line: what came in, or the effect and what it changed."""
+    if step.kind == "enter":
+        given = summarize_variables(step.changes)
+        return clean_text(f"entry: {given}" if given else "entry")
+    changed = f" -> {clean_text(summarize_change(step))}" if summarize_change(step) else ""
+    if step.kind == "exit":
+        return f"exit: {clean_text(step.result)}{changed}"
+    effect = step.executed or {}
+    first, *rest = format_effect(effect).splitlines() or [""]
+    refused = " (refused)" if step.is_refused else ""
+    surprise = " (surprise)" if name_prediction(step.prediction) == "surprise" else ""
+    return f"{name_effect(effect)}: {clean_text(first)}{' …' if rest else ''}{changed}{refused}{surprise}"
+
+
+def summarize_change(step: Step) -> str:
+    """Return what an effect or the end of a block changed, in a few words; empty if it is not done."""
+    is_silent = step.kind == "exit" or step.printed or step.result_kind != "outcome"
+    empty = "" if is_silent or not (step.is_done and step.digest) else NO_CHANGE
+    return summarize_variables(step.changes, step.changes) or empty
+
+
+def choose_prompt_line(lines: Sequence[str], step: Step) -> int:
+    """Return the index of the current line of a prompt."""
+    texts = [_QUOTES.sub("", line.strip()) for line in lines]
+    marks = (index for index, text in enumerate(texts) if text and not _MARKER.fullmatch(text))
+    first = next(marks, 0)
+    if step.kind == "enter" or not lines:
+        return first
+    if step.kind == "exit":
+        return len(lines) - 1
+    names = find_effect_names(step)
+    scores = [
+        len({tag.root for tag in find_tags(line) if isinstance(tag, Reference)} & names)
+        for line in lines
+    ]
+    return scores.index(max(scores)) if max(scores) else first
+
+
+def find_effect_names(step: Step) -> set[str]:
+    """Return the variables that an effect, or the current line of its code, names."""
+    effect = step.effect or {}
+    text = format_effect(effect)
+    if step.kind == "line":
+        text = "".join(text.splitlines()[step.code_line - 1 : step.code_line]).strip()
+    if "variable" in effect:
+        return {str(effect["variable"])}
+    if isinstance(values := effect.get("values"), dict):
+        return set(values)
+    for suffix in ("", "\n    pass"):
+        try:
+            tree = ast.parse(text + suffix)
+        except (SyntaxError, ValueError):
+            continue
+        return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    return set()
+
+
+def clean_text(text: str) -> str:
+    """Return a text without characters that control a terminal; ends of lines are kept."""
+    return "\n".join(escape_unprintable(line) for line in text.expandtabs(4).split("\n"))

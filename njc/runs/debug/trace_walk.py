@@ -1,0 +1,163 @@
+"""Walking through a trace, as a `RunController` walks through a run: for viewing only.
+
+    walk = TraceWalk(build_timeline(read_trace(path)), report)
+    walk.start()                 report(Stopped(Step(enter, "mail.njpy:12"), "step"))
+    walk.step_into()             report(Stopped(Step(effect, ...), "step"))
+
+What a trace does not have: lines of the model's code, values to evaluate expressions on, and, if it was written
+without states, variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from njc.runs.timeline.breakpoints import Breakpoint, LineBreakpoint, describe_breakpoint, find_hits
+from njc.runs.timeline.controller import ControlState, RunControlError, locate_breakpoint
+from njc.runs.timeline.following import make_undone
+from njc.runs.timeline.happenings import Happening, ProgramEnded, Stopped
+from njc.runs.timeline.inspection import ShownVariable
+from njc.runs.timeline.modes import Mode, ModeKind
+from njc.runs.timeline.navigation import find_step_back_out, find_step_back_over
+from njc.runs.timeline.steps import Position, Step, Timeline
+
+
+class TraceWalk:
+    """Walks through the steps of a trace (state: where it is)."""
+
+    def __init__(
+        self,
+        timeline: Timeline,
+        report: Callable[[Happening], None],
+        folders: tuple[Path, ...] = (Path(),),
+    ) -> None:
+        self.timeline = timeline
+        self.state: ControlState = "new"
+        self.position = Position(0)
+        self.breakpoints: tuple[Breakpoint, ...] = ()
+        self._report, self._folders = report, folders
+
+    @property
+    def step(self) -> Step | None:
+        """The step before which the walk is."""
+        return self.timeline.at(self.position)
+
+    def start(self) -> None:
+        """Go to the first step."""
+        self._go_to(Position(0), "step")
+
+    restart = start
+
+    def step_into(self) -> None:
+        """Go on to the next step."""
+        self._go("into")
+
+    def step_over(self) -> None:
+        """Go on to the next step of this block or outside of it."""
+        self._go("over")
+
+    def step_out(self) -> None:
+        """Go on to the exit of this block; at an exit, to the block around it."""
+        self._go("out")
+
+    def run_on(self) -> None:
+        """Go on to the next breakpoint, or to the end."""
+        self._go("run")
+
+    def run_to(self, position: Position) -> None:
+        """Go to a step."""
+        if not 0 <= position.number < len(self.timeline) or position.line:
+            raise RunControlError(
+                f"the trace has no such step; it has steps 0 to {len(self.timeline) - 1}"
+            )
+        self._go_to(position, "back" if position < self.position else "step")
+
+    def step_back_into(self) -> None:
+        """Go back to the step before."""
+        self._go_back(self.timeline.before(self.position))
+
+    def step_back_over(self) -> None:
+        """Go back to the step before of this block or outside of it."""
+        self._go_back(find_step_back_over(self.timeline, self.position))
+
+    def step_back_out(self) -> None:
+        """Go back to the entry of this block; from there, to the step that called it."""
+        self._go_back(find_step_back_out(self.timeline, self.position))
+
+    def run_back(self) -> None:
+        """Go back to the last breakpoint before this step, or to the beginning."""
+        for number in range(self.position.number - 1, 0, -1):
+            if reason := self._find_breakpoint(Position(number)):
+                self._go_to(Position(number), reason)
+                return
+        self._go_back(Position(0) if self.position > Position(0) else None)
+
+    def pause(self) -> None:
+        """Nothing runs."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def set_breakpoints(self, breakpoints: tuple[Breakpoint, ...]) -> tuple[Breakpoint, ...]:
+        """Replace all breakpoints; raises RunControlError for one that a trace cannot decide."""
+        for breakpoint in breakpoints:
+            if breakpoint.condition:
+                raise RunControlError("a trace has no values to evaluate conditions on")
+        self.breakpoints = tuple(
+            locate_breakpoint(breakpoint, self._folders)
+            if isinstance(breakpoint, LineBreakpoint)
+            else breakpoint
+            for breakpoint in breakpoints
+        )
+        return self.breakpoints
+
+    def find_effect(self, step: Step) -> Mapping[str, Any] | None:
+        """Return the effect at a step, as it was carried out."""
+        return step.executed
+
+    def variables(self, position: Position | None = None) -> list[ShownVariable]:
+        """Return the variables before a step, as text; at an entry those that the block begins with."""
+        here = position or self.position
+        step = self.timeline.at(here)
+        is_entry = step is not None and step.kind == "enter"
+        read = self.timeline.variables_after if is_entry else self.timeline.variables_before
+        return [ShownVariable(name, text) for name, text in read(here).items()]
+
+    def _go(self, kind: ModeKind) -> None:
+        step = self.step
+        if step is None:
+            raise RunControlError("this is the end of the trace")
+        mode = Mode(kind, step.run, step.depth, step.kind == "exit")
+        for later in self.timeline[self.position.number + 1 :]:
+            if reason := self._find_breakpoint(later.position):
+                self._go_to(later.position, reason)
+                return
+            if mode.is_end(later):
+                self._go_to(later.position, "step")
+                return
+        self._go_to(Position(len(self.timeline)), "step")
+
+    def _go_back(self, position: Position | None) -> None:
+        if position is None:
+            raise RunControlError("this is the beginning")
+        self._go_to(position, "back")
+
+    def _go_to(self, position: Position, reason: str) -> None:
+        self.position = position
+        step = self.step
+        self.state = "ended" if step is None else "stopped"
+        self._report(
+            ProgramEnded(None, "the end of the trace") if step is None else Stopped(step, reason)
+        )
+
+    def _find_breakpoint(self, position: Position) -> str:
+        """Return the breakpoint that a program would have stopped at before this step."""
+        step = self.timeline[position.number]
+        hits = find_hits(self.breakpoints, make_undone(step) if step.kind == "effect" else step)
+        earlier = self.timeline[: position.number]
+        done = next((other for other in reversed(earlier) if other.run == step.run), None)
+        if done is not None and done.kind == "effect":
+            hits += find_hits(self.breakpoints, done)
+        return describe_breakpoint(hits[0]) if hits else ""

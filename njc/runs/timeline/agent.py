@@ -1,0 +1,415 @@
+"""The debugger's part inside of the program under control: it stops at steps and answers what is asked there.
+
+    began, pending effect, line of code, ended       arrive(...)
+        a copy of the process is made now and then   checkpoints
+        the debugger is sent the line                steps
+        a breakpoint, or the end of a step?          {"event": "stopped", ...}, and commands until one goes on
+
+Everything happens in the thread of the program that took the step; other threads stop at their next step.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from njc.runs.timeline.breakpoints import BREAKPOINTS, Breakpoint, describe_breakpoint, find_hits
+from njc.runs.timeline.channel import ChannelClosedError, ControlChannel, Json
+from njc.runs.timeline.checkpoint_schedule import CheckpointSchedule
+from njc.runs.timeline.checkpoints import find_obstacle, fork_quietly, read_process_state
+from njc.runs.timeline.inspection import EvaluationError
+from njc.runs.timeline.modes import Mode
+from njc.runs.timeline.run_variables import RunVariables
+from njc.runs.timeline.standard_streams import flush_streams
+from njc.runs.timeline.step_builder import (
+    CodeLine,
+    CodeLinesEnd,
+    ControlLine,
+    PendingLine,
+    StepBuilder,
+)
+from njc.runs.timeline.steps import Position, Step
+from njc.runs.timeline.trace_lines import parse_trace_line
+from njrt import Accept, Decision, PendingEffect
+from njrt.effect_json import decision_from_json, effect_to_json
+from njrt.events import Began, Ended, Event, Performed, RunId, Streamed
+from njrt.execution.source_cache import is_snippet
+from njrt.observability.trace import format_event_line
+from njrt.persistence.recorder import Recorder
+from njrt.rendering.redaction import RedactRule
+from njrt.scope.scope import Scope
+from njrt.session.run_setup import get_current_run
+from njrt.timeouts import clock
+from njrt.typed_json import InvalidJsonError
+
+
+class Agent:
+    """Controls the program (state: the channel, the steps so far, how the program goes on)."""
+
+    wants_states = True
+
+    def __init__(
+        self,
+        channel: ControlChannel,
+        reconnect: Callable[[], ControlChannel],
+        recorder: Callable[[], Recorder | None],
+        captures_output: bool,
+    ) -> None:
+        self._channel = channel
+        self._reconnect = reconnect
+        self._recorder = recorder
+        self._captures_output = captures_output
+        self._lock = threading.RLock()
+        self._builder = StepBuilder()
+        self._mode = Mode("into")
+        self._breakpoints: list[Breakpoint] = []
+        self._reason = ""
+        """Why the program stops at the next step, if it does for another reason than its mode."""
+        self._edits: list[Json] = []
+        self._decision: Decision = Accept()
+        self._is_muted = self._is_scanning = self._is_detached = self._is_forking = False
+        self.ending: tuple[int, str] = (1, "")
+        """The exit code and the error of the program, once they are known."""
+        self._schedule = CheckpointSchedule()
+        self._obstacle: str | None = None
+        self._variables = RunVariables()
+        self._pending_runs: set[RunId] = set()
+
+    # ── what the program does ────────────────────────────────────────────────────────────────────
+
+    def watch_scope(self, run: RunId, scope: Scope, rule: RedactRule | None) -> None:
+        """A run has these variables."""
+        self._variables.watch(run, scope, rule)
+
+    def __call__(self, event: Event) -> None:
+        """An event has happened: the listener of the process."""
+        if self._is_detached:
+            return
+        try:
+            self._take_event(event)
+        except Exception:  # the program must not go on without control
+            traceback.print_exc()
+            os._exit(70)
+
+    def receive_streamed(self, event: Streamed) -> None:
+        """A part of a reply has come, in a thread of the network."""
+        if not self._is_detached:
+            self._channel.send({"streamed": event.text, "run": event.run, "turn": event.turn})
+
+    def _take_event(self, event: Event) -> None:
+        text = format_event_line(event)
+        line = parse_trace_line(text.encode() + b"\n", 0)
+        assert line is not None
+        is_new = isinstance(event, Began | Ended) or (
+            isinstance(event, Performed) and event.run not in self._pending_runs
+        )
+        with self._lock:
+            self._pending_runs.discard(event.run) if isinstance(event, Performed) else None
+            if is_new:
+                self._arrive(line, {"trace": text}, event.run)
+            else:
+                self._add(line, {"trace": text}, event.run)
+            if isinstance(event, Ended):
+                self._variables.forget(event.run)
+
+    def intercept(self, pending: PendingEffect) -> Decision:
+        """Stop before an effect, as the outermost interceptor."""
+        if self._is_detached:
+            return Accept()
+        effect = effect_to_json(pending.effect)
+        with self._lock:
+            self._pending_runs.add(pending.run)
+            message = {"pending": {"run": pending.run, "turn": pending.turn, "effect": effect}}
+            self._arrive(PendingLine(pending.run, pending.turn, effect), message, pending.run)
+            decision, self._decision = self._decision, Accept()
+        return decision
+
+    def _trace_call(self, frame: FrameType, event: str, argument: object) -> Any:
+        """Return the trace function of the interpreter: lines of the model's code are traced, no others."""
+        is_ours = event == "call" and is_snippet(frame.f_code.co_filename)
+        return self._trace_line if is_ours else None
+
+    def _trace_line(self, frame: FrameType, event: str, argument: object) -> Any:
+        run = get_current_run()
+        is_wanted = event == "line" and not self._is_detached
+        if is_wanted and run is not None and run in self._variables:
+            with self._lock:
+                change = self._variables.observe(run)
+                line = CodeLine(run, frame.f_lineno, change.changes, change.digest)
+                self._arrive(line, {"code": asdict(line)}, run, frame)
+        return self._trace_line
+
+    # ── steps ────────────────────────────────────────────────────────────────────────────────────
+
+    def _arrive(
+        self, line: ControlLine, message: Json, run: RunId, frame: FrameType | None = None
+    ) -> None:
+        """A step begins: stop if the mode or a breakpoint says so."""
+        if frame is None:
+            self._make_checkpoint_if_due()
+        step = self._add(line, message, run)
+        if step is None:
+            return
+        self._apply_edits(step.position, run)
+        if frame is None:
+            self._set_tracing(self._mode.wants_lines(step.number))
+        reason, self._reason = self._reason, ""
+        if reason and self._is_scanning:
+            self._channel.send({"hit": reason, "position": asdict(step.position)})
+            reason = ""
+        depth = None if frame is None else count_code_frames(frame)
+        if self._mode.is_end(step, depth):
+            reason = reason or "step"
+        while self._channel.has_message():
+            command = self._channel.receive()
+            if command["command"] == "breakpoints":
+                self.set_breakpoints(command)
+            else:
+                reason = reason or "pause"
+        if reason:
+            self._stop(step, reason, run, frame, depth)
+
+    def _add(self, line: ControlLine, message: Json, run: RunId) -> Step | None:
+        """Tell the debugger of a line; the step that it begins, if it does."""
+        self._channel.send(message)
+        steps = list(self._builder.add(line))
+        for step in steps:
+            if self._mode.kind != "to" or self._is_scanning:
+                self._reason = self._reason or self._find_breakpoint(step, run)
+        return steps[-1] if steps else None
+
+    def _find_breakpoint(self, step: Step, run: RunId) -> str:
+        """Return the breakpoint that a step hits, in words."""
+        for breakpoint in find_hits(self._breakpoints, step):
+            if not breakpoint.condition:
+                return describe_breakpoint(breakpoint)
+            try:
+                if self._variables.evaluate(breakpoint.condition, run):
+                    return describe_breakpoint(breakpoint)
+            except EvaluationError as error:
+                text = f"the condition `{breakpoint.condition}` cannot be evaluated: {error}"
+                self._channel.send({"notice": text})
+            except Exception:  # of its `__bool__`
+                continue
+        return ""
+
+    def _set_tracing(self, is_on: bool) -> None:
+        if not is_on:
+            if sys.gettrace() == self._trace_call:
+                sys.settrace(None)
+                self._add(CodeLinesEnd(), {"code_end": True}, "")
+            return
+        sys.settrace(self._trace_call)
+        frame: FrameType | None = sys._getframe()
+        while frame is not None:
+            if is_snippet(frame.f_code.co_filename):
+                frame.f_trace = self._trace_line
+            frame = frame.f_back
+
+    def _stop(
+        self, step: Step, reason: str, run: RunId, frame: FrameType | None, depth: int | None
+    ) -> None:
+        """Stop, and do what the debugger says until the program is to go on."""
+        clock.stop()
+        flush_streams()
+        self._is_muted = False
+        if (recorder := self._recorder()) is not None:
+            recorder.close()  # so that going back, in another process, has the replies
+        self._channel.send({"stopped": reason, "position": asdict(step.position)})
+        while not self._obey(self._channel.receive(), step, run, frame, depth):
+            pass
+        self._set_tracing(self._mode.wants_lines(step.number))
+        clock.start()
+
+    def _obey(
+        self, command: Json, step: Step, run: RunId, frame: FrameType | None, depth: int | None
+    ) -> bool:
+        """Carry out one command; whether the program goes on."""
+        match command["command"]:
+            case "go":
+                self.go(command, step, depth)
+                return True
+            case "breakpoints":
+                self.set_breakpoints(command)
+            case "pause":
+                pass
+            case question:
+                try:
+                    is_edit = question in ("set", "decide")
+                    answer = (
+                        self._edit(command, run)
+                        if is_edit
+                        else self._variables.answer(command, run, frame)
+                    )
+                except EvaluationError as error:
+                    answer = {"error": str(error)}
+                self._channel.send({"answer": answer})
+        return False
+
+    def go(self, command: Json, step: Step | None = None, depth: int | None = None) -> None:
+        """Go on as a command says."""
+        target = command.get("target")
+        self._mode = Mode(
+            command["mode"],
+            step.run if step else 0,
+            step.depth if step else 0,
+            bool(step and step.kind == "exit"),
+            depth,
+            Position(**target) if target else None,
+            bool(command.get("lines")),
+            command.get("lines_from", 0),
+        )
+        self._edits = list(command.get("edits", ()))
+        self._is_muted = bool(command.get("mute"))
+        self._is_scanning = bool(command.get("scan"))
+        self._schedule = CheckpointSchedule(
+            command.get("checkpoint_interval", 0), set(command.get("checkpoints", ()))
+        )
+
+    def set_breakpoints(self, command: Json) -> None:
+        """Stop at these from now on, and at no others."""
+        self._breakpoints = BREAKPOINTS.validate_python(command["breakpoints"])
+
+    # ── what the user changes ────────────────────────────────────────────────────────────────────
+
+    def _apply_edits(self, position: Position, run: RunId) -> None:
+        """Repeat what was changed at this position when the program was here before."""
+        for edit in self._edits:
+            if Position(**edit["position"]) == position:
+                with suppress(EvaluationError):
+                    self._edit(edit, run)
+
+    def _edit(self, command: Json, run: RunId) -> Json:
+        """Change a variable, or decide about the pending effect."""
+        if command["command"] == "decide":
+            try:
+                self._decision = decision_from_json(command)
+            except InvalidJsonError as error:
+                raise EvaluationError(f"not an effect: {error}") from None
+            return {}
+        return self._variables.set(command, run)
+
+    # ── streams ──────────────────────────────────────────────────────────────────────────────────
+
+    def write_output(self, name: str, data: bytes) -> None:
+        """The program writes to a stream."""
+        if self._is_detached or not self._captures_output:
+            if not self._is_muted:
+                os.write(1 if name == "stdout" else 2, data)
+        else:
+            text = data.decode("utf-8", "replace")
+            self._channel.send({"output": text, "stream": name, "muted": self._is_muted})
+
+    def read_input(self, position: int, size: int) -> bytes:
+        """Return the program reads from its standard input: ask the debugger."""
+        if self._is_detached:
+            return b""
+        with self._lock:
+            flush_streams()
+            self._channel.send({"input": position, "size": size})
+            while True:
+                message = self._channel.receive()
+                if "data" in message:
+                    return str(message["data"]).encode("latin-1")
+                self._reason = "pause"
+
+    # ── copies ───────────────────────────────────────────────────────────────────────────────────
+
+    def follow_forks(self) -> None:
+        """Leave copies alone that the program itself makes of its process."""
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._detach, after_in_parent=self._note_fork)
+
+    def _detach(self) -> None:
+        if not self._is_forking:
+            self._is_detached = True
+            sys.settrace(None)
+
+    def _note_fork(self) -> None:
+        if not self._is_forking and not self._is_detached:
+            text = "the program has forked; its child runs without the debugger"
+            self._channel.send({"notice": text})
+
+    def leave(self) -> None:
+        """The program has run to its end; what is left is the end of the process."""
+        self._set_tracing(False)
+
+    def finish(self) -> None:
+        """Tell the debugger how the program has ended: the last thing that the process does."""
+        if not self._is_detached:
+            flush_streams()
+            if (recorder := self._recorder()) is not None:
+                recorder.close()
+            code, error = self.ending
+            self._channel.send({"ended": code, "error": error})
+
+    def _make_checkpoint_if_due(self) -> None:
+        number = self._builder.state.next.number
+        if not self._schedule.take(number, self._mode.target):
+            return
+        obstacle = find_obstacle({self._channel.fileno()})
+        if obstacle:
+            if obstacle != self._obstacle:
+                self._channel.send({"no_checkpoint": obstacle})
+            self._obstacle = obstacle
+            return
+        flush_streams()
+        state = read_process_state({self._channel.fileno()})
+        is_tracing = sys.gettrace() is not None
+        sys.settrace(None)
+        self._is_forking = True
+        pid = fork_quietly()
+        self._is_forking = False
+        if pid:
+            self._set_tracing(is_tracing)
+            self._channel.send({"checkpoint": number})
+            return
+        if not state.resume_loop():
+            os._exit(0)
+        self._wait_as_checkpoint(number)
+        state.restore()
+        if is_tracing:
+            sys.settrace(self._trace_call)
+
+    def _wait_as_checkpoint(self, number: int) -> None:
+        """In a copy: wait; return in a copy of the copy, which goes on."""
+        self._channel.close()
+        try:
+            channel = self._reconnect()
+            channel.send({"hello": "checkpoint", "number": number, "pid": os.getpid()})
+            while True:
+                command = channel.receive()
+                self._is_forking = True
+                pid = fork_quietly()
+                self._is_forking = False
+                if not pid:
+                    break
+                with suppress(ChildProcessError):
+                    while os.waitpid(-1, os.WNOHANG)[0]:
+                        pass
+            channel.close()
+            self._channel = self._reconnect()
+            self._channel.send({"hello": "restored", "number": number, "pid": os.getpid()})
+        except (ChannelClosedError, OSError, EOFError):
+            os._exit(0)  # the debugger has ended, or does not need this copy any more
+        self.set_breakpoints(command)
+        self.go(command)
+        if (recorder := self._recorder()) is not None and command.get("reopen"):
+            recorder.reopen(Path(command["reopen"]["path"]), command["reopen"]["mode"])
+
+
+def count_code_frames(frame: FrameType | None) -> int:
+    """Return the number of calls of the model's code that are open."""
+    count = 0
+    while frame is not None:
+        count += is_snippet(frame.f_code.co_filename)
+        frame = frame.f_back
+    return count

@@ -1,0 +1,266 @@
+"""Breakpoints: where a run under control stops.
+
+    LineBreakpoint("mail.njpy", 14)                a line of a prompt: at the entry of its block
+    EffectBreakpoint("Run", condition="n > 3")     before an effect of this kind, where the condition holds
+    VariableBreakpoint("total")                    after an effect that bound or changed a variable
+    find_hits(breakpoints, step)                   those that a step hits, conditions aside
+
+A breakpoint on what an effect did stops before the next step, one on how a block ended at its exit. Conditions are
+Python expressions over the variables of the block.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Literal, assert_never
+
+from pydantic import Discriminator, TypeAdapter
+
+from njc.runs.timeline.steps import Step
+from njrt.effects import EFFECT_KINDS
+
+
+@dataclass(frozen=True, slots=True)
+class LineBreakpoint:
+    """At the entry of the block that has this line of a `.njpy` file; `first_line` is filled in when it is set."""
+
+    file: str
+    line: int
+    condition: str = ""
+    first_line: int = 0
+    """The first line of the block; 0 before the block is known."""
+    kind: Literal["line"] = "line"
+
+
+@dataclass(frozen=True, slots=True)
+class BlockBreakpoint:
+    """At the entry of the block at a place such as `mail.njpy:12`; "" is every block."""
+
+    place: str = ""
+    condition: str = ""
+    kind: Literal["block"] = "block"
+
+
+@dataclass(frozen=True, slots=True)
+class EffectBreakpoint:
+    """Before an effect of a kind such as `Run`; "" is every effect."""
+
+    effect: str = ""
+    condition: str = ""
+    kind: Literal["effect"] = "effect"
+
+
+@dataclass(frozen=True, slots=True)
+class JumpBreakpoint:
+    """At an exit by a jump: broke, continued, returned, raised, failed; "" is every jump."""
+
+    jump: str = ""
+    condition: str = ""
+    kind: Literal["jump"] = "jump"
+
+
+@dataclass(frozen=True, slots=True)
+class VariableBreakpoint:
+    """After an effect that bound or changed a variable, in any block or in that at `place`."""
+
+    variable: str
+    place: str = ""
+    condition: str = ""
+    kind: Literal["variable"] = "variable"
+
+
+@dataclass(frozen=True, slots=True)
+class RefusalBreakpoint:
+    """After an effect that was refused."""
+
+    condition: str = ""
+    kind: Literal["refusal"] = "refusal"
+
+
+@dataclass(frozen=True, slots=True)
+class TypeBreakpoint:
+    """After an effect that was refused because an output does not fit its type, or at an exit by that error."""
+
+    condition: str = ""
+    kind: Literal["type"] = "type"
+
+
+@dataclass(frozen=True, slots=True)
+class LimitBreakpoint:
+    """At the exit of a block that exceeded a limit."""
+
+    condition: str = ""
+    kind: Literal["limit"] = "limit"
+
+
+@dataclass(frozen=True, slots=True)
+class TokenBreakpoint:
+    """Before the first effect of a reply that took more tokens than this."""
+
+    above: int
+    condition: str = ""
+    kind: Literal["tokens"] = "tokens"
+
+
+Breakpoint = (
+    LineBreakpoint | BlockBreakpoint | EffectBreakpoint | JumpBreakpoint
+    | VariableBreakpoint | RefusalBreakpoint | TypeBreakpoint | LimitBreakpoint | TokenBreakpoint
+)  # fmt: skip
+BREAKPOINTS: TypeAdapter[list[Breakpoint]] = TypeAdapter(
+    list[Annotated[Breakpoint, Discriminator("kind")]]
+)
+_TYPE_REFUSAL = re.compile(r"does not fit its type|does not have the form")
+
+
+def find_hits(breakpoints: Iterable[Breakpoint], step: Step) -> list[Breakpoint]:
+    """Return the breakpoints that a step hits as it is now: begun, or carried out."""
+    return [breakpoint for breakpoint in breakpoints if is_hit(breakpoint, step)]
+
+
+def is_hit(breakpoint: Breakpoint, step: Step) -> bool:
+    """Return whether a step hits a breakpoint, its condition aside."""
+    match breakpoint:
+        case LineBreakpoint(file=file, first_line=first):
+            return step.kind == "enter" and is_place(step.place, f"{file}:{first}")
+        case BlockBreakpoint(place=place):
+            return step.kind == "enter" and (not place or is_place(step.place, place))
+        case EffectBreakpoint(effect=kind):
+            is_begun = step.kind == "effect" and not step.is_done and step.effect is not None
+            return is_begun and kind in ("", (step.effect or {}).get("kind"))
+        case JumpBreakpoint(jump=jump):
+            return bool(step.jump) and jump in ("", step.jump)
+        case VariableBreakpoint(variable=variable, place=place):
+            is_here = not place or is_place(step.place, place)
+            is_change = step.kind == "effect" and step.is_done
+            return is_change and is_here and variable in step.changes
+        case RefusalBreakpoint():
+            return step.is_done and step.is_refused
+        case TypeBreakpoint():
+            is_misfit = step.is_refused and bool(_TYPE_REFUSAL.search(step.result))
+            return step.is_done and (is_misfit or step.error.startswith("OutputTypeError"))
+        case LimitBreakpoint():
+            return step.kind == "exit" and "LimitError" in step.error.partition(":")[0]
+        case TokenBreakpoint(above=above):
+            return step.kind == "effect" and not step.is_done and step.tokens > above
+        case _:
+            assert_never(breakpoint)
+
+
+def is_place(place: str, wanted: str) -> bool:
+    """Return whether a place such as `shop/mail.njpy:12` is the wanted one, `mail.njpy:12` or an absolute path's."""
+    file, _, line = place.rpartition(":")
+    wanted_file, _, wanted_line = wanted.rpartition(":")
+    parts = file.replace("\\", "/").split("/")
+    wanted_parts = wanted_file.replace("\\", "/").split("/")
+    shorter = min(len(parts), len(wanted_parts))
+    return line == wanted_line and parts[-shorter:] == wanted_parts[-shorter:]
+
+
+def describe_breakpoint(breakpoint: Breakpoint) -> str:
+    """Return a breakpoint in a few words, such as `block mail.njpy:12 if n > 3`."""
+    match breakpoint:
+        case LineBreakpoint(file=file, line=line):
+            text = f"line {file}:{line}"
+        case BlockBreakpoint(place=place):
+            text = f"block {place}".strip()
+        case EffectBreakpoint(effect=effect):
+            text = f"effect {effect}".strip()
+        case JumpBreakpoint(jump=jump):
+            text = f"jump {jump}".strip()
+        case VariableBreakpoint(variable=variable):
+            text = f"variable {variable}"
+        case RefusalBreakpoint():
+            text = "refusal"
+        case TypeBreakpoint():
+            text = "type"
+        case LimitBreakpoint():
+            text = "limit"
+        case TokenBreakpoint(above=above):
+            text = f"tokens above {above}"
+        case _:
+            assert_never(breakpoint)
+    return f"{text} if {breakpoint.condition}" if breakpoint.condition else text
+
+
+def parse_breakpoint(text: str) -> Breakpoint:
+    """Read a breakpoint as `describe_breakpoint` writes it.
+
+    Raises:
+        ValueError: it is not one; the message says what can be written.
+    """
+    words, _, condition = text.strip().partition(" if ")
+    kind, _, rest = words.strip().partition(" ")
+    rest, condition = rest.strip(), condition.strip()
+    make = _PARSERS.get(kind)
+    breakpoint = make(rest, condition) if make is not None else None
+    if breakpoint is None:
+        raise ValueError(f"`{text.strip()}` is not a breakpoint; write one of: {BREAKPOINT_FORMS}")
+    check_condition(condition)
+    return breakpoint
+
+
+def check_condition(condition: str) -> None:
+    """Raise ValueError for a condition that is not an expression."""
+    if condition:
+        try:
+            compile(condition.strip(), "<condition>", "eval")
+        except (SyntaxError, ValueError) as error:
+            raise ValueError(f"the condition `{condition}` is not an expression: {error}") from None
+
+
+EFFECT_NAMES = (
+    *dict.fromkeys(kind.__name__ for kinds in EFFECT_KINDS.values() for kind in kinds),
+    "Refusal",
+)
+JUMP_NAMES = ("broke", "continued", "returned", "raised", "failed")
+_STATEMENTS = {"break": "broke", "continue": "continued", "return": "returned", "raise": "raised"}
+
+
+BREAKPOINT_FORMS = (
+    "line FILE:LINE, block [FILE:LINE], effect [KIND], jump [KIND], variable NAME, refusal, type, limit, "
+    "tokens above N; each with `if EXPRESSION`"
+)
+
+
+def _parse_line(rest: str, condition: str) -> Breakpoint | None:
+    file, _, line = rest.rpartition(":")
+    return LineBreakpoint(file, int(line), condition) if file and line.isdecimal() else None
+
+
+def _parse_variable(rest: str, condition: str) -> Breakpoint | None:
+    return VariableBreakpoint(rest, condition=condition) if rest.isidentifier() else None
+
+
+def _parse_tokens(rest: str, condition: str) -> Breakpoint | None:
+    number = rest.removeprefix("above").strip()
+    return TokenBreakpoint(int(number), condition) if number.isdecimal() else None
+
+
+def _parse_effect(rest: str, condition: str) -> Breakpoint | None:
+    kind = next((name for name in EFFECT_NAMES if name.lower() == rest.lower()), "")
+    if rest and not kind:
+        names = ", ".join(EFFECT_NAMES)
+        raise ValueError(f"there is no effect of the kind `{rest}`; the kinds are {names}")
+    return EffectBreakpoint(kind, condition)
+
+
+def _parse_jump(rest: str, condition: str) -> Breakpoint | None:
+    jump = _STATEMENTS.get(rest, rest)
+    if jump not in ("", *JUMP_NAMES):
+        raise ValueError(f"there is no jump `{rest}`; the jumps are {', '.join(JUMP_NAMES)}")
+    return JumpBreakpoint(jump, condition)
+
+
+_PARSERS: Mapping[str, Callable[[str, str], Breakpoint | None]] = {
+    "line": _parse_line,
+    "block": BlockBreakpoint,
+    "effect": _parse_effect,
+    "jump": _parse_jump,
+    "variable": _parse_variable,
+    "refusal": lambda rest, condition: None if rest else RefusalBreakpoint(condition),
+    "type": lambda rest, condition: None if rest else TypeBreakpoint(condition),
+    "limit": lambda rest, condition: None if rest else LimitBreakpoint(condition),
+    "tokens": _parse_tokens,
+}

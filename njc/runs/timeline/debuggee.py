@@ -1,0 +1,116 @@
+"""The process of a program under control: `python -m njc.runs.timeline.debuggee`, started by a `RunController`.
+
+    NJC_TIMELINE          the address of the debugger and a key; removed before the program starts
+    {"command": "start", "program": "mail.njpy", "arguments": [], ...}        the first message
+    {"ended": 0}          the last one
+
+The program is run as `njc run` runs it; a file with another ending than `.njpy` as Python runs it. The limit of
+seconds of a block is not applied, for a run under control takes as long as its user thinks.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import sys
+from functools import partial
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+import njrt
+from njc.project.config import find_project
+from njc.project.load import NaturalSyntaxError, load_code
+from njc.project.report import format_findings
+from njc.project.units import SUFFIX
+from njc.run import run_as_main, show_traceback
+from njc.runs.timeline.agent import Agent
+from njc.runs.timeline.channel import connect
+from njc.runs.timeline.standard_streams import replace_streams
+from njrt.errors import NaturalError
+from njrt.execution.tracebacks import format_error
+from njrt.observability.listeners import add_listener
+from njrt.persistence.recorder import Recorder
+from njrt.session.recorders import get_environment_recorder
+from njrt.session.states import watch_scopes
+
+VARIABLE = "NJC_TIMELINE"
+_MAX_SECONDS = 365 * 86_400.0
+
+
+def main() -> None:
+    """Connect to the debugger, and run the program that it names."""
+    config = json.loads(os.environ.pop(VARIABLE))
+    reconnect = partial(
+        connect, config["address"], bytes.fromhex(config["key"]), lambda: os._exit(1)
+    )
+    channel = reconnect()
+    channel.send({"hello": "program", "number": 0, "pid": os.getpid()})
+    start = channel.receive()
+    for name, value in start["environment"].items():
+        os.environ[name] = value
+    agent = Agent(channel, reconnect, find_recorder, start["captures_output"])
+    agent.set_breakpoints(start)
+    agent.go(start)
+    atexit.register(agent.finish)  # the first to be registered is the last to be called
+    agent.follow_forks()
+    replace_streams(agent.write_output, agent.read_input)
+    watch_scopes(agent.watch_scope)
+    add_listener(agent)
+    program = Path(start["program"])
+    try:
+        code = load_program(program)
+    except (OSError, SyntaxError, NaturalError) as error:
+        agent.ending = 1, describe_load_error(error)
+        sys.exit(1)
+    options: dict[str, Any] = {"max_seconds": _MAX_SECONDS, **start["options"]}
+    with njrt.using(intercept=agent.intercept, ask_again=True, **options):
+        raised = run_as_main(code, program, start["arguments"])
+    agent.leave()
+    agent.ending = report_ending(raised)
+    sys.exit(agent.ending[0])
+
+
+def find_recorder() -> Recorder | None:
+    """Return the recorder of NJC_RECORD, if there is one."""
+    text = os.environ.get("NJC_RECORD")
+    return get_environment_recorder(text) if text and text != "off" else None
+
+
+def load_program(file: Path) -> CodeType:
+    """Return the code of a program: compiled in memory if it is a `.njpy` file."""
+    data = file.read_bytes()
+    if file.suffix == SUFFIX:
+        return load_code(file, data, find_project(file, os.environ))[0]
+    return compile(data, str(file), "exec", dont_inherit=True)
+
+
+def describe_load_error(error: Exception) -> str:
+    """Why a program cannot be run."""
+    if isinstance(error, NaturalSyntaxError):
+        return format_findings(error.findings, "text")
+    return f"{type(error).__name__}: {error}"
+
+
+def report_ending(error: BaseException | None) -> tuple[int, str]:
+    """Show what the program did not catch; the exit code, and the error in one line."""
+    match error:
+        case None:
+            return 0, ""
+        case SystemExit(code=code):
+            if code is not None and not isinstance(code, int):
+                print(code, file=sys.stderr)
+            return (code or 0, "") if isinstance(code, int | None) else (1, str(code))
+        case KeyboardInterrupt():
+            return 130, "KeyboardInterrupt"
+        case NaturalError():
+            print(f"error: {error}", file=sys.stderr)
+            return error.exit_code, f"{type(error).__name__}: {error}"
+        case _:
+            show_traceback(error)
+            return 1, format_error(error)
+
+
+if __name__ == "__main__":
+    main()

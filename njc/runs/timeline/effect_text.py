@@ -1,0 +1,134 @@
+"""Effects, messages and replies of traces as text; the text of an effect can be edited and read back.
+
+format_effect({"kind": "Run", "code": "x = 1", "done": True})         "x = 1"
+read_effect_text({"kind": "Run", ...}, "x = 2")                       {"kind": "Run", "code": "x = 2", "done": True}
+format_effect({"kind": "BindOutputs", "values": {"team": "a"}})       'team = "a"'
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from njc.runs.timeline.controller import RunControlError
+from njrt.effect_json import effect_from_json
+from njrt.message_json import format_attached
+from njrt.typed_json import InvalidJsonError
+
+
+def name_effect(effect: Mapping[str, Any]) -> str:
+    """Return the kind of an effect; a reply that is no effect is a `Refusal`."""
+    return str(effect.get("kind", ""))
+
+
+def format_effect(effect: Mapping[str, Any]) -> str:
+    """Return what an effect does, on lines of Python as far as it is Python."""
+    match effect:
+        case {"code": code}:
+            return format_field(code)
+        case {"expression": text} | {"message": text, "kind": "Refusal"}:
+            return format_field(text)
+        case {"kind": "BindOutputs", "values": Mapping() as values}:
+            return "\n".join(f"{name} = {_to_json(value)}" for name, value in values.items())
+        case {"kind": "Assign", "variable": name, "value": value}:
+            return f"{format_field(name)} = {_to_json(value)}"
+        case _:
+            fields = {name: value for name, value in effect.items() if name != "kind"}
+            return "\n".join(f"{name}: {_to_json(value)}" for name, value in fields.items())
+
+
+def format_messages(messages: Iterable[Any]) -> str:
+    """Return the messages that the model was shown, as text."""
+    parts = []
+    for message in messages:
+        match message:
+            case {"user": lines, **others}:
+                parts.append(format_field(lines))
+                attached = others.get("attached")
+                files = attached if isinstance(attached, list) else []
+                parts += [format_attached(file) for file in files if isinstance(file, Mapping)]
+            case {"results": [*results]}:
+                parts += [
+                    f"{format_field(result.get('name', ''))}: {format_field(result.get('text', ''))}"
+                    if isinstance(result, Mapping)
+                    else format_field(result)
+                    for result in results
+                ]
+            case _:
+                parts.append(format_field(message))
+    return "\n\n".join(parts)
+
+
+def format_reply(reply: Mapping[str, Any]) -> str:
+    """Return the text of a reply, and its tool calls."""
+    parts = [format_field(reply["text"])] if reply.get("text") else []
+    calls = reply.get("calls")
+    for call in calls if isinstance(calls, list) else ():
+        if not isinstance(call, Mapping):
+            parts.append(format_field(call))
+            continue
+        rest = {name: value for name, value in call.items() if name not in ("id", "name", "code")}
+        arguments = rest.get("arguments") or rest.get("raw") or ""
+        written = arguments if isinstance(arguments, str) else _to_json(arguments)
+        head = " ".join(filter(None, (format_field(call.get("name", "")), written)))
+        parts.append("\n".join(filter(None, (head, format_field(call.get("code", ""))))))
+    stop = reply.get("stop")
+    return "\n\n".join(parts) + (f"\n\n(stopped: {format_field(stop)})" if stop else "")
+
+
+def read_effect_text(effect: Mapping[str, Any], text: str) -> dict[str, Any]:
+    """Return an effect of the same kind that does what the text says, which is of the form that `format_effect` writes.
+
+    Raises:
+        RunControlError: the text does not have that form.
+    """
+    changed = dict(effect) | _read_fields(effect, text)
+    if unknown := changed.keys() - effect.keys():
+        raise RunControlError(f"not an effect: there is no field `{min(unknown)}`")
+    try:
+        effect_from_json(changed)
+    except InvalidJsonError as error:
+        raise RunControlError(f"not an effect: {error}") from None
+    return changed
+
+
+def _read_fields(effect: Mapping[str, Any], text: str) -> dict[str, Any]:
+    for name in ("code", "expression"):
+        if name in effect:
+            return {name: text}
+    match effect.get("kind"):
+        case "BindOutputs":
+            return {"values": dict(_read_lines(text, "="))}
+        case "Assign":
+            (name, value), *_ = [*_read_lines(text, "="), ("", None)]
+            return {"variable": name, "value": value}
+        case _:
+            return dict(_read_lines(text, ":"))
+
+
+def _read_lines(text: str, separator: str) -> Iterator[tuple[str, Any]]:
+    for line in text.splitlines():
+        if not line.strip():
+            continue
+        name, found, value = line.partition(separator)
+        try:
+            if not found:
+                raise ValueError
+            yield name.strip(), json.loads(value)
+        except ValueError:
+            form = f"NAME {separator} JSON" if separator == "=" else "NAME: JSON"
+            raise RunControlError(f"`{line.strip()}` does not have the form {form}") from None
+
+
+def format_field(value: Any) -> str:
+    """Return a text, or lines of one, as they are; anything else as JSON."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(line, str) for line in value):
+        return "\n".join(value)
+    return _to_json(value)
+
+
+def _to_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,156 @@
+"""What a controlled run is started with, and what happens in it.
+
+RunSettings(Path("mail.njpy"), ("--fast",), recording=Path("recordings/mail.jsonl"))
+Stopped(step, "breakpoint ..."), OutputWritten("stdout", "hello\\n"), ProgramEnded(0), ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from njc.runs.timeline.steps import Position, Step
+from njrt.errors import ConfigurationError
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """How a program is run."""
+
+    program: Path
+    """A `.njpy` file, or a Python file that uses natural modules."""
+    arguments: tuple[str, ...] = ()
+    model: str | None = None
+    recording: Path | None = None
+    """Replayed and added to; a file of its own, removed at the end, if it is None."""
+    is_replay_only: bool = False
+    """Whether the recording is only replayed, so that no model is asked until a fork is live."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Options of all blocks, as for `njrt.using`."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables to add to the environment."""
+    folder: Path | None = None
+    """The working directory of the program; by default that of this process."""
+    captures_output: bool = True
+    """Whether output is reported as `OutputWritten`; else the program writes to the streams of this process."""
+    checkpoint_interval: int = 10
+    """Steps between two checkpoints; 0 for none."""
+
+
+def choose_recording(setting: str, program: Path) -> tuple[Path | None, bool]:
+    """Read NJC_RECORD: the recording of a run, and whether it is only replayed.
+
+    Raises ConfigurationError for what the debugger, which runs a program several times, cannot do.
+    """
+    mode, _, name = setting.partition(":")
+    if mode in ("", "off"):
+        return None, False
+    path = Path(name or Path("recordings") / f"{program.stem}.jsonl")
+    if mode not in ("none", "once", "new"):
+        raise ConfigurationError(
+            f"the debugger cannot do NJC_RECORD={setting}, as it replays what it has recorded; use none, once, new or off"
+        )
+    if name.startswith("store:") or "://" in name:
+        raise ConfigurationError(f"the debugger needs a file as recording, not {name}")
+    return path, mode == "none" or (mode == "once" and path.exists())
+
+
+@dataclass(frozen=True, slots=True)
+class StepEdit:
+    """What the user changed at a stop; repeated whenever the program comes by again."""
+
+    position: Position
+    kind: Literal["set", "decide"]
+    fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The program is stopped before `step`; `reason` is "step", "pause", "back" or a breakpoint in words."""
+
+    step: Step
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stepped:
+    """A step has begun or was carried out; not reported when steps are only repeated."""
+
+    step: Step
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyStreamed:
+    """A part of the reply of a model has come: `text` is all of it so far.
+
+    `run` is the number of the run, as in its steps, and `turn` that of the reply.
+    """
+
+    run: int
+    place: str
+    turn: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class OutputWritten:
+    """The program has written to "stdout" or "stderr"."""
+
+    stream: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class InputWanted:
+    """The program waits for its standard input; `send_input` or `close_input` let it go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """The first difference between a step and the same step when it was repeated.
+
+    `what` names it: a variable, "effect", "result", "kind", "place" or "end"; `before` and `now` are its texts.
+    """
+
+    step: Step
+    what: str
+    before: str
+    now: str
+
+    def __str__(self) -> str:
+        return (
+            f"step {self.step.number} is not what it was: {self.what} was {self.before}, "
+            f"now {self.now}; the program depends on more than its recording (clock, random, network, files)"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Diverged:
+    """The program does not repeat its steps; those from this one on are forgotten."""
+
+    divergence: Divergence
+
+
+@dataclass(frozen=True, slots=True)
+class Noticed:
+    """Something that the user should know, in words."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramEnded:
+    """The process has ended; going back is still possible.
+
+    `code` is the exit code, -N for signal N, None if it is not known; `error` the exception in words.
+    """
+
+    code: int | None
+    error: str = ""
+
+
+Happening = (
+    Stopped | Stepped | ReplyStreamed | OutputWritten | InputWanted | Diverged | Noticed | ProgramEnded
+)  # fmt: skip

@@ -1,0 +1,118 @@
+"""Looking at the variables of a stopped block, and changing them.
+
+    list_variables(variables, redactor)          [ShownVariable("prices", "list[int], 2 items = [3, 4]", True)]
+    expand(variables, ("prices",), redactor)     [ShownVariable("[0]", "int = 3", False), ...]
+    evaluate("len(prices)", variables)           "int = 2"
+
+Listing and expanding runs no code of the program but a `__repr__` written by hand, as for a model. An expression
+that the user gives is evaluated as it stands: what it calls has its effects.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from njrt.execution.tracebacks import format_error
+from njrt.outcome import UserValue
+from njrt.rendering.describe import describe_on_one_line
+from njrt.rendering.one_line import write_brief
+from njrt.rendering.redaction import REDACTED, Redactor, is_secret
+from njrt.rendering.shown_attributes import list_shown_attributes
+from njrt.timeouts import DeadlineExceeded, call_with_timeout
+from njrt.values.introspection import is_a, is_exactly, read_attributes
+
+MAX_CHILDREN = 200
+"""Items and attributes that are listed of a value."""
+
+EVALUATION_SECONDS = 5.0
+"""The time limit of an expression."""
+
+_ATOMS = (type(None), bool, int, float, complex, str, bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownVariable:
+    """A variable, an item or an attribute: its name, its value as one line of text, whether it has parts."""
+
+    name: str
+    text: str
+    has_parts: bool = False
+
+
+class EvaluationError(ValueError):
+    """An expression has no value; the message says why."""
+
+
+def list_variables(variables: Mapping[str, UserValue], redactor: Redactor) -> list[ShownVariable]:
+    """Return the variables as text."""
+    return [show_variable(name, value, redactor) for name, value in variables.items()]
+
+
+def show_variable(name: str, value: UserValue, redactor: Redactor) -> ShownVariable:
+    """One variable, item or attribute as text."""
+    text = redactor.redact(describe_on_one_line(name, value, redactor=redactor))
+    is_hidden = redactor.rule is not False and is_secret(name, value)
+    return ShownVariable(name, text, not is_hidden and next(list_parts(value), None) is not None)
+
+
+def expand(
+    variables: Mapping[str, UserValue], path: Sequence[str], redactor: Redactor
+) -> list[ShownVariable]:
+    """Return the parts of the value at a path: a variable, then names as `expand` has listed them."""
+    name, *rest = path
+    if name not in variables:
+        raise EvaluationError(f"there is no variable `{name}` here")
+    value = variables[name]
+    for part in rest:
+        found = [item for label, item in list_parts(value) if label == part]
+        if not found:
+            raise EvaluationError(f"`{'.'.join(path)}` is no longer there")
+        value = found[0]
+        if redactor.rule is not False and is_secret(part, value):
+            raise EvaluationError(f"`{part}` is {REDACTED}")
+    return [show_variable(label, item, redactor) for label, item in list_parts(value)]
+
+
+def list_parts(value: Any) -> Iterator[tuple[str, UserValue]]:
+    """Return the items and attributes of a value with their labels, at most `MAX_CHILDREN`."""
+    return islice(_list_all_parts(value), MAX_CHILDREN)
+
+
+def _list_all_parts(value: Any) -> Iterator[tuple[str, UserValue]]:
+    if is_exactly(value, *_ATOMS) or is_a(value, type):
+        return
+    if is_a(value, dict):
+        for key, item in list(islice(dict.items(value), MAX_CHILDREN)):
+            yield f"[{write_brief(key, 60)}]", item
+    for kind in (list, tuple, deque):
+        if is_a(value, kind):
+            items: Any = islice(kind.__iter__(value), MAX_CHILDREN)
+            yield from ((f"[{number}]", item) for number, item in enumerate(items))
+    if read_attributes(value):
+        yield from ((f".{name}", item) for name, item in list_shown_attributes(value))
+
+
+def evaluate(
+    expression: str,
+    variables: Mapping[str, UserValue],
+    globals_: Mapping[str, Any] | None = None,
+    seconds: float = EVALUATION_SECONDS,
+) -> UserValue:
+    """Return the value of an expression over variables, builtins and the names of the program's module.
+
+    Raises:
+        EvaluationError: it is not an expression, raised an exception or took too long.
+    """
+    names = {"__builtins__": builtins, **(globals_ or {}), **variables}
+    try:
+        code = compile(expression.strip(), "<debugger>", "eval")
+        return call_with_timeout(seconds, lambda: eval(code, names))
+    except (DeadlineExceeded, SyntaxError) as error:
+        raise EvaluationError(str(error)) from None
+    except Exception as error:
+        raise EvaluationError(format_error(error)) from None

@@ -1,0 +1,213 @@
+"""The processes of a controlled run: the program, its checkpoints, and the copy that is going on.
+
+    pool = ProcessPool(settings, receive)
+    pool.start({"command": "start", ...})          a fresh process
+    pool.restore(12, {"command": "go", ...})       a copy of the last checkpoint at step 12 or before, if there is one
+    pool.channel.send(...)                         to the process that is going on
+    pool.close()                                   ends all of them
+
+`receive` is called with each message of the process that is going on, in a thread; None at its end. Messages of
+processes that have been replaced are dropped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing.connection import Listener
+from typing import IO, Any
+
+from njc.runs.timeline.channel import ChannelClosedError, ControlChannel, Json
+from njc.runs.timeline.happenings import RunSettings
+from njc.worker import make_clean_environment
+
+CONNECT_SECONDS = 300.0
+"""The time that a process has to connect; one that ends earlier is noticed."""
+
+MAX_CHECKPOINTS = 48
+
+Receive = Callable[[dict[str, Any] | None], None]
+
+
+class ProcessPool:
+    """The processes of one run (state: the processes)."""
+
+    def __init__(
+        self, settings: RunSettings, receive: Receive, write: Callable[[str, str], None]
+    ) -> None:
+        self._settings, self._receive, self._write = settings, receive, write
+        self._key = secrets.token_bytes(32)
+        self._listener = Listener(authkey=self._key, backlog=16)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._channel: ControlChannel | None = None
+        self._pid = 0
+        self._groups: set[int] = set()
+        self._generation = 0
+        self._checkpoints: dict[int, ControlChannel] = {}
+        self._connected: dict[str, threading.Event] = {}
+        self._has_connected = threading.Event()
+        self._is_closed = False
+        threading.Thread(target=self._accept, name="debugger accept", daemon=True).start()
+
+    @property
+    def channel(self) -> ControlChannel:
+        """The channel to the process that is going on."""
+        if self._channel is None:
+            raise ChannelClosedError("the program does not run")
+        return self._channel
+
+    @property
+    def checkpoints(self) -> list[int]:
+        """The numbers of the steps that have a checkpoint."""
+        return sorted(self._checkpoints)
+
+    def start(self, message: Json) -> None:
+        """Start a fresh process; the one that was going on is ended."""
+        self.stop()
+        settings = self._settings
+        config = json.dumps({"address": self._listener.address, "key": self._key.hex()})
+        pipe = subprocess.PIPE if settings.captures_output else None
+        environment = {**os.environ, "PYTHONHASHSEED": "0", **settings.environment}
+        environment["PYTHONPATH"] = make_clean_environment()["PYTHONPATH"]
+        environment["NJC_TIMELINE"] = config
+        self._has_connected.clear()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "njc.runs.timeline.debuggee"],
+            stdin=subprocess.DEVNULL,
+            stdout=pipe,
+            stderr=pipe,
+            cwd=settings.folder,
+            env=environment,
+            start_new_session=True,
+        )
+        process = self._process
+        self._groups.add(process.pid)
+        for name, stream in (("stdout", self._process.stdout), ("stderr", self._process.stderr)):
+            if stream is not None:
+                self._follow(name, stream)
+        self._await_connection(lambda: process.poll() is not None)
+        self.channel.send(message)
+
+    def restore(self, number: int, message: Json, prepare: Callable[[int], None]) -> int | None:
+        """Let a copy go on from the last checkpoint at step `number` or before; return its step, if there is one.
+
+        `prepare` is called with it before the copy sends messages.
+        """
+        while (
+            found := max((n for n in self._checkpoints if n <= number), default=None)
+        ) is not None:
+            self.stop()
+            self._has_connected.clear()
+            prepare(found)
+            try:
+                checkpoint = self._checkpoints[found]
+                checkpoint.send(message)
+                self._await_connection(checkpoint.has_message)  # it never sends any, but ends
+            except (ChannelClosedError, TimeoutError):
+                self._checkpoints.pop(found).close()
+                continue
+            return found
+        return None
+
+    def forget_checkpoints(self, after: int) -> None:
+        """End the checkpoints after a step."""
+        for number in [number for number in self._checkpoints if number > after]:
+            self._checkpoints.pop(number).close()
+
+    def stop(self) -> None:
+        """End the process that is going on; its checkpoints stay."""
+        self._generation += 1
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = None
+            with suppress(OSError):
+                os.kill(self._pid, signal.SIGKILL)
+        if self._process is not None and self._process.pid == self._pid:
+            self._process.wait()
+
+    def wait(self) -> int | None:
+        """Return the exit code of the process that is going on, after its last message; None if it is not known."""
+        if self._process is None or self._process.pid != self._pid:
+            return None
+        try:
+            return self._process.wait(10.0)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def close(self) -> None:
+        """End all processes."""
+        self._is_closed = True
+        self.stop()
+        self.forget_checkpoints(-1)
+        for group in self._groups:
+            with suppress(OSError, AttributeError):
+                os.killpg(group, signal.SIGKILL)
+        self._listener.close()
+
+    def _await_connection(self, has_ended: Callable[[], bool]) -> None:
+        """Wait for a process; `has_ended` tells whether the one that it is, or is a copy of, has ended."""
+        deadline = CONNECT_SECONDS
+        while not self._has_connected.wait(0.2):
+            deadline -= 0.2
+            if deadline <= 0 or (has_ended() and not self._has_connected.wait(1.0)):
+                raise TimeoutError("the process of the program did not start")
+
+    def _accept(self) -> None:
+        while not self._is_closed:
+            try:
+                channel = ControlChannel(self._listener.accept())
+                hello = channel.receive()
+            except Exception:  # not one of our processes, or one that has ended already
+                continue
+            if hello["hello"] == "checkpoint":
+                self._add_checkpoint(hello["number"], channel)
+                continue
+            self._channel, self._pid = channel, hello["pid"]
+            arguments = channel, self._generation
+            threading.Thread(
+                target=self._read, args=arguments, name="debugger", daemon=True
+            ).start()
+            self._has_connected.set()
+
+    def _add_checkpoint(self, number: int, channel: ControlChannel) -> None:
+        if (old := self._checkpoints.get(number)) is not None:
+            old.close()
+        self._checkpoints[number] = channel
+        if len(self._checkpoints) > MAX_CHECKPOINTS:
+            self._checkpoints.pop(choose_superfluous(self.checkpoints, number)).close()
+
+    def _read(self, channel: ControlChannel, generation: int) -> None:
+        while True:
+            try:
+                message = channel.receive()
+            except ChannelClosedError:
+                message = None
+            if generation != self._generation:
+                return
+            self._receive(message)
+            if message is None:
+                return
+
+    def _follow(self, name: str, stream: IO[bytes]) -> None:
+        def read() -> None:
+            with stream:
+                while data := os.read(stream.fileno(), 65536):
+                    self._write(name, data.decode("utf-8", "replace"))
+
+        threading.Thread(target=read, name=f"debugger {name}", daemon=True).start()
+
+
+def choose_superfluous(numbers: list[int], newest: int) -> int:
+    """Return the checkpoint that is missed least: its neighbours are near, compared to its distance from the newest."""
+    inner = range(1, len(numbers) - 1)
+    best = min(
+        inner, key=lambda i: (numbers[i + 1] - numbers[i - 1]) / (1 + abs(newest - numbers[i]))
+    )
+    return numbers[best]

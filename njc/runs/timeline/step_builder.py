@@ -1,0 +1,280 @@
+"""From the lines of a trace, or of a run under control, to steps.
+
+began, asked, replied, performed, ended        the lines
+───────────────────────────────────────>       Timeline([Step(enter), Step(effect), Step(exit)])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, assert_never
+
+from njc.runs.timeline.steps import Position, Step, StepKind, Timeline, Variables, apply_changes
+from njc.runs.timeline.trace_lines import (
+    AskedLine,
+    BeganLine,
+    ComparedLine,
+    EndedLine,
+    PerformedLine,
+    RepliedLine,
+    TraceLine,
+    UnansweredLine,
+    UnreadableLine,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRun:
+    """A run that has not ended: what its next steps have in common, and its variables so far."""
+
+    number: int
+    place: str
+    parent: int | None
+    depth: int
+    instruction: str
+    model: str
+    effects: str
+    turn: int = 0
+    shown: tuple[Mapping[str, Any] | str, ...] = ()
+    reply: Mapping[str, Any] | None = None
+    tokens: tuple[int, int] = (0, 0)
+    pending: Step | None = None
+    """The effect that is being carried out."""
+    line: Step | None = None
+    """The line of its code that is being carried out."""
+    variables: Variables = field(default_factory=dict)
+    digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PendingLine:
+    """A run under control: an effect is about to be carried out."""
+
+    run: str
+    turn: int
+    effect: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class CodeLine:
+    """A run under control: a line of the model's code is about to run; the changes are those before it."""
+
+    run: str
+    line: int
+    changes: Mapping[str, str | None]
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class CodeLinesEnd:
+    """A run under control: lines of code are no longer steps."""
+
+
+ControlLine = TraceLine | PendingLine | CodeLine | CodeLinesEnd
+
+
+@dataclass(frozen=True, slots=True)
+class StepBuilderState:
+    """What a `StepBuilder` knows at one point, to go on from there again."""
+
+    next: Position
+    runs: Mapping[str, OpenRun]
+    begun: int
+
+
+class StepBuilder:
+    """Makes steps of the lines of a trace or of a run under control (state: the runs that have not ended)."""
+
+    def __init__(self, state: StepBuilderState | None = None) -> None:
+        state = state or StepBuilderState(Position(0), {}, 0)
+        self._next, self._begun = state.next, state.begun
+        self._runs = dict(state.runs)
+
+    @property
+    def state(self) -> StepBuilderState:
+        """What is needed to go on from here again."""
+        return StepBuilderState(self._next, dict(self._runs), self._begun)
+
+    @property
+    def reached(self) -> Position:
+        """The position after all steps that have begun."""
+        number, line = self._next.number, self._next.line
+        return Position(number - 1, line + 1) if number else Position(0)
+
+    def add(self, line: ControlLine) -> Iterator[Step]:
+        """Give the steps that this line begins or finishes; lines of unknown runs give none."""
+        if isinstance(line, UnreadableLine):
+            return
+        if isinstance(line, CodeLinesEnd):
+            self._runs = {key: replace(run, line=None) for key, run in self._runs.items()}
+            return
+        if isinstance(line, BeganLine):
+            yield from self._begin(line)
+            return
+        run = self._runs.get(line.run)
+        if run is None:
+            return
+        match line:
+            case AskedLine(turn=turn, shown=shown):
+                self._runs[line.run] = replace(
+                    run, turn=turn, shown=tuple(shown), reply=None, tokens=(0, 0)
+                )
+            case RepliedLine(reply=reply):
+                usage = reply.get("usage", {})
+                tokens = (int(usage.get("input", 0)), int(usage.get("output", 0)))
+                self._runs[line.run] = replace(run, reply=reply, tokens=tokens)
+            case UnansweredLine() | ComparedLine():
+                pass
+            case PendingLine(effect=effect):
+                yield self._add_effect(line.run, run, effect)
+            case CodeLine():
+                yield from self._add_code_line(line, run)
+            case PerformedLine():
+                yield from self._finish_effect(line, run)
+            case EndedLine():
+                yield from self._end(line, run)
+            case _:
+                assert_never(line)
+
+    def _take_position(self) -> Position:
+        number, self._next = self._next.number, Position(self._next.number + 1)
+        return Position(number)
+
+    def _make(self, run: OpenRun, position: Position, kind: StepKind, **fields: Any) -> Step:
+        return Step(
+            position,
+            kind,
+            run.number,
+            run.place,
+            run.parent,
+            run.depth,
+            run.instruction,
+            run.model,
+            run.effects,
+            **fields,
+        )
+
+    def _begin(self, line: BeganLine) -> Iterator[Step]:
+        around = self._runs.get(line.parent or "")
+        if around is not None and around.pending is None:  # a trace: its effect is written later
+            yield self._add_effect(line.parent or "", around, None)
+            around = self._runs[line.parent or ""]
+        self._begun += 1
+        variables: dict[str, str] = {}
+        apply_changes(variables, line.state or {})
+        run = OpenRun(
+            self._begun,
+            line.place,
+            around.number if around else None,
+            around.depth + 1 if around else 0,
+            "\n".join(line.instruction),
+            line.model,
+            line.effects,
+            variables=variables,
+            digest=line.digest,
+        )
+        self._runs[line.run] = run
+        yield self._make(
+            run,
+            self._take_position(),
+            "enter",
+            tried=line.tried,
+            is_done=True,
+            changes=line.state or {},
+            digest=line.digest,
+        )
+
+    def _add_effect(self, key: str, run: OpenRun, effect: Mapping[str, Any] | None) -> Step:
+        step = self._make(
+            run,
+            self._take_position(),
+            "effect",
+            turn=run.turn,
+            shown=run.shown,
+            reply=run.reply,
+            effect=effect,
+            input_tokens=run.tokens[0],
+            output_tokens=run.tokens[1],
+        )
+        self._runs[key] = replace(run, pending=step, line=None, tokens=(0, 0))
+        return step
+
+    def _add_code_line(self, line: CodeLine, run: OpenRun) -> Iterator[Step]:
+        if finished := self._finish_code_line(run, line.changes, line.digest):
+            yield finished
+        number = self._next.number - 1
+        self._next = Position(self._next.number, self._next.line + 1)
+        position = Position(number, self._next.line)
+        variables = dict(run.variables)
+        apply_changes(variables, line.changes)
+        effect = run.pending.effect if run.pending else None
+        step = self._make(run, position, "line", turn=run.turn, effect=effect, code_line=line.line)
+        self._runs[line.run] = replace(run, variables=variables, line=step, digest=line.digest)
+        yield step
+
+    def _finish_code_line(
+        self, run: OpenRun, changes: Mapping[str, str | None], digest: str
+    ) -> Step | None:
+        """Return the line that has been carried out; `changes` may have those of earlier lines too."""
+        if run.line is None:
+            return None
+        own = {name: text for name, text in changes.items() if run.variables.get(name) != text}
+        return replace(run.line, is_done=True, changes=own, digest=digest)
+
+    def _finish_effect(self, line: PerformedLine, run: OpenRun) -> Iterator[Step]:
+        if run.pending is None:
+            yield self._add_effect(line.run, run, line.effect)
+            run = self._runs[line.run]
+        assert run.pending is not None
+        changes = line.changes or {}
+        if finished := self._finish_code_line(run, changes, line.digest):
+            yield finished
+        variables = dict(run.variables)
+        apply_changes(variables, changes)
+        self._runs[line.run] = replace(
+            run, pending=None, line=None, variables=variables, digest=line.digest
+        )
+        yield replace(
+            run.pending,
+            effect=line.effect,
+            is_done=True,
+            decisions=tuple(line.decisions),
+            prediction=line.prediction,
+            result_kind=line.kind,
+            result=line.result,
+            changes=changes,
+            digest=line.digest,
+            printed=line.printed,
+            seconds=line.seconds,
+        )
+
+    def _end(self, line: EndedLine, run: OpenRun) -> Iterator[Step]:
+        if run.pending is not None:
+            yield replace(run.pending, is_done=True, result_kind="outcome", result=line.outcome)
+        del self._runs[line.run]
+        yield self._make(
+            run,
+            self._take_position(),
+            "exit",
+            turn=run.turn,
+            is_done=True,
+            result_kind="outcome",
+            result=line.outcome,
+            error=line.error,
+            changes=line.changes or {},
+            digest=line.digest,
+            printed=line.printed,
+            seconds=line.seconds,
+        )
+
+
+def build_timeline(lines: Iterable[TraceLine]) -> Timeline:
+    """Return the timeline of a trace."""
+    timeline, builder = Timeline(), StepBuilder()
+    for line in lines:
+        if isinstance(line, UnreadableLine):
+            timeline.problems.append(line)
+        for step in builder.add(line):
+            timeline.put(step)
+    return timeline

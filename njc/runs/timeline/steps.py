@@ -1,0 +1,219 @@
+"""Steps of a run, and the timeline that they make.
+
+    timeline[1]                                     Step(effect, "mail.njpy:12", ...)
+    timeline.variables_before(Position(1))          {"mail": "str = 'Hello'"}
+
+A step is the entry of a block, an effect, its exit, or, where the model's code is stepped through, a line of it.
+The runs of blocks are numbered from 1 in the order in which they begin. Steps are ordered by their beginning: those
+of a block that is called by an effect come after that effect. In a trace of several processes or threads this order
+is that of the lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, overload
+
+from njc.runs.timeline.trace_lines import UnreadableLine
+from njrt.prediction import Prediction
+
+StepKind = Literal["enter", "effect", "line", "exit"]
+Variables = Mapping[str, str]
+"""A line of text for each variable that is bound."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Position:
+    """A place between steps: before step `number`, or before a line of code, the `line`-th since that step."""
+
+    number: int
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of one run of a block."""
+
+    position: Position
+    kind: StepKind
+    run: int
+    place: str
+    """Where the block is, such as `mail.njpy:12`."""
+    parent: int | None = None
+    """The run whose code called this block."""
+    depth: int = 0
+    """The number of runs around this one."""
+    instruction: str = ""
+    model: str = ""
+    effects: str = ""
+    tried: str = ""
+    turn: int = 0
+    shown: tuple[Mapping[str, Any] | str, ...] = ()
+    """The messages to the model that are new in this turn."""
+    reply: Mapping[str, Any] | None = None
+    """What the model replied in this turn."""
+    effect: Mapping[str, Any] | None = None
+    """The effect, with its `kind`."""
+    code_line: int = 0
+    """For a line: its number in the code, from 1."""
+    is_done: bool = False
+    """Whether the step has been carried out; what follows is known only then."""
+    decisions: tuple[Mapping[str, Any], ...] = ()
+    """What interceptors decided about the effect; `effect` is as the model requested it."""
+    prediction: Prediction | None = None
+    """What was predicted of the effect, if it was."""
+    result_kind: Literal["", "answer", "refusal", "outcome"] = ""
+    result: str = ""
+    """What the model was answered; for an exit, the outcome."""
+    error: str = ""
+    changes: Mapping[str, str | None] = field(default_factory=dict)
+    """What the step has changed, a line of text for each variable; None: no longer bound."""
+    digest: str = ""
+    """Of all variables after the step; empty in traces without states."""
+    printed: str = ""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    """Of the reply of this turn; counted in the first effect of a turn."""
+    seconds: float = 0.0
+
+    @property
+    def number(self) -> int:
+        """The number of the step, from 0; a line has that of the step before it."""
+        return self.position.number
+
+    @property
+    def executed(self) -> Mapping[str, Any] | None:
+        """The effect that was performed or refused: as the last interceptor edited it."""
+        return choose_executed_effect(self.effect, self.decisions)
+
+    @property
+    def tokens(self) -> int:
+        """Input and output tokens of the reply of this turn."""
+        return self.input_tokens + self.output_tokens
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the effect was refused."""
+        return self.result_kind == "refusal"
+
+    @property
+    def jump(self) -> str:
+        """The outcome of an exit other than the normal one: broke, continued, returned, raised, failed."""
+        return self.result if self.kind == "exit" and self.result != "completed" else ""
+
+
+def choose_executed_effect(
+    requested: Mapping[str, Any] | None, decisions: Iterable[Mapping[str, Any]]
+) -> Mapping[str, Any] | None:
+    """Return the effect after these decisions: the last edited one, else the requested one."""
+    for decision in decisions:
+        requested = decision.get("effect", requested)
+    return requested
+
+
+class Timeline(Sequence[Step]):
+    """The steps so far: `timeline[k]` is step `k`; lines of code are `timeline.at(Position(k, n))`."""
+
+    def __init__(self) -> None:
+        self._steps: list[Step] = []
+        self._lines: dict[int, list[Step]] = {}
+        self.problems: list[UnreadableLine] = []
+        """The lines of the trace that could not be read."""
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    @overload
+    def __getitem__(self, index: int) -> Step: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Step]: ...
+    def __getitem__(self, index: int | slice) -> Step | Sequence[Step]:
+        return self._steps[index]
+
+    def at(self, position: Position) -> Step | None:
+        """Return the step at a position, if it is known."""
+        if position.line:
+            lines = self._lines.get(position.number, ())
+            return lines[position.line - 1] if position.line <= len(lines) else None
+        return self._steps[position.number] if 0 <= position.number < len(self._steps) else None
+
+    def lines_after(self, number: int) -> Sequence[Step]:
+        """Return the lines of code that are known between step `number` and the next one."""
+        return self._lines.get(number, ())
+
+    def put(self, step: Step) -> None:
+        """Add a step, or replace the one at its position."""
+        here = self._steps
+        number = step.position.number
+        if step.position.line:
+            here = self._lines.setdefault(step.position.number, [])
+            number = step.position.line - 1
+        assert number <= len(here), "steps come one by one"
+        here[number : number + 1] = [step]
+
+    def cut(self, position: Position) -> None:
+        """Forget the steps from a position on."""
+        first = position.number + (1 if position.line else 0)
+        del self._steps[first:]
+        for number in [number for number in self._lines if number >= position.number]:
+            kept = position.line - 1 if number == position.number else 0
+            self._lines[number] = self._lines[number][: max(0, kept)]
+
+    def before(self, position: Position) -> Position | None:
+        """Return the position of the known step before this one, lines of code included."""
+        if position.line > 1:
+            return Position(position.number, position.line - 1)
+        if position.line == 1:
+            return Position(position.number)
+        if position.number == 0:
+            return None
+        number = min(position.number, len(self._steps)) - 1
+        return Position(number, len(self._lines.get(number, ())))
+
+    def variables_before(self, position: Position) -> Variables:
+        """Return the variables of the step's run before the step, as text; empty for an entry."""
+        step = self.at(position)
+        return self._add_changes(step, position, is_after=False) if step else {}
+
+    def variables_after(self, position: Position) -> Variables:
+        """Return the variables of the step's run after the step, as text."""
+        step = self.at(position)
+        return self._add_changes(step, position, is_after=True) if step else {}
+
+    def _add_changes(self, step: Step, position: Position, is_after: bool) -> Variables:
+        steps = [
+            other
+            for other in self._steps[: position.number + 1]
+            if other.run == step.run
+            and (other.position < position or (is_after and other.position == position))
+        ]
+        if position.line:  # inside the last effect, whose changes are those of all its lines
+            effect = steps.pop()
+            steps += [
+                line
+                for number in range(effect.number, position.number + 1)
+                for line in self._lines.get(number, ())
+                if line.run == step.run
+                and (line.position < position or (is_after and line.position == position))
+            ]
+        variables: dict[str, str] = {}
+        for other in steps:
+            apply_changes(variables, other.changes)
+        return variables
+
+    def runs(self) -> Mapping[int, tuple[Step, ...]]:
+        """Return the steps of each run, without lines."""
+        found: dict[int, list[Step]] = {}
+        for step in self._steps:
+            found.setdefault(step.run, []).append(step)
+        return {run: tuple(steps) for run, steps in found.items()}
+
+
+def apply_changes(variables: dict[str, str], changes: Mapping[str, str | None]) -> None:
+    """Change the texts of variables as a step did."""
+    for name, text in changes.items():
+        if text is None:
+            variables.pop(name, None)
+        else:
+            variables[name] = text

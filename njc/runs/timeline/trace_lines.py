@@ -1,0 +1,227 @@
+"""Reading trace files: one frozen dataclass for each kind of line.
+
+    for line in read_trace(Path("trace.jsonl")): ...      BeganLine(run="9f3c-1", place="mail.njpy:12", ...)
+
+    reader = TraceReader(path)        a file that is still being written
+    reader.read_new()                 the lines that have come since the last call
+
+Lines are read one by one, so that the memory needed does not depend on the size of the file. What cannot be read
+is an `UnreadableLine` in its place; fields and kinds of lines that a newer version writes are ignored.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, TypeAdapter, ValidationError
+
+from njrt.prediction import Prediction
+from njrt.typed_json import describe_validation_error
+
+StateTexts = dict[str, str | None]
+"""A line of text for each variable; None for one that is no longer bound."""
+
+
+@dataclass(frozen=True, slots=True)
+class BeganLine:
+    """A block began to run. `state` has all its variables; None in traces without states."""
+
+    event: Literal["began"]
+    run: str
+    at: datetime
+    place: str
+    model: str = ""
+    effects: str = ""
+    parent: str | None = None
+    tried: str = ""
+    instruction: list[str] = field(default_factory=list)
+    state: StateTexts | None = None
+    digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedLine:
+    """The model was asked. `shown` are the messages that are new in this turn; turn 1 has the system prompt."""
+
+    event: Literal["asked"]
+    run: str
+    at: datetime
+    turn: int
+    shown: list[dict[str, Any] | str] = field(default_factory=list)
+    system: list[str] = field(default_factory=list)
+    tools: list[str] = field(default_factory=list)
+    temperature: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RepliedLine:
+    """The model answered; `source` is "model", "cache" or "recording"."""
+
+    event: Literal["replied"]
+    run: str
+    at: datetime
+    turn: int
+    seconds: float
+    reply: dict[str, Any]
+    model: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class UnansweredLine:
+    """The request of this turn had no answer."""
+
+    event: Literal["unanswered"]
+    run: str
+    at: datetime
+    turn: int
+    seconds: float
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class PerformedLine:
+    """An effect was performed or refused. `changes` are those since the line before of this run.
+
+    `decisions` are those of interceptors, in the order in which they were asked.
+    """
+
+    event: Literal["performed"]
+    run: str
+    at: datetime
+    turn: int
+    seconds: float
+    effect: dict[str, Any]
+    kind: Literal["answer", "refusal", "outcome"]
+    result: str
+    changes: StateTexts | None = None
+    digest: str = ""
+    printed: str = ""
+    prediction: Prediction | None = None
+    decisions: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedLine:
+    """The end of a canary was compared with that of the code; `problem` says why it was not, if so."""
+
+    event: Literal["compared"]
+    run: str
+    at: datetime
+    differences: list[str] = field(default_factory=list)
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EndedLine:
+    """The run of a block ended."""
+
+    event: Literal["ended"]
+    run: str
+    at: datetime
+    outcome: str
+    seconds: float
+    error: str = ""
+    changes: StateTexts | None = None
+    digest: str = ""
+    printed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableLine:
+    """A line that is not one of a trace; `number` counts from 1."""
+
+    number: int
+    problem: str
+
+
+EventLine = (
+    BeganLine | AskedLine | RepliedLine | UnansweredLine | PerformedLine | ComparedLine | EndedLine
+)
+TraceLine = EventLine | UnreadableLine
+
+MAX_LINE_BYTES = 16 << 20
+"""Longer lines are not read; those that njrt writes have less than a megabyte."""
+
+
+class TraceReader:
+    """Reads a trace file that is still being written (state: the position, the line that has no end yet)."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._position = 0
+        self._number = 0
+
+    def read_new(self) -> list[TraceLine]:
+        """Return the lines that have come since the last call; a line without an end is left for the next one."""
+        found: list[TraceLine] = []
+        with open(self.path, "rb") as file:
+            file.seek(self._position)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    break
+                self._position += len(line)
+                self._number += 1
+                if (parsed := parse_trace_line(line, self._number)) is not None:
+                    found.append(parsed)
+        return found
+
+
+def read_trace(path: Path) -> Iterator[TraceLine]:
+    """Yield the lines of a trace file, one by one; one that is cut off is an `UnreadableLine`."""
+    with open(path, "rb") as file:
+        yield from parse_trace(file)
+
+
+def parse_trace(lines: Iterable[bytes]) -> Iterator[TraceLine]:
+    """Yield the lines of a trace, one by one."""
+    for number, line in enumerate(lines, 1):
+        if (parsed := parse_trace_line(line, number)) is not None:
+            yield parsed
+
+
+def parse_trace_line(line: bytes, number: int) -> TraceLine | None:
+    """One line, of this number; None for an empty one and for a kind that is not known."""
+    if not line.strip():
+        return None
+    if len(line) > MAX_LINE_BYTES:
+        return UnreadableLine(number, f"longer than {MAX_LINE_BYTES:,} bytes")
+    try:
+        return _validate(line)
+    except ValidationError as error:
+        kind = error.errors(include_url=False, include_context=False)[0]["type"]
+        if kind == "union_tag_invalid":
+            return None
+        if kind == "union_tag_not_found" or not line.lstrip().startswith(b"{"):
+            return UnreadableLine(number, _describe_other_file(line))
+        if not line.endswith(b"\n"):
+            return UnreadableLine(number, "cut off: the line has no end")
+        return UnreadableLine(number, describe_validation_error(error))
+
+
+def _validate(line: bytes) -> EventLine:
+    try:
+        return _LINE.validate_json(line, strict=True)
+    except ValidationError:
+        if b"\\ud" not in line.lower():
+            raise
+        # pydantic refuses lone surrogates, which the texts of a program may hold.
+        try:
+            text = json.dumps(json.loads(line), ensure_ascii=False)
+        except ValueError:
+            text = ""
+        return _LINE.validate_json(text.encode("utf-8", "replace") or line, strict=True)
+
+
+def _describe_other_file(line: bytes) -> str:
+    is_recording = b'"format"' in line and b'"protocol"' in line
+    what = "this is a recording, not a trace" if is_recording else "not a line of a trace"
+    return f"{what}: it has no `event`; NJC_TRACE=FILE writes traces"
+
+
+_LINE: TypeAdapter[EventLine] = TypeAdapter(Annotated[EventLine, Discriminator("event")])

@@ -1,0 +1,372 @@
+"""The runs in a trace file, found in one pass; their steps are read when they are needed.
+
+    index = read_index(Path("trace.jsonl"))
+    index.runs          RunSummary(1, "9f3c-1", place="mail.njpy:12", calls=2, seconds=4.2, ...), ... as a tree
+    index.problems      "line 812 is cut off: the program was still writing, or was killed"
+    index.read_steps(index.runs[0])
+
+Memory is needed for the summaries and the offsets of the lines, not for the lines. What cannot be read is counted and
+skipped. Lines of several processes, and of runs at the same time, may be mixed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, BinaryIO, assert_never
+
+from njc.runs.timeline.row_text import NO_CHANGE, summarize_variables
+from njc.runs.timeline.trace_lines import (
+    MAX_LINE_BYTES,
+    AskedLine,
+    BeganLine,
+    ComparedLine,
+    EndedLine,
+    EventLine,
+    PerformedLine,
+    RepliedLine,
+    UnansweredLine,
+    UnreadableLine,
+    parse_trace_line,
+)
+from njc.runs.trace_view.steps import JUMPS, TraceStep, build_steps, format_comparable, read_cost
+from njrt.errors import ConfigurationError
+
+_CLOCK_TOLERANCE = 0.05
+"""Seconds by which times in one run may go back: threads write in another order than they look at the clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """One run of a block. `number` counts from 1 in the order of the tree; `parent` is the number of another run.
+
+    `model` is the one that replied last, or else the one that was chosen. `start` is in seconds since the epoch; `usd`
+    is None if no price is known. `outcome` is empty if the trace has no end of the run. `digest` is equal for runs
+    that did the same.
+    """
+
+    number: int
+    id: str
+    place: str
+    model: str = ""
+    parent: int | None = None
+    depth: int = 0
+    start: float = 0.0
+    seconds: float = 0.0
+    calls: int = 0
+    effects: int = 0
+    input: int = 0
+    output: int = 0
+    usd: float | None = None
+    refusals: int = 0
+    surprises: int = 0
+    failures: int = 0
+    outcome: str = ""
+    error: str = ""
+    tried: str = ""
+    given: str = ""
+    """What came in: the variables at the begin, in a few words."""
+    changed: str = ""
+    """What changed, in a few words."""
+    is_unchanged: bool = False
+    """Whether the run ended, changed no variable, printed nothing and did not jump."""
+    digest: bytes = b""
+    has_text: bool = False
+    """Whether a line of the run has the text that is searched for."""
+    offsets: array[int] = field(default_factory=lambda: array("Q"), repr=False)
+
+    @property
+    def is_jump(self) -> bool:
+        """Whether the block was left by a jump or an exception."""
+        return self.outcome in JUMPS
+
+    @property
+    def tokens(self) -> int:
+        """Input and output tokens together."""
+        return self.input + self.output
+
+
+@dataclass(frozen=True, slots=True)
+class TraceIndex:
+    """The runs of a trace file, in the order of the tree, and what could not be read."""
+
+    path: Path
+    runs: tuple[RunSummary, ...]
+    problems: tuple[str, ...] = ()
+    processes: int = 0
+
+    def read_steps(self, run: RunSummary) -> Iterator[TraceStep]:
+        """Read the steps of a run."""
+        with open(self.path, "rb") as file:
+            yield from build_steps(_read_lines_at(file, run.offsets))
+
+
+def _read_lines_at(file: BinaryIO, offsets: array[int]) -> Iterator[EventLine]:
+    for offset in offsets:
+        file.seek(offset)
+        line = parse_trace_line(file.readline(), 0)
+        if line is not None and not isinstance(line, UnreadableLine):
+            yield line
+
+
+def read_index(path: Path, search: str = "") -> TraceIndex:
+    """Find the runs of a trace, and those whose texts contain `search`, in any case.
+
+    Raises ConfigurationError if the file cannot be read or has no line of a trace.
+    """
+    try:
+        with open(path, "rb") as file:
+            return _IndexReader(path, search).read(file)
+    except OSError as error:
+        raise ConfigurationError(f"cannot read the trace {path}: {error.strerror}") from None
+
+
+class _IndexReader:
+    """Reads a trace from its beginning to its end (state: the open runs, and what could not be read)."""
+
+    def __init__(self, path: Path, search: str) -> None:
+        self._path = path
+        self._contains = make_text_finder(search)
+        self._runs: list[_RunBuilder] = []
+        self._by_id: dict[str, _RunBuilder] = {}
+        self._unreadable: Counter[str] = Counter()
+        self._first_number: dict[str, int] = {}
+
+    def read(self, file: BinaryIO) -> TraceIndex:
+        first_line = b""
+        for number, offset, raw in split_lines(file):
+            first_line = first_line or raw.strip()[:2000]
+            line = parse_trace_line(raw, number)
+            if line is None:
+                if raw.strip():
+                    self._count("newer", number)
+            elif isinstance(line, UnreadableLine):
+                is_cut = len(raw) <= MAX_LINE_BYTES and not raw.endswith(b"\n")
+                self._count("cut" if is_cut else "unreadable", number)
+            else:
+                self._add(line, offset, raw)
+        if not self._runs:
+            raise ConfigurationError(explain_other_file(self._path, first_line))
+        runs = order_runs([builder.build() for builder in self._runs])
+        processes = len({run.id.rpartition("-")[0] for run in runs})
+        return TraceIndex(self._path, runs, tuple(self._list_problems()), processes)
+
+    def _count(self, problem: str, number: int) -> None:
+        self._unreadable[problem] += 1
+        self._first_number.setdefault(problem, number)
+
+    def _add(self, line: EventLine, offset: int, raw: bytes) -> None:
+        run = self._by_id.get(line.run)
+        if run is None or (isinstance(line, BeganLine) and run.lines):
+            run = self._by_id[line.run] = _RunBuilder(line.run)
+            self._runs.append(run)
+        run.add(line, offset)
+        if not run.has_text and self._contains is not None:
+            run.has_text = self._contains(raw)
+
+    def _list_problems(self) -> Iterator[str]:
+        for problem, count in self._unreadable.items():
+            number = self._first_number[problem]
+            match problem:
+                case "cut":
+                    yield f"line {number:,} is cut off: the program is still writing, or was ended"
+                case "newer":
+                    yield (
+                        f"{_count_lines(count)} of a kind that this version of njc does not know, the first is "
+                        f"line {number:,}"
+                    )
+                case _:
+                    yield (
+                        f"{_count_lines(count)} cannot be read and {'is' if count == 1 else 'are'} left out, the "
+                        f"first is line {number:,}"
+                    )
+        no_begin = sum(not run.has_begun for run in self._runs)
+        if no_begin:
+            yield f"{_count_runs(no_begin)} began before this trace does"
+        if back := sum(run.went_back for run in self._runs):
+            yield f"the clock went back during {_count_runs(back)}; their times are not exact"
+
+
+def _count_lines(count: int) -> str:
+    return "1 line" if count == 1 else f"{count:,} lines"
+
+
+def _count_runs(count: int) -> str:
+    return "1 run" if count == 1 else f"{count:,} runs"
+
+
+@dataclass(slots=True)
+class _RunBuilder:
+    """A run, as far as its lines have been read."""
+
+    id: str
+    summary: RunSummary = field(init=False)
+    parent: str | None = None
+    lines: int = 0
+    last_at: float = 0.0
+    has_begun: bool = False
+    went_back: bool = False
+    has_text: bool = False
+    usd: float | None = None
+    counts: Counter[str] = field(default_factory=Counter)
+    offsets: array[int] = field(default_factory=lambda: array("Q"))
+    fields: dict[str, Any] = field(default_factory=dict)
+    state: dict[str, str | None] = field(default_factory=dict)
+    changes: dict[str, str | None] = field(default_factory=dict)
+    printed: bool = False
+    start: float = 0.0
+    seconds: float | None = None
+    hash: hashlib.blake2b = field(default_factory=lambda: hashlib.blake2b(digest_size=8))
+
+    def add(self, line: EventLine, offset: int) -> None:
+        at = line.at.timestamp()
+        if not self.lines:
+            self.start = self.last_at = at
+        self.went_back |= at < self.last_at - _CLOCK_TOLERANCE
+        self.last_at = max(self.last_at, at)
+        self.lines += 1
+        self.offsets.append(offset)
+        self.hash.update(format_comparable(line).encode("utf-8", "backslashreplace"))
+        match line:
+            case BeganLine(place=place, model=model, parent=parent, tried=tried):
+                self.has_begun = True
+                self.parent = parent
+                self.fields |= {"place": place, "model": model, "tried": tried}
+                self.state = {**(line.state or {})}
+                self.fields["given"] = summarize_variables(self.state)
+            case AskedLine():
+                self.counts["calls"] += 1
+            case RepliedLine():
+                cost = read_cost(line)
+                if line.model:  # the one that has answered, where several were asked in turn
+                    self.fields["model"] = line.model
+                self.counts["input"] += cost.input
+                self.counts["output"] += cost.output
+                if cost.usd is not None:
+                    self.usd = (self.usd or 0.0) + cost.usd
+            case UnansweredLine():
+                self.counts["failures"] += 1
+            case PerformedLine(kind=kind, prediction=prediction):
+                self.counts["effects"] += 1
+                self.counts["refusals"] += kind == "refusal"
+                self.counts["surprises"] += prediction is not None and prediction.is_surprise
+                self._change(line)
+            case ComparedLine():
+                pass
+            case EndedLine(outcome=outcome, error=error, seconds=seconds):
+                self.seconds = seconds
+                self.fields |= {"outcome": outcome, "error": error}
+                self._change(line)
+                is_still = not (line.changes is None or self.changes or self.printed)
+                self.fields["is_unchanged"] = is_still and outcome not in JUMPS
+            case _:
+                assert_never(line)
+
+    def _change(self, line: PerformedLine | EndedLine) -> None:
+        self.changes |= line.changes or {}
+        self.printed = self.printed or bool(line.printed)
+
+    def build(self) -> tuple[RunSummary, str | None]:
+        """Return the summary, with the id of the parent; its number and depth are found later."""
+        seconds = self.last_at - self.start if self.seconds is None else self.seconds
+        fields = {"place": "(unknown)"} | self.fields | dict(self.counts)
+        if fields.get("is_unchanged"):
+            fields["changed"] = NO_CHANGE
+        else:
+            changed = summarize_variables(self.changes, self.state)
+            fields["changed"] = changed or "printed" * self.printed
+        summary = RunSummary(
+            0,
+            self.id,
+            start=self.start,
+            seconds=max(0.0, seconds),
+            usd=self.usd,
+            digest=self.hash.digest(),
+            has_text=self.has_text,
+            offsets=self.offsets,
+            **fields,
+        )
+        return summary, self.parent
+
+
+def order_runs(
+    runs: list[tuple[RunSummary, str | None]],
+) -> tuple[RunSummary, ...]:
+    """Return the runs as a tree: a run is followed by those that its code called. A circle of parents is cut."""
+    by_id = {run.id: position for position, (run, _) in enumerate(runs)}
+    children: dict[int | None, list[int]] = {}
+    for position, (_, parent_id) in enumerate(runs):
+        parent = by_id.get(parent_id) if parent_id else None
+        children.setdefault(None if parent == position else parent, []).append(position)
+    ordered: list[RunSummary] = []
+    numbers: dict[int, int] = {}
+    roots = [*children.get(None, ()), *range(len(runs))]  # the latter for circles
+    for root in roots:
+        waiting = [(root, 0, None)] if root not in numbers else []
+        while waiting:
+            position, depth, parent_number = waiting.pop()
+            if position in numbers:
+                continue
+            numbers[position] = number = len(ordered) + 1
+            run = runs[position][0]
+            ordered.append(replace(run, number=number, depth=depth, parent=parent_number))
+            below = [(child, depth + 1, number) for child in reversed(children.get(position, ()))]
+            waiting.extend(below)  # type: ignore[arg-type]
+    return tuple(ordered)
+
+
+def split_lines(file: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
+    """The lines of a file with their numbers, from 1, and offsets; of a longer one than a trace has, the start."""
+    number, offset = 0, 0
+    while line := file.readline(MAX_LINE_BYTES + 1):
+        number += 1
+        yield number, offset, line
+        offset += len(line)
+        while len(line) > MAX_LINE_BYTES and not line.endswith(b"\n"):
+            line = file.readline(MAX_LINE_BYTES)
+            offset += len(line)
+
+
+def make_text_finder(search: str) -> Callable[[bytes], bool] | None:
+    """Tells whether a line of JSON has a text in any of its strings, in any case; None if none is searched."""
+    if not search:
+        return None
+    import json
+
+    wanted = search.casefold()
+
+    def contains(raw: bytes) -> bool:
+        try:
+            waiting = [json.loads(raw)]
+        except ValueError:
+            return False
+        while waiting:
+            value = waiting.pop()
+            if isinstance(value, str):
+                if wanted in value.casefold():
+                    return True
+            elif isinstance(value, Mapping):
+                waiting.extend(value.values())
+            elif isinstance(value, list):
+                if value and all(isinstance(line, str) for line in value):
+                    value = ["\n".join(value)]
+                waiting.extend(value)
+        return False
+
+    return contains
+
+
+def explain_other_file(path: Path, first_line: bytes) -> str:
+    """Say what a file without any line of a trace is instead."""
+    hint = "`njc run --trace trace.jsonl FILE` writes one"
+    if not first_line:
+        return f"{path} is empty: no natural block has run yet; {hint}"
+    if first_line.startswith(b"{") and b'"format"' in first_line and b'"protocol"' in first_line:
+        return (
+            f"{path} is a recording, not a trace; {hint}, with NJC_RECORD=none:{path.name} from it"
+        )
+    return f"{path} is not a trace: no line of it is an event of a natural block; {hint}"

@@ -1,0 +1,313 @@
+"""Traces as one HTML page that opens offline, of any size.
+
+    write_page(Path("trace.html"), [read_index(Path("trace.jsonl"))], Selection())
+
+    <script type="application/octet-stream" id="names">     places, models, ids, errors: gzipped JSON in base64
+    <script ... id="columns">                               a number for each run or step and column
+    <script>                                                the viewer
+    <script ... id="chunk-0"> ...                           the texts of the steps, unpacked when they are shown
+
+The steps are read run by run and written in chunks, so neither this process nor the page holds all texts. Values of a
+trace are only in the packed data and in texts that jinja2 escapes; the viewer writes them as text nodes, and the
+page's policy allows no other script than its own.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import gzip
+import hashlib
+import json
+import os
+import shutil
+import sys
+import tempfile
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, Any
+
+from njc.runs.trace_view.index import RunSummary, TraceIndex
+from njc.runs.trace_view.selection import Selection
+from njc.runs.trace_view.steps import StepKind, TraceStep, format_differences, name_prediction
+from njrt.errors import ConfigurationError
+from njrt.packages import require_packages
+
+CHUNK_CHARS = 256_000
+"""Characters of JSON in a chunk."""
+
+COMPRESSION = 3
+"""The level of gzip; 6 takes three times as long for a page that is a tenth smaller."""
+
+STEP_KINDS: tuple[StepKind, ...] = ("enter", "effect", "call", "exit")
+REFUSED, JUMP, FAILED, SURPRISE, UNCHANGED = 1, 2, 4, 8, 16
+"""Flags of a step."""
+
+RUN_COLUMN_TYPES = {
+    "start": "d",
+    **dict.fromkeys(("seconds", "usd"), "f"),
+    "parent": "i",
+    **dict.fromkeys(("place", "model", "outcome", "tried"), "I"),
+    **dict.fromkeys(
+        ("calls", "effects", "tokens", "refusals", "surprises", "failures", "depth"), "I"
+    ),
+    **dict.fromkeys(("first", "steps", "digest", "digest2"), "I"),
+    "unchanged": "B",
+}
+STEP_COLUMN_TYPES = {
+    "start": "d",
+    **dict.fromkeys(("call", "code", "usd"), "f"),
+    **dict.fromkeys(("tokens", "digest", "digest2"), "I"),
+    **dict.fromkeys(("kind", "flags"), "B"),
+}
+"""The columns of numbers for each run and step, with the type codes of `array`; `usd` is -1 if it is not known."""
+
+_CHUNKS_HERE = "<!-- chunks -->"
+
+
+class Columns:
+    """Columns of numbers, one row after another (state: the rows so far)."""
+
+    def __init__(self, types: dict[str, str]) -> None:
+        self.arrays = {name: array(code) for name, code in types.items()}
+
+    def add(self, **row: float) -> None:
+        """Add a row."""
+        for name, column in self.arrays.items():
+            column.append(row[name])  # type: ignore[arg-type]
+
+    @property
+    def length(self) -> int:
+        """The number of rows."""
+        return len(next(iter(self.arrays.values())))
+
+    def pack(self) -> bytes:
+        """Return all columns, one after another, in little-endian order."""
+        packed = []
+        for column in self.arrays.values():
+            if sys.byteorder == "big":
+                column = array(column.typecode, column)
+                column.byteswap()
+            packed.append(column.tobytes())
+        return b"".join(packed)
+
+    def describe(self) -> list[list[Any]]:
+        """Return the name, type and number of rows of each column."""
+        return [[name, column.typecode, len(column)] for name, column in self.arrays.items()]
+
+
+class _Names:
+    """Numbers for texts that repeat (state: the texts so far)."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, int] = {}
+
+    def number(self, text: str) -> int:
+        return self.texts.setdefault(text, len(self.texts))
+
+
+class _PageData:
+    """The data of a page, collected run by run; the chunks go to a file (state: all but the chunks)."""
+
+    def __init__(self, chunks: IO[str]) -> None:
+        self.runs = Columns(RUN_COLUMN_TYPES)
+        self.steps = Columns(STEP_COLUMN_TYPES)
+        self.places, self.models, self.outcomes = _Names(), _Names(), _Names()
+        self.tried = _Names()
+        self.ids: list[str] = []
+        self.errors: dict[int, str] = {}
+        self.traces: list[dict[str, Any]] = []
+        self.first_steps: list[int] = []
+        self._chunks = chunks
+        self._waiting: list[str] = []
+        self._waiting_chars = 0
+
+    def add_trace(self, index: TraceIndex) -> None:
+        """Add the runs of a trace."""
+        first_run = self.runs.length
+        for run in index.runs:
+            self._add_run(run, first_run, index.read_steps(run))
+        self.traces.append(
+            {
+                "path": index.path.name,
+                "first": first_run,
+                "runs": len(index.runs),
+                "problems": index.problems,
+                "processes": index.processes,
+            }
+        )
+
+    def _add_run(self, run: RunSummary, first_run: int, steps: Iterator[TraceStep]) -> None:
+        if run.error:
+            self.errors[self.runs.length] = run.error
+        self.ids.append(run.id)
+        first_step = self.steps.length
+        for step in steps:
+            is_first = self.steps.length == first_step
+            self._add_step(step, (run.given, run.changed) if is_first else ("", step.changed))
+        digest, digest2 = _split_digest(run.digest)
+        self.runs.add(
+            start=run.start,
+            seconds=run.seconds,
+            usd=-1.0 if run.usd is None else run.usd,
+            parent=-1 if run.parent is None else first_run + run.parent - 1,
+            place=self.places.number(run.place),
+            model=self.models.number(run.model),
+            outcome=self.outcomes.number(run.outcome),
+            tried=self.tried.number(run.tried),
+            calls=run.calls,
+            effects=run.effects,
+            tokens=min(run.tokens, 0xFFFFFFFF),
+            refusals=run.refusals,
+            surprises=run.surprises,
+            failures=run.failures,
+            depth=run.depth,
+            first=first_step,
+            steps=self.steps.length - first_step,
+            digest=digest,
+            digest2=digest2,
+            unchanged=run.is_unchanged,
+        )
+
+    def _add_step(self, step: TraceStep, brief: tuple[str, str]) -> None:
+        flags = REFUSED * step.is_refused | JUMP * step.is_jump | SURPRISE * step.is_surprise
+        flags |= UNCHANGED * step.is_unchanged
+        digest, digest2 = _split_digest(step.digest)
+        packed = _pack_step(step, brief)
+        if not self._waiting:
+            self.first_steps.append(self.steps.length)
+        self.steps.add(
+            start=step.at,
+            call=step.call_seconds,
+            code=step.code_seconds,
+            usd=-1.0 if step.cost.usd is None else step.cost.usd,
+            tokens=min(step.cost.input + step.cost.output, 0xFFFFFFFF),
+            digest=digest,
+            digest2=digest2,
+            kind=STEP_KINDS.index(step.kind),
+            flags=flags | FAILED * (step.result_kind == "error"),
+        )
+        self._waiting.append(packed)
+        self._waiting_chars += len(packed)
+        if self._waiting_chars >= CHUNK_CHARS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the steps that wait as a chunk."""
+        if self._waiting:
+            number = len(self.first_steps) - 1
+            packed = pack(f"[{','.join(self._waiting)}]")
+            self._chunks.write(f'<script type="application/octet-stream" id="chunk-{number}">')
+            self._chunks.write(f"{packed}</script>\n")
+            self._waiting, self._waiting_chars = [], 0
+
+    def describe(self, selection: Selection) -> dict[str, Any]:
+        """Return what the viewer must know before it shows anything."""
+        return {
+            "traces": self.traces,
+            "places": list(self.places.texts),
+            "models": list(self.models.texts),
+            "outcomes": list(self.outcomes.texts),
+            "tried": list(self.tried.texts),
+            "ids": self.ids,
+            "errors": self.errors,
+            "chunks": self.first_steps,
+            "runs": self.runs.describe(),
+            "steps": self.steps.describe(),
+            "selection": asdict(selection),
+        }
+
+
+def _split_digest(digest: bytes) -> tuple[int, int]:
+    return int.from_bytes(digest[:4], "little"), int.from_bytes(digest[4:8], "little")
+
+
+def _pack_step(step: TraceStep, brief: tuple[str, str]) -> str:
+    changes = [[change.name, change.before, change.after] for change in step.changes]
+    return json.dumps(
+        [
+            step.effect,
+            step.code,
+            step.result,
+            step.result_kind,
+            changes,
+            step.printed,
+            step.shown,
+            step.reply,
+            step.model,
+            step.source,
+            [step.turn, step.cost.input, step.cost.output, step.cost.cached],
+            [name_prediction(step.prediction), format_differences(step.prediction)],
+            brief,
+        ],
+        ensure_ascii=False,
+    )
+
+
+def pack(data: str | bytes) -> str:
+    """Data as gzip in base64; no character of it means anything in HTML."""
+    if isinstance(data, str):
+        data = data.encode("utf-8", "replace")
+    return base64.b64encode(gzip.compress(data, COMPRESSION, mtime=0)).decode()
+
+
+def write_page(target: Path, indexes: Sequence[TraceIndex], selection: Selection) -> None:
+    """Write the page of one trace or two; needs jinja2 (the extra `trace`).
+
+    Raises ConfigurationError if it cannot be written; a page that was there before is then kept.
+    """
+    require_packages("the page", "njpy[trace]", "jinja2")
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("njc.runs.trace_view"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    style, script = (
+        "".join(environment.get_template(name).render() for name in names)
+        for names in (["page.css"], ["data.js", "steps.js", "list.js", "page.js"])
+    )
+    try:
+        with tempfile.TemporaryFile("w+", encoding="ascii", dir=target.parent) as chunks:
+            data = _PageData(chunks)
+            for index in indexes:
+                data.add_trace(index)
+            data.flush()
+            page = environment.get_template("page.html").render(
+                title=" and ".join(index.path.name for index in indexes),
+                style=style,
+                script=script,
+                style_digest=_digest_for_policy(style),
+                script_digest=_digest_for_policy(script),
+                names=pack(json.dumps(data.describe(selection), ensure_ascii=False)),
+                columns=pack(data.runs.pack() + data.steps.pack()),
+            )
+            chunks.seek(0)
+            _write_around(target, page, chunks)
+    except OSError as error:
+        raise ConfigurationError(f"cannot write {target}: {error.strerror}") from None
+
+
+def _digest_for_policy(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _write_around(target: Path, page: str, chunks: IO[str]) -> None:
+    """Write the page with the chunks in it, and replace the old page with it."""
+    head, _, tail = page.rpartition(_CHUNKS_HERE)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".njc-trace-")  # only for this user
+    try:
+        with open(handle, "w", encoding="utf-8", errors="replace") as file:
+            file.write(head)
+            shutil.copyfileobj(chunks, file)
+            file.write(tail)
+        os.replace(name, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise

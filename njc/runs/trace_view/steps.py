@@ -1,0 +1,315 @@
+"""The steps of one run, from its lines in a trace.
+
+    BeganLine, AskedLine, RepliedLine, PerformedLine, EndedLine
+        ->  TraceStep("enter"), TraceStep("effect", code="total = sum(prices)", result="7"), TraceStep("exit")
+
+A step is the entry, an effect with the model call that asked for it, a call without an effect, or the end. If a reply
+has several effects, the first of them has the call. Not seen: what is not in the trace, such as the lines inside an
+effect's code; texts are as long as the trace has them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, assert_never
+
+from njc.runs.timeline.effect_text import format_effect, format_messages, format_reply, name_effect
+from njc.runs.timeline.row_text import NO_CHANGE, summarize_variables
+from njc.runs.timeline.steps import choose_executed_effect
+from njc.runs.timeline.trace_lines import (
+    AskedLine,
+    BeganLine,
+    ComparedLine,
+    EndedLine,
+    EventLine,
+    PerformedLine,
+    RepliedLine,
+    UnansweredLine,
+)
+from njrt.prediction import Prediction
+from njrt.rendering.writer import remove_unstable_parts
+
+StepKind = Literal["enter", "effect", "call", "exit"]
+ResultKind = Literal["", "answer", "refusal", "outcome", "error"]
+"""Why a step went on: `outcome` if its effect ended the block, `error` if the model or the block failed."""
+
+JUMPS = frozenset({"broke", "continued", "returned", "raised"})
+"""The outcomes by which a block does not simply end."""
+
+_UNSTABLE_MARKS = (" at 0x", " owner=", " id='", "started ", "daemon ", "{'")
+"""One of these is in each text from which `remove_unstable_parts` removes something; to look for them is faster."""
+
+
+@dataclass(frozen=True, slots=True)
+class VariableChange:
+    """A variable before and after a step, as text; None if it is not bound or not known."""
+
+    name: str
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCallCost:
+    """What the model call of a step used. `usd` is None if no price is known, 0 for a reply from the cache."""
+
+    input: int = 0
+    output: int = 0
+    cached: int = 0
+    usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TraceStep:
+    """One step of a run. `at` is in seconds since the epoch; `digest` is equal for steps that did the same."""
+
+    kind: StepKind
+    at: float
+    turn: int = 0
+    call_seconds: float = 0.0
+    code_seconds: float = 0.0
+    model: str = ""
+    source: str = ""
+    cost: ModelCallCost = ModelCallCost()
+    shown: str = ""
+    reply: str = ""
+    effect: str = ""
+    code: str = ""
+    result: str = ""
+    result_kind: ResultKind = ""
+    changes: tuple[VariableChange, ...] = ()
+    printed: str = ""
+    prediction: Prediction | None = None
+    digest: bytes = field(default=b"", repr=False)
+
+    @property
+    def seconds(self) -> float:
+        """The time for the model and for the code together."""
+        return self.call_seconds + self.code_seconds
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the effect was refused, or the model's reply was none."""
+        return self.result_kind == "refusal"
+
+    @property
+    def is_surprise(self) -> bool:
+        """Whether the effect was not as predicted."""
+        return self.prediction is not None and self.prediction.is_surprise
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Return whether an effect changed no variable, printed nothing and did not jump."""
+        return self.kind == "effect" and not (self.changes or self.printed or self.is_jump)
+
+    @property
+    def changed(self) -> str:
+        """Return what the step changed, in a few words."""
+        if self.is_unchanged:
+            return NO_CHANGE
+        known = [change.name for change in self.changes if change.before is not None]
+        changes = {change.name: change.after for change in self.changes}
+        return summarize_variables(changes, known) or "printed" * bool(self.printed)
+
+    @property
+    def is_jump(self) -> bool:
+        """Whether the effect left the block by a jump or an exception."""
+        return self.result_kind == "outcome" and name_outcome(self.result) in JUMPS
+
+
+@dataclass(slots=True)
+class _OpenCall:
+    """A model call whose effects have not come yet."""
+
+    asked: AskedLine
+    reply: RepliedLine | UnansweredLine | None = None
+
+
+def build_steps(lines: Iterable[EventLine]) -> Iterator[TraceStep]:
+    """Yield the steps of one run, in order; a call without an effect or a reply is a step too."""
+    state: dict[str, str] = {}
+    call: _OpenCall | None = None
+    compared = ""
+    for line in lines:
+        match line:
+            case BeganLine():
+                changes = _apply_changes(state, line.state)
+                text = "\n".join(map(str, line.instruction))
+                yield TraceStep(
+                    "enter",
+                    line.at.timestamp(),
+                    model=line.model,
+                    effect=line.effects,
+                    code=text,
+                    changes=changes,
+                    digest=_digest(line),
+                )
+            case AskedLine():
+                if call is not None:
+                    yield _make_call_step(call)
+                call = _OpenCall(line)
+            case RepliedLine() | UnansweredLine():
+                call = call or _OpenCall(AskedLine("asked", line.run, line.at, line.turn))
+                call.reply = line
+            case PerformedLine():
+                yield _make_effect_step(call, line, _apply_changes(state, line.changes))
+                call = None
+            case ComparedLine():
+                compared = f"canary: {describe_comparison(line)}"
+            case EndedLine():
+                if call is not None:
+                    yield _make_call_step(call)
+                changes = _apply_changes(state, line.changes)
+                text = ": ".join(filter(None, (line.outcome, line.error, compared)))
+                kind: ResultKind = "error" if line.outcome == "failed" else "outcome"
+                yield TraceStep(
+                    "exit",
+                    line.at.timestamp(),
+                    result=text,
+                    result_kind=kind,
+                    changes=changes,
+                    printed=line.printed,
+                    digest=_digest(line),
+                )
+                call = None
+            case _:
+                assert_never(line)
+    if call is not None:
+        yield _make_call_step(call)
+
+
+def _make_call_step(call: _OpenCall) -> TraceStep:
+    """Return a model call, as a step without an effect."""
+    step = TraceStep(
+        "call",
+        call.asked.at.timestamp(),
+        turn=call.asked.turn,
+        shown=format_messages(call.asked.shown),
+        digest=_digest(call.asked),
+    )
+    match call.reply:
+        case RepliedLine() as reply:
+            return replace(
+                step,
+                call_seconds=reply.seconds,
+                model=reply.model,
+                source=reply.source,
+                cost=read_cost(reply),
+                reply=format_reply(reply.reply),
+            )
+        case UnansweredLine(seconds=seconds, error=error):
+            return replace(step, call_seconds=seconds, result=error, result_kind="error")
+        case None:
+            return replace(step, result="no reply in the trace", result_kind="error")
+        case _:
+            assert_never(call.reply)
+
+
+def _make_effect_step(
+    call: _OpenCall | None, line: PerformedLine, changes: tuple[VariableChange, ...]
+) -> TraceStep:
+    """Return an effect; with the model call that asked for it, if it is the first one of that."""
+    if call is None:
+        began = line.at.timestamp() - line.seconds
+        step = TraceStep("effect", began, turn=line.turn, digest=_digest(line))
+    else:
+        step = replace(_make_call_step(call), kind="effect", digest=_digest(call.asked, line))
+    effect = choose_executed_effect(line.effect, line.decisions) or {}
+    return replace(
+        step,
+        code_seconds=line.seconds,
+        effect=name_effect(effect),
+        code=format_effect(effect),
+        result=line.result,
+        result_kind=line.kind,
+        changes=changes,
+        printed=line.printed,
+        prediction=line.prediction,
+    )
+
+
+def _apply_changes(
+    state: dict[str, str], changes: Mapping[str, str | None] | None
+) -> tuple[VariableChange, ...]:
+    """Bring the state up to date; return the changes with the texts from before."""
+    found = []
+    for name, after in (changes or {}).items():
+        found.append(VariableChange(name, state.get(name), after))
+        if after is None:
+            state.pop(name, None)
+        else:
+            state[name] = after
+    return tuple(found)
+
+
+def read_cost(line: RepliedLine) -> ModelCallCost:
+    """Return the tokens and the price of a reply; what is not a number counts as 0."""
+    usage = line.reply.get("usage")
+    usage = usage if isinstance(usage, Mapping) else {}
+    counts = {name: _read_count(usage.get(name)) for name in ("input", "output", "cached")}
+    usd = usage.get("usd")
+    price = float(usd) if isinstance(usd, int | float) and 0 <= usd < 1e9 else None
+    return ModelCallCost(**counts, usd=0.0 if line.source == "cache" else price)
+
+
+def _read_count(value: Any) -> int:
+    return value if isinstance(value, int) and 0 <= value < 1 << 32 else 0
+
+
+def name_outcome(result: str) -> str:
+    """Return the name of an outcome: `raised` of `raised: KeyError: 3`."""
+    return result.partition(":")[0]
+
+
+def describe_comparison(line: ComparedLine) -> str:
+    """Return what came of comparing a canary with the code."""
+    return line.problem or "; ".join(line.differences) or "the same as the code"
+
+
+def name_prediction(prediction: Prediction | None) -> str:
+    """Return whether an effect was as predicted, in words; empty if nothing was predicted."""
+    if prediction is None:
+        return ""
+    if prediction.problem:
+        return "not compared"
+    return "surprise" if prediction.is_surprise else "as predicted"
+
+
+def format_differences(prediction: Prediction | None) -> str:
+    """Return where an effect was not as predicted, or why that is not known: one line for each."""
+    if prediction is None:
+        return ""
+    return "\n".join([prediction.problem] if prediction.problem else prediction.mismatches)
+
+
+def _digest(*lines: EventLine) -> bytes:
+    digest = hashlib.blake2b(digest_size=8)
+    for line in lines:
+        digest.update(format_comparable(line).encode("utf-8", "backslashreplace"))
+    return digest.digest()
+
+
+def format_comparable(line: EventLine) -> str:
+    """The part of a line in which two runs of the same program agree: no times, tokens, names of models, addresses."""
+    match line:
+        case BeganLine(place=place, instruction=instruction, state=state):
+            parts: list[Any] = [place, instruction, state]
+        case AskedLine(shown=shown):
+            parts = [shown]
+        case PerformedLine(effect=effect, kind=kind, result=result, changes=changes):
+            parts = [effect, kind, result, changes, line.printed]
+        case UnansweredLine(error=error):
+            parts = [error]
+        case ComparedLine(differences=differences, problem=problem):
+            parts = [differences, problem]
+        case EndedLine(outcome=outcome, error=error, changes=changes):
+            parts = [outcome, error, changes, line.printed]
+        case RepliedLine():
+            return ""
+        case _:
+            assert_never(line)
+    text = f"{line.event}{json.dumps(parts, ensure_ascii=False)}"
+    return remove_unstable_parts(text) if any(mark in text for mark in _UNSTABLE_MARKS) else text

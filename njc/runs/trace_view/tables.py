@@ -1,0 +1,108 @@
+"""Tables of text that fit a width: columns are left out, then texts are cut.
+
+    run  block         calls  seconds  outcome
+      1  mail.njpy:14      1     2.31  completed
+      2    mail.njpy:30    1     0.84  raised KeyError: 'x'
+
+rich's tables need about a millisecond a row; a trace can have a hundred thousand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from unicodedata import combining, east_asian_width
+
+GAP = 2
+"""Blanks between columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumn:
+    """A column. Those with the lowest `rank` are left out first, those without one never.
+
+    The texts of a column that `can_shrink` are cut if there is still not enough room.
+    """
+
+    name: str
+    is_number: bool = False
+    rank: int | None = None
+    can_shrink: bool = False
+
+
+def format_table(
+    columns: Sequence[TableColumn], rows: Sequence[Sequence[str]], width: int | None
+) -> Iterator[str]:
+    """Yield the lines of a table, its head first, at most `width` columns of the terminal wide if that is given."""
+    widths = [
+        max([len(column.name), *(measure_text(row[index]) for row in rows)])
+        for index, column in enumerate(columns)
+    ]
+    kept = choose_columns(columns, widths, width)
+    if width is not None:
+        widths = shrink_widths(columns, widths, kept, width)
+    for row in [[column.name for column in columns], *rows]:
+        cells = [fit_text(row[index], widths[index], columns[index].is_number) for index in kept]
+        yield (" " * GAP).join(cells).rstrip()
+
+
+def choose_columns(
+    columns: Sequence[TableColumn], widths: Sequence[int], width: int | None
+) -> list[int]:
+    """Return the indexes of the columns that are kept."""
+    kept = list(range(len(columns)))
+    least = [min(size, 16) if columns[i].can_shrink else size for i, size in enumerate(widths)]
+    for rank in sorted({column.rank for column in columns if column.rank is not None}):
+        if width is None or sum(least[index] + GAP for index in kept) - GAP <= width:
+            break
+        kept = [index for index in kept if columns[index].rank != rank]
+    return kept
+
+
+def shrink_widths(
+    columns: Sequence[TableColumn], widths: Sequence[int], kept: Sequence[int], width: int
+) -> list[int]:
+    """Return the widths with those columns made smaller that can be, the widest first."""
+    fitting = list(widths)
+    shrinkable = [index for index in kept if columns[index].can_shrink]
+    excess = sum(fitting[index] + GAP for index in kept) - GAP - width
+    while excess > 0 and shrinkable:
+        widest = max(shrinkable, key=lambda index: fitting[index])
+        if fitting[widest] <= 4:
+            break
+        fitting[widest] -= 1
+        excess -= 1
+    return fitting
+
+
+def fit_text(text: str, width: int, is_number: bool) -> str:
+    """Return a text of exactly this width: filled with blanks, or cut with an ellipsis."""
+    size = measure_text(text)
+    if size > width:
+        text = cut_text(text, width)
+        size = measure_text(text)
+    blanks = " " * (width - size)
+    return blanks + text if is_number else text + blanks
+
+
+def cut_text(text: str, width: int) -> str:
+    """Return a text that is at most `width` wide; a cut one ends with an ellipsis."""
+    if measure_text(text) <= width:
+        return text
+    kept, used = [], 1
+    for character in text:
+        used += measure_text(character)
+        if used > width:
+            break
+        kept.append(character)
+    return "".join(kept) + "…"
+
+
+def measure_text(text: str) -> int:
+    """Return the columns of a terminal that a text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if combining(character) else 2 if east_asian_width(character) in "WF" else 1
+        for character in text
+    )

@@ -1,0 +1,285 @@
+"""Traces as text: the table of the runs, the steps of one run, two traces side by side.
+
+    run  block            came in           changed        calls  tokens     cost  seconds  refused  outcome
+      1  mailbox.njpy:14  mail='Can we ta…  topic='bills'      1     215  $0.0002     1.02           completed
+      2  mailbox.njpy:17  topic='prizes'                       2   1,004  $0.0011     3.50        1  continued
+
+All texts of a trace are escaped, so that they cannot control the terminal.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
+
+from njc.runs.trace_view.comparison import RunPair, find_first_difference, pair_runs
+from njc.runs.trace_view.index import RunSummary, TraceIndex
+from njc.runs.trace_view.selection import Selection
+from njc.runs.trace_view.steps import TraceStep, VariableChange, format_differences, name_prediction
+from njc.runs.trace_view.tables import TableColumn, fit_text, format_table
+from njrt.rendering.writer import escape_unprintable
+
+RUN_COLUMNS = (
+    TableColumn("run", is_number=True),
+    TableColumn("block", can_shrink=True),
+    TableColumn("came in", can_shrink=True, rank=6),
+    TableColumn("changed", can_shrink=True, rank=7),
+    TableColumn("model", rank=0),
+    TableColumn("calls", is_number=True, rank=2),
+    TableColumn("effects", is_number=True, rank=1),
+    TableColumn("tokens", is_number=True, rank=4),
+    TableColumn("cost", is_number=True, rank=5),
+    TableColumn("seconds", is_number=True),
+    TableColumn("refused", is_number=True, rank=3),
+    TableColumn("outcome", can_shrink=True),
+)
+PAIR_COLUMNS = (
+    TableColumn(""),
+    TableColumn("block", can_shrink=True),
+    *(
+        column
+        for letter in ("A", "B")
+        for column in (
+            TableColumn(f"run {letter}", is_number=True, rank=2),
+            TableColumn("tokens", is_number=True, rank=0),
+            TableColumn("seconds", is_number=True, rank=1),
+            TableColumn(letter, can_shrink=True),
+        )
+    ),
+)
+
+_MAX_DEPTH_SHOWN = 8
+_SIDE_BY_SIDE_WIDTH = 70
+"""Columns of the terminal from which on two steps stand beside each other."""
+
+
+def format_trace(
+    index: TraceIndex, selection: Selection, width: int | None = None
+) -> Iterator[str]:
+    """Yield the table of the runs that are selected, and the totals of those."""
+    runs = [run for run in index.runs if selection.has_run(run)]
+    yield from _wrap(summarize_runs(runs, len(index.runs)), width)
+    if runs:
+        yield ""
+        yield from format_table(RUN_COLUMNS, [_make_run_row(run) for run in runs], width)
+
+
+def summarize_runs(runs: Sequence[RunSummary], of: int) -> str:
+    """Return the totals of runs, in words."""
+    count = f"{len(runs):,} of {of:,} runs" if len(runs) < of else _count(len(runs), "run")
+    usd = [run.usd for run in runs if run.usd is not None]
+    parts = [
+        count,
+        _count(sum(run.calls for run in runs), "call"),
+        _count(sum(run.effects for run in runs), "effect"),
+        _count(sum(run.tokens for run in runs), "token"),
+        *([f"${sum(usd):.4f}"] if usd else []),
+        f"{sum(run.seconds for run in runs if run.parent is None or of > len(runs)):.1f} s",
+        *([_count(refused, "refusal")] if (refused := sum(run.refusals for run in runs)) else []),
+        *([_count(wrong, "surprise")] if (wrong := sum(run.surprises for run in runs)) else []),
+    ]
+    return ", ".join(parts)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def _make_run_row(run: RunSummary) -> list[str]:
+    depth = min(run.depth, _MAX_DEPTH_SHOWN)
+    return [
+        f"{run.number}",
+        "  " * depth + escape_unprintable(run.place),
+        escape_unprintable(run.given),
+        escape_unprintable(run.changed),
+        escape_unprintable(run.model),
+        f"{run.calls:,}",
+        f"{run.effects:,}",
+        f"{run.tokens:,}" if run.tokens else "",
+        format_cost(run.usd),
+        f"{run.seconds:.2f}",
+        f"{run.refusals:,}" if run.refusals else "",
+        describe_outcome(run),
+    ]
+
+
+def format_cost(usd: float | None) -> str:
+    """Return a price, or nothing if it is not known."""
+    return "" if usd is None else f"${usd:.4f}"
+
+
+def describe_outcome(run: RunSummary) -> str:
+    """Return how a run ended, on one line."""
+    if not run.outcome:
+        return "no end in the trace"
+    by_code = {
+        "ran": ", by code",
+        "unfit": ", code unfit",
+        "raised": ", code raised",
+        "alarmed": ", code differed before",
+        "canary": ", canary",
+    }
+    error = f" {escape_unprintable(run.error)}" if run.error else ""
+    return escape_unprintable(run.outcome) + by_code.get(run.tried, "") + error
+
+
+def format_run(
+    run: RunSummary, steps: Iterable[TraceStep], selection: Selection, width: int | None = None
+) -> Iterator[str]:
+    """Yield the steps of a run: what the model wrote, what came of it, and which variables changed."""
+    facts = [
+        escape_unprintable(run.model),
+        _count(run.calls, "call"),
+        _count(run.tokens, "token"),
+        format_cost(run.usd),
+    ]
+    yield from _wrap(
+        f"run {run.number}, {escape_unprintable(run.place)}: {describe_outcome(run)} in {run.seconds:.2f} s",
+        width,
+    )
+    yield from _wrap(", ".join(filter(None, facts)), width)
+    for number, step in enumerate(steps):
+        if selection.has_step(step):
+            yield ""
+            yield from format_step(number, step, width)
+
+
+def format_step(number: int, step: TraceStep, width: int | None = None) -> Iterator[str]:
+    """The lines of a step: a head, then code, changes of variables (`=`), prints (`|`), the result (`>`), surprises (`?`)."""
+    for part in format_step_parts(number, step, width):
+        yield from part
+
+
+def format_step_parts(number: int, step: TraceStep, width: int | None) -> Iterator[list[str]]:
+    """Yield the lines of a step, one list for each part of it."""
+    facts = [
+        f"{number} {step.kind}",
+        escape_unprintable(step.effect),
+        step.result_kind if step.result_kind in ("refusal", "error") else "",
+        name_prediction(step.prediction),
+        f"{step.seconds:.2f} s" if step.seconds else "",
+        _count(step.cost.input + step.cost.output, "token") if step.cost.input else "",
+        format_cost(step.cost.usd),
+        escape_unprintable(step.source) if step.source != "model" else "",
+    ]
+    yield _wrap(", ".join(filter(None, facts)), width)
+    yield list(_indent(step.code.rstrip(), "    ", width))
+    yield [line for change in step.changes for line in _format_change(change, width)]
+    yield list(_indent(step.printed.rstrip("\n"), "  | ", width))
+    yield list(_indent(step.result, "  > ", width))
+    yield list(_indent(format_differences(step.prediction), "  ? ", width))
+
+
+def _format_change(change: VariableChange, width: int | None) -> Iterator[str]:
+    after = "(not bound)" if change.after is None else change.after
+    if change.before is None:
+        yield from _indent(f"{change.name}: {after}", "  = ", width)
+    else:
+        yield from _indent(f"{change.name}: {change.before}", "  = ", width)
+        yield from _indent(after, "    -> ", width)
+
+
+def format_pairs(
+    first: TraceIndex, second: TraceIndex, selection: Selection, width: int | None = None
+) -> Iterator[str]:
+    """Two traces side by side, and the first difference between them."""
+    pairs = pair_runs(first.runs, second.runs)
+    shown = [
+        pair for pair in pairs if any(run and selection.has_run(run) for run in (pair.a, pair.b))
+    ]
+    for letter, index in (("A", first), ("B", second)):
+        name = escape_unprintable(str(index.path))
+        yield from _wrap(
+            f"{letter}  {name}: {summarize_runs(index.runs, len(index.runs))}", width, "   "
+        )
+    yield ""
+    yield from format_table(PAIR_COLUMNS, [_make_pair_row(pair) for pair in shown], width)
+    yield ""
+    different = [pair for pair in pairs if not pair.is_same]
+    if not different:
+        yield from _wrap("no difference: both did the same", width)
+        return
+    yield from _wrap(f"{len(different):,} of {len(pairs):,} pairs differ, marked with !", width)
+    yield from format_pair(first, second, different[0], width)
+
+
+def format_pair(
+    first: TraceIndex, second: TraceIndex, pair: RunPair, width: int | None = None
+) -> Iterator[str]:
+    """Yield the first steps in which two runs differ, side by side if the width is enough."""
+    place = escape_unprintable(pair.any.place)
+    if pair.a is None or pair.b is None:
+        missing, other = ("A", pair.b) if pair.a is None else ("B", pair.a)
+        assert other is not None
+        yield from _wrap(
+            f"first difference: run {other.number} at {place} is not in {missing}", width
+        )
+        return
+    found = find_first_difference(first.read_steps(pair.a), second.read_steps(pair.b))
+    if found is None:
+        yield from _wrap(f"no difference in run {pair.a.number} and run {pair.b.number}", width)
+        return
+    number, step, other_step = found
+    yield from _wrap(
+        f"first difference: {place}, step {number} of run {pair.a.number} in A and run {pair.b.number} in B",
+        width,
+    )
+    yield ""
+    yield from _format_side_by_side(number, step, other_step, width)
+
+
+def _format_side_by_side(
+    number: int, a: TraceStep | None, b: TraceStep | None, width: int | None
+) -> Iterator[str]:
+    if width is not None and width < _SIDE_BY_SIDE_WIDTH:
+        for letter, step, other_step in (("A", a, b), ("B", b, a)):
+            yield f"{letter}:"
+            for part in _list_parts(number, step, other_step, width):
+                yield from part
+        return
+    half = ((width or 120) - 3) // 2
+    parts = zip_longest(_list_parts(number, a, b, half), _list_parts(number, b, a, half))
+    for left, right in parts:
+        for text, other in zip_longest(left or [], right or [], fillvalue=""):
+            yield f"{fit_text(text, half, False)} {' ' if text == other else '!'} {other}".rstrip()
+
+
+def _list_parts(
+    number: int, step: TraceStep | None, other: TraceStep | None, width: int
+) -> list[list[str]]:
+    """Return the parts of a step; with what the model was shown if that differs from the other step."""
+    if step is None:
+        return [["(no such step)"]]
+    parts = list(format_step_parts(number, step, width))
+    if other is None or step.shown != other.shown:
+        parts.append(list(_indent(step.shown, "  < ", width)))
+    return parts
+
+
+def _make_pair_row(pair: RunPair) -> list[str]:
+    sides: list[str] = []
+    for run in (pair.a, pair.b):
+        sides += (
+            ["", "", "", "(none)"]
+            if run is None
+            else [f"{run.number}", f"{run.tokens:,}", f"{run.seconds:.2f}", describe_outcome(run)]
+        )
+    depth = min(pair.any.depth, _MAX_DEPTH_SHOWN)
+    place = "  " * depth + escape_unprintable(pair.any.place)
+    return ["" if pair.is_same else "!", place, *sides]
+
+
+def _wrap(text: str, width: int | None, indent: str = "") -> list[str]:
+    if width is None:
+        return [text]
+    return textwrap.wrap(text, width, subsequent_indent=indent, break_on_hyphens=False) or [""]
+
+
+def _indent(text: str, mark: str, width: int | None) -> Iterator[str]:
+    """Yield the lines of a text after a mark; long ones are broken."""
+    for line in text.split("\n") if text else ():
+        line = escape_unprintable(line.replace("\t", "    "))
+        room = max(8, width - len(mark)) if width is not None else len(line) or 1
+        for start in range(0, len(line) or 1, room):
+            yield (mark + line[start : start + room]).rstrip()

@@ -1,0 +1,130 @@
+"""The manifest: what each block is allowed, as `[[authority]]` sections of njc.lock.
+
+    [[authority]]
+    file = "mail.njpy"
+    instruction = '''
+    Sort <mail> into <:kind>.
+    '''
+    effects = ["Run"]
+    jumps = []
+    imports = ["json"]
+    attributes = ["append"]
+
+    with njrt.using(manifest="njc.lock"):        an effect that needs more is rejected,
+        triage(mailbox)                          a block without a section is ended by `PolicyError`
+
+A block is found by its file and its whole instruction: one that was changed has no section. So has one whose prompt
+is an f-string. Questions of `njrt.llm` and `ask` belong to the section of their file with an empty instruction.
+`njrt.production.approval.needs` says what is not seen in code.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from njrt.decisions import Abort, Accept, Decision, PendingEffect, Reject
+from njrt.effects import AskModel
+from njrt.errors import ConfigurationError, PolicyError
+from njrt.production.approval.needs import EffectNeeds, find_needs
+from njrt.typed_json import InvalidJsonError, validate_value
+
+BlockKey = tuple[str, str]
+"""The file of a block, relative to its root, and its instruction."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockAuthority:
+    """What one block is allowed; the fields are those of the file."""
+
+    file: str
+    instruction: str
+    effects: list[str] = field(default_factory=list)
+    jumps: list[str] = field(default_factory=list)
+    imports: list[str] = field(default_factory=list)
+    attributes: list[str] = field(default_factory=list)
+
+    @property
+    def key(self) -> BlockKey:
+        """What the block is found by."""
+        return self.file, self.instruction.strip("\n")
+
+    @property
+    def allowed(self) -> EffectNeeds:
+        """What its effects may need."""
+        return EffectNeeds(
+            frozenset(self.effects),
+            frozenset(self.jumps),
+            frozenset(self.imports),
+            frozenset(self.attributes),
+        )
+
+
+def make_authority(key: BlockKey, needs: EffectNeeds) -> BlockAuthority:
+    """Return a section that allows exactly this."""
+    return BlockAuthority(
+        *key,
+        sorted(needs.effects),
+        sorted(needs.jumps),
+        sorted(needs.imports),
+        sorted(needs.attributes),
+    )
+
+
+def find_block_key(place: str, instruction: str, effect: object) -> BlockKey:
+    """Return the section that an effect belongs to."""
+    file = place.rpartition(":")[0]
+    return file, "" if isinstance(effect, AskModel) else instruction
+
+
+class Manifest:
+    """The interceptor that enforces a manifest; it is the last that is asked, about edited effects too."""
+
+    def __init__(self, path: str, authorities: Iterable[BlockAuthority]) -> None:
+        self._path = path
+        self._allowed: Mapping[BlockKey, EffectNeeds] = {
+            authority.key: authority.allowed for authority in authorities
+        }
+
+    def __call__(self, pending: PendingEffect) -> Decision:
+        """Accept what the block's section allows."""
+        key = find_block_key(pending.place, pending.instruction, pending.effect)
+        allowed = self._allowed.get(key)
+        if allowed is None:
+            what = "this block" if key[1] else f"questions of {key[0] or 'njrt.llm'}"
+            return Abort(
+                PolicyError(
+                    f"{pending.place or 'njrt.llm'}: the manifest {self._path} does not have {what}; "
+                    "`njc lock --authority` adds it from a recording or a trace"
+                )
+            )
+        try:
+            missing = find_needs(pending.effect) - allowed
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            return Reject(f"the code cannot be read as Python: {error}")
+        if missing:
+            return Reject(f"this program does not allow that here ({missing}); do it without")
+        return Accept()
+
+
+def read_manifest(path: str | Path) -> Manifest:
+    """Read the manifest of a lock file."""
+    try:
+        document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        authorities = validate_authorities(document)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, InvalidJsonError) as error:
+        raise ConfigurationError(
+            f"the manifest {path} cannot be read: {error}; `njc lock --authority` writes one"
+        ) from None
+    return Manifest(str(path), authorities)
+
+
+def validate_authorities(document: Mapping[str, Any]) -> tuple[BlockAuthority, ...]:
+    """Return the sections of a parsed lock file; raises `InvalidJsonError`."""
+    found: tuple[BlockAuthority, ...] = validate_value(
+        document.get("authority", ()), tuple[BlockAuthority, ...]
+    )
+    return found

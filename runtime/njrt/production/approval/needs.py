@@ -1,0 +1,206 @@
+"""What an effect needs: its kind, and the jumps, imports and attributes of its code.
+
+Run("import json\nreturn json.loads(text).get('a')", True)
+    EffectNeeds(effects={"Run"}, jumps={"return"}, imports={"json"}, attributes={"get", "loads"})
+
+Found in the text of the code, so some is not seen: which object an attribute belongs to, attributes that a format
+string names, names that are put together while the code runs (`getattr` itself counts as an attribute), and what
+functions of the program do that the code calls.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
+
+from njrt.effects import (
+    BreakLoop,
+    ContinueLoop,
+    Effect,
+    Eval,
+    Exec,
+    Goto,
+    RaiseError,
+    RaiseNamed,
+    ReturnAnswer,
+    ReturnValue,
+    Run,
+)
+from njrt.execution.syntax import parse_python
+
+DYNAMIC_NAMES = frozenset(
+    [
+        "getattr",
+        "setattr",
+        "delattr",
+        "vars",
+        "eval",
+        "exec",
+        "compile",
+        "__import__",
+        "attrgetter",
+        "methodcaller",
+    ]
+)
+"""Names by which code can reach attributes that its text does not show."""
+
+
+@dataclass(frozen=True, slots=True)
+class EffectNeeds:
+    """What one or more effects need."""
+
+    effects: frozenset[str] = frozenset()
+    jumps: frozenset[str] = frozenset()
+    imports: frozenset[str] = frozenset()
+    attributes: frozenset[str] = frozenset()
+    """The attributes that code calls, reads or sets, without the objects that they belong to."""
+
+    def __or__(self, other: EffectNeeds) -> EffectNeeds:
+        return EffectNeeds(
+            *(getattr(self, part.name) | getattr(other, part.name) for part in fields(self))
+        )
+
+    def __sub__(self, other: EffectNeeds) -> EffectNeeds:
+        return EffectNeeds(
+            *(getattr(self, part.name) - getattr(other, part.name) for part in fields(self))
+        )
+
+    def __bool__(self) -> bool:
+        return any(getattr(self, part.name) for part in fields(self))
+
+    def __str__(self) -> str:
+        parts = ((part.name, sorted(getattr(self, part.name))) for part in fields(self))
+        return "; ".join(f"{name}: {', '.join(values)}" for name, values in parts if values)
+
+
+@dataclass(frozen=True, slots=True)
+class CodeNames:
+    """What code names: in the order of the text."""
+
+    imports: tuple[str, ...] = ()
+    attributes: tuple[str, ...] = ()
+    jumps: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
+    binds: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
+    """Targets such as `box.items` or `prices[0]` that it assigns to or deletes."""
+    calls: tuple[str, ...] = ()
+
+
+def get_effect_code(effect: Effect) -> str | None:
+    """Return the Python in an effect, None if there is none."""
+    match effect:
+        case Run(code) | Exec(code) | Eval(code) | RaiseError(code):
+            return code
+        case ReturnValue(variable):
+            return variable
+    return None
+
+
+def find_needs(effect: Effect) -> EffectNeeds:
+    """Return what an effect needs; raises SyntaxError, ValueError or RecursionError for code that cannot be parsed."""
+    code = get_effect_code(effect)
+    names = CodeNames() if code is None else find_code_names(code)
+    jumps = (*names.jumps, *_list_effect_jumps(effect))
+    return EffectNeeds(
+        frozenset({type(effect).__name__}),
+        frozenset(jumps),
+        frozenset(names.imports),
+        frozenset(names.attributes),
+    )
+
+
+def _list_effect_jumps(effect: Effect) -> tuple[str, ...]:
+    match effect:
+        case BreakLoop():
+            return ("break",)
+        case ContinueLoop():
+            return ("continue",)
+        case ReturnValue() | ReturnAnswer():
+            return ("return",)
+        case RaiseError() | RaiseNamed():
+            return ("raise",)
+        case Goto(label):
+            return (label,)
+    return ()
+
+
+def find_code_names(code: str) -> CodeNames:
+    """Return what code names; raises SyntaxError, ValueError or RecursionError if it cannot be parsed."""
+    try:
+        tree = parse_python(code)
+    except SyntaxError:
+        tree = parse_python(code.strip())
+    nodes = list(ast.walk(tree))
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    stored = (ast.Store, ast.Del)
+    bound = {name.id: None for name in names if isinstance(name.ctx, stored)}
+    bound |= dict.fromkeys(
+        node.name
+        for node in nodes
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    )
+    read = [name.id for name in names if isinstance(name.ctx, ast.Load)]
+    changed = (
+        ast.unparse(node)
+        for node in nodes
+        if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, stored)
+    )
+    called = (ast.unparse(node.func) for node in nodes if isinstance(node, ast.Call))
+    return CodeNames(
+        _unique(_list_imports(nodes)),
+        _unique(_list_attributes(nodes)),
+        _unique(_list_jumps(tree.body, in_loop=False)),
+        _unique(name for name in read if name not in bound),
+        tuple(bound),
+        _unique(changed),
+        _unique(called),
+    )
+
+
+def _unique(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))
+
+
+def _list_imports(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (node.module or "")
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+
+
+def _list_attributes(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
+        match node:
+            case ast.Attribute(attr=name):
+                yield name
+            case ast.MatchClass(kwd_attrs=attributes):
+                yield from attributes
+            case ast.Name(id=name) if name in DYNAMIC_NAMES:
+                yield name
+            case ast.alias(name=name) if name in DYNAMIC_NAMES:
+                yield name
+
+
+def _list_jumps(body: Iterable[ast.AST], in_loop: bool) -> Iterator[str]:
+    """Yield the jumps that leave the code: not those inside of its own functions and loops."""
+    for node in body:
+        match node:
+            case ast.Return():
+                yield "return"
+            case ast.Raise():
+                yield "raise"
+            case ast.Break() if not in_loop:
+                yield "break"
+            case ast.Continue() if not in_loop:
+                yield "continue"
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.Lambda():
+                continue
+            case ast.For() | ast.AsyncFor() | ast.While():
+                yield from _list_jumps(node.body, in_loop=True)
+                yield from _list_jumps(node.orelse, in_loop)
+            case _:
+                yield from _list_jumps(ast.iter_child_nodes(node), in_loop)

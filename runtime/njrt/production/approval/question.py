@@ -1,0 +1,103 @@
+"""The text that a person is shown of an effect.
+
+    mail.njpy:12  Run, effect 2 of this run
+      Sort <mail> into <:kind>.
+        1  kind = classify(mail.subject)
+        2  box.items.append(mail)
+      reads    mail, box, classify
+      binds    kind (now None)
+      calls    classify, box.items.append
+
+Control characters and characters that change the direction of text are escaped, so that code cannot change what the
+terminal shows.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+
+from njrt.decisions import PendingEffect
+from njrt.effect_json import effect_to_json
+from njrt.effects import AskModel, Assign, BindOutputs, Effect, Exec, Run
+from njrt.production.approval.needs import CodeNames, find_code_names, get_effect_code
+from njrt.rendering.writer import clip, escape_unprintable
+
+MAX_INSTRUCTION_LINES = 4
+VALUE_CHARS = 60
+
+
+def describe_question(pending: PendingEffect) -> Iterator[str]:
+    """Yield the lines before the code: where, what, the instruction."""
+    where = pending.place or "njrt.llm"
+    yield f"{where}  {type(pending.effect).__name__}, effect {pending.number} of this run"
+    lines = pending.instruction.split("\n") if pending.instruction else []
+    for line in lines[:MAX_INSTRUCTION_LINES]:
+        yield f"  {escape_unprintable(line)}"
+    if len(lines) > MAX_INSTRUCTION_LINES:
+        yield f"  ... ({len(lines) - MAX_INSTRUCTION_LINES} more lines)"
+
+
+def format_code(effect: Effect) -> tuple[str, str]:
+    """Return the code of an effect, or its fields as JSON, each with the name of its language."""
+    code = get_effect_code(effect)
+    if code is not None:
+        return escape_lines(code), "python"
+    if isinstance(effect, AskModel):
+        return escape_lines(effect.question), "text"
+    fields = {name: value for name, value in effect_to_json(effect).items() if name != "kind"}
+    return escape_lines(json.dumps(fields, ensure_ascii=False, indent=2)), "json"
+
+
+def escape_lines(text: str) -> str:
+    """Return a text whose lines stay, and nothing else that a terminal would act on."""
+    lines = re.split(r"\r\n|\n", text.expandtabs(4))
+    return "\n".join(escape_unprintable(line) for line in lines)
+
+
+def describe_names(pending: PendingEffect) -> Iterator[str]:
+    """Yield the lines after the code: what it names, and what would change."""
+    effect = pending.effect
+    now = {name: text.split("\n")[0] for name, text in pending.render_variables().items()}
+    if isinstance(effect, BindOutputs):
+        yield from _format_names("binds", (_format_now(name, now) for name in effect.values))
+    elif isinstance(effect, Assign):
+        yield from _format_names("binds", [_format_now(effect.variable, now)])
+    code = get_effect_code(effect)
+    if code is None:
+        return
+    try:
+        names = find_code_names(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        yield "  (this code cannot be parsed; it will be refused)"
+        return
+    yield from _format_code_names(names, now)
+    if isinstance(effect, Run) and effect.done:
+        yield "  and ends the block"
+    if isinstance(effect, Run | Exec) and not names.binds and not names.changes and names.calls:
+        yield "  (calls may change objects)"
+
+
+def _format_code_names(names: CodeNames, now: Mapping[str, str]) -> Iterator[str]:
+    yield from _format_names("imports", names.imports)
+    yield from _format_names(
+        "reads", (_format_now(name, now) for name in names.reads if name in now)
+    )
+    yield from _format_names("binds", (_format_now(name, now) for name in names.binds))
+    yield from _format_names("changes", names.changes)
+    yield from _format_names("calls", names.calls)
+    yield from _format_names("jumps", names.jumps)
+
+
+def _format_now(name: str, now: Mapping[str, str]) -> str:
+    """Return a name with its value now, if it has one."""
+    if name not in now:
+        return name
+    value = now[name].removeprefix(f"{name}: ")
+    return f"{name} (now {clip(value, VALUE_CHARS)})"
+
+
+def _format_names(title: str, names: Iterator[str] | tuple[str, ...] | list[str]) -> Iterator[str]:
+    if shown := ", ".join(names):
+        yield f"  {title:8} {escape_unprintable(shown)}"

@@ -1,0 +1,274 @@
+"""Asking a person on the terminal about each effect.
+
+    with njrt.using(intercept=njrt.approve(decisions="approvals.jsonl")):
+        triage(mailbox)
+
+    accept? [y]es [n]o [e]dit [a]bort [p]ause [c]ode always [k]ind always [?]
+
+The question is written to standard error and the answer read from standard input, a line at a time; both must be a
+terminal. What was typed before the question is discarded. While a question waits, no limit of time runs in the
+process, and the event loop of an async program stands still.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from njrt.decisions import Abort, Accept, Decision, Edit, Pause, PendingEffect, Reject
+from njrt.effect_json import effect_from_json, effect_to_json
+from njrt.effects import EFFECT_KINDS, AskModel, Effect
+from njrt.errors import ConfigurationError
+from njrt.production.approval.approvals_file import ApprovalScope, ApprovalsFile
+from njrt.production.approval.needs import get_effect_code
+from njrt.production.approval.question import describe_names, describe_question, format_code
+from njrt.timeouts import clock
+from njrt.typed_json import InvalidJsonError
+
+Otherwise = Literal["reject", "pause", "abort"]
+
+KEYS = """\
+  y  carry the effect out
+  n  do not, and tell the model why
+  e  edit it in $EDITOR, then decide about what you wrote
+  a  end the block with an error
+  p  end the block; the program continues here when it is run again with its recording
+  c  carry it out, and from now on every equal effect of this block
+  k  carry it out, and from now on every effect of this kind in this block
+"""
+PROMPT = "accept? [y]es [n]o [e]dit [a]bort [p]ause [c]ode always [k]ind always [?] "
+
+
+class EndOfInputError(Exception):
+    """The terminal was closed while a question waited."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terminal:
+    """Where a person is asked."""
+
+    def is_interactive(self) -> bool:
+        """Return whether a person can be asked."""
+        return all(
+            stream is not None and not stream.closed and stream.isatty()
+            for stream in (sys.stdin, sys.stderr)
+        )
+
+    def ask(self, prompt: str) -> str:
+        """Read one line, typed after the prompt was shown."""
+        stdin = sys.stdin.fileno()
+        with suppress(ImportError, OSError):
+            import termios
+
+            termios.tcflush(stdin, termios.TCIFLUSH)
+        self.write(prompt)
+        line = b""
+        while not line.endswith(b"\n"):
+            read = os.read(stdin, 4096)
+            if not read:
+                raise EndOfInputError
+            line += read
+        return line.decode(errors="replace").strip()
+
+    def write(self, text: str) -> None:
+        """Show a text."""
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+    def show_code(self, code: str, language: str) -> None:
+        """Show code with numbers of lines, in colour where `rich` is installed."""
+        try:
+            from rich.console import Console
+            from rich.syntax import Syntax
+        except ImportError:
+            for number, line in enumerate(code.split("\n"), start=1):
+                self.write(f"  {number:3}  {line}\n")
+            return
+        # Of the colours of the terminal, so that it can be read on any background.
+        shown = Syntax(
+            code,
+            language,
+            theme="ansi_dark",
+            line_numbers=True,
+            word_wrap=True,
+            background_color="default",
+        )
+        Console(file=sys.stderr).print(shown)
+
+
+class Approval:
+    """The interceptor that `approve` makes (state: the decisions so far)."""
+
+    __name__ = "approve"
+
+    def __init__(
+        self,
+        approvals: ApprovalsFile,
+        otherwise: Otherwise | None,
+        terminal: Terminal,
+        read_time: Callable[[], str],
+    ) -> None:
+        self._approvals = approvals
+        self._otherwise = otherwise
+        self._terminal = terminal
+        self._read_time = read_time
+        self._lock = threading.Lock()
+
+    def __call__(self, pending: PendingEffect) -> Decision:
+        """Decide as before, or ask."""
+        with self._lock:
+            if (known := self._approvals.find(pending)) is not None:
+                return known
+            if not self._terminal.is_interactive():
+                return self._decide_alone(pending)
+            clock.stop()
+            try:
+                return self._ask(pending)
+            except EndOfInputError:
+                return self._decide_alone(pending)
+            finally:
+                clock.start()
+
+    def _decide_alone(self, pending: PendingEffect) -> Decision:
+        match self._otherwise:
+            case "reject":
+                return Reject("nobody is there to approve this; do without it")
+            case "pause":
+                return Pause()
+            case "abort":
+                return Abort()
+        raise ConfigurationError(
+            f"{pending.place or 'njrt.llm'}: an effect needs approval, but there is no terminal; run the program on "
+            'one, or choose njrt.approve(otherwise="reject"), "pause" or "abort"'
+        )
+
+    def _ask(self, pending: PendingEffect) -> Decision:
+        """Ask until there is a decision."""
+        terminal, requested = self._terminal, pending.effect
+        self._show(pending)
+        while True:
+            answer = terminal.ask(PROMPT)
+            effect = pending.effect
+            accepted = Accept() if effect is requested else Edit(effect)
+            match answer.lower():
+                case "y" | "yes":
+                    return self._remember(pending, requested, accepted, "once")
+                case "c":
+                    return self._remember(pending, requested, accepted, "code")
+                case "k" if effect is requested:
+                    return self._remember(pending, requested, Accept(), "kind")
+                case "k":
+                    terminal.write("an edited effect can only be accepted with y or c\n")
+                case "n" | "no":
+                    words = terminal.ask("what should the model be told? ")
+                    rejected = Reject(words or "a person has rejected this; do it in another way")
+                    return self._remember(pending, requested, rejected, "once")
+                case "a":
+                    return Abort()
+                case "p":
+                    return Pause()
+                case "e":
+                    pending = self._edit(pending)
+                case _:
+                    terminal.write(KEYS)
+
+    def _show(self, pending: PendingEffect) -> None:
+        terminal = self._terminal
+        terminal.write("\n" + "\n".join(describe_question(pending)) + "\n")
+        terminal.show_code(*format_code(pending.effect))
+        terminal.write("".join(f"{line}\n" for line in describe_names(pending)))
+
+    def _remember(
+        self,
+        pending: PendingEffect,
+        requested: Effect,
+        decision: Accept | Edit | Reject,
+        scope: ApprovalScope,
+    ) -> Decision:
+        self._approvals.add(pending, requested, decision, scope, self._read_time())
+        return decision
+
+    def _edit(self, pending: PendingEffect) -> PendingEffect:
+        """Have the effect edited, and show the result."""
+        from dataclasses import replace
+
+        try:
+            from click import ClickException, edit
+        except ImportError:
+            self._terminal.write(
+                'editing needs the package click; install it with: pip install "njpy-runtime[approve]"\n'
+            )
+            return pending
+        text, extension = _format_for_editor(pending.effect)
+        try:
+            edited = edit(text, extension=extension)
+        except ClickException as error:
+            self._terminal.write(f"{error.message}; set EDITOR to an editor\n")
+            return pending
+        if edited is None or edited == text:
+            self._terminal.write("nothing was changed\n")
+            return pending
+        try:
+            effect = _read_edited(pending, edited)
+        except (InvalidJsonError, ValueError) as error:
+            self._terminal.write(f"this is not an effect of the block: {error}\n")
+            return pending
+        pending = replace(pending, effect=effect)
+        self._show(pending)
+        return pending
+
+
+def _format_for_editor(effect: Effect) -> tuple[str, str]:
+    """Return the text to be edited: the code or the question, else the effect as JSON; and its file extension."""
+    if isinstance(effect, AskModel):
+        return effect.question + "\n", ".txt"
+    code = get_effect_code(effect)
+    if code is not None:
+        return code.rstrip("\n") + "\n", ".py"
+    return json.dumps(effect_to_json(effect), ensure_ascii=False, indent=2) + "\n", ".json"
+
+
+def _read_edited(pending: PendingEffect, text: str) -> Effect:
+    """Return the edited effect; raises ValueError."""
+    effect: Any = pending.effect
+    fields = effect_to_json(effect)
+    if isinstance(effect, AskModel):
+        fields["question"] = text.strip()
+    elif get_effect_code(effect) is not None:
+        name = next(name for name in fields if name != "kind")
+        fields[name] = text.rstrip("\n")
+    else:
+        fields = json.loads(text)
+        if not isinstance(fields, dict):
+            raise ValueError("it must be a JSON object")
+    changed = effect_from_json(fields)
+    if not isinstance(changed, EFFECT_KINDS[pending.effects]):
+        names = ", ".join(kind.__name__ for kind in EFFECT_KINDS[pending.effects])
+        raise ValueError(f"the kinds of `{pending.effects}` are {names}")
+    return changed
+
+
+def approve(*, decisions: str | Path | None = None, otherwise: Otherwise | None = None) -> Approval:
+    """Make an interceptor that asks a person on the terminal about each effect.
+
+    `decisions` is a JSON Lines file of what was decided; what was decided "always" is not asked again. `otherwise` is
+    what happens where standard input or error is no terminal, by default a `ConfigurationError`.
+    """
+    if otherwise is not None and otherwise not in get_args(Otherwise):
+        raise ConfigurationError(
+            f"njrt.approve: otherwise must be one of {', '.join(get_args(Otherwise))}, not {otherwise!r}"
+        )
+    return Approval(
+        ApprovalsFile(None if decisions is None else Path(decisions)),
+        otherwise,
+        Terminal(),
+        lambda: time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    )

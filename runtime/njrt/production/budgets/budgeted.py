@@ -1,0 +1,292 @@
+"""The layer that keeps a model's calls within budgets. It is the innermost: a cached or recorded reply costs nothing.
+
+    request ──reserve the most it can cost──> model
+    reply   <──settle what it has cost─────── model
+
+A call that does not fit raises `BudgetError` and is not made. If the server refused the call (by an HTTP status), nothing is counted. If it
+is not known whether a call was billed (a timeout, a lost connection, a cancellation, a killed process), what it may
+have cost stays reserved until `HOLD_SECONDS` after the call's time limit. What cannot be settled because
+the store fails is settled with the next call, or forgotten at that time.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import math
+import os
+import threading
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+
+from njrt.errors import BudgetError, ModelError, ServerError, StoreError
+from njrt.messages import Reply, Request, Usage
+from njrt.models.model import Ask, CallLister, Model
+from njrt.models.wrapped import WrappedModel
+from njrt.observability.logs import warn
+from njrt.persistence.memory_store import MemoryStore
+from njrt.production.budgets.budget import Budget, find_period
+from njrt.production.budgets.estimate import Estimate, estimate_call
+from njrt.production.budgets.ledger import Account, Amount, Hold, Ledger, to_nano
+from njrt.production.budgets.metrics import count_refusal, count_spending
+
+HOLD_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class OpenBudget:
+    """A budget around a point of the program; `scope` is the label of its `with`, if it is one's."""
+
+    budget: Budget
+    scope: str = ""
+    ledgers: set[Ledger] = field(default_factory=set, compare=False)
+    """Those that have its account, to be forgotten with the `with`."""
+    process: int = field(default_factory=os.getpid, compare=False)
+
+    def close(self) -> None:
+        """Forget the account of the `with` that ends, in the process that began it."""
+        if self.process != os.getpid():
+            return
+        account = Account(self.budget, "", self.scope)
+        for ledger in self.ledgers:
+            for stored in _list_scope_keys(ledger, account):
+                try:
+                    ledger.forget(stored)
+                except StoreError as error:
+                    warn("a budget could not be removed: %s", error)
+
+
+def _list_scope_keys(ledger: Ledger, account: Account) -> Sequence[str]:
+    """Return the keys of a scope's accounts, of all its owners."""
+    before = account.key.rpartition("/")[0].rpartition("/")[0]
+    try:
+        return [
+            key
+            for key in ledger.store.list_keys(f"{before}/")
+            if key.endswith(f"/{account.period}")
+        ]
+    except StoreError as error:
+        warn("a budget could not be removed: %s", error)
+        return []
+
+
+def open_budget(budget: Budget) -> OpenBudget:
+    """Open a budget for a `with`."""
+    return OpenBudget(budget, uuid.uuid4().hex if budget.per == "scope" else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Budgeted:
+    """The layer. `find_model` gives the model below, whose price and key count."""
+
+    budgets: tuple[OpenBudget, ...]
+    find_ledger: Callable[[], Ledger]
+    find_model: Callable[[], Model]
+    tenant: str = ""
+    run_ledger: Ledger = field(default_factory=lambda: Ledger(MemoryStore()))
+    """The accounts of budgets per run."""
+
+    async def answer(self, request: Request, ask: Ask) -> Reply:
+        """Ask the model, if all budgets allow what the call may cost."""
+        model = self.find_model()
+        if isinstance(model, WrappedModel):
+            # Its calls are counted one by one.
+            return await ask(replace(request, call_layer=self.move_to))
+        settle_unsettled()
+        reservations = self._reserve_all(model, request)
+
+        def reserve_again(used: Usage) -> None:
+            """Reserve one more call: what the one before may have cost stays reserved."""
+            nonlocal reservations
+            if request.before_call is not None:
+                request.before_call(used)
+            reservations = self._reserve_all(model, request)
+
+        try:
+            reply = await ask(replace(request, before_call=reserve_again))
+        except ModelError as error:
+            used = (
+                error.attempts[-1].usage
+                if isinstance(model, CallLister) and error.attempts
+                else None
+            )
+            if used is not None and used.input + used.output:
+                for reservation in reservations:
+                    reservation.settle(used, model.name)
+            elif not may_be_billed(error):
+                _release_all(reservations)
+            raise
+        for reservation in reservations:
+            reservation.settle(reply.usage, model.name, is_script=reply.source == "script")
+        return reply
+
+    def move_to(self, model: Model) -> Budgeted:
+        """Return the same budgets around another model."""
+        return replace(self, find_model=lambda: model)
+
+    def _reserve_all(self, model: Model, request: Request) -> list[CallReservation]:
+        accounts = self._list_accounts(model)
+        with_price = any(account.budget.usd is not None for _, account in accounts)
+        estimate = estimate_call(model, request, with_price)
+        made: list[CallReservation] = []
+        try:
+            for ledger, account in accounts:
+                until = ledger.store.now() + request.timeout + HOLD_SECONDS
+                amount = self._measure(account, estimate, model)
+                reservation = CallReservation(
+                    ledger, account, Hold(uuid.uuid4().hex[:16], amount, until)
+                )
+                try:
+                    ledger.reserve(account, reservation.hold)
+                except BudgetError:
+                    count_refusal(account)
+                    raise
+                made.append(reservation)
+        except BaseException as error:
+            _release_all(made)
+            if isinstance(error, BudgetError):
+                error.place = error.place or request.place or None
+            raise
+        return made
+
+    def _list_accounts(self, model: Model) -> list[tuple[Ledger, Account]]:
+        """Return the accounts of a call; budgets that share one count once, with the lower limits."""
+        found: list[tuple[Ledger, Account]] = []
+        for opened in self.budgets:
+            ledger = self.run_ledger if opened.budget.per == "run" else self.find_ledger()
+            if opened.scope:
+                opened.ledgers.add(ledger)
+            owner = {"all": "", "tenant": self.tenant, "key": digest_key(model)}[opened.budget.each]
+            period = find_period(opened.budget, ledger.store.now(), opened.scope or "run")
+            found.append((ledger, Account(opened.budget, owner, period.label, period.renews)))
+        by_key = sorted(found, key=lambda pair: pair[1].key)
+        groups = groupby(by_key, key=lambda pair: pair[1].key)
+        return [_merge_accounts(list(group)) for _, group in groups]
+
+    def _measure(self, account: Account, estimate: Estimate, model: Model) -> Amount:
+        tokens = estimate.usage.input + estimate.usage.output
+        budget = account.budget
+        if estimate.usd is None and budget.usd is not None and budget.unpriced == "refuse":
+            error = BudgetError(
+                f"the budget `{budget}` limits dollars, but no price is known for the model {model.name}; "
+                "upgrade genai-prices, or limit tokens and add unpriced=tokens"
+            )
+            error.budget, error.owner, error.usd_limit = str(budget), account.owner, budget.usd
+            count_refusal(account)
+            raise error
+        return Amount(to_nano(estimate.usd or 0.0), tokens)
+
+
+def may_be_billed(error: ModelError) -> bool:
+    """Whether a call that ended by this error may have cost something: the connection was lost, or it took too long."""
+    return isinstance(error, ServerError) and error.was_sent and error.status is None
+
+
+@dataclass(frozen=True, slots=True)
+class CallReservation:
+    """What one call has reserved in one account."""
+
+    ledger: Ledger
+    account: Account
+    hold: Hold
+
+    def settle(self, usage: Usage, model: str, is_script: bool = False) -> None:
+        """Count what the call has cost."""
+        spent = measure_spent(usage, self.hold.amount, is_script)
+        _settle(Unsettled(self, spent))
+        count_spending(self.account, spent, model)
+
+    def release(self) -> None:
+        """Count nothing."""
+        try:
+            self.ledger.release(self.account, self.hold)
+        except StoreError as error:
+            warn("a reservation stays until its time is over: %s", error)
+
+
+def measure_spent(usage: Usage, most: Amount, is_script: bool = False) -> Amount:
+    """Return what a call has cost: `most`, which was reserved, if there are no counts, or counts that cannot be."""
+    tokens = usage.input + usage.output
+    if min(usage.input, usage.output) < 0 or not 0 <= (usage.usd or 0.0) < math.inf:
+        return most
+    if not tokens and not usage.usd:
+        return Amount() if is_script else most
+    return Amount(most.usd if usage.usd is None else to_nano(usage.usd), tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class Unsettled:
+    """What a call has cost, while the store does not know of it."""
+
+    reservation: CallReservation
+    spent: Amount
+
+
+_unsettled: list[Unsettled] = []
+_unsettled_lock = threading.Lock()
+
+
+def _forget_after_fork() -> None:
+    """Leave what is not settled to the parent."""
+    global _unsettled_lock
+    _unsettled_lock = threading.Lock()
+    _unsettled.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_after_fork)
+
+
+def _settle(item: Unsettled) -> bool:
+    reservation = item.reservation
+    try:
+        reservation.ledger.settle(reservation.account, reservation.hold, item.spent)
+    except StoreError as error:
+        warn("what a call has cost is counted with the next call: %s", error)
+        with _unsettled_lock:
+            _unsettled.append(item)
+        return False
+    return True
+
+
+def settle_unsettled() -> None:
+    """Count what could not be counted before."""
+    with _unsettled_lock:
+        items = _unsettled[:]
+        _unsettled.clear()
+    for number, item in enumerate(items):
+        if not _settle(item):
+            with _unsettled_lock:
+                _unsettled.extend(items[number + 1 :])
+            return
+
+
+atexit.register(settle_unsettled)
+
+
+def _release_all(reservations: Iterable[CallReservation]) -> None:
+    for reservation in reservations:
+        reservation.release()
+
+
+def _merge_accounts(pairs: list[tuple[Ledger, Account]]) -> tuple[Ledger, Account]:
+    """One account for several budgets of the same key."""
+    ledger, account = pairs[0]
+    budgets = [other.budget for _, other in pairs]
+    merged = replace(
+        account.budget,
+        usd=min((budget.usd for budget in budgets if budget.usd is not None), default=None),
+        tokens=min(
+            (budget.tokens for budget in budgets if budget.tokens is not None), default=None
+        ),
+        unpriced="refuse" if any(budget.unpriced == "refuse" for budget in budgets) else "tokens",
+    )
+    return ledger, replace(account, budget=merged)
+
+
+def digest_key(model: Model) -> str:
+    """Return a digest of the API key that a model uses; empty if it has none."""
+    key = getattr(model, "_key", None)
+    return hashlib.sha256(key.encode()).hexdigest()[:12] if isinstance(key, str) else ""

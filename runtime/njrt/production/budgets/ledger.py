@@ -1,0 +1,268 @@
+"""The accounts of budgets in a store: what is spent, and what calls under way have reserved.
+
+    ledger.reserve(account, limits, hold)      BudgetError where spent + reserved + this call is over a limit
+    ledger.settle(account, hold, spent)        the reservation becomes what the call cost
+    ledger.release(account, hold)              it was never made
+
+    {"usd": 1310000000, "tokens": 84000, "calls": 12, "held": {"5f0c…": [21000000, 5100, 1772357400.0]}, ...}
+
+An account is one text in the store, changed by `update`, so that no two processes spend the same dollar. Dollars are
+whole billionths. A reservation whose process has died is forgotten when its time is over; a call that ends later than
+that still counts. Settling twice counts once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from urllib.parse import quote
+
+from njrt.errors import BudgetError, StoreError
+from njrt.persistence.store import Store, make_store_key, split_store_key, update
+from njrt.production.budgets.budget import Budget
+from njrt.typed_json import InvalidJsonError, from_json, to_json
+
+NANO = 1_000_000_000
+"""Billionths of a dollar in a dollar."""
+
+KEY_PREFIX = "budget/"
+
+MAX_NAME_CHARS = 180
+"""The longest name of a budget or an owner in a key, in characters of the key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """Billionths of a dollar, and tokens."""
+
+    usd: int = 0
+    tokens: int = 0
+
+    def __add__(self, other: Amount) -> Amount:
+        return Amount(self.usd + other.usd, self.tokens + other.tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """One period of a budget of one owner: where it is in the store, and when the next period begins."""
+
+    budget: Budget
+    owner: str
+    period: str
+    renews: datetime | None = None
+
+    @property
+    def key(self) -> str:
+        """The key of the account in the store."""
+        budget = self.budget
+        name, owner = shorten_name(budget.name), shorten_name(self.owner)
+        return make_store_key("budget", name, budget.per, budget.each, owner, self.period)
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """The reservation of one call: the most that it may cost, and when it is forgotten (the store's clock)."""
+
+    id: str
+    amount: Amount
+    until: float
+
+
+@dataclass(frozen=True, slots=True)
+class AccountState:
+    """An account as it is stored. `limit_usd` and `limit_tokens` are those of the program that changed it last."""
+
+    usd: int = 0
+    tokens: int = 0
+    calls: int = 0
+    held: dict[str, tuple[int, int, float]] = field(default_factory=dict)
+    limit_usd: float | None = None
+    limit_tokens: int | None = None
+    at: float = 0.0
+
+    @property
+    def spent(self) -> Amount:
+        """What calls have cost."""
+        return Amount(self.usd, self.tokens)
+
+    @property
+    def reserved(self) -> Amount:
+        """What calls under way may cost."""
+        return sum((Amount(usd, tokens) for usd, tokens, _ in self.held.values()), Amount())
+
+    def without_expired(self, now: float) -> AccountState:
+        """Return the state without reservations whose time is over."""
+        held = {name: hold for name, hold in self.held.items() if hold[2] > now}
+        return self if len(held) == len(self.held) else replace(self, held=held)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAccount:
+    """An account that was found in the store."""
+
+    name: str
+    per: str
+    each: str
+    owner: str
+    period: str
+    state: AccountState
+    key: str
+
+
+class Ledger:
+    """The accounts in one store."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    def reserve(self, account: Account, hold: Hold) -> None:
+        """Reserve what a call may cost; raise `BudgetError` if it does not fit, and change nothing then."""
+        refused: list[BudgetError] = []
+        now = self.store.now()
+
+        def change(text: str | None) -> str | None:
+            refused.clear()
+            state = read_state(text, account.key).without_expired(now)
+            if hold.id in state.held:
+                return text
+            if error := find_excess(account, state, hold.amount):
+                refused.append(error)
+                return text
+            held = state.held | {hold.id: (hold.amount.usd, hold.amount.tokens, hold.until)}
+            budget = account.budget
+            return to_json(
+                replace(state, held=held, limit_usd=budget.usd, limit_tokens=budget.tokens, at=now)
+            )
+
+        update(self.store, account.key, change)
+        if refused:
+            raise refused[0]
+
+    def settle(self, account: Account, hold: Hold, spent: Amount) -> None:
+        """Replace a reservation by what was spent."""
+        now = self.store.now()
+
+        def change(text: str | None) -> str | None:
+            state = read_state(text, account.key)
+            if hold.id not in state.held and now < hold.until:
+                return text  # settled before
+            held = {name: other for name, other in state.held.items() if name != hold.id}
+            total = state.spent + spent
+            new = replace(state, usd=total.usd, tokens=total.tokens, calls=state.calls + 1)
+            return to_json(replace(new, held=held, at=now).without_expired(now))
+
+        update(self.store, account.key, change)
+
+    def release(self, account: Account, hold: Hold) -> None:
+        """Forget a reservation."""
+
+        def change(text: str | None) -> str | None:
+            state = read_state(text, account.key)
+            if hold.id not in state.held:
+                return text
+            held = {name: other for name, other in state.held.items() if name != hold.id}
+            return to_json(replace(state, held=held))
+
+        update(self.store, account.key, change)
+
+    def read(self, account: Account) -> AccountState:
+        """Return an account as it is now."""
+        state = read_state(self.store.get(account.key), account.key)
+        return state.without_expired(self.store.now())
+
+    def forget(self, key: str) -> None:
+        """Remove an account that no call under way has reserved from."""
+        now = self.store.now()
+
+        def change(text: str | None) -> str | None:
+            return text if read_state(text, key).without_expired(now).held else None
+
+        update(self.store, key, change)
+
+    def list_accounts(self) -> Iterator[StoredAccount]:
+        """Yield all accounts in the store, by name, period and owner."""
+        now = self.store.now()
+        for key in self.store.list_keys(KEY_PREFIX):
+            parts = split_store_key(key)
+            text = self.store.get(key)
+            if len(parts) == 6 and text is not None:
+                state = read_state(text, key).without_expired(now)
+                yield StoredAccount(*parts[1:], state=state, key=key)
+
+
+def find_excess(account: Account, state: AccountState, needed: Amount) -> BudgetError | None:
+    """Return the error for a call that does not fit into an account; None if it does."""
+    budget, taken = account.budget, state.spent + state.reserved
+    limits = (
+        (None if budget.usd is None else to_nano(budget.usd), taken.usd, needed.usd),
+        (budget.tokens, taken.tokens, needed.tokens),
+    )
+    for limit, used, more in limits:
+        if limit is not None and (used + more > limit or used >= limit):
+            return make_budget_error(account, state, needed)
+    return None
+
+
+def make_budget_error(account: Account, state: AccountState, needed: Amount) -> BudgetError:
+    """The error that says what is spent, what is reserved, what the call may cost, and when the budget renews."""
+    budget = account.budget
+    owner = f" of the {budget.each} {account.owner or '(none)'}" if budget.each != "all" else ""
+    units = [
+        (f"${limit:,.4f}" if unit == "usd" else f"{limit:,} tokens", unit)
+        for limit, unit in ((budget.usd, "usd"), (budget.tokens, "tokens"))
+        if limit is not None
+    ]
+    allowed = " and ".join(text for text, _ in units)
+    shown = [unit for _, unit in units]
+    renewal = {"run": "each run has its own", "scope": "each `with` has its own"}.get(
+        budget.per, "it does not renew"
+    )
+    if account.renews is not None:
+        renewal = f"it renews at {account.renews.isoformat()}"
+    error = BudgetError(
+        f"the budget `{budget}`{owner} allows {allowed}: {format_amount(state.spent, shown)} spent, "
+        f"{format_amount(state.reserved, shown)} reserved by calls under way, "
+        f"and this call may need {format_amount(needed, shown)}; {renewal}"
+    )
+    error.budget, error.owner, error.period = str(budget), account.owner, account.period
+    error.usd_limit, error.tokens_limit = budget.usd, budget.tokens
+    error.usd_spent, error.tokens_spent = state.usd / NANO, state.tokens
+    error.usd_reserved, error.tokens_reserved = state.reserved.usd / NANO, state.reserved.tokens
+    error.usd_needed, error.tokens_needed = needed.usd / NANO, needed.tokens
+    error.renews = account.renews
+    return error
+
+
+def format_amount(amount: Amount, units: list[str]) -> str:
+    """Return an amount in those of the units `usd` and `tokens` that are wanted."""
+    texts = {"usd": f"${amount.usd / NANO:,.4f}", "tokens": f"{amount.tokens:,} tokens"}
+    return " and ".join(texts[unit] for unit in units)
+
+
+def shorten_name(name: str) -> str:
+    """Return a name as keys have it: one that would take too much of a key ends with its digest."""
+    encoded = name.encode("utf-8", "surrogatepass")
+    if len(quote(encoded, safe="")) <= MAX_NAME_CHARS:
+        return name
+    beginning = encoded[: MAX_NAME_CHARS // 3 - 20].decode("utf-8", "ignore")
+    return f"{beginning}~{hashlib.sha256(encoded).hexdigest()[:16]}"
+
+
+def to_nano(usd: float) -> int:
+    """Dollars as whole billionths."""
+    return round(usd * NANO)
+
+
+def read_state(text: str | None, key: str) -> AccountState:
+    """Return the state in a stored text; that of a new account for None."""
+    if text is None:
+        return AccountState()
+    try:
+        state: AccountState = from_json(text, AccountState)
+    except InvalidJsonError as error:
+        raise StoreError(
+            f"the text of {key} in the store is no account of a budget ({error})"
+        ) from None
+    return state

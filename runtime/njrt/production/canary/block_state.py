@@ -1,0 +1,150 @@
+"""What the store knows of the canaries of one block: the test so far, and whether there was an alarm.
+
+    canaries = CanaryStore(store)
+    canaries.add_result("shop.njpy:fill 51f0a2c37d8e4b66", result, rule)     CanaryState(runs=41, alarm=Alarm(...))
+    canaries.list_states()                                                   for `njc canary`
+    canaries.clear("shop.njpy:fill 51f0a2c37d8e4b66")                        the code is used again, the test begins again
+
+A block is named as in njc.lock, with the digest of its instruction and code: other code has a state of its own. Each
+change is one atomic step, so that processes and machines share the test. After an alarm nothing more is counted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from njrt.errors import StoreError
+from njrt.persistence.store import Store, make_store_key, split_store_key, update
+from njrt.production.canary.sequential_test import DifferenceHistory, compute_evidence
+from njrt.typed_json import InvalidJsonError, to_json, validate_value
+
+KEY_PREFIX = "canary/"
+MAX_EXAMPLE_CHARS = 400
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmRule:
+    """The rate of differences that is tolerated, and the probability of a false alarm (both of one block)."""
+
+    tolerated: float = 0.1
+    false_alarms: float = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """Why the block is live again: after how many runs and differences, and the last difference."""
+
+    at: float
+    runs: int
+    differences: int
+    evidence: float
+    example: str
+    tolerated: float
+    false_alarms: float
+
+
+@dataclass(frozen=True, slots=True)
+class CanaryResult:
+    """What became of one sampled run.
+
+    `problem` says why nothing was compared, if so; `differences` are texts, none where code and live block agree.
+    """
+
+    place: str
+    differences: tuple[str, ...] = ()
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CanaryState:
+    """The canaries of one block and code. `skipped` runs were sampled, but nothing was compared."""
+
+    place: str = ""
+    history: DifferenceHistory = field(default_factory=DifferenceHistory)
+    skipped: int = 0
+    problem: str = ""
+    """Why the last of them was skipped."""
+    example: str = ""
+    """The last difference."""
+    alarm: Alarm | None = None
+    at: float = 0.0
+
+    def add(self, result: CanaryResult, rule: AlarmRule, now: float) -> CanaryState:
+        """Return the state after one more sampled run."""
+        if self.alarm is not None:
+            return self
+        state = replace(self, place=result.place, at=now)
+        if result.problem:
+            return replace(
+                state, skipped=self.skipped + 1, problem=result.problem[:MAX_EXAMPLE_CHARS]
+            )
+        history = self.history.add(bool(result.differences))
+        example = "; ".join(result.differences)[:MAX_EXAMPLE_CHARS] or self.example
+        state = replace(state, history=history, example=example)
+        evidence = compute_evidence(history, rule.tolerated)
+        if not result.differences or evidence < 1 / rule.false_alarms:
+            return state
+        alarm = Alarm(
+            now, history.runs, history.differences, evidence, example,
+            rule.tolerated, rule.false_alarms,
+        )  # fmt: skip
+        return replace(state, alarm=alarm)
+
+
+class CanaryStore:
+    """The states in one store."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    def read(self, block: str) -> CanaryState:
+        """Return the state of a block and code; an empty one if there is none."""
+        key = make_store_key("canary", block)
+        return _parse_state(self.store.get(key), key)
+
+    def add_result(self, block: str, result: CanaryResult, rule: AlarmRule) -> CanaryState:
+        """Count a sampled run; return the state after it."""
+        key, now = make_store_key("canary", block), self.store.now()
+
+        def change(text: str | None) -> str | None:
+            before = _parse_state(text, key)
+            after = before.add(result, rule, now)
+            return text if after is before else to_json(after)
+
+        return _parse_state(update(self.store, key, change), key)
+
+    def list_states(self) -> Iterator[tuple[str, CanaryState]]:
+        """Yield the blocks that have a state, by name, with it."""
+        for name in self.list_names():
+            yield name, self.read(name)
+
+    def list_names(self) -> list[str]:
+        """Return the blocks that have a state, by name, whether it can be read or not."""
+        return [split_store_key(key)[1] for key in self.store.list_keys(KEY_PREFIX)]
+
+    def clear(self, block: str) -> bool:
+        """Forget a block: its code is used again, and the test begins again. Whether there was a state."""
+        return self.store.clear(make_store_key("canary", block)) > 0
+
+
+def _parse_state(text: str | None, key: str) -> CanaryState:
+    if text is None:
+        return CanaryState()
+    try:
+        state: CanaryState = validate_value(json.loads(text), CanaryState)
+    except (InvalidJsonError, ValueError) as error:
+        raise StoreError(
+            f"the text of {key} in the store is no state of canaries ({error}); "
+            "`njc canary --clear` deletes it"
+        ) from None
+    return state
+
+
+def describe_alarm(alarm: Alarm) -> str:
+    """Return an alarm in one line."""
+    return (
+        f"{alarm.differences} of {alarm.runs} canaries differed, more than the tolerated share of {alarm.tolerated:g} "
+        f"(false alarms: {alarm.false_alarms:g})"
+    )

@@ -1,0 +1,60 @@
+"""Comparing what code did with what the live block did: the ending, the value, the variables.
+
+    BlockEnd("broke", variables={"total": 7})           of the code
+    BlockEnd("completed", variables={"total": 8})       of the live block, on copies
+
+    ("it ended by `completed`, the code by `broke`", "`total` is 8, by code 7")
+
+Variables are the outputs and all others that the prompt names, with what can be reached from them. Not compared: the
+message of a raised exception, and variables that only one of the two has bound where both left by a jump.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from njrt.outcome import UserValue
+from njrt.values.copying import is_kept
+from njrt.values.equality import is_same_value
+
+
+@dataclass(frozen=True, slots=True)
+class BlockEnd:
+    """How a block ended, and its variables."""
+
+    outcome: str
+    """`completed`, `broke`, `continued`, `returned` or `raised`."""
+    value: UserValue = None
+    """What was returned, or the class of what was raised."""
+    variables: Mapping[str, UserValue] = field(default_factory=dict)
+
+
+RenderValue = Callable[[str, UserValue], str]
+"""Writes the value of a name in a bounded form, secrets redacted."""
+
+
+def find_differences(code: BlockEnd, live: BlockEnd, render: RenderValue) -> Iterator[str]:
+    """Yield where the live block ended otherwise than the code, one text each."""
+    if code.outcome != live.outcome:
+        yield f"it {describe_end(live)}, the code {describe_end(code)}"
+        return
+    if code.outcome == "raised":
+        if code.value is not live.value:
+            yield f"it {describe_end(live)}, the code {describe_end(code)}"
+        return
+    if code.outcome == "returned" and not is_same_value(code.value, live.value):
+        yield f"it returned {render('', live.value)}, the code {render('', code.value)}"
+    for name in dict.fromkeys((*code.variables, *live.variables)):
+        bound = [end.variables for end in (code, live) if name in end.variables]
+        if len(bound) == 2:
+            one, other = code.variables[name], live.variables[name]
+            if one is not other and not is_same_value(one, other):
+                yield f"`{name}` is {render(name, other)}, by code {render(name, one)}"
+        elif code.outcome == "completed" and not is_kept(bound[0][name]):
+            yield f"`{name}` is bound by {'the live block' if name in live.variables else 'code'} only"
+
+
+def describe_end(end: BlockEnd) -> str:
+    """Return the ending in a few words."""
+    return f"raised {end.value.__name__}" if end.outcome == "raised" else end.outcome
