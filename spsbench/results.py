@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import functools
 import io
+import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, Protocol, TypeVar
+from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar
 
 from annotated_types import MinLen
 
@@ -266,9 +267,6 @@ class Gsm8kResult(StudyResult):
         return Gsm8kTrial(self.problem, self.method, self.model, self.repeat)
 
 
-ResultLine = BenchmarkRun | TrialResult | GraphResult | Gsm8kResult
-
-
 class FinishedTrial(Protocol):
     """A result that says what was run."""
 
@@ -295,7 +293,9 @@ class ResultSet:
 
 def read_results(lines: Iterable[str]) -> ResultSet:
     """Read a results file; `DamagedResultsError` names a line that cannot be read."""
-    entries, remarks = read_lines(lines, _build_line_type())
+    entries, remarks = read_lines(
+        lines, build_line_type(BenchmarkRun, TrialResult, GraphResult, Gsm8kResult)
+    )
     return ResultSet(
         tuple(entry for entry in entries if isinstance(entry, BenchmarkRun)),
         select_last_results(entries, TrialResult),
@@ -333,11 +333,35 @@ def read_lines(lines: Iterable[str], line_type: object) -> tuple[list[Any], tupl
     return entries, tuple(remarks)
 
 
-@functools.cache
-def _build_line_type() -> object:
+def build_line_type(*kinds: Any) -> object:
+    """Return the type of a line that is one of these dataclasses, told apart by `kind`."""
     from pydantic import Discriminator
 
-    return Annotated[ResultLine, Discriminator("kind")]
+    return Annotated[functools.reduce(operator.or_, kinds), Discriminator("kind")]
+
+
+RunT = TypeVar("RunT")
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentResults(Generic[RunT, Finished]):
+    """All lines of the file of an experiment; of each trial the last."""
+
+    runs: tuple[RunT, ...] = ()
+    results: tuple[Finished, ...] = ()
+
+
+def read_experiment(
+    lines: Iterable[str], run: type[RunT], result: type[Finished]
+) -> ExperimentResults[RunT, Finished]:
+    """Read the file of an experiment; a cut-off last line is left out.
+
+    Raises:
+        DamagedResultsError: another line cannot be read; names it.
+    """
+    entries, _ = read_lines(lines, build_line_type(run, result))
+    runs = tuple(entry for entry in entries if isinstance(entry, run))
+    return ExperimentResults(runs, select_last_results(entries, result))
 
 
 def select_last_results(entries: Iterable[object], kind: type[Finished]) -> tuple[Finished, ...]:

@@ -62,6 +62,7 @@ LAYERS: Mapping[str, str] = {
         checks expressions methods mirror results suite
         journal loc perfect replay sampling states tally
         trials
+        experiment
         studies
         report
         repair surprise
@@ -105,7 +106,7 @@ EDGE = """
     njc.runs.debug           commands session stop_report trace_walk
     njc.editors.language_server.serving recorded_run server workspace_files
     njc.notebook        extension
-    spsbench            journal
+    spsbench            experiment flags journal
     spsbench.trials     answering building collecting command executing interpreter interpreter_process machine playing running trial workers
     spsbench.studies    graph_command gsm8k_command study study_command
     spsbench.replay     command programs

@@ -24,12 +24,9 @@ if TYPE_CHECKING:
     from spsbench.crux.problems import CruxProblem
     from spsbench.crux.results import GenerationsResult
 
-EXIT_UNFINISHED = 1
-EXISTING_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
-
 
 @click.command("crux")
-@click.option("--data", type=EXISTING_FILE, help="Problems in the format of CruxEval.")
+@click.option("--data", type=flags.EXISTING_FILE, help="Problems in the format of CruxEval.")
 @click.option(
     "--tasks",
     default="output,input,states",
@@ -45,7 +42,7 @@ EXISTING_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
     help="How to ask for it.",
 )
 @flags.model_option()
-@click.option("--sample", type=flags.POSITIVE_INT, metavar="N", help="Problems (default: all).")
+@flags.sample_option("Problems (default: all).")
 @click.option(
     "--states",
     type=flags.POSITIVE_INT,
@@ -53,16 +50,10 @@ EXISTING_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
     show_default=True,
     help="Steps for each action.",
 )
-@click.option("--seed", type=int, default=1, show_default=True, help="Seed of the sample.")
+@flags.seed_option(1, "Seed of the sample.")
 @flags.repeats_option(1)
-@click.option("--jobs", type=flags.POSITIVE_INT, metavar="N", help="Questions at a time.")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
-    default=Path("crux.jsonl"),
-    show_default=True,
-    help="Results file; its questions are skipped.",
-)
+@flags.jobs_option("Questions at a time.")
+@flags.out_option("crux.jsonl", "questions")
 @click.option(
     "--temperature",
     type=click.FloatRange(min=0),
@@ -85,10 +76,10 @@ EXISTING_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
     show_default=True,
     help="Ask from here or from a Dask cluster.",
 )
-@click.option("--scheduler", metavar="tcp://HOST:PORT", help="Scheduler of the cluster.")
+@flags.scheduler_option("Scheduler of the cluster.")
 @click.option(
     "--score",
-    type=EXISTING_FILE,
+    type=flags.EXISTING_FILE,
     multiple=True,
     metavar="GENERATIONS",
     help="Score this file; ask nothing.",
@@ -98,22 +89,18 @@ EXISTING_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
     type=click.Choice(["output", "input"]),
     help="What --score has (default: by its name).",
 )
-@click.option("--note", default="", metavar="TEXT", help="Say this in the report.")
-@click.option("--report", type=EXISTING_FILE, help="Print the report on results as Markdown.")
+@flags.note_option("Say this in the report.")
+@click.option("--report", type=flags.EXISTING_FILE, help="Print the report on results as Markdown.")
 @click.pass_context
 def command(ctx: click.Context, /, **values: Any) -> None:
     """Ask a model for outputs, inputs and states.
 
     The same command again goes on where the results end. --score and --report ask nothing.
     """
-    from njrt.errors import ConfigurationError
     from spsbench.crux.problems import BadProblemError
-    from spsbench.journal import JournalError
-    from spsbench.results import DamagedResultsError
-    from spsbench.trials.schedule import OtherConditionsError
-    from spsbench.trials.workers import NoWorkersError
+    from spsbench.trials.problems import report_problems
 
-    try:
+    with report_problems(BadProblemError):
         if values["report"] is not None:
             print_report(values["report"])
         elif values["data"] is None:
@@ -122,15 +109,6 @@ def command(ctx: click.Context, /, **values: Any) -> None:
             score_files(values)
         else:
             ctx.exit(ask_questions(values))
-    except (
-        BadProblemError,
-        ConfigurationError,
-        DamagedResultsError,
-        JournalError,
-        NoWorkersError,
-        OtherConditionsError,
-    ) as problem:
-        raise click.ClickException(str(problem)) from None
 
 
 def print_report(file: Path) -> None:
@@ -218,18 +196,14 @@ def ask_questions(values: Mapping[str, Any]) -> int:
     """Ask the remaining questions and print the tables; returns the exit code."""
     from spsbench.crux.running import run_crux
     from spsbench.crux.tables import render_crux_text
+    from spsbench.experiment import show_end
 
     plan = build_crux_plan(values)
     problems, digest = read_data(values["data"])
     show = partial(click.echo, err=True)
     summary = run_crux(plan, problems, digest, values["out"], show)
     click.echo(render_crux_text(summary.results), nl=False)
-    if summary.is_down:
-        show("the model's server failed repeatedly; check it first")
-    if summary.left:
-        show(f"{summary.left} questions are left; the same command continues with them")
-        return EXIT_UNFINISHED
-    return 0
+    return show_end(summary, "questions", values["out"], show)
 
 
 def build_crux_plan(values: Mapping[str, Any]) -> CruxPlan:

@@ -1,4 +1,4 @@
-"""The trials of a run of `spsbench crux`, and which of them remain.
+"""The trials of a run of `spsbench crux`.
 
     plan_trials(plan, problems, traces)
         output direct sample_7, output action sample_7, ..., step_into sample_7, ..., output direct sample_3, ...
@@ -19,14 +19,11 @@ from spsbench.crux.problems import CruxProblem
 from spsbench.crux.results import (
     AnswerTrial,
     CruxForm,
-    CruxResultSet,
-    CruxRun,
     CruxTrial,
     StateTrial,
 )
 from spsbench.crux.scoring import CruxTask
 from spsbench.states.trace import StateTrace
-from spsbench.trials.schedule import OtherConditionsError
 
 PlannedTask = Literal["output", "input", "states"]
 
@@ -87,21 +84,3 @@ def _choose_problems_with_steps(
                 columns[action].append((action, problem.id))
     rows = zip_longest(*columns.values())
     return [[pair for pair in row if pair is not None] for row in rows]
-
-
-def list_remaining(trials: Sequence[CruxTrial], results: CruxResultSet) -> list[CruxTrial]:
-    """Return the trials without a result."""
-    done: set[CruxTrial] = {result.trial for result in results.answers}
-    done |= {result.trial for result in results.states}
-    return [trial for trial in trials if trial not in done]
-
-
-def refuse_other_settings(results: CruxResultSet, run: CruxRun) -> None:
-    """Raise `OtherConditionsError` where the results of a file cannot be compared with new ones."""
-    for before in results.runs:
-        for name in ("data", "seed", "temperature", "max_steps"):
-            if getattr(before, name) != getattr(run, name):
-                raise OtherConditionsError(
-                    f"the file has results with another {name.replace('_', '-')} ({getattr(before, name)}, "
-                    f"not {getattr(run, name)}); name another file by --out, or use the same"
-                )

@@ -10,15 +10,14 @@ The last line of a trial counts. A last line without its newline was cut off by 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Literal
 
 from spsbench.crux.actions import Action
 from spsbench.crux.prediction import StateScore
 from spsbench.crux.scoring import CruxTask
-from spsbench.results import Hardware, read_lines, select_last_results
+from spsbench.results import Hardware, build_line_type, read_lines, select_last_results
 
 CruxForm = Literal["direct", "action", "path", "trace"]
 """How a problem is asked.
@@ -187,7 +186,8 @@ class CruxResultSet:
 
 def read_crux_results(lines: Iterable[str]) -> CruxResultSet:
     """Read a results file; `DamagedResultsError` names a line that cannot be read."""
-    entries, remarks = read_lines(lines, _build_line_type())
+    kinds = (CruxRun, AnswerResult, StateResult, GenerationsResult)
+    entries, remarks = read_lines(lines, build_line_type(*kinds))
     return CruxResultSet(
         tuple(entry for entry in entries if isinstance(entry, CruxRun)),
         select_last_results(entries, AnswerResult),
@@ -195,12 +195,3 @@ def read_crux_results(lines: Iterable[str]) -> CruxResultSet:
         select_last_results(entries, GenerationsResult),
         remarks,
     )
-
-
-@functools.cache
-def _build_line_type() -> object:
-    from pydantic import Discriminator
-
-    return Annotated[
-        CruxRun | AnswerResult | StateResult | GenerationsResult, Discriminator("kind")
-    ]

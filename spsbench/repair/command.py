@@ -25,13 +25,11 @@ if TYPE_CHECKING:
     from spsbench.repair.results import RepairResults
     from spsbench.repair.running import RepairPlan
 
-_FILE = click.Path(path_type=Path, dir_okay=False)
-_EXISTING = click.Path(path_type=Path, dir_okay=False, exists=True)
-EXIT_UNFINISHED = 1
-
 
 @click.command("repair")
-@click.option("--data", multiple=True, required=True, type=_EXISTING, help="Problems (JSON Lines).")
+@click.option(
+    "--data", multiple=True, required=True, type=flags.EXISTING_FILE, help="Problems (JSON Lines)."
+)
 @click.option(
     "--conditions",
     default="trace,test,neither",
@@ -47,8 +45,8 @@ EXIT_UNFINISHED = 1
     show_default=True,
     help="Repairs of a problem, by condition.",
 )
-@click.option("--sample", type=flags.POSITIVE_INT, metavar="N", help="Only N problems, at random.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of --sample.")
+@flags.sample_option("Only N problems, at random.")
+@flags.seed_option(0, "Seed of --sample.")
 @click.option(
     "--calls", type=flags.POSITIVE_INT, default=1, show_default=True, help="Calls of a repair."
 )
@@ -69,18 +67,14 @@ EXIT_UNFINISHED = 1
     show_default=True,
     help="Limit of tests.",
 )
-@click.option("--jobs", type=flags.POSITIVE_INT, metavar="N", help="Parallel repairs (default: 1).")
+@flags.jobs_option("Parallel repairs (default: 1).")
+@flags.out_option("repairs.jsonl", "repairs")
 @click.option(
-    "--out",
-    type=_FILE,
-    default=Path("repairs.jsonl"),
-    show_default=True,
-    help="Results file; its repairs are skipped.",
+    "--rationales", type=flags.EXISTING_FILE, help="Results with rationales of another model."
 )
-@click.option("--rationales", type=_EXISTING, help="Results with rationales of another model.")
-@click.option("--note", default="", help="What to record of the model's server.")
-@click.option("--rescore", type=_EXISTING, help="Only test the fixes of this file again.")
-@click.option("--scheduler", metavar="tcp://HOST:PORT", help="Run on this Dask cluster.")
+@flags.note_option()
+@click.option("--rescore", type=flags.EXISTING_FILE, help="Only test the fixes of this file again.")
+@flags.scheduler_option()
 @click.pass_context
 def command(ctx: click.Context, /, rescore: Path | None, **values: Any) -> None:
     """Have a model repair buggy programs, and test its fixes.
@@ -89,40 +83,23 @@ def command(ctx: click.Context, /, rescore: Path | None, **values: Any) -> None:
     as comments), test (the failing test), neither, and rationale (the failing test, and a rationale of
     --rationales). The same command again goes on where the results end.
     """
-    from njrt.errors import ConfigurationError
-    from spsbench.journal import JournalError
+    from spsbench.experiment import show_end
     from spsbench.repair.problems import RepairProblemError
-    from spsbench.repair.running import OtherSettingsError, run_repairs
+    from spsbench.repair.running import run_repairs
     from spsbench.repair.table import format_repair_tables
-    from spsbench.results import DamagedResultsError
-    from spsbench.trials.workers import NoWorkersError
+    from spsbench.trials.problems import report_problems
 
     show_line = partial(click.echo, err=True)
-    try:
+    with report_problems(RepairProblemError):
         problems, digests = _read_data(values["data"])
         if rescore is not None:
             _rescore(rescore, problems, values["test_seconds"], show_line)
             return
         plan, chosen = _build_plan(values, problems, digests)
         summary = run_repairs(plan, chosen, show_line)
-        results = _read_results(plan.out)
-    except (
-        ConfigurationError,
-        DamagedResultsError,
-        JournalError,
-        NoWorkersError,
-        OtherSettingsError,
-        RepairProblemError,
-    ) as error:
-        raise click.ClickException(str(error)) from None
-    if results.results:
-        click.echo(format_repair_tables(results))
-    if summary.left:
-        show_line(
-            f"{summary.problem}; {summary.left} repairs are left; the same command continues with them"
-        )
-        ctx.exit(EXIT_UNFINISHED)
-    show_line(f"{summary.done} repairs are done; results: {plan.out}")
+    if summary.results.results:
+        click.echo(format_repair_tables(summary.results))
+    ctx.exit(show_end(summary, "repairs", plan.out, show_line))
 
 
 def _read_data(paths: tuple[Path, ...]) -> tuple[list[RepairProblem], dict[str, str]]:
@@ -242,8 +219,8 @@ def _rescore(
 
 
 @click.command("repair-report")
-@click.argument("results", nargs=-1, required=True, type=_EXISTING)
-@click.option("--out", type=_FILE, help="Write Markdown into this file.")
+@click.argument("results", nargs=-1, required=True, type=flags.EXISTING_FILE)
+@click.option("--out", type=flags.FILE, help="Write Markdown into this file.")
 @click.option("--check", is_flag=True, help="Write nothing; exit code 1 where --out differs.")
 def report_command(results: tuple[Path, ...], out: Path | None, check: bool) -> None:
     """Report the results of `spsbench repair`."""

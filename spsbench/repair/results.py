@@ -10,12 +10,11 @@ A line has what the model wrote, and no text of a data set: `spsbench repair --r
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Literal
 
-from spsbench.results import Hardware, read_lines, select_last_results
+from spsbench.results import ExperimentResults, Hardware, read_experiment
 
 Condition = Literal["trace", "test", "neither", "rationale"]
 """What the model is shown with the buggy program.
@@ -120,32 +119,9 @@ class RepairRun:
     """What the sample has its share of; empty if all problems were drawn alike."""
 
 
-RepairLine = RepairRun | RepairResult
-
-
-@dataclass(frozen=True, slots=True)
-class RepairResults:
-    """All lines of a file; of each trial the last."""
-
-    runs: tuple[RepairRun, ...] = ()
-    results: tuple[RepairResult, ...] = ()
+RepairResults = ExperimentResults[RepairRun, RepairResult]
 
 
 def read_repairs(lines: Iterable[str]) -> RepairResults:
-    """Read a file of repairs; a cut-off last line is left out.
-
-    Raises:
-        DamagedResultsError: another line cannot be read; names it.
-    """
-    entries, _ = read_lines(lines, _build_line_type())
-    return RepairResults(
-        tuple(entry for entry in entries if isinstance(entry, RepairRun)),
-        select_last_results(entries, RepairResult),
-    )
-
-
-@functools.cache
-def _build_line_type() -> object:
-    from pydantic import Discriminator
-
-    return Annotated[RepairLine, Discriminator("kind")]
+    """Read a file of repairs, as `read_experiment` does."""
+    return read_experiment(lines, RepairRun, RepairResult)

@@ -1,6 +1,6 @@
 """A run of repairs: those that a file does not have yet are run, and each result is written at once.
 
-    run_repairs(plan, problems, show_line)   ->  RepairSummary(done=93, left=0)
+    run_repairs(plan, problems, show_line)   ->  ExperimentSummary(results, done=93, left=0)
 
 The same plan continues where the file ends. Repairs of one problem under all conditions follow each other, so that a
 run which is stopped early has compared the conditions on the same problems.
@@ -12,7 +12,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from spsbench.journal import Journal
+from spsbench.experiment import (
+    Experiment,
+    ExperimentSummary,
+    ShowLine,
+    describe_start,
+    run_experiment,
+)
 from spsbench.repair.problems import STRATA, RepairProblem
 from spsbench.repair.results import (
     Condition,
@@ -24,14 +30,8 @@ from spsbench.repair.results import (
     read_repairs,
 )
 from spsbench.repair.solving import RepairJob, execute_repair
-from spsbench.trials.collecting import Workers, collect_results
-from spsbench.trials.machine import describe_machine, read_timestamp
-from spsbench.trials.progress import format_rest
-from spsbench.trials.workers import LostTrial
-
-
-class OtherSettingsError(ValueError):
-    """A file has repairs of the same model with another budget."""
+from spsbench.trials.collecting import Workers
+from spsbench.trials.schedule import OtherConditionsError
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,40 +59,29 @@ class RepairPlan:
     """For one reply."""
 
 
-@dataclass(frozen=True, slots=True)
-class RepairSummary:
-    """The state of a plan after a run."""
-
-    done: int
-    left: int
-    problem: str = ""
-    """Why the run stopped early: the model's server failed, a cluster lost jobs."""
-
-
 def run_repairs(
-    plan: RepairPlan, problems: Sequence[RepairProblem], show_line: Callable[[str], None]
-) -> RepairSummary:
+    plan: RepairPlan, problems: Sequence[RepairProblem], show_line: ShowLine
+) -> ExperimentSummary[RepairResults]:
     """Run the remaining repairs of a plan."""
-    trials = list_repair_trials(plan, problems)
     by_name = {problem.name: problem for problem in problems}
-    with Journal(plan.out, read_repairs) as journal:
-        refuse_other_settings(plan, journal.results)
-        refuse_other_rationales(plan, journal.results)
-        known = {result.trial for result in journal.results.results}
-        to_do = [trial for trial in trials if trial not in known]
-        if not to_do:
-            return RepairSummary(len(trials), 0)
-        journal.append(build_repair_run(plan))
-        jobs = [make_job(trial, by_name[trial.problem], plan) for trial in to_do]
-        before = len(trials) - len(to_do)
-
-        def show(result: RepairResult | LostTrial, done: int, seconds_left: float) -> None:
-            show_line(describe_repair(result, before + done, len(trials), seconds_left))
-
-        workers = Workers(plan.jobs, plan.scheduler)
-        found = collect_results(jobs, execute_repair, journal, workers, show)
-    problem = f"{found.lost[-1].trial.problem}: {found.lost[-1].reason}" if found.lost else ""
-    return RepairSummary(before + found.done, len(to_do) - found.done, problem)
+    workers = Workers(plan.jobs, plan.scheduler)
+    trials = list_repair_trials(plan, problems)
+    return run_experiment(
+        Experiment(
+            "repairs",
+            plan.out,
+            workers,
+            [make_job(trial, by_name[trial.problem], plan) for trial in trials],
+            execute_repair,
+            build_repair_run(plan, workers),
+            read_repairs,
+            lambda found: found.results,
+            lambda found: refuse_other_plans(plan, found),
+            name_trial,
+            describe_result,
+        ),
+        show_line,
+    )
 
 
 def list_repair_trials(
@@ -119,37 +108,30 @@ def make_job(trial: RepairTrial, problem: RepairProblem, plan: RepairPlan) -> Re
     return RepairJob(trial, problem, plan.settings, plan.base_url, rationale, plan.seconds)
 
 
-def refuse_other_settings(plan: RepairPlan, results: RepairResults) -> None:
-    """Raise `OtherSettingsError` where the file has repairs of this model with another budget or other data."""
-    for run in results.runs:
+def refuse_other_plans(plan: RepairPlan, found: RepairResults) -> None:
+    """Raise `OtherConditionsError` if a file has repairs with another budget, other data or another rationale."""
+    problem = next(_list_differences(plan, found), None)
+    if problem is not None:
+        raise OtherConditionsError(f"{plan.out} has {problem}; name another file by --out")
+
+
+def _list_differences(plan: RepairPlan, found: RepairResults) -> Iterator[str]:
+    for run in found.runs:
         if run.model == plan.model and run.settings != plan.settings:
-            raise OtherSettingsError(
-                f"{plan.out} has repairs by {run.model} with another budget ({run.settings}); use another --out"
-            )
-        changed = [
-            name for name, digest in run.data.items() if plan.data.get(name, digest) != digest
-        ]
-        if changed:
-            raise OtherSettingsError(
-                f"{plan.out} has repairs of another {changed[0]}; use another --out"
-            )
-
-
-def refuse_other_rationales(plan: RepairPlan, results: RepairResults) -> None:
-    """Raise `OtherSettingsError` where a repair of the file was shown another rationale than this plan has."""
-    for result in results.results:
+            yield f"repairs by {run.model} with another budget ({run.settings})"
+        for name, digest in run.data.items():
+            if plan.data.get(name, digest) != digest:
+                yield f"repairs of another {name}"
+    for result in found.results:
         now = (plan.rationales or {}).get(result.problem)
         is_shown = result.condition == "rationale" and result.model == plan.model
         if is_shown and now is not None and result.shown_rationale != now:
-            raise OtherSettingsError(
-                f"{plan.out} has a repair of {result.problem} with another rationale; use another --out"
-            )
+            yield f"a repair of {result.problem} with another rationale"
 
 
-def build_repair_run(plan: RepairPlan) -> RepairRun:
+def build_repair_run(plan: RepairPlan, workers: Workers) -> RepairRun:
     """Return the line of a file for this start."""
     return RepairRun(
-        started=read_timestamp(),
         model=plan.model,
         data=plan.data,
         problems=plan.size,
@@ -161,26 +143,21 @@ def build_repair_run(plan: RepairPlan) -> RepairRun:
         settings=plan.settings,
         rationales=plan.rationale_model,
         note=plan.note,
-        jobs=plan.jobs or 1,
-        executor="processes" if plan.scheduler is None else "dask",
-        **describe_machine(),
+        **describe_start(workers, "processes"),
     )
 
 
-def describe_repair(
-    result: RepairResult | LostTrial, number: int, total: int, seconds_left: float
-) -> str:
-    """One result as a line of progress."""
-    trial = result.trial
-    name = f"{trial.problem} {trial.condition} #{trial.sample}"
-    if isinstance(result, LostTrial):
-        return f"lost: {name}: {result.reason}"
+def name_trial(trial: RepairTrial) -> str:
+    """Return a repair in a few words."""
+    return f"{trial.problem} {trial.condition} #{trial.sample}"
+
+
+def describe_result(result: RepairResult) -> tuple[str, str]:
+    """Return the verdict of the tests on a repair, and what it took."""
     last = result.replies[-1].verdict if result.replies else result.error
     verdict = "passes" if result.passed else " ".join(last.split())[:80]
-    return (
-        f"[{number}/{total}] {name}: {verdict} "
-        f"({result.input_tokens:,} + {result.output_tokens:,} tokens, {result.seconds:.1f} s{format_rest(number, total, seconds_left)})"
-    )
+    tokens = f"{result.input_tokens:,} + {result.output_tokens:,} tokens"
+    return verdict, f"{tokens}, {result.seconds:.1f} s"
 
 
 def find_differing_verdicts(
@@ -196,6 +173,6 @@ def find_differing_verdicts(
         if problem is None:
             continue
         again = any(passes(problem, reply.code) for reply in result.replies)
-        show_line(f"[{number}/{len(results)}] {result.problem} {result.condition} #{result.sample}")
+        show_line(f"[{number}/{len(results)}] {name_trial(result)}")
         if again != result.passed:
             yield result

@@ -39,7 +39,7 @@ QUESTION_NAMES = ("cite", "publish", "retract", "who", "how many", "leave")
 @flags.repeats_option(1)
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=flags.FILE,
     help="Results file; its questions are skipped.",
 )
 @flags.effects_option(100, "Effects and model calls for a question.")

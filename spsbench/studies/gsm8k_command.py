@@ -26,7 +26,7 @@ from spsbench import flags
 @click.option("--first", type=flags.POSITIVE_INT, metavar="N", help="Only the first N problems.")
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=flags.FILE,
     help="Results file; its problems are skipped.",
 )
 @click.option(

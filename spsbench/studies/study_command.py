@@ -18,10 +18,11 @@ from njrt.errors import NaturalError
 from njrt.models.choose import choose_model
 from njrt.models.model import Model
 from njrt.options import Options
-from spsbench.journal import Journal, JournalError
-from spsbench.results import DamagedResultsError, GraphResult, Gsm8kResult, ResultSet, read_results
+from spsbench.journal import Journal
+from spsbench.results import GraphResult, Gsm8kResult, ResultSet, read_results
 from spsbench.script import SCRIPTED
 from spsbench.studies.gsm8k_problems import ProblemError
+from spsbench.trials.problems import report_problems
 
 TrialKey = TypeVar("TrialKey")
 Result = TypeVar("Result", GraphResult, Gsm8kResult)
@@ -30,11 +31,8 @@ Result = TypeVar("Result", GraphResult, Gsm8kResult)
 @contextmanager
 def open_study(out: Path | None) -> Iterator[Journal[ResultSet]]:
     """Open the results file of a study, if it has one; problems end the command with a message."""
-    try:
-        with Journal(out, read_results) as journal:
-            yield journal
-    except (DamagedResultsError, JournalError, NaturalError, ProblemError) as problem:
-        raise click.ClickException(str(problem)) from None
+    with report_problems(NaturalError, ProblemError), Journal(out, read_results) as journal:
+        yield journal
 
 
 def run_trials(

@@ -16,24 +16,16 @@ import click
 
 from spsbench import flags
 
-EXIT_UNFINISHED = 1
-
 
 @click.command("surprise")
 @flags.model_option()
-@click.option("--sample", type=flags.POSITIVE_INT, metavar="N", help="Only N effects, at random.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of sample and mistakes.")
+@flags.sample_option("Only N effects, at random.")
+@flags.seed_option(0, "Seed of sample and mistakes.")
 @flags.reply_seconds_option(default=600.0)
-@click.option("--jobs", type=flags.POSITIVE_INT, metavar="N", help="Predictions at a time.")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
-    default=Path("surprises.jsonl"),
-    show_default=True,
-    help="Results file; its effects are skipped.",
-)
-@click.option("--scheduler", metavar="tcp://HOST:PORT", help="Run on this Dask cluster.")
-@click.option("--note", default="", help="What to record of the model's server.")
+@flags.jobs_option("Predictions at a time.")
+@flags.out_option("surprises.jsonl", "effects")
+@flags.scheduler_option()
+@flags.note_option()
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -52,15 +44,13 @@ def command(
     value, a dropped statement, a dropped jump). A wrong prediction is an alarm. The same command again goes on
     where the results end.
     """
-    from njrt.errors import ConfigurationError
-    from spsbench.journal import JournalError
-    from spsbench.results import DamagedResultsError
+    from spsbench.experiment import show_end
     from spsbench.studies.study_command import load_study_model
     from spsbench.surprise.playing import list_planted_effects, sample_effects
-    from spsbench.surprise.running import OtherEffectsError, SurprisePlan, run_surprises
+    from spsbench.surprise.running import SurprisePlan, run_surprises
     from spsbench.surprise.table import format_surprise_tables
     from spsbench.trials.collecting import Workers
-    from spsbench.trials.workers import NoWorkersError
+    from spsbench.trials.problems import report_problems
 
     if model is None:
         raise click.UsageError("nothing says which model predicts: --model NAME")
@@ -71,35 +61,18 @@ def command(
     plan = SurprisePlan(
         model, len(effects), sample, seed, out, base_url, Workers(jobs, scheduler), note, seconds
     )
-    try:
+    with report_problems():
         if load_study_model(model, os.environ) is None:
             raise click.UsageError("a script cannot predict; name a model")
         summary = run_surprises(plan, chosen, show_line)
-    except (
-        ConfigurationError,
-        DamagedResultsError,
-        JournalError,
-        NoWorkersError,
-        OtherEffectsError,
-    ) as error:
-        raise click.ClickException(str(error)) from None
     if summary.results.results:
         click.echo(format_surprise_tables(summary.results))
-    if summary.left:
-        show_line(
-            f"{summary.problem}; {summary.left} predictions are left; the same command continues with them"
-        )
-        ctx.exit(EXIT_UNFINISHED)
+    ctx.exit(show_end(summary, "predictions", out, show_line))
 
 
 @click.command("surprise-report")
-@click.argument(
-    "results",
-    nargs=-1,
-    required=True,
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
-)
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write Markdown.")
+@click.argument("results", nargs=-1, required=True, type=flags.EXISTING_FILE)
+@click.option("--out", type=flags.FILE, help="Write Markdown.")
 @click.option("--check", is_flag=True, help="Write nothing; exit code 1 where --out differs.")
 def report_command(results: tuple[Path, ...], out: Path | None, check: bool) -> None:
     """Report the results of `spsbench surprise`."""

@@ -6,12 +6,11 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Literal
 
-from spsbench.results import Hardware, read_lines, select_last_results
+from spsbench.results import ExperimentResults, Hardware, read_experiment
 from spsbench.surprise.mutations import MutationKind
 
 Planted = Literal["none"] | MutationKind
@@ -73,29 +72,9 @@ class SurpriseRun:
     executor: str = "threads"
 
 
-@dataclass(frozen=True, slots=True)
-class SurpriseResults:
-    """All lines of a file; of each trial the last."""
-
-    runs: tuple[SurpriseRun, ...] = ()
-    results: tuple[SurpriseResult, ...] = ()
+SurpriseResults = ExperimentResults[SurpriseRun, SurpriseResult]
 
 
 def read_surprises(lines: Iterable[str]) -> SurpriseResults:
-    """Read a file of surprises; a cut-off last line is left out.
-
-    Raises:
-        DamagedResultsError: another line cannot be read; names it.
-    """
-    entries, _ = read_lines(lines, _build_line_type())
-    return SurpriseResults(
-        tuple(entry for entry in entries if isinstance(entry, SurpriseRun)),
-        select_last_results(entries, SurpriseResult),
-    )
-
-
-@functools.cache
-def _build_line_type() -> object:
-    from pydantic import Discriminator
-
-    return Annotated[SurpriseRun | SurpriseResult, Discriminator("kind")]
+    """Read a file of surprises, as `read_experiment` does."""
+    return read_experiment(lines, SurpriseRun, SurpriseResult)

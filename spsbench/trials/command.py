@@ -12,12 +12,12 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from spsbench import flags
+from spsbench.trials.problems import report_problems
 
 if TYPE_CHECKING:
     from spsbench.trials.progress import RunProgress, ShowResult
@@ -32,14 +32,8 @@ EXIT_UNFINISHED, EXIT_COST_LIMIT = 1, 3
 @click.option("--programs", default="all", metavar="LIST", help="Programs by name, or all.")
 @flags.model_option(required=True)
 @flags.repeats_option(5)
-@click.option("--jobs", type=flags.POSITIVE_INT, metavar="N", help="Parallel trials (default: 1).")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
-    default=Path("results.jsonl"),
-    show_default=True,
-    help="Results file; its trials are skipped.",
-)
+@flags.jobs_option("Parallel trials (default: 1).")
+@flags.out_option("results.jsonl", "trials")
 @flags.seconds_option("Seconds of a trial, with its build.")
 @flags.effects_option(300, "Effects of one run of a block.")
 @click.option(
@@ -75,7 +69,7 @@ EXIT_UNFINISHED, EXIT_COST_LIMIT = 1, 3
     show_default=True,
     help="Run trials here or on a Dask cluster.",
 )
-@click.option("--scheduler", metavar="tcp://HOST:PORT", help="Scheduler of the cluster.")
+@flags.scheduler_option("Scheduler of the cluster.")
 @click.option("--plain", is_flag=True, help="Print lines in place of a table.")
 @click.pass_context
 def command(ctx: click.Context, /, plain: bool, **flag_values: Any) -> None:
@@ -83,25 +77,13 @@ def command(ctx: click.Context, /, plain: bool, **flag_values: Any) -> None:
 
     Each trial is a process of its own. The same command again goes on where the results end.
     """
-    from spsbench.journal import JournalError
-    from spsbench.results import DamagedResultsError
     from spsbench.trials.running import run_benchmark
-    from spsbench.trials.schedule import OtherConditionsError
-    from spsbench.trials.workers import NoWorkersError
 
     show_message = partial(click.echo, err=True)
     plan = build_run_plan(flag_values, show_message)
-    try:
-        summary = run_benchmark(
-            plan, show_message, choose_display(plain or not sys.stdout.isatty())
-        )
-    except (
-        DamagedResultsError,
-        JournalError,
-        NoWorkersError,
-        OtherConditionsError,
-    ) as error:
-        raise click.ClickException(str(error)) from None
+    display = choose_display(plain or not sys.stdout.isatty())
+    with report_problems():
+        summary = run_benchmark(plan, show_message, display)
     ctx.exit(report_run_end(summary, plan, show_message))
 
 

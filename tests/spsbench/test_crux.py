@@ -499,7 +499,7 @@ def test_a_scripted_run_is_right_and_goes_on_where_it_was_killed() -> None:
     lines = Path("crux.jsonl").read_text().splitlines(keepends=True)
     Path("crux.jsonl").write_text("".join(lines[:20]) + lines[20][:30])
     again = spsbench(*arguments)
-    assert "19 of 30 questions are answered" in again.output
+    assert "19 of 30 questions are done" in again.output
     assert "was cut off and is left out" in again.output
     strip = {(result.trial, result.answer, result.passed) for result in read().answers}
     assert strip == {(result.trial, result.answer, result.passed) for result in whole.answers}
@@ -507,7 +507,7 @@ def test_a_scripted_run_is_right_and_goes_on_where_it_was_killed() -> None:
         (r.trial, r.index, r.line) for r in whole.states
     }
     third = spsbench(*arguments)
-    assert "30 of 30 questions are answered" in third.output
+    assert "30 of 30 questions are done" in third.output
     assert len(read().runs) == 2
 
 

@@ -20,7 +20,6 @@ from spsbench.results import (
     DamagedResultsError,
     Failure,
     Hardware,
-    ResultLine,
     TrialLimits,
     TrialResult,
     TrialUsage,
@@ -78,7 +77,7 @@ def result(repeat: int = 1, **parts: Any) -> TrialResult:
     return dataclasses.replace(made, **parts)
 
 
-def lines(*entries: ResultLine) -> list[str]:
+def lines(*entries: object) -> list[str]:
     return [to_json(entry) + "\n" for entry in entries]
 
 

@@ -800,7 +800,7 @@ def test_nothing_is_left_running(control: Control) -> None:
     controller.run_to(Position(20))
     stop(controller)
     listed = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True)
-    pids = re.findall(r"^ *(\d+) .*njc\.timeline\.debuggee$", listed.stdout, re.MULTILINE)
+    pids = re.findall(r"^ *(\d+) .*njc\.runs\.timeline\.debuggee$", listed.stdout, re.MULTILINE)
     ours = {int(pid) for pid in pids if is_descendant(int(pid), controller)}
     assert len(ours) > 5
     controller.close()
