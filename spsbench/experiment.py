@@ -1,4 +1,4 @@
-"""A resumable experiment: the trials that a file does not have yet are run, and each result is written at once.
+"""A resumable experiment: runs the trials that its file lacks, and writes each result at once.
 
     run_experiment(Experiment("repairs", Path("repairs.jsonl"), jobs, ...), show_line)
         ->  ExperimentSummary(results, done=93, left=0)
@@ -29,14 +29,14 @@ ShowLine = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Experiment(Generic[JobT, ResultT, ResultsT]):
-    """What to run, where its results are, and how they are shown."""
+    """The trials, the file of results, and functions that describe both."""
 
     noun: str
-    """What a trial is called in messages, in the plural."""
+    """The noun for trials in messages, in the plural."""
     out: Path
     workers: Workers
     jobs: Sequence[JobT]
-    """All trials, also those whose results are known."""
+    """All trials, also the finished ones."""
     execute: ExecuteJob[JobT, ResultT | LostTrial]
     run: object
     """The line of the file for this start."""
@@ -45,9 +45,9 @@ class Experiment(Generic[JobT, ResultT, ResultsT]):
     refuse: Callable[[ResultsT], None]
     """Raises `OtherConditionsError` if the results of the file cannot be compared with new ones."""
     name: Callable[[Any], str]
-    """Names a trial."""
+    """Return the name of a trial for messages."""
     describe: Callable[[ResultT], tuple[str, str]]
-    """Says how a trial ended, and what it took."""
+    """Return the verdict on a trial and its usage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ def show_end(summary: ExperimentSummary[Any], noun: str, out: Path, show_line: S
 
 
 def describe_start(workers: Workers, executor: str) -> dict[str, Any]:
-    """Return what the line of every start has: time, machine and workers; `executor` is used without a cluster."""
+    """Return the fields common to all lines of starts: time, machine, workers; `executor` is used without a cluster."""
     return {
         "started": read_timestamp(),
         "jobs": workers.jobs or 1,

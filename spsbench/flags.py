@@ -1,4 +1,4 @@
-"""What several commands share: the flags of the model, the repeats, the limits and the results; the errors.
+"""Shared by several commands: the flags of the model, the repeats, the limits and the results.
 
 @flags.model_option(required=True)
 @flags.out_option("repairs.jsonl", "repairs")

@@ -334,7 +334,7 @@ def read_lines(lines: Iterable[str], line_type: object) -> tuple[list[Any], tupl
 
 
 def build_line_type(*kinds: Any) -> object:
-    """Return the type of a line that is one of these dataclasses, told apart by `kind`."""
+    """Return the union of these dataclasses, discriminated by `kind`."""
     from pydantic import Discriminator
 
     return Annotated[functools.reduce(operator.or_, kinds), Discriminator("kind")]

@@ -56,7 +56,7 @@ _FENCE = re.compile(r"```(?:python)?\n?(.*?)(?:```|\Z)", re.DOTALL)
 
 
 def find_output(reply: str) -> str | None:
-    """Return the value that a reply says, on the right side of an assertion or bare; None if it says none."""
+    """Return the value in a reply, on the right side of an assertion or bare; None without one."""
     for text in _list_candidates(reply):
         side = _split_assertion(text)
         found = _write_floats(side[1] if side else text)
@@ -89,7 +89,7 @@ class _FloatWriter(ast.NodeTransformer):
 
 
 def find_call(reply: str) -> str | None:
-    """Return the call of `f` that a reply says, in an assertion, bare, or as its arguments; None if it says none."""
+    """Return the call of `f` in a reply: in an assertion, bare, or as its arguments; None without one."""
     for text in _list_candidates(reply):
         side = _split_assertion(text)
         for found in (side[0],) if side else (text, f"f({text})"):

@@ -64,7 +64,7 @@ CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
 
 
 def refuse(event: str, arguments: tuple[Any, ...]) -> None:
-    """The audit hook: raise `PermissionError` for what a program may not do."""
+    """The audit hook: raise `PermissionError` for refused events."""
     is_writing = event == "open" and isinstance(arguments[2], int) and arguments[2] & WRITE_FLAGS
     if is_writing or event.startswith(REFUSED_PREFIXES):
         raise PermissionError(f"{event} is refused")

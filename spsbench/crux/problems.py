@@ -138,7 +138,7 @@ def _is_end(state: ProgramState) -> bool:
 
 
 def _has_result(problem: CruxProblem, value: object, names: dict[str, object]) -> bool:
-    """Return whether the call has the result that the problem says, read with the names of its program.
+    """Return whether the call has the result of the problem, read with the names of its program.
 
     Raises:
         BadProblemError: the result is no expression, so that no answer could be right.

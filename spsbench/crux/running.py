@@ -72,7 +72,7 @@ def run_crux(
 
 
 def describe_result(result: CruxResult) -> tuple[str, str]:
-    """Return the verdict on an answer or a state, and what it took."""
+    """Return the verdict on an answer or a state, and its usage."""
     usage = result.usage
     if isinstance(result, AnswerResult):
         verdict = "right" if result.passed else "wrong" if result.answer else "no answer"

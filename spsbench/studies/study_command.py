@@ -41,7 +41,7 @@ def run_trials(
     run_trial: Callable[[TrialKey], Result],
     journal: Journal[ResultSet],
 ) -> list[Result]:
-    """Return the results of all trials, of which the unknown ones are run and appended to the journal."""
+    """Run the missing trials, append their results to the journal, and return all results."""
     results: dict[object, Result] = {result.trial: result for result in known}
     for number, trial in enumerate(trials, 1):
         if trial not in results:

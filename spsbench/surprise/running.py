@@ -144,6 +144,6 @@ def name_trial(trial: SurpriseTrial) -> str:
 
 
 def describe_result(result: SurpriseResult) -> tuple[str, str]:
-    """Return what a prediction said, and what it took."""
+    """Return the text of a prediction and its usage."""
     found = "; ".join(result.mismatches)[:80] if result.is_surprise else "as predicted"
     return result.problem or found, f"{result.seconds:.1f} s"

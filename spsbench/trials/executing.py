@@ -115,7 +115,7 @@ def make_trial_environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def read_trial_output(folder: Path, job: Job, started: str, end: ProcessEnd) -> TrialOutput:
-    """Read what a trial has left in its folder."""
+    """Read the files that a trial has left in its folder."""
     cases = range(len(load_task(job.trial.program).cases))
     return TrialOutput(
         started,

@@ -30,7 +30,7 @@ WORKER_WAIT_SECONDS = 30.0
 
 
 class RunnableJob(Protocol):
-    """A trial and what is needed to run it; sent to other machines."""
+    """A trial with everything needed to run it; sent to other machines."""
 
     @property
     def trial(self) -> Any:
