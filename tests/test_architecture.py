@@ -79,6 +79,7 @@ EDGE = """
     njrt.production.budgets        budget budgeted ledger
     njrt.durable        effects executor_lock
     njrt.execution      interruptions source_cache tracebacks
+    njrt.execution.contained execute operations process seccomp server wire
     njrt.execution.guard effects
     njrt.models         anthropic breaker named network openai pydantic_ai rate_limit remote retry scripted sends streaming wrapped
     njrt.observability  listeners trace

@@ -83,7 +83,10 @@ def find_block_findings(
             else f"annotate `{asked.reference.path}` with a type that can be changed, or name an output"
         )
         yield make_diagnostic(source, "NJ305", asked.start, asked.end, message, hint)
-    if merge_option_layers(block.options, project).jumps == "all":
+    options = merge_option_layers(block.options, project)
+    if options.policy == "contained":
+        yield from _check_containment(source, block, options)
+    if options.jumps == "all":
         return
     legal = frozenset(block.labels) - frozenset(block.labels_exiting_finally)
     for name, is_offered in find_doubtful_names(block, legal):
@@ -95,6 +98,20 @@ def find_block_findings(
             message = f"`{name[0]}` is negated, so the block is not offered the jump"
             hint = 'say when the jump is to be taken, or write `jumps="all"` on the block'
         yield make_diagnostic(source, "NJ306", *at, message, hint)
+
+
+def _check_containment(
+    source: SourceFile, block: NaturalBlock, options: Options
+) -> Iterator[Diagnostic]:
+    """Report a block with code that cannot run in a separate process."""
+    at = (block.start, block.start + len('"""natural'))
+    if block.scope.kind == "class":
+        message = "code in the body of a class cannot be contained"
+        yield make_diagnostic(source, "NJ214", *at, message, "move the block into a function")
+    elif options.mode == "static":
+        message = "static code is a part of the program and cannot be contained"
+        hint = 'write `mode="live"`, or `policy="guarded"`'
+        yield make_diagnostic(source, "NJ214", *at, message, hint)
 
 
 def _can_do_nothing(block: NaturalBlock, authority: Authority, types: TypeReader) -> bool:

@@ -230,6 +230,13 @@ CODES: Mapping[str, DiagnosticCode] = {
         "not known. What it makes, such as a summary, reaches the program only by an output. Name it by `<:name>`, or "
         "say what the block changes.",
     ),
+    "NJ214": DiagnosticCode(
+        "block that cannot be contained",
+        "error",
+        'With `policy="contained"` the code of a block runs in a separate process. Code in the body of a class cannot, '
+        "because it runs on the namespace of the class; static code cannot, because it is a part of the program. Move the "
+        'block into a function, let it run live, or choose `policy="guarded"`.',
+    ),
     "NJ301": DiagnosticCode(
         "control word without effect",
         "warning",

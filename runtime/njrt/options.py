@@ -25,7 +25,7 @@ EffectSet = Literal[
 Authority = Literal["least", "strict", "code"]
 Jumps = Literal["named", "all"]
 Mode = Literal["live", "static", "static-raw", "auto"]
-Policy = Literal["guarded", "open"]
+Policy = Literal["guarded", "open", "contained"]
 OnError = Literal["keep", "rollback"]
 FallbackMode = Literal["error", "live"]
 

@@ -37,6 +37,7 @@ import json  # noqa: E402
 import os  # noqa: E402
 import signal  # noqa: E402
 import subprocess  # noqa: E402  (an attack finds its classes loaded)
+from dataclasses import replace  # noqa: E402
 from pathlib import Path  # noqa: E402
 from typing import Any  # noqa: E402
 
@@ -49,20 +50,22 @@ assert subprocess
 SECRET_NAME, SECRET = "NJRT_TEST_SECRET", "k3ep-th1s"
 
 
-class Order:
-    """An object of the program."""
-
-    def __init__(self) -> None:
-        self.name = "tea"
-        self._price = 2
-
-    def total(self) -> int:
-        return self._price
-
-
 async def run_case(source: str, policy: Any) -> tuple[str, str]:
     """Run one case as a block of a program would; its result, and what the model is told or the value."""
     global watching
+
+    class Order:
+        """An object of the program."""
+
+        __qualname__ = "Order"
+
+        def __init__(self) -> None:
+            self.name = "tea"
+            self._price = 2
+
+        def total(self) -> int:
+            return self._price
+
     order = Order()
 
     def describe(x: object) -> str:
@@ -75,14 +78,17 @@ async def run_case(source: str, policy: Any) -> tuple[str, str]:
         nonlocal out, subprocess
         variables = lambda: (order, describe, out, subprocess)  # noqa: E731
         scope = make_scope(variables, writes="out subprocess", at="case.njpy:1")
-        snippet = prepare(source, scope, is_async=True, policy=policy)
+        is_bare = policy == "boundary"  # contained code without the checks of the guard before it
+        snippet = prepare(source, scope, is_async=True, policy="open" if is_bare else policy)
         if not isinstance(snippet, Snippet):
             raise Refused(snippet.message)
+        if is_bare:
+            return concluded(await aexecute(replace(snippet, is_contained=True), seconds=3))
         return concluded(await aexecute(snippet))
 
     watching = True
     try:
-        value = await asyncio.wait_for(block(), 5 if policy == "guarded" else 0.5)
+        value = await asyncio.wait_for(block(), 0.5 if policy == "open" else 5)
         result, text = "ran", repr(value)
     except Refused as error:
         result, text = "refused", str(error)
@@ -113,6 +119,18 @@ def run_in_child(source: str, policy: str) -> dict[str, Any]:
         report = stream.read()
     os.waitpid(child, 0)
     outcome = ast.literal_eval(report) if report else {"result": "died", "text": "", "attempts": []}
+    return add_effects(outcome)
+
+
+def run_here(source: str, policy: str) -> dict[str, Any]:
+    """Run a case in this process: contained code can break nothing in it."""
+    attempts.clear()
+    result, text = asyncio.run(run_case(source, policy))
+    return add_effects({"result": result, "text": text, "attempts": list(attempts)})
+
+
+def add_effects(outcome: dict[str, Any]) -> dict[str, Any]:
+    """Add what the case has brought about."""
     outcome["secret"] = SECRET in outcome["text"]
     outcome["fired"] = Path(marker).exists()
     Path(marker).unlink(missing_ok=True)
@@ -131,10 +149,13 @@ def main() -> None:
         "CHANGED": SECRET,
     }
     results = []
+    run = run_here if policy in ("boundary", "contained") else run_in_child
+    if run is run_here:
+        run("out = 1", policy)  # starts the server, which is no attempt of a case
     for source in json.load(sys.stdin):
         for word, value in words.items():
             source = source.replace(word, repr(value))
-        results.append(run_in_child(source, policy))
+        results.append(run(source, policy))
     json.dump(results, sys.stdout)
 
 

@@ -90,6 +90,22 @@ ATTACKS = {
     **dict(generate_attacks()),
 }
 ALLOWED = read_cases("allowed.txt")
+PRIVATE, OWN_FIELDS = "`_price` is refused in contained code", "is refused"
+NOT_CONTAINED = {
+    "vars of an object": OWN_FIELDS,
+    "vars of an object, copied to JSON": OWN_FIELDS,
+    "__dict__ of an object": OWN_FIELDS,
+    "items of a __dict__": OWN_FIELDS,
+    "__dict__ by getattr": OWN_FIELDS,
+    "private attributes of the program": PRIVATE,
+    "attrgetter of a private attribute": PRIVATE,
+    "attributes by name": PRIVATE,
+    "class in a function in a class": PRIVATE,
+    "setattr on an object of the program": "setting `_price` is refused",
+    "asyncio": "an object of the class coroutine that the code made cannot be handed to the program",
+    "asyncio with a subclass": "cannot derive the class Q from one of the program's",
+}
+"""Cases that guarded code may do and contained code may not, with the reason that the model is told."""
 
 
 @cache
@@ -102,7 +118,7 @@ def run_all(policy: str, folder: Path) -> list[dict[str, Any]]:
 
 def is_safe_to_run(case: str, policy: str) -> bool:
     """Unguarded, some cases would change the machine that runs the tests."""
-    return policy == "guarded" or "clock_settime" not in case
+    return policy != "open" or "clock_settime" not in case
 
 
 def run_cases(sources: list[str], policy: str, folder: Path) -> list[dict[str, Any]]:
@@ -139,6 +155,23 @@ def test_no_attack_has_an_effect(folder: Path) -> None:
     assert wrong == []
 
 
+def test_no_attack_passes_the_boundary(folder: Path) -> None:
+    """Contained code has no effect even if the guard does not look at it before."""
+    wrong = [
+        outcome
+        for outcome in run_all("boundary", folder)
+        if outcome["fired"]
+        or outcome["attempts"]
+        or (outcome["secret"] and not changes_its_library(outcome))
+    ]
+    assert wrong == []
+
+
+def changes_its_library(outcome: dict[str, Any]) -> bool:
+    """Return whether a case changes Python's library, in contained code that of its own process."""
+    return "out = CHANGED" in ATTACKS[outcome["title"]]
+
+
 def test_the_attacks_are_attacks(folder: Path) -> None:
     """Without the guard most of them have their effect."""
     outcomes = run_all("open", folder)
@@ -146,11 +179,16 @@ def test_the_attacks_are_attacks(folder: Path) -> None:
     assert len(real) >= 200
 
 
-def test_normal_code_runs(folder: Path) -> None:
+@pytest.mark.parametrize("policy", ["guarded", "contained"])
+def test_normal_code_runs(folder: Path, policy: str) -> None:
     sources = [case.partition("\n=> ")[0] for case in ALLOWED.values()]
-    outcomes = run_cases(sources, "guarded", folder)
+    outcomes = run_cases(sources, policy, folder)
     for (title, case), outcome in zip(ALLOWED.items(), outcomes, strict=True):
         expected = case.partition("\n=> ")[2]
+        if policy == "contained" and title in NOT_CONTAINED:
+            assert outcome["result"] == "failed", title
+            assert NOT_CONTAINED[title] in outcome["text"], title
+            continue
         assert outcome["result"] == "ran", (title, outcome["text"])
         if expected:
             assert outcome["text"].partition("\n")[0] == expected, title

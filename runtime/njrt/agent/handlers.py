@@ -50,6 +50,7 @@ from njrt.effects import (
     WireValue,
 )
 from njrt.errors import NaturalError, OutputTypeError, PolicyError
+from njrt.execution.contained.platforms import find_obstacle
 from njrt.execution.execute import (
     Execution,
     Failed,
@@ -84,10 +85,23 @@ MAX_TYPE_MISFITS = 3
 """How often the model may correct an output of the wrong type before the block fails."""
 
 
+def refuse_uncontainable(scope: Scope) -> None:
+    """Raise `PolicyError` if this system, or this place, cannot contain code: before the model is asked."""
+    problem = (
+        "code in the body of a class cannot be contained"
+        if scope.namespace is not None
+        else find_obstacle()
+    )
+    if problem:
+        raise PolicyError(f'policy="contained" is not possible here: {problem}')
+
+
 class Handlers:
     """Serves the effects of one run of a block on its scope (state: the last result, misfits)."""
 
     def __init__(self, block: Block, scope: Scope) -> None:
+        if block.options.policy == "contained" and block.options.effects != "answer":
+            refuse_uncontainable(scope)
         self.block = block
         self.scope = scope
         self.redactor = Redactor(block.options.redact is None or block.options.redact)

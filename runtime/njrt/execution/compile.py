@@ -42,6 +42,7 @@ from njrt.execution.lowering import (
     lower_snippet,
 )
 from njrt.execution.normalize import normalize
+from njrt.execution.raised import RaisedError
 from njrt.execution.source_cache import register_source
 from njrt.execution.symbols import SnippetNames, find_names
 from njrt.execution.syntax import parse_python
@@ -73,21 +74,19 @@ class Snippet:
     exit_kind: CellType
     exit_value: CellType
     is_async: bool
+    is_contained: bool = False
+    """Whether it runs in a separate process."""
 
 
-class RaiseTracker:
-    """Records the exception that the snippet's own `raise` statements raised last.
+class RaiseTracker(RaisedError):
+    """Records the exception that the snippet's own `raise` raised last.
 
-    `handled` is the exception that the program handles around the block, `reraises` says that the last `raise`
-    was a bare one of just that. `around` is what is open around the block (`njrt.context`), which the snippet must not
-    close.
+    `around` is what is open around the block (`njrt.context`), which the snippet must not close.
     """
 
     def __init__(self) -> None:
-        self.last: BaseException | None = None
-        self.handled: BaseException | None = None
+        super().__init__()
         self.traceback: TracebackType | None = None
-        self.reraises = False
         self.around = OUTSIDE
 
     def start(self) -> None:
@@ -101,34 +100,6 @@ class RaiseTracker:
         restore(self.around)
         self.last = self.handled = self.traceback = None
         self.reraises = False
-
-    def record(self, *operand: UserValue) -> UserValue:
-        """Return the operand of `raise` as it is; a bare `raise` calls this without one."""
-        error = operand[0] if operand else sys.exception()
-        if isinstance(error, type) and issubclass(error, BaseException):
-            error = error()
-        self.last = error if isinstance(error, BaseException) else sys.exception()
-        self.reraises = not operand and error is not None and error is self.handled
-        return error
-
-    def is_own_error(self, error: BaseException) -> bool:
-        """Return whether the snippet raised `error`, or a member of the group that `except*` made of it."""
-        if self.last is None:
-            return False
-        if isinstance(error, BaseExceptionGroup):
-            # `except*` makes new groups, of the same exceptions.
-            leaves = {id(leaf) for leaf in _list_leaves(error)}
-            return all(id(leaf) in leaves for leaf in _list_leaves(self.last))
-        if isinstance(self.last, StopIteration) and error.__cause__ is self.last:
-            return True  # a coroutine turns StopIteration into RuntimeError (PEP 479)
-        return error is self.last
-
-
-def _list_leaves(error: BaseException) -> list[BaseException]:
-    """List the exceptions of a group and of the groups in it, or the exception itself."""
-    if not isinstance(error, BaseExceptionGroup):
-        return [error]
-    return [leaf for member in error.exceptions for leaf in _list_leaves(member)]
 
 
 def prepare(
@@ -144,6 +115,8 @@ def prepare(
 
     `labels` are the jumps that are legal besides `raise`, as compiled code passes them to `run`.
     """
+    if policy == "contained" and scope.namespace is not None:
+        return Refusal("code in a class body cannot be contained")
     if len(source) > MAX_CHARACTERS:
         return Refusal(
             f"the code has {len(source)} characters; at most {MAX_CHARACTERS} can be run"
@@ -185,7 +158,7 @@ def _check_and_compile(
         return Refusal("this must be one expression; statements are not possible here")
     for problem in find_snippet_problems(tree, nodes, names, scope, labels, is_async):
         return Refusal(problem)
-    if policy == "guarded" and (refusal := find_guard_refusal(nodes, names, scope)):
+    if policy != "open" and (refusal := find_guard_refusal(nodes, names, scope)):
         return refusal
     _provide_cells(names, scope, policy)
     compile_source = compile_snippet if is_short else compile_snippet.__wrapped__
@@ -206,7 +179,17 @@ def _check_and_compile(
         private.get(name) or scope.find_cell(name) or scope.borrowed.get(name) or CellType()
         for name in code.co_freevars
     )
-    return Snippet(source, scope, code, closure, tracker, exit_kind, exit_value, bool(names.awaits))
+    return Snippet(
+        source,
+        scope,
+        code,
+        closure,
+        tracker,
+        exit_kind,
+        exit_value,
+        bool(names.awaits),
+        policy == "contained",
+    )
 
 
 _PRIVATE_CELLS = {
@@ -260,6 +243,7 @@ def _make_layout(names: SnippetNames, scope: Scope, policy: Policy) -> ScopeLayo
         ),
         own=scope.own,
         program_modules=list_program_modules(scope) if policy == "guarded" else None,
+        is_contained=policy == "contained",
         watched=scope.watched,
     )
 

@@ -14,7 +14,6 @@ runtime in a nested block) propagates.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from types import FunctionType
 from typing import Any, assert_never
@@ -23,13 +22,14 @@ from njrt.errors import CodeTimeLimitError, NaturalError
 from njrt.execution.compile import Snippet, prepare
 from njrt.execution.interruptions import is_interruption
 from njrt.execution.lowering import ExitKind
+from njrt.execution.results import Execution, Failed, Jumped, Ran
 from njrt.execution.tracebacks import (
     find_called_function,
     format_failure,
     has_left_block,
     is_stack_deep,
 )
-from njrt.outcome import Broke, Continued, Outcome, Raised, Returned, UserValue
+from njrt.outcome import Broke, Continued, Raised, Returned, UserValue
 from njrt.scope.advice import explain_call, explain_mistake
 from njrt.scope.scope import Absent, Bound, Scope
 from njrt.timeouts import DeadlineExceeded, await_with_timeout, call_with_timeout
@@ -47,33 +47,6 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Ran:
-    """The code ran to its end; `value` is that of its last statement, if this is an expression."""
-
-    value: UserValue
-    printed: str
-
-
-@dataclass(frozen=True, slots=True)
-class Jumped:
-    """The code left the block."""
-
-    outcome: Outcome
-    printed: str
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """The code failed; `message` is for the model."""
-
-    message: str
-    printed: str
-
-
-Execution = Ran | Jumped | Failed
-
-
 def execute(snippet: Snippet, *, seconds: float | None = None) -> Execution:
     """Run a snippet that does not await, for at most `seconds`.
 
@@ -81,6 +54,10 @@ def execute(snippet: Snippet, *, seconds: float | None = None) -> Execution:
     of the runtime from a nested block, and `CodeTimeLimitError` when the time is up.
     """
     try:
+        if snippet.is_contained:
+            from njrt.execution.contained.execute import execute_contained
+
+            return execute_contained(snippet, seconds)
         result = call_with_timeout(seconds, start_snippet(snippet))
     except BaseException as error:
         return end_by_error(snippet, error)
@@ -92,6 +69,10 @@ async def aexecute(snippet: Snippet, *, seconds: float | None = None) -> Executi
     if not snippet.is_async:
         return execute(snippet, seconds=seconds)
     try:
+        if snippet.is_contained:
+            from njrt.execution.contained.execute import aexecute_contained
+
+            return await aexecute_contained(snippet, seconds)
         result = await await_with_timeout(seconds, start_snippet(snippet)())
     except BaseException as error:
         return end_by_error(snippet, error)

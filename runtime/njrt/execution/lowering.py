@@ -62,6 +62,8 @@ CLASS_NAME = ".class"
 MANAGER_NAME = ".manager"
 ASYNC_MANAGER_NAME = ".async_manager"
 BOUND_NAME = ".bound"
+TYPE_NAME = ".type"
+SUPER_NAME = ".super"
 
 
 def find_host_jumps(statements: Iterable[ast.AST], in_loop: bool = False) -> Iterator[HostJump]:
@@ -108,6 +110,8 @@ class ScopeLayout:
     """The names that live in the class namespace."""
     program_modules: tuple[str, ...] | None
     """The modules that the prompt names, which are imported unchecked; None if nothing is checked."""
+    is_contained: bool
+    """Whether the snippet runs on proxies."""
     watched: frozenset[str]
     """The outputs of which a new binding is reported: they were bound before the block ran."""
 
@@ -168,6 +172,8 @@ def _build_scaffold(layout: ScopeLayout, body: list[ast.stmt]) -> ast.Module:
         MANAGER_NAME,
         ASYNC_MANAGER_NAME,
         BOUND_NAME,
+        TYPE_NAME,
+        SUPER_NAME,
         *CHECKS,
         *((EXIT_KIND_NAME, EXIT_VALUE_NAME) if layout.in_class else ()),
     ]
@@ -238,6 +244,15 @@ class _Lowerer(ast.NodeTransformer):
         statements = lowered if isinstance(lowered, list) else [lowered]
         # The value of a last expression is that of the snippet: nothing may follow it.
         return report + statements if isinstance(node, ast.Expr) else statements + report
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        """`x.__class__` -> `.type(x)` in contained code."""
+        self.generic_visit(node)
+        is_read = node.attr == "__class__" and isinstance(node.ctx, ast.Load)
+        if not (is_read and self.layout.is_contained):
+            return node
+        at = _get_location(node)
+        return ast.Call(ast.Name(TYPE_NAME, ast.Load(), **at), [node.value], [], **at)
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         return node
@@ -317,6 +332,8 @@ class _Lowerer(ast.NodeTransformer):
         else:
             return node
         node.args = [ast.Name(name, ast.Load(), **at) for name in pair]
+        if self.layout.is_contained:
+            node.func = ast.Name(SUPER_NAME, ast.Load(), **at)
         return node
 
     def visit_Global(self, node: Declaration) -> ast.AST | list[ast.stmt]:

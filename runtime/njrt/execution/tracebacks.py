@@ -94,7 +94,12 @@ def cut_middle(text: str, most: int) -> str:
     return f"{text[:half]} … ({len(text) - 2 * half} characters left out) … {text[-half:]}"
 
 
-def _format_frames(trace: TracebackType | None, body: CodeType) -> Iterator[str]:
+def format_program_frames(error: BaseException) -> list[str]:
+    """Return the lines of the program's functions that an exception has passed."""
+    return _cut_middle_frames(list(_format_frames(error.__traceback__, None)))
+
+
+def _format_frames(trace: TracebackType | None, body: CodeType | None) -> Iterator[str]:
     for frame, number in traceback.walk_tb(trace):
         code = frame.f_code
         if code is body:

@@ -1,0 +1,423 @@
+"""The door: every operation of contained code on an object of the program, checked on the real object and performed.
+
+    door.touch("get", [["r", 7], "text"])              mail.text
+    door.touch("get", [["r", 7], "__globals__"])       a refusal, as an AttributeError in the code
+    door.touch("call", [["r", 9], [["r", 7]], {}])     is_spam(mail)
+
+The code may reach the names of its block, and from there public attributes and items. Refused are: names with
+an underscore but for the harmless ones, attributes that lead into the interpreter, modules that the text does not name,
+what modules have imported from elsewhere, and making instances of classes that were only found by `type(x)`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence, Set
+from types import CellType, CodeType, FrameType, ModuleType, TracebackType
+from typing import Any
+
+from njrt.execution.contained.known import find_known_name, resolve_known
+from njrt.execution.contained.operations import ALL, EVERY_OBJECT, list_operations
+from njrt.execution.contained.wire import MIRRORED, Codec, Data, Mirrors, WireError, fill
+from njrt.execution.guard.allowed import (
+    FORMAT_METHODS,
+    REFUSED_ATTRIBUTES,
+    REFUSED_BINDINGS,
+    SAFE_NAMES,
+)
+from njrt.execution.guard.modules import open_module
+from njrt.execution.guard.runtime import ComputingModule
+from njrt.outcome import UserValue
+
+_INTERNAL_CLASSES = (CellType, CodeType, FrameType, TracebackType)
+_REFUSED_METHODS = frozenset(
+    [
+        "__class_getitem__",
+        "__del__",
+        "__init__",
+        "__init_subclass__",
+        "__new__",
+        "__prepare__",
+        "__post_init__",
+    ]
+)
+_SEQUENCE_FLAG, _MAPPING_FLAG = 1 << 5, 1 << 6
+"""Py_TPFLAGS_SEQUENCE and _MAPPING: what `match` asks for."""
+_OF_FOUND_CLASSES = (
+    "__eq__",
+    "__ne__",
+    "__hash__",
+    *EVERY_OBJECT.keys() - {"__copy__", "__deepcopy__"},
+)
+_TEXTS = ("__str__", "__repr__", "__format__")
+
+
+class Refused(Exception):
+    """The door refuses an operation; `error` is raised in the code."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class Shown:
+    """The last value of a piece of code, as its text only."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+class Handed:
+    """An object of the code that means nothing to the program, such as a default that is only compared."""
+
+    def __init__(self, number: int, call: Callable[..., Any]) -> None:
+        self._number, self._call = number, call
+
+
+class HandedFunction(Handed):
+    """A function or class of the code, as the program sees it while the code runs."""
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return self._call(self._number, args, named)
+
+
+class HandedIterator(HandedFunction):
+    """An iterator of the code."""
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        return self._call(self._number, (), {})
+
+
+_HANDED: Mapping[str, type[Handed]] = {"f": HandedFunction, "g": HandedIterator, "o": Handed}
+
+
+class Door(Codec):
+    """The references of one piece of code (state: objects, containers of both sides, functions that were handed over)."""
+
+    def __init__(self, modules: Set[str], call_function: Callable[..., Any]) -> None:
+        self.modules = modules
+        self.call_function = call_function
+        self.mirrors = Mirrors(self)
+        self.handed: dict[int, Handed] = {}
+        self._objects: dict[int, Any] = {}
+        self._numbers: dict[int, int] = {}
+        self._described: set[int] = set()
+        self._reached: set[int] = set()
+        self._next = 1
+
+    # ── references ───────────────────────────────────────────────────────────────────────────────
+
+    def encode_object(self, value: Any) -> Data:
+        """Return a reference to an object of the program, described if the child does not know its class yet."""
+        number = self.mirrors.numbers.get(id(value))
+        if number is not None:
+            return ["L", number]
+        if isinstance(value, Handed):
+            return ["local", value._number]
+        if isinstance(type(value), type) and issubclass(type(value), type):
+            return self._encode_class(value)
+        if isinstance(value, ComputingModule) and value.__name__ != "asyncio":
+            return ["module", value.__name__]
+        if issubclass(type(value), BaseException):
+            return self._encode_error(value)
+        if isinstance(value, _INTERNAL_CLASSES):
+            raise Refused(AttributeError(f"a {type(value).__name__} is refused in contained code"))
+        if isinstance(value, ModuleType) and not self._is_named_module(value):
+            raise Refused(AttributeError(f"the prompt does not name the module {value.__name__}"))
+        return ["r", self._refer(value), self._describe(type(value))]
+
+    def _refer(self, value: Any) -> int:
+        number = self._numbers.get(id(value))
+        if number is None:
+            number = self._next
+            self._next += 1
+            self._numbers[id(value)] = number
+            self._objects[number] = value
+        return number
+
+    def release(self, numbers: Sequence[int]) -> None:
+        """Forget objects and containers that the child no longer refers to."""
+        for number in numbers:
+            if number < 0:
+                self.mirrors.drop(number)
+            elif number not in self._described:
+                value = self._objects.pop(number, None)
+                self._numbers.pop(id(value), None)
+
+    def close(self) -> None:
+        """Let go of the program's objects."""
+        self._objects.clear()
+        self._numbers.clear()
+        self.handed.clear()
+        self.mirrors = Mirrors(self)
+        del self.call_function
+
+    def _encode_class(self, cls: type) -> Data:
+        self._reached.add(self._refer(cls))
+        known = find_known_name(cls)
+        return ["k", *known] if known else ["C", self._describe(cls)]
+
+    def _describe(self, cls: type) -> Data:
+        """Return the number of a class, or the first time its description."""
+        number = self._refer(cls)
+        if number in self._described:
+            return number
+        self._described.add(number)
+        mro = type.mro(cls) if cls is type else cls.__mro__
+        is_error = issubclass(cls, BaseException)
+        known = find_known_name(cls)
+        shown = next(
+            (
+                name
+                for base in mro
+                if base is not object
+                and type(base).__name__ != "ABCMeta"
+                and (name := find_known_name(base))
+            ),
+            None,
+        )
+        positions = cls.__dict__.get("__match_args__", getattr(cls, "__match_args__", None))
+        is_plain = type(positions) is tuple and all(type(name) is str for name in positions)
+        asks = type(cls).__instancecheck__ is not type.__instancecheck__
+        bases = [self._encode_base(base) for base in cls.__bases__] if is_error else None
+        return [
+            number,
+            cls.__name__,
+            cls.__qualname__,
+            str(type.__getattribute__(cls, "__module__")),
+            list_operations(cls),
+            cls.__hash__ is not None,
+            ["k", *known] if known else None,
+            ["k", *shown] if shown and not is_error else None,
+            [self._refer(base) for base in mro],
+            list(positions) if is_plain else None,
+            asks,
+            [["k", *name] for name in _list_abstract(cls, mro)],
+            bases,
+        ]
+
+    def _encode_base(self, cls: type) -> Data:
+        known = find_known_name(cls)
+        return ["k", *known] if known else ["C", self._describe(cls)]
+
+    def _encode_error(self, error: BaseException) -> Data:
+        number = self._refer(error)
+        self._described.add(number)  # the child keeps exceptions to the end
+        known = find_known_name(type(error))
+        kind = ["k", *known] if known else ["C", self._describe(type(error))]
+        try:
+            args = [self.encode(argument) for argument in error.args]
+        except Refused:
+            args = []
+        return ["E", number, kind, args, _make_text(error)]
+
+    def decode_object(self, data: list[Data]) -> Any:
+        """Return the object of a reference, or an object that the code made."""
+        match data:
+            case ["r", int(number)]:
+                return self._objects[number]
+            case ["L", int(number)]:
+                return self.mirrors.by_number[number]
+            case ["m", int(number), str(kind), list(members)] if number < 0:
+                container = MIRRORED[kind]()
+                self.mirrors.add(number, container)
+                fill(container, 0, [self.decode(member) for member in members])
+                self.mirrors.remember(number)
+                return container
+            case ["k", str(module), str(path)]:
+                return resolve_known(module, path)
+            case ["f" | "g" | "o" as kind, int(number)]:
+                return self.handed.setdefault(number, _HANDED[kind](number, self.call_function))
+            case ["x", str(module), str(path), list(args), dict(fields), cause, context]:
+                error = _make_error(resolve_known(module, path), tuple(map(self.decode, args)))
+                vars(error).update((name, self.decode(value)) for name, value in fields.items())
+                return self._chain(error, cause, context)
+            case ["from", int(number), cause, context]:
+                return self._chain(self._objects[number], cause, context)
+            case ["module", str(name)]:
+                return open_module(name)
+            case ["shown", str(text)]:
+                return Shown(text)
+        raise WireError("unknown data")
+
+    def _chain(self, error: BaseException, cause: Data, context: Data) -> BaseException:
+        """Set the cause and the context that an exception has in the code."""
+        if context is not None:
+            error.__context__ = self.decode(context)
+        if cause is not None:
+            error.__cause__ = self.decode(cause)
+        return error
+
+    # ── operations ───────────────────────────────────────────────────────────────────────────────
+
+    def perform(self, operation: str, data: list[Data]) -> Any:
+        """Check an operation and perform it.
+
+        Raises:
+            Refused: it is not allowed.
+        """
+        decode = self.decode
+        match operation, data:
+            case "get", [target, str(name)]:
+                value = decode(target)
+                self._check_name(value, name)
+                return self._check_member(value, name, getattr(value, name))
+            case "op", [str(name), target, *rest] if name in ALL:
+                operands = [decode(target), *map(decode, rest)]
+                self._check_operation(name, operands)
+                return _limit_text(name, ALL[name](*operands))
+            case "call", [target, list(args), dict(named)]:
+                function = decode(target)
+                if self._is_only_found(function):
+                    self._refuse_found_class(function)
+                values = [*map(decode, args)]
+                return function(*values, **{key: decode(value) for key, value in named.items()})
+            case "set", [target, str(name), data_of_value]:
+                value, new = decode(target), decode(data_of_value)
+                self._check_binding(value, name, new)
+                return setattr(value, name, new)
+            case "del", [target, str(name)]:
+                value = decode(target)
+                self._check_binding(value, name, None)
+                return delattr(value, name)
+            case "isinstance", [target, cls]:
+                return isinstance(decode(target), decode(cls))
+            case "issubclass", [target, cls]:
+                return issubclass(decode(target), decode(cls))
+            case "super", [cls, target]:
+                return super(decode(cls), decode(target))
+            case "import", [str(path), bool(is_member)]:
+                return self._import(path, is_member)
+        raise WireError(f"unknown operation {operation!r}")
+
+    def find_awaitable(self, data: list[Data]) -> Awaitable[Any]:
+        """Return the object that the code awaits."""
+        value = self.decode(data[0])
+        if not inspect.isawaitable(value):
+            raise Refused(
+                TypeError(f"object {type(value).__name__} can't be used in 'await' expression")
+            )
+        return value
+
+    def _check_name(self, value: Any, name: str) -> None:
+        if name in ("__class__", "__call__") and isinstance(value, type):
+            raise Refused(AttributeError(f"`{name}` is refused in contained code"))
+        if name in REFUSED_ATTRIBUTES or (
+            name.startswith("_") and (name not in SAFE_NAMES or name in _REFUSED_METHODS)
+        ):
+            raise Refused(AttributeError(f"`{name}` is refused in contained code"))
+        if name in FORMAT_METHODS and (
+            isinstance(value, str) or (isinstance(value, type) and issubclass(value, str))
+        ):
+            raise Refused(AttributeError(f"`{name}` is refused here; write str(x).{name}(...)"))
+
+    def _check_member(self, value: Any, name: str, member: Any) -> Any:
+        """Check a member of a module: imports of the module from elsewhere are refused."""
+        if isinstance(value, ModuleType) and not isinstance(member, ModuleType):
+            self._check_module_member(value, name, member)
+        return member
+
+    def _check_module_member(self, module: ModuleType, name: str, member: Any) -> None:
+        if isinstance(module, ComputingModule):
+            return
+        exported = getattr(module, "__all__", ())
+        home = getattr(member, "__module__", None)
+        if name in exported or not callable(member) or not isinstance(home, str):
+            return
+        if home in ("builtins", module.__name__):
+            return
+        if isinstance(member, type) and find_known_name(member):
+            return
+        top = module.__name__.partition(".")[0]
+        if home.partition(".")[0].lstrip("_") != top.lstrip("_"):
+            raise Refused(
+                AttributeError(
+                    f"`{name}` comes from the module {home}, which the prompt does not name"
+                )
+            )
+
+    def _is_named_module(self, module: ModuleType) -> bool:
+        is_open = isinstance(module, ComputingModule)
+        return is_open or module.__name__.partition(".")[0] in self.modules
+
+    def _check_binding(self, value: Any, name: str, new: Any) -> None:
+        if name.startswith("_") or name in REFUSED_BINDINGS or name in REFUSED_ATTRIBUTES:
+            raise Refused(AttributeError(f"setting `{name}` is refused in contained code"))
+        if isinstance(value, type) and find_known_name(value):
+            raise Refused(TypeError("contained code cannot change Python's library"))
+        self._refuse_function(new)
+
+    def _check_operation(self, name: str, operands: list[Any]) -> None:
+        if name not in _OF_FOUND_CLASSES and self._is_only_found(operands[0]):
+            self._refuse_found_class(operands[0])
+        if name == "__setitem__":
+            self._refuse_function(operands[2])
+
+    def _refuse_function(self, value: Any) -> None:
+        if isinstance(value, Handed):
+            raise Refused(
+                TypeError(
+                    "a function or iterator of contained code ends with it, and cannot be kept"
+                )
+            )
+
+    def _is_only_found(self, value: Any) -> bool:
+        """Return whether this is a class that the code knows as the class of an object only."""
+        return isinstance(value, type) and self._numbers.get(id(value)) not in self._reached
+
+    def _refuse_found_class(self, cls: type) -> None:
+        raise Refused(
+            TypeError(f"the prompt does not name the class {cls.__name__}, only an object of it")
+        )
+
+    def _import(self, path: str, is_member: bool) -> ModuleType:
+        top = path.partition(".")[0]
+        if top == "asyncio":
+            return open_module(top)
+        if top not in self.modules:
+            raise ImportError(f"`{path}` cannot be imported in contained code")
+        module = importlib.import_module(path)
+        return module if is_member else importlib.import_module(top)
+
+
+def _list_abstract(cls: type, mro: Sequence[type]) -> Iterator[tuple[str, str]]:
+    """Yield the known abstract classes that instances of a class are instances of without having their methods only."""
+    if cls.__flags__ & _SEQUENCE_FLAG:
+        yield "collections.abc", "Sequence"
+    if cls.__flags__ & _MAPPING_FLAG:
+        yield "collections.abc", "Mapping"
+    for base in mro:
+        name = find_known_name(base) if type(base).__name__ == "ABCMeta" else None
+        if name is not None and name[0] in ("collections.abc", "numbers"):
+            yield name
+
+
+def _limit_text(name: str, result: UserValue) -> UserValue:
+    """Return exact texts and numbers, as Python wants them of these methods."""
+    if name in _TEXTS:
+        return str.__getitem__(result, slice(None))
+    return tuple(result) if name == "__dir__" else result
+
+
+def _make_text(error: BaseException) -> str:
+    try:
+        return str.__getitem__(str(error), slice(None))
+    except Exception as problem:
+        return f"<its message cannot be shown: {type(problem).__name__}>"
+
+
+def _make_error(cls: type, args: tuple[Any, ...]) -> BaseException:
+    """Make an exception of a known class, as the code did."""
+    if not issubclass(cls, BaseException):
+        raise WireError("not an exception")
+    try:
+        return cls(*args)
+    except TypeError:  # some take more than their `args`
+        return BaseException.__new__(cls, *args)

@@ -1,0 +1,486 @@
+"""Running a snippet in a child: the program answers the child's touches until the code ends.
+
+    execute_contained(snippet, seconds=30)        Ran(value=None, printed="")
+                                                  or Jumped(Raised(OutOfStock("tea")), printed="")
+                                                  or Failed("TypeError: ...", printed="")
+
+The conversation is a generator that yields to wait: for a message of the child, or for an awaitable of the program.
+In an `async` block the event loop drives it, elsewhere this thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import linecache
+import marshal
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
+from functools import lru_cache, partial
+from types import CellType, CodeType
+from typing import Any
+
+from njrt.errors import NaturalError
+from njrt.execution.checks import MODULE_NAMES
+from njrt.execution.compile import Snippet
+from njrt.execution.contained.door import Door, Handed, Refused
+from njrt.execution.contained.process import ChildProcess, start_child
+from njrt.execution.contained.wire import Data, WireError
+from njrt.execution.guard.check import list_program_modules
+from njrt.execution.interruptions import is_interruption
+from njrt.execution.lowering import ExitKind
+from njrt.execution.results import Execution, Failed, Jumped, Ran
+from njrt.execution.tracebacks import cut_middle, format_error, format_program_frames, is_stack_deep
+from njrt.outcome import Broke, Continued, Raised, Returned, UserValue
+from njrt.scope.advice import explain_mistake
+from njrt.scope.scope import Absent, Bound
+from njrt.timeouts import await_with_timeout, call_with_timeout
+
+_UNBOUND = ["unbound"]
+_MISSING = object()
+_CPU_SECONDS = 3600.0
+_GRACE_SECONDS = 0.5
+_OF_THE_BLOCK = ("print", "note", "variables")
+_TABLE_AND_CALL = 2
+"""References to a function of the code that only the door holds."""
+_MAX_LINE_CHARACTERS = 160
+_ENDED = (
+    "the process of the code ended: it used too much memory or processor time, or it crashed; "
+    "write it in a simpler way"
+)
+_KEPT = (
+    "the program keeps a function of the code, which ends with it; contained code cannot hand over functions that are "
+    "called later"
+)
+
+Wait = None
+"""Yielded by the conversation to wait for a message of the child."""
+Conversation = Generator[Awaitable[Any] | None, Any, Execution]
+
+
+def execute_contained(snippet: Snippet, seconds: float | None) -> Execution:
+    """Run a snippet in a separate process, for at most `seconds`.
+
+    Raises:
+        DeadlineExceeded: the time is up.
+        PolicyError: this system cannot contain code.
+    """
+    with start_child(seconds or _CPU_SECONDS) as child:
+        piece = Piece(snippet, child)
+        try:
+            return call_with_timeout(seconds, partial(_drive, piece))
+        finally:
+            piece.close()
+
+
+async def aexecute_contained(snippet: Snippet, seconds: float | None) -> Execution:
+    """Run a snippet of an async block; see `execute_contained`."""
+    with start_child(seconds or _CPU_SECONDS) as child:
+        piece = Piece(snippet, child)
+        try:
+            return await await_with_timeout(seconds, _adrive(piece))
+        finally:
+            piece.close()
+
+
+def _drive(piece: Piece) -> Execution:
+    conversation = piece.converse()
+    step: Callable[[], Any] = partial(next, conversation)
+    while True:
+        try:
+            awaited = step()
+        except StopIteration as end:
+            return piece.refuse_kept_functions(end.value)
+        if awaited is not Wait:
+            error = TypeError("`await` needs an async block")
+            step = partial(conversation.throw, error)
+        else:
+            step = partial(conversation.send, piece.receive())
+
+
+async def _adrive(piece: Piece) -> Execution:
+    conversation = piece.converse()
+    step: Callable[[], Any] = partial(next, conversation)
+    while True:
+        try:
+            awaited = step()
+        except StopIteration as end:
+            return piece.refuse_kept_functions(end.value)
+        if awaited is Wait:
+            await _wait_for_child(piece)
+            step = partial(conversation.send, piece.receive())
+            continue
+        try:
+            step = partial(conversation.send, await awaited)
+        except BaseException as error:
+            step = partial(conversation.throw, error)
+
+
+async def _wait_for_child(piece: Piece) -> None:
+    """Wait for a message; a cancellation interrupts the code, which then has a moment for its `finally`."""
+    descriptor = piece.child.connection.channel.fileno()
+    try:
+        await _wait_until_readable(descriptor)
+    except asyncio.CancelledError as error:
+        piece.pending = error
+        try:
+            await asyncio.wait_for(_wait_until_readable(descriptor), _GRACE_SECONDS)
+        except TimeoutError:
+            raise error from None
+
+
+def _set_done(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+async def _wait_until_readable(descriptor: int) -> None:
+    loop = asyncio.get_running_loop()
+    readable = loop.create_future()
+    loop.add_reader(descriptor, _set_done, readable)
+    try:
+        await readable
+    finally:
+        loop.remove_reader(descriptor)
+
+
+class Piece:
+    """One piece of code and its child (state: the door, the values of names that the child has, an exception to pass on)."""
+
+    def __init__(self, snippet: Snippet, child: ChildProcess) -> None:
+        self.snippet, self.scope, self.child = snippet, snippet.scope, child
+        self.thread = threading.get_ident()
+        self.is_closed = False
+        modules = frozenset(list_program_modules(self.scope))
+        self.door = Door(modules, self.call_function)
+        self.pending: BaseException | None = None
+        self.interruption: BaseException | None = None
+        self.places = self._find_places()
+        self.readers = [(name, self._make_reader(name)) for name in self.places]
+        self.known: dict[str, Any] = dict.fromkeys(self.places, _MISSING)
+
+    # ── the conversation ─────────────────────────────────────────────────────────────────────────
+
+    def converse(self) -> Conversation:
+        """Start the code and answer its touches until it ends."""
+        try:
+            self._send_start()
+            while True:
+                message = yield Wait
+                match self._accept(message):
+                    case "touch", [str(operation), list(data)]:
+                        yield from self._answer(operation, data)
+                    case "end", [int(kind), data]:
+                        return self._end(kind, self.door.decode(data))
+                    case "failed", [data, list(frames), bool(is_own), bool(reraises), name, text]:
+                        error = self.door.decode(data)
+                        return self._fail(error, frames, is_own, reraises, name, text)
+                    case "interrupted", []:
+                        break
+                    case "crashed", [str(text)]:
+                        return Failed(f"{_ENDED}\n{cut_middle(text, 1000)}", self._take_printed())
+                    case _:
+                        raise WireError("unknown message")
+        except (WireError, ConnectionError, IndexError, KeyError, AssertionError) as error:
+            if self.interruption is None:
+                return Failed(
+                    _ENDED
+                    if isinstance(error, WireError | ConnectionError)
+                    else f"{_ENDED} ({error!r})",
+                    self._take_printed(),
+                )
+        assert self.interruption is not None
+        raise self.interruption
+
+    def receive(self) -> Data:
+        """Wait for a message of the child; the end of the code's time ends the waiting."""
+        while True:
+            try:
+                return self.child.connection.receive()
+            except BlockingIOError:  # the moment of waiting is over
+                continue
+            except (WireError, ConnectionError):
+                return None
+
+    def _accept(self, message: Data) -> tuple[str, list[Data]]:
+        """Take over the child's changes; return the kind of the message and its parts."""
+        if message is None:
+            raise WireError("the child has ended")
+        kind, changes, names, released, *parts = message
+        self.door.mirrors.apply_changes(changes)
+        for name, data in names:
+            self._bind(name, data)
+        self.door.release(released)
+        return kind, parts
+
+    def _answer(
+        self, operation: str, data: list[Data]
+    ) -> Generator[Awaitable[Any] | None, Any, None]:
+        if self.pending is not None:
+            self.interruption, self.pending = self.pending, None
+            self._send("interrupt")
+            return
+        try:
+            if operation == "await":
+                result = yield self.door.find_awaitable(data)
+            elif operation in _OF_THE_BLOCK:
+                result = self._serve_block(operation, data)
+            else:
+                result = self.door.perform(operation, data)
+            reply = ["result", self.door.encode(result)]
+        except Refused as refusal:
+            reply = ["error", self.door.encode(refusal.error)]
+        except WireError:
+            raise
+        except BaseException as error:
+            reply = self._encode_error(error)
+        self._send(*reply)
+
+    def _serve_block(self, operation: str, data: list[Data]) -> Any:
+        """Serve what concerns the block and no object."""
+        scope = self.scope
+        match operation, data:
+            case "print", [str(text), str(end)]:
+                return scope.transcript.print(text, end=end)
+            case "note", [str(name)]:
+                return scope.note_binding(name)
+            case "variables", []:
+                variables = scope.list_variables()
+                return tuple(variables), tuple(variables.values())
+        raise WireError(f"unknown operation {operation!r}")
+
+    def _encode_error(self, error: BaseException) -> list[Data]:
+        """Return the reply for an exception: for the code, or, if it must leave the block, an interruption."""
+        is_mistake = isinstance(error, Exception) and not isinstance(error, NaturalError)
+        is_deep = isinstance(error, RecursionError) and is_stack_deep()
+        if is_mistake and not is_deep and not is_interruption(error):
+            return ["error", self.door.encode(error)]
+        self.interruption = error
+        return ["interrupt"]
+
+    def _send(self, kind: str, *parts: Data) -> None:
+        self.child.connection.send(
+            [kind, self.door.mirrors.encode_changes(), self._encode_names(), *parts]
+        )
+
+    # ── functions of the code that the program calls ─────────────────────────────────────────────
+
+    def call_function(self, number: int, args: Sequence[Any], named: dict[str, Any]) -> Any:
+        """Call a function of the code from the program, and answer its touches."""
+        if self.is_closed:
+            raise RuntimeError("a function of contained code was called after the code had ended")
+        if threading.get_ident() != self.thread:
+            raise RuntimeError("a function of contained code was called from another thread")
+        encode = self.door.encode
+        values = [*map(encode, args)], {key: encode(value) for key, value in named.items()}
+        self._send("call", number, *values)
+        while True:
+            match self._accept(self.receive()):
+                case "touch", [str(operation), list(data)]:
+                    for _ in self._answer(operation, data):
+                        raise RuntimeError("a function that the program calls cannot await")
+                case "returned", [data]:
+                    return self.door.decode(data)
+                case "raised", [data]:
+                    raise self.door.decode(data)
+                case "interrupted", []:
+                    assert self.interruption is not None
+                    raise self.interruption
+                case _:
+                    raise WireError("unknown message")
+
+    # ── names ────────────────────────────────────────────────────────────────────────────────────
+
+    def _find_places(self) -> dict[str, str]:
+        """Return the place of each name that the code uses: an output, a variable, a name that only the block has."""
+        scope, code = self.scope, self.snippet.code
+        places: dict[str, str] = {}
+        for name in code.co_freevars:
+            if name in scope.scratch:
+                places[name] = "own"
+            elif name in scope.cells:
+                places[name] = "output" if name in scope.bindable else "variable"
+            elif name in scope.borrowed and name in scope.lent:
+                places[name] = "variable"
+        for name in _list_global_names(code):
+            if name in scope.global_names and name not in places:
+                places[name] = "bound global" if name in scope.bindable else "global"
+            elif (
+                name in scope.lent or name in MODULE_NAMES & scope.module.keys()
+            ) and name not in places:
+                places[name] = "global"
+        return places
+
+    def _encode_names(self) -> list[Data]:
+        """Return `[name, data]` for the names that are bound to another object than the child knows."""
+        changes: list[Data] = []
+        for name, read in self.readers:
+            value = read()
+            if value is not self.known[name]:
+                self.known[name] = value
+                changes.append([name, _UNBOUND if value is _MISSING else self.door.encode(value)])
+        return changes
+
+    def _make_reader(self, name: str) -> Callable[[], Any]:
+        """Return the function that reads a name at its place; it gives `_MISSING` if the name is unbound."""
+        if (cell := self.scope.find_cell(name)) is not None:
+            return partial(_read_cell, cell)
+        if name in self.scope.lent:
+            return partial(self.scope.lent.get, name)
+        return partial(self.scope.module.get, name, _MISSING)
+
+    def _bind(self, name: str, data: Data) -> None:
+        place = self.places.get(name)
+        if place not in ("output", "own", "bound global"):
+            raise WireError("this name cannot be bound")
+        if data == _UNBOUND:
+            self.scope.unbind(name)
+            self.known[name] = _MISSING
+            return
+        value = self.door.decode(data)
+        if isinstance(value, Handed):
+            raise WireError("a function cannot be kept")
+        self.scope.rebind(name, value)
+        self.known[name] = value
+
+    def _send_start(self) -> None:
+        code = self.snippet.code
+        changes = dict(self._encode_names())
+        names = [[name, place, changes.get(name, _UNBOUND)] for name, place in self.places.items()]
+        borrowed = [
+            name
+            for name in code.co_freevars
+            if name in self.scope.borrowed and name not in self.places
+        ]
+        handled = sys.exception()
+        self.child.connection.send(
+            [
+                "start",
+                _dump_code(code),
+                names,
+                sorted(self.door.modules),
+                None if handled is None else self.door.encode(handled),
+                borrowed,
+            ]
+        )
+
+    # ── the end ──────────────────────────────────────────────────────────────────────────────────
+
+    def refuse_kept_functions(self, execution: Execution) -> Execution:
+        """Make a function of the code that the program still holds a mistake: it ends with the code."""
+        handed = self.door.handed
+        is_kept = any(sys.getrefcount(handed[number]) > _TABLE_AND_CALL for number in handed)
+        if not is_kept or isinstance(execution, Failed):
+            return execution
+        return Failed(_KEPT, execution.printed)
+
+    def close(self) -> None:
+        """Let go of the program's objects."""
+        self.is_closed = True
+        self.door.close()
+        self.known.clear()
+        self.readers.clear()
+        del self.interruption, self.pending
+
+    def _end(self, kind: int, value: UserValue) -> Execution:
+        printed = self._take_printed()
+        match ExitKind(kind):
+            case ExitKind.FELL_OFF | ExitKind.VALUE:
+                return Ran(value, printed)
+            case ExitKind.RETURN:
+                return Jumped(Returned(value), printed)
+            case ExitKind.BREAK:
+                return Jumped(Broke(), printed)
+            case ExitKind.CONTINUE:
+                return Jumped(Continued(), printed)
+
+    def _fail(
+        self,
+        error: BaseException,
+        frames: Sequence[Data],
+        is_own: bool,
+        reraises: bool,
+        name: str | None,
+        text: str | None,
+    ) -> Execution:
+        printed = self._take_printed()
+        if is_own:
+            if reraises:
+                return Jumped(Raised(error, True), printed)
+            line = next((line for code, line in frames if code is None), 1)
+            return Jumped(Raised(_place_error(error, self.snippet.code, line)), printed)
+        if name and self.scope.lookup(name) is Absent.UNBOUND:
+            advice = f"\n  bind it: `{name} = ...`" if name in self.scope.outputs else ""
+            lines = "\n".join(self._format_frames(frames))
+            return Failed(
+                f"{type(error).__name__}: `{name}` is not bound yet\n{lines}{advice}", printed
+            )
+        text = "\n".join(
+            [
+                text or format_error(error),
+                *self._format_frames(frames),
+                *format_program_frames(error),
+            ]
+        )
+        advice = explain_mistake(error, self.snippet.source, self._look_up)
+        return Failed(f"{text}\n  {advice}" if advice else text, printed)
+
+    def _look_up(self, name: str) -> UserValue:
+        found = self.scope.lookup(name)
+        return found.value if isinstance(found, Bound) else None
+
+    def _format_frames(self, frames: Sequence[Data]) -> Iterator[str]:
+        filename = self.snippet.code.co_filename
+        for code, line in frames:
+            source = cut_middle(
+                linecache.getline(filename, int(line)).strip(), _MAX_LINE_CHARACTERS
+            )
+            yield f"  in {code or 'your code'}, line {line}" + (f": {source}" if source else "")
+
+    def _take_printed(self) -> str:
+        return self.scope.transcript.take()
+
+
+def _read_cell(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return _MISSING
+
+
+@lru_cache(maxsize=64)
+def _dump_code(code: CodeType) -> str:
+    """Return the bytes of a code object, one character each."""
+    return marshal.dumps(_use_plain_filename(code)).decode("latin-1")
+
+
+def _use_plain_filename(code: CodeType) -> CodeType:
+    """Return the code with a file name that is no subclass of str."""
+    constants = tuple(
+        _use_plain_filename(constant) if isinstance(constant, CodeType) else constant
+        for constant in code.co_consts
+    )
+    return code.replace(co_filename=code.co_filename[:], co_consts=constants)
+
+
+def _list_global_names(code: CodeType) -> set[str]:
+    """Return the names that a code object and those in it read as globals or attributes."""
+    names = set(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            names |= _list_global_names(constant)
+    return names
+
+
+def _place_error(error: BaseException, code: CodeType, line: int) -> BaseException:
+    """Return the exception with a traceback that starts at its line in the code."""
+    raising = compile("\n" * (line - 1) + "raise error", code.co_filename, "exec")
+    raising = raising.replace(co_name=code.co_name, co_qualname=code.co_qualname)
+    context = error.__context__
+    try:
+        exec(raising, {"error": error})
+    except BaseException as raised:
+        trace = raised.__traceback__
+        error.__context__ = context
+        return error.with_traceback(trace.tb_next if trace is not None else None)
+    raise AssertionError

@@ -1,0 +1,54 @@
+"""Classes that both sides have: builtins, and classes of the importable modules of the standard library.
+
+find_known_name(dict)            ("builtins", "dict")
+find_known_name(Counter)         ("collections", "Counter")
+find_known_name(shop.Order)      None
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from operator import attrgetter
+
+from njrt.execution.guard.allowed import IMPORTABLE_MODULES, SUBMODULES
+
+CHILD_MODULES = (IMPORTABLE_MODULES - {"asyncio", "typing_extensions"}) | SUBMODULES
+"""The modules that a child has itself; `asyncio` is the program's, with its event loop."""
+
+_KNOWN_MODULES = CHILD_MODULES | {"builtins"}
+_OF_TYPES = {
+    found: name
+    for name, found in sorted(vars(types).items(), reverse=True)
+    if isinstance(found, type) and found.__module__ == "builtins"
+}
+
+KnownName = tuple[str, str]
+"""The module of a class, and its path there."""
+
+
+def find_known_name(cls: type) -> KnownName | None:
+    """Return the name of the same class on the other side, or None."""
+    module, path = type.__getattribute__(cls, "__module__"), cls.__qualname__
+    if type(module) is str and module in _KNOWN_MODULES and type(path) is str:
+        try:
+            if resolve_known(module, path) is cls:
+                return module, path
+        except (AttributeError, KeyError):
+            pass
+    return ("types", _OF_TYPES[cls]) if cls in _OF_TYPES else None
+
+
+def resolve_known(module: str, path: str) -> type:
+    """Return the class of a known name.
+
+    Raises:
+        KeyError: not a known module.
+        AttributeError: not a class of it.
+    """
+    if module not in _KNOWN_MODULES:
+        raise KeyError(module)
+    found = attrgetter(path)(sys.modules[module])
+    if not isinstance(found, type):
+        raise AttributeError(path)
+    return found

@@ -1,0 +1,131 @@
+"""The operations of Python's data model on one object, by the name of their special method.
+
+    OPERATIONS["__add__"](order, 3)       order + 3
+    OPERATIONS["__enter__"](lock)         what `with lock` enters
+
+A proxy has the methods of this table that its object's class has; the door performs them on the object. Reflected
+methods exist wherever the plain ones do: `[1] + proxy` is computed by the program.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import operator
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Operation = Callable[..., Any]
+
+
+def _reflect(function: Operation) -> Operation:
+    return lambda one, other: function(other, one)
+
+
+def _enter(manager: Any) -> Any:
+    return type(manager).__enter__(manager)
+
+
+def _exit(manager: Any, error: BaseException | None) -> Any:
+    trace = error.__traceback__ if error is not None else None
+    return type(manager).__exit__(manager, type(error) if error is not None else None, error, trace)
+
+
+def _aenter(manager: Any) -> Any:
+    return type(manager).__aenter__(manager)
+
+
+def _aexit(manager: Any, error: BaseException | None) -> Any:
+    trace = error.__traceback__ if error is not None else None
+    return type(manager).__aexit__(
+        manager, type(error) if error is not None else None, error, trace
+    )
+
+
+_BINARY = [
+    "add",
+    "and",
+    "floordiv",
+    "lshift",
+    "matmul",
+    "mod",
+    "mul",
+    "or",
+    "rshift",
+    "sub",
+    "truediv",
+    "xor",
+]
+
+_NUMBERS: dict[str, Operation] = {
+    f"__{name}__": getattr(operator, f"__{name}__") for name in _BINARY
+}
+REFLECTED: Mapping[str, str] = {
+    f"__{name}__": f"__r{name}__" for name in (*_BINARY, "divmod", "pow")
+}
+
+OPERATIONS: Mapping[str, Operation] = {
+    **_NUMBERS,
+    "__divmod__": divmod,
+    "__pow__": pow,
+    **{REFLECTED[name]: _reflect(function) for name, function in _NUMBERS.items()},
+    "__rdivmod__": _reflect(divmod),
+    "__rpow__": _reflect(pow),
+    **{f"__i{name}__": getattr(operator, f"__i{name}__") for name in (*_BINARY, "pow")},
+    **{f"__{name}__": getattr(operator, name) for name in ["eq", "ne", "lt", "le", "gt", "ge"]},
+    "__neg__": operator.neg,
+    "__pos__": operator.pos,
+    "__abs__": abs,
+    "__invert__": operator.invert,
+    "__int__": int,
+    "__float__": float,
+    "__complex__": complex,
+    "__index__": operator.index,
+    "__bytes__": bytes,
+    "__round__": round,
+    "__trunc__": math.trunc,
+    "__floor__": math.floor,
+    "__ceil__": math.ceil,
+    "__fspath__": os.fspath,
+    "__bool__": bool,
+    "__hash__": hash,
+    "__len__": len,
+    "__length_hint__": operator.length_hint,
+    "__iter__": iter,
+    "__next__": next,
+    "__reversed__": reversed,
+    "__contains__": operator.contains,
+    "__getitem__": operator.getitem,
+    "__setitem__": operator.setitem,
+    "__delitem__": operator.delitem,
+    "__enter__": _enter,
+    "__exit__": _exit,
+    "__aenter__": _aenter,
+    "__aexit__": _aexit,
+    "__aiter__": aiter,
+    "__anext__": anext,
+}
+"""Operations that an object has only if its class defines them."""
+
+EVERY_OBJECT: Mapping[str, Operation] = {
+    "__repr__": repr,
+    "__str__": str,
+    "__format__": format,
+    "__dir__": dir,
+    "__copy__": copy.copy,
+    "__deepcopy__": copy.deepcopy,
+}
+"""Operations of all objects."""
+
+ALL: Mapping[str, Operation] = {**OPERATIONS, **EVERY_OBJECT}
+
+
+def list_operations(cls: type) -> list[str]:
+    """Return the names of the operations that a class defines, with the reflected ones."""
+    found: dict[str, Any] = {}
+    for base in reversed(cls.__mro__[:-1]):
+        found |= vars(base)
+    names = [name for name in (*OPERATIONS, "__call__", "__await__") if found.get(name) is not None]
+    reflected = [REFLECTED[name] for name in names if name in REFLECTED]
+    return list(dict.fromkeys([*names, *reflected]))

@@ -1,0 +1,19 @@
+"""The systems that can contain code: Linux on the machines that have a filter of system calls, with CPython."""
+
+from __future__ import annotations
+
+import platform
+import sys
+
+from njrt.execution.contained.seccomp import build_filter
+
+
+def find_obstacle() -> str | None:
+    """Return why this system has no contained code, or None."""
+    if sys.platform != "linux":
+        return "it needs the system-call filters of Linux"
+    if build_filter(platform.machine()) is None:
+        return f"there is no filter of system calls for {platform.machine()}"
+    if sys.implementation.name != "cpython":
+        return f"it needs CPython, not {sys.implementation.name}"
+    return None

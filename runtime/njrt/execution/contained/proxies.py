@@ -1,0 +1,429 @@
+"""The child: proxies for the classes and objects of the program.
+
+    mail = proxies.decode(["r", 7, ...])      an object of a class `Mail`, as the program has it
+    mail.text                                 request("get", mail, "text")
+    len(mail.labels)                          request("op", "__len__", ...)
+    isinstance(mail, Mail)                    True, without a message
+
+A class here has the special methods that the program's class has, so that Python itself decides about operations.
+Exceptions of the program are real exceptions here, with the same bases, for `except`.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from types import ModuleType
+from typing import Any
+
+from njrt.execution.contained.known import CHILD_MODULES, find_known_name, resolve_known
+from njrt.execution.contained.operations import EVERY_OBJECT
+from njrt.execution.contained.wire import MIRRORED_NAMES, Codec, Data, Mirrors, list_contents
+
+Request = Callable[..., Any]
+_PLAIN = (str, int, float, bool, type(None))
+_LOCAL_ERROR = (
+    "an object of {} that the code made cannot be handed to the program; "
+    "hand over plain values, lists, dicts and sets, or objects of the program's classes"
+)
+
+
+class ProxyType(type):
+    """The class of all proxy classes."""
+
+    _njrt_class: int
+    _njrt_mro: frozenset[int]
+    _njrt_request: Request
+    _njrt_known: type | None
+    _njrt_asks: bool
+    """Whether the class decides itself what its instances are."""
+
+    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> Any:
+        raise TypeError(f"contained code cannot derive the class {name} from one of the program's")
+
+    def __call__(cls, *args: Any, **named: Any) -> Any:
+        return cls._njrt_request("call", cls, list(args), named)
+
+    def __getattr__(cls, name: str) -> Any:
+        return cls._njrt_request("get", cls, name)
+
+    def __setattr__(cls, name: str, value: Any) -> None:
+        cls._njrt_request("set", cls, name, value)
+
+    def __delattr__(cls, name: str) -> None:
+        cls._njrt_request("del", cls, name)
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        kind = type(value)
+        if isinstance(kind, ProxyType) and cls._njrt_class in kind._njrt_mro:
+            return True
+        return cls._njrt_asks and bool(cls._njrt_request("isinstance", value, cls))
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        if isinstance(other, ProxyType) and cls._njrt_class in other._njrt_mro:
+            return True
+        return cls._njrt_asks and bool(cls._njrt_request("issubclass", other, cls))
+
+    def __iter__(cls) -> Any:
+        return cls._njrt_request("op", "__iter__", cls)
+
+    def __len__(cls) -> int:
+        return int(cls._njrt_request("op", "__len__", cls))
+
+    def __bool__(cls) -> bool:
+        return True
+
+    def __contains__(cls, value: Any) -> bool:
+        return bool(cls._njrt_request("op", "__contains__", cls, value))
+
+    def __getitem__(cls, key: Any) -> Any:
+        return cls._njrt_request("op", "__getitem__", cls, key)
+
+    def __repr__(cls) -> str:
+        return str(cls._njrt_request("op", "__repr__", cls))
+
+    def __dir__(cls) -> list[str]:
+        return list(cls._njrt_request("op", "__dir__", cls))
+
+
+class Proxy:
+    """A proxy of an object of the program."""
+
+    __slots__ = ("__weakref__", "_njrt_ref")
+    _njrt_request: Request
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        raise TypeError("`__init__` is refused in contained code")
+
+    def __getattr__(self, name: str) -> Any:
+        return self._njrt_request("get", self, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._njrt_request("set", self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        self._njrt_request("del", self, name)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError("an object of the program cannot be pickled by contained code")
+
+
+def _make_method(name: str, request: Request) -> Callable[..., Any]:
+    def method(self: Any, *args: Any) -> Any:
+        return request("op", name, self, *args)
+
+    method.__name__ = method.__qualname__ = name
+    return method
+
+
+def _make_exit(name: str, request: Request) -> Callable[..., Any]:
+    def method(self: Any, kind: Any, error: Any, trace: Any) -> Any:
+        return request("op", name, self, error)
+
+    return method
+
+
+def _make_deepcopy(name: str, request: Request) -> Callable[..., Any]:
+    return lambda self, memo: request("op", name, self)
+
+
+def _make_await(name: str, request: Request) -> Callable[..., Any]:
+    def wait(self: Any) -> Generator[None, None, Any]:
+        result = request("await", self)
+        yield from ()
+        return result
+
+    return wait
+
+
+def _make_call(name: str, request: Request) -> Callable[..., Any]:
+    return lambda self, /, *args, **named: request("call", self, list(args), named)
+
+
+_MAKERS: Mapping[str, Callable[[str, Request], Callable[..., Any]]] = {
+    "__exit__": _make_exit,
+    "__aexit__": _make_exit,
+    "__deepcopy__": _make_deepcopy,
+    "__await__": _make_await,
+    "__call__": _make_call,
+}
+"""How methods are made that differ from the others."""
+
+
+def _read_error(self: Any, name: str) -> Any:
+    return type(self)._njrt_request("get", self, name)
+
+
+def _set_error(self: Any, name: str, value: Any) -> None:
+    if name.startswith("__"):
+        BaseException.__setattr__(self, name, value)
+    else:
+        type(self)._njrt_request("set", self, name, value)
+
+
+_ERROR_METHODS = {
+    "__getattr__": _read_error,
+    "__setattr__": _set_error,
+    "__str__": lambda self: vars(self)["_njrt_text"],
+    "__repr__": lambda self: type(self)._njrt_request("op", "__repr__", self),
+}
+"""Methods of proxies of exceptions."""
+
+
+class _Reference(weakref.ref[Any]):
+    """A weak reference to a proxy, with its number."""
+
+    __slots__ = ("number",)
+    number: int
+
+
+class CannotCross(TypeError):
+    """A value of the code cannot be handed to the program."""
+
+
+class Proxies(Codec):
+    """All that the child holds of its program (state: proxies, classes, containers of both sides, functions handed over)."""
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.mirrors = Mirrors(self)
+        self.classes: dict[int, Any] = {}
+        self.released: dict[int, None] = {}
+        self.handed_over: list[Any] = []
+        self._handed_numbers: dict[int, int] = {}
+        self._hand_overs = 0
+        self._containers = 0
+        self._being_encoded: set[int] = set()
+        self._objects: dict[int, _Reference] = {}
+        self._errors: dict[int, BaseException] = {}
+
+    # ── to the program ───────────────────────────────────────────────────────────────────────────
+
+    def encode_object(self, value: Any) -> Data:
+        """Return a reference, a new container for both sides, or a function that the program may call."""
+        kind = type(value)
+        if isinstance(kind, ProxyType):
+            return (
+                self._encode_error(value)
+                if isinstance(value, BaseException)
+                else ["r", value._njrt_ref]
+            )
+        if kind is ProxyType:
+            return ["r", value._njrt_class]
+        if kind in MIRRORED_NAMES:
+            return self._encode_container(value)
+        if isinstance(value, type) and (known := find_known_name(value)):
+            return ["k", *known]
+        if isinstance(value, BaseException):
+            return self._encode_error(value)
+        if hasattr(kind, "__next__"):
+            return ["g", self._hand_over(value)]
+        if kind is object:
+            return ["o", self._hand_over(value)]
+        if callable(value):
+            return ["f", self._hand_over(value)]
+        if kind is ModuleType and value.__name__ in CHILD_MODULES:
+            return ["module", value.__name__]
+        if kind is tuple or kind is frozenset:
+            return ["t" if kind is tuple else "fs", [self.encode(member) for member in value]]
+        raise CannotCross(_LOCAL_ERROR.format(f"the class {kind.__name__}"))
+
+    def encode_kept(self, value: Any) -> Data:
+        """Return the data of a value that outlives the code: no function or iterator of the code may be in it."""
+        with self.undo_on_error():
+            before = self._hand_overs
+            data = self.encode(value)
+            if self._hand_overs > before:
+                raise CannotCross(
+                    "a function or iterator of contained code ends with it, and cannot be bound to an output"
+                )
+            return data
+
+    @contextmanager
+    def undo_on_error(self) -> Iterator[None]:
+        """Forget the containers that were encoded in the `with`, if it ends by an exception: they are not sent."""
+        before = self._containers
+        try:
+            yield
+        except BaseException:
+            for number in range(before + 1, self._containers + 1):
+                self.mirrors.drop(-number)
+            raise
+
+    def _hand_over(self, value: Any) -> int:
+        self._hand_overs += 1
+        number = self._handed_numbers.get(id(value))
+        if number is None:
+            number = self._handed_numbers[id(value)] = len(self.handed_over)
+            self.handed_over.append(value)
+        return number
+
+    def _encode_container(self, value: Any) -> Data:
+        number = self.mirrors.numbers.get(id(value))
+        if number is not None:
+            return ["L", number]
+        self._containers += 1
+        number = -self._containers
+        self.mirrors.add(number, value)
+        self.mirrors.remember(number)
+        members = [self.encode(member) for member in list_contents(value)]
+        return ["m", number, MIRRORED_NAMES[type(value)], members]
+
+    def release_unused(self) -> None:
+        """Give up the containers that the code no longer has: from then on they are the program's alone."""
+        for number in list(self.mirrors.by_number):
+            # Held by the table and the two names of this call.
+            if sys.getrefcount(self.mirrors.by_number[number]) <= 2:
+                self.mirrors.drop(number)
+                self.released[number] = None
+
+    def take_released(self) -> list[int]:
+        """Return the numbers of objects that nothing here refers to any more."""
+        self.release_unused()
+        released = list(self.released)
+        self.released.clear()
+        return released
+
+    def _encode_error(self, error: BaseException) -> Data:
+        if isinstance(error, CannotCross):
+            return ["x", "builtins", "TypeError", [str(error)], {}, None, None]
+        fields = getattr(error, "__dict__", {})
+        number = fields.get("_njrt_ref")
+        known = find_known_name(type(error))
+        if number is None and known is None:
+            raise CannotCross(_LOCAL_ERROR.format(f"the exception {type(error).__name__}"))
+        if id(error) in self._being_encoded:
+            return None
+        self._being_encoded.add(id(error))
+        try:
+            cause, context = map(self.encode, (error.__cause__, error.__context__))
+        except CannotCross:
+            cause = context = None
+        finally:
+            self._being_encoded.discard(id(error))
+        if known is None or number is not None:
+            return ["r", number] if cause is context is None else ["from", number, cause, context]
+        attributes = {
+            name: self.encode(value) for name, value in fields.items() if type(value) in _PLAIN
+        }
+        return [
+            "x",
+            *known,
+            [self.encode(argument) for argument in error.args],
+            attributes,
+            cause,
+            context,
+        ]
+
+    # ── from the program ─────────────────────────────────────────────────────────────────────────
+
+    def decode_object(self, data: list[Data]) -> Any:
+        """Return the proxy, class, container or exception for data of the program."""
+        match data:
+            case ["r", number, kind]:
+                return self._get_proxy(number, kind)
+            case ["C", kind]:
+                return self._get_class(kind)
+            case ["k", module, path]:
+                return resolve_known(module, path)
+            case ["L", number]:
+                return self.mirrors.by_number[number]
+            case ["E", number, kind, args, text]:
+                return self._get_error(number, kind, args, text)
+            case ["module", name]:
+                return sys.modules[name]
+            case ["local", number]:
+                return self.handed_over[number]
+        raise AssertionError(f"unknown data {data[0]!r}")
+
+    def _get_proxy(self, number: int, kind: Data) -> Any:
+        reference = self._objects.get(number)
+        found = reference() if reference is not None else None
+        if found is None:
+            self.released.pop(number, None)
+            found = object.__new__(self._get_class(kind))
+            object.__setattr__(found, "_njrt_ref", number)
+            self._objects[number] = _Reference(found, self._note_released)
+            self._objects[number].number = number
+        return found
+
+    def _note_released(self, reference: _Reference) -> None:
+        if self._objects.get(reference.number) is reference:
+            del self._objects[reference.number]
+            self.released[reference.number] = None
+
+    def _get_class(self, kind: Data) -> Any:
+        if type(kind) is int:
+            return self.classes[kind]
+        number = kind[0]
+        if number not in self.classes:
+            self.classes[number] = self._make_class(*kind)
+        return self.classes[number]
+
+    def _make_class(
+        self,
+        number: int,
+        name: str,
+        path: str,
+        module: str,
+        methods: list[str],
+        is_hashable: bool,
+        known: Data,
+        shown: Data,
+        mro: list[int],
+        positions: list[str] | None,
+        asks: bool,
+        abcs: list[Data],
+        bases: list[Data] | None,
+    ) -> Any:
+        request = self.request
+        namespace: dict[str, Any] = {
+            "__module__": module,
+            "__qualname__": path,
+            "_njrt_class": number,
+            "_njrt_request": staticmethod(request),
+            "_njrt_mro": frozenset(mro),
+            "_njrt_asks": asks,
+            "_njrt_known": self.decode(known) if known else None,
+        }
+        if positions is not None:
+            namespace["__match_args__"] = tuple(positions)
+        if bases is not None:
+            namespace |= _ERROR_METHODS
+            return type.__new__(ProxyType, name, tuple(map(self.decode, bases)), namespace)
+        for method in (*methods, *EVERY_OBJECT):
+            namespace[method] = _MAKERS.get(method, _make_method)(method, request)
+        if not is_hashable:
+            namespace["__hash__"] = None
+        if shown:
+            shown_class = self.decode(shown)
+            namespace["__class__"] = property(lambda _: shown_class)
+        made = type.__new__(ProxyType, name, (Proxy,), {"__slots__": (), **namespace})
+        for abstract in abcs:
+            self.decode(abstract).register(made)
+        return made
+
+    def _get_error(self, number: int, kind: Data, args: list[Data], text: str) -> BaseException:
+        found = self._errors.get(number)
+        if found is not None:
+            return found
+        cls: Any = self.decode(kind)
+        values = tuple(map(self.decode, args))
+        error = _make_error(cls, values)
+        vars(error)["_njrt_ref"] = number
+        if isinstance(cls, ProxyType):
+            vars(error)["_njrt_text"] = text
+        self._errors[number] = error
+        return error
+
+
+def _make_error(cls: Any, args: tuple[Any, ...]) -> BaseException:
+    """Make the exception for one of the program, without running its constructor."""
+    if not isinstance(cls, ProxyType):
+        with suppress(TypeError):  # some take more than their `args`
+            error: BaseException = cls(*args)
+            return error
+    made: BaseException = BaseException.__new__(cls, *args)
+    return made

@@ -1,0 +1,113 @@
+"""The process that forks the children: it starts clean, and never holds anything of the program.
+
+    python -I -S -c "... main()"        stdin is a socket; each socket that arrives there gets a child
+
+It has imported the modules that the code may import, has an empty environment, and loses the rights of root. A child takes its limits,
+closes everything but its socket, and installs the filter before it reads the code.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import os
+import platform
+import resource
+import signal
+import socket
+import sys
+import traceback
+from contextlib import suppress
+
+from njrt.execution.contained.child import Child
+from njrt.execution.contained.known import CHILD_MODULES
+from njrt.execution.contained.seccomp import build_filter, install_filter
+from njrt.execution.contained.wire import Connection, WireError
+
+MEMORY_BYTES = 1024 * 1024 * 1024
+_NOBODY = 65534
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE = 1, 4
+
+
+def main() -> None:
+    """Serve until the program ends."""
+    control = socket.socket(fileno=os.dup(0))
+    for name in sorted(CHILD_MODULES):
+        with suppress(ImportError):
+            importlib.import_module(name)
+    _warm_up()
+    sys.path.clear()
+    drop_rights()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    program = build_filter(platform.machine())
+    if program is None:
+        raise SystemExit(f"no filter of system calls for {platform.machine()}")
+    control.sendall(b"ready\n")
+    while True:
+        message, descriptors, _, _ = socket.recv_fds(control, 8, 1)
+        if not message:
+            return
+        seconds = int.from_bytes(message, "big")
+        process = os.fork()
+        if process == 0:
+            control.close()
+            try:
+                run_child(descriptors[0], program, seconds)
+            finally:
+                os._exit(0)
+        handle = os.pidfd_open(process)
+        socket.send_fds(control, [b"started\n"], [handle])
+        os.close(handle)
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
+def _warm_up() -> None:
+    """Load what Python loads on first use, as no file can be opened in a child."""
+    for name in ("_strptime", "encodings.idna", "encodings.latin_1", "encodings.utf_16"):
+        importlib.import_module(name)
+    traceback.format_exception_only(ValueError("x"))
+    ctypes.CDLL(None)
+
+
+def drop_rights() -> None:
+    """Become nobody, if this is root and the system allows it."""
+    if os.geteuid() == 0:
+        with suppress(OSError):
+            os.setgroups([])
+            os.setresgid(_NOBODY, _NOBODY, _NOBODY)
+            os.setresuid(_NOBODY, _NOBODY, _NOBODY)
+
+
+def run_child(descriptor: int, program: bytes, seconds: int) -> None:
+    """Run one piece of code in this process, which ends with it."""
+    library = ctypes.CDLL(None)
+    library.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    library.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+    os.dup2(descriptor, 3)
+    os.closerange(4, 4096)
+    for number in (0, 1, 2):
+        os.close(number)
+    for kind, most in (
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_AS, MEMORY_BYTES),
+        (resource.RLIMIT_CPU, seconds),
+        (resource.RLIMIT_NOFILE, 0),
+    ):
+        resource.setrlimit(kind, (most, most))
+    channel = socket.socket(fileno=3)
+    install_filter(program)
+    connection = Connection(channel)
+    try:
+        Child(connection).run()
+    except (WireError, OSError):
+        return
+    except BaseException as error:
+        text = "".join(traceback.format_exception(error)[-3:])
+        connection.send(["crashed", [], [], [], text])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,285 @@
+"""Values and messages between contained code and its program.
+
+    encode(3)                        3
+    encode((1, date(2026, 1, 2)))    ["t", [1, ["date", "2026-01-02"]]]
+    encode(order)                    ["r", 7, ...]      the program's object number 7
+
+A message is its length in 4 bytes, then JSON in ASCII. Lists of JSON are values with a tag; both sides read the plain
+tags below, and each side has its own for references. The program never unpickles or evaluates anything of the child.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import fractions
+import json
+import os
+import socket
+import struct
+import uuid
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+MAX_MESSAGE_BYTES = 64 * 1024 * 1024
+MAX_TUPLE = 100
+"""Longer tuples of the program cross as references: a copy of each would cost more than a touch."""
+_MAX_JSON_INT_BITS = 1000
+_BIG = 1 << _MAX_JSON_INT_BITS
+_LOOKS = 100
+"""How often a side looks for a message before it sleeps: some 60 microseconds. With one processor it sleeps at once."""
+_LENGTH = struct.Struct(">I")
+_dump = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+
+Data = Any
+"""A value of JSON: None, bool, int, float, str, and lists with a tag first."""
+
+
+class WireError(Exception):
+    """A message cannot be read, or the other side has ended."""
+
+
+class Connection:
+    """Sends and receives messages on a socket."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        self.channel = channel
+        self._buffer = bytearray()
+
+    def send(self, message: Data) -> None:
+        """Send one message."""
+        text = _dump(message).encode("ascii")
+        if len(text) > MAX_MESSAGE_BYTES:
+            raise ValueError(f"a value of {len(text)} bytes is too large to cross")
+        self.channel.sendall(_LENGTH.pack(len(text)) + text)
+
+    def receive(self) -> Data:
+        """Wait for one message.
+
+        Raises:
+            WireError: the message cannot be read, or the other side has ended.
+            BlockingIOError: the socket waits for a limited time only, which has passed.
+        """
+        buffer = self._buffer
+        while True:
+            if len(buffer) >= _LENGTH.size:
+                (length,) = _LENGTH.unpack_from(buffer)
+                if length > MAX_MESSAGE_BYTES:
+                    raise WireError(f"a message of {length} bytes is too long")
+                if len(buffer) >= _LENGTH.size + length:
+                    break
+            received = self._wait_briefly() or self.channel.recv(65536)
+            if not received:
+                raise WireError("the other side has ended")
+            buffer += received
+        text = bytes(buffer[_LENGTH.size : _LENGTH.size + length])
+        del buffer[: _LENGTH.size + length]
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise WireError(f"a message cannot be read: {type(error).__name__}") from None
+
+    def _wait_briefly(self) -> bytes | None:
+        """Look for an answer without sleeping; the next message is mostly there after some microseconds.
+
+        Waking a process that sleeps on another processor takes longer than a whole touch. Between two looks the processor is
+        given to others.
+        """
+        for _ in range(_LOOKS if _count_processors() > 1 else 0):
+            try:
+                return self.channel.recv(65536, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                os.sched_yield()
+        return None
+
+
+@cache
+def _count_processors() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def _is_plain_time(value: datetime.datetime | datetime.time) -> bool:
+    zone = value.tzinfo
+    return value.fold == 0 and (zone is None or type(zone) is datetime.timezone)
+
+
+def _encode_int(value: int) -> Data:
+    return value if value.bit_length() <= _MAX_JSON_INT_BITS else ["i", hex(value)]
+
+
+def _encode_duration(value: datetime.timedelta) -> Data:
+    return ["timedelta", value.days, value.seconds, value.microseconds]
+
+
+WRITERS: dict[type, Callable[[Any], Data]] = {
+    int: _encode_int,
+    bytes: lambda value: ["b", value.decode("latin-1")],
+    complex: lambda value: ["complex", value.real, value.imag],
+    range: lambda value: ["range", *map(_encode_int, (value.start, value.stop, value.step))],
+    datetime.date: lambda value: ["date", value.isoformat()],
+    datetime.datetime: lambda value: ["datetime", value.isoformat()],
+    datetime.time: lambda value: ["time", value.isoformat()],
+    datetime.timedelta: _encode_duration,
+    decimal.Decimal: lambda value: ["Decimal", str(value)],
+    fractions.Fraction: lambda value: ["Fraction", str(value)],
+    uuid.UUID: lambda value: ["UUID", str(value)],
+    type(...): lambda _: ["..."],
+    type(NotImplemented): lambda _: ["NotImplemented"],
+}
+"""How plain values are written, by their exact class."""
+
+_JSON_CLASSES = frozenset({type(None), bool, str, float})
+_TIMES = (datetime.datetime, datetime.time)
+
+
+def _read_int(value: Data) -> int:
+    if type(value) is list:
+        return int(value[1], 16)
+    if type(value) is not int:
+        raise WireError("a whole number was expected")
+    return value
+
+
+READERS: dict[str, Callable[[list[Data]], Any]] = {
+    "i": lambda data: int(data[1], 16),
+    "b": lambda data: data[1].encode("latin-1"),
+    "complex": lambda data: complex(data[1], data[2]),
+    "range": lambda data: range(*map(_read_int, data[1:4])),
+    "date": lambda data: datetime.date.fromisoformat(data[1]),
+    "datetime": lambda data: datetime.datetime.fromisoformat(data[1]),
+    "time": lambda data: datetime.time.fromisoformat(data[1]),
+    "timedelta": lambda data: datetime.timedelta(data[1], data[2], data[3]),
+    "Decimal": lambda data: decimal.Decimal(data[1]),
+    "Fraction": lambda data: fractions.Fraction(data[1]),
+    "UUID": lambda data: uuid.UUID(data[1]),
+    "...": lambda _: ...,
+    "NotImplemented": lambda _: NotImplemented,
+}
+"""How plain values are read, by their tag."""
+
+
+class Codec:
+    """Writes and reads values; each side adds its references (`encode_object`, `decode_object`)."""
+
+    def encode(self, value: Any) -> Data:
+        """Return the data for a value."""
+        kind = type(value)
+        if kind in _JSON_CLASSES or (kind is int and -_BIG < value < _BIG):
+            return value
+        if kind is tuple and len(value) <= MAX_TUPLE:
+            return ["t", [self.encode(member) for member in value]]
+        if kind is frozenset and len(value) <= MAX_TUPLE:
+            return ["fs", [self.encode(member) for member in value]]
+        if kind is slice:
+            return ["slice", *(self.encode(part) for part in (value.start, value.stop, value.step))]
+        writer = WRITERS.get(kind)
+        if writer is not None and (kind not in _TIMES or _is_plain_time(value)):
+            return writer(value)
+        return self.encode_object(value)
+
+    def decode(self, data: Data) -> Any:
+        """Return the value for data."""
+        if type(data) is not list:
+            return data
+        tag = data[0]
+        if tag == "t":
+            return tuple(map(self.decode, data[1]))
+        if tag == "fs":
+            return frozenset(map(self.decode, data[1]))
+        if tag == "slice":
+            return slice(*map(self.decode, data[1:4]))
+        reader = READERS.get(tag)
+        return reader(data) if reader else self.decode_object(data)
+
+    def encode_object(self, value: Any) -> Data:
+        """Return the data for a value that does not cross by itself."""
+        raise NotImplementedError
+
+    def decode_object(self, data: list[Data]) -> Any:
+        """Return the value for data with a tag of this side."""
+        raise NotImplementedError
+
+
+# ── containers that the code made, which both sides have ─────────────────────────────────────────
+
+
+class Mirrors:
+    """Containers that the code made and the program has received: both sides hold one, with the same contents.
+
+    Before each message a side sends its changes (`encode_changes`), and the other does the same to its own
+    (`apply_changes`), so that neither can see an old state. The contents are compared by identity.
+    """
+
+    def __init__(self, codec: Codec) -> None:
+        self.codec = codec
+        self.by_number: dict[int, Any] = {}
+        self.numbers: dict[int, int] = {}
+        self._seen: dict[int, list[Any]] = {}
+
+    def add(self, number: int, container: Any) -> None:
+        """Add a container under its number, with contents that the other side knows."""
+        self.by_number[number] = container
+        self.numbers[id(container)] = number
+
+    def remember(self, number: int) -> None:
+        """Take the present contents as known to the other side."""
+        self._seen[number] = list_contents(self.by_number[number])
+
+    def drop(self, number: int) -> None:
+        """Forget a container."""
+        container = self.by_number.pop(number, None)
+        self.numbers.pop(id(container), None)
+        self._seen.pop(number, None)
+
+    def encode_changes(self) -> list[Data]:
+        """Return `[number, first, members]` for each container that changed: from `first` on it has these members."""
+        changes: list[Data] = []
+        if not self.by_number:
+            return changes
+        for number, container in list(self.by_number.items()):
+            seen, now = self._seen[number], list_contents(container)
+            same = len(seen) == len(now) and all(map(_is, seen, now))
+            if same:
+                continue
+            first = len(seen) if _is_longer(container, seen, now) else 0
+            self._seen[number] = now
+            changes.append([number, first, [self.codec.encode(member) for member in now[first:]]])
+        return changes
+
+    def apply_changes(self, changes: list[Data]) -> None:
+        """Change the containers here as the other side has changed its own."""
+        for number, first, members in changes:
+            fill(self.by_number[number], first, [self.codec.decode(member) for member in members])
+            self.remember(number)
+
+
+def _is(one: object, other: object) -> bool:
+    return one is other
+
+
+def _is_longer(container: Any, seen: list[Any], now: list[Any]) -> bool:
+    return type(container) is list and len(now) > len(seen) and all(map(_is, seen, now))
+
+
+MIRRORED: dict[str, type] = {"list": list, "dict": dict, "set": set}
+MIRRORED_NAMES = {kind: name for name, kind in MIRRORED.items()}
+
+
+def list_contents(container: Any) -> list[Any]:
+    """Return the members of a container; of a dict, its keys and values, in turn."""
+    if type(container) is dict:
+        return [part for pair in container.items() for part in pair]
+    return list(container)
+
+
+def fill(container: Any, first: int, members: list[Any]) -> None:
+    """Make `members` the contents of a container, from the position `first` on."""
+    if type(container) is list:
+        container[first:] = members
+    elif type(container) is dict:
+        container.clear()
+        container.update(zip(members[::2], members[1::2], strict=True))
+    else:
+        container.clear()
+        container.update(members)

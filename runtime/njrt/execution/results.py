@@ -1,0 +1,39 @@
+"""Results of running the code of a model.
+
+Ran(value=3, printed="")                    it ran to its end
+Jumped(Raised(OutOfStock("tea")), "")       it left the block
+Failed("TypeError: ...", "")                a mistake, reported to the model
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from njrt.outcome import Outcome, UserValue
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """The code ran to its end; `value` is the value of its last statement, if this is an expression."""
+
+    value: UserValue
+    printed: str
+
+
+@dataclass(frozen=True, slots=True)
+class Jumped:
+    """The code left the block."""
+
+    outcome: Outcome
+    printed: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The code failed; `message` is for the model."""
+
+    message: str
+    printed: str
+
+
+Execution = Ran | Jumped | Failed

@@ -1,0 +1,742 @@
+"""Contained code does what guarded code does, on the program's own objects, or says why not.
+
+Each piece of code runs twice, on two equal scenes: guarded in this process, and contained in another. Value, jump, exception,
+printed text and the whole scene afterwards must be equal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import dataclasses
+import datetime
+import decimal
+import enum
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import njrt
+from njrt.errors import CodeTimeLimitError
+from njrt.execution.contained import process
+from njrt.execution.contained.door import Door
+from njrt.execution.contained.platforms import find_obstacle
+from njrt.execution.execute import Failed, Jumped, Ran, Snippet, aexecute, execute, prepare
+from njrt.outcome import Raised
+from njrt.scope.scope import make_scope
+
+pytestmark = pytest.mark.skipif(
+    find_obstacle() is not None, reason="this system cannot contain code"
+)
+
+
+class Color(enum.Enum):
+    RED = "r"
+    BLUE = "b"
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+@dataclasses.dataclass
+class Mail:
+    text: str
+    tags: list[str] = dataclasses.field(default_factory=list)
+    color: Color = Color.RED
+    level: Level = Level.LOW
+    sent: datetime.date = datetime.date(2026, 1, 2)
+
+    @property
+    def words(self) -> list[str]:
+        return self.text.split()
+
+    def tag(self, *names: str, front: bool = False) -> Mail:
+        self.tags[0 if front else len(self.tags) :][:0] = names
+        for name in names:
+            self.tags.insert(0 if front else len(self.tags), name)
+        return self
+
+
+class Urgent(Mail):
+    """A subclass."""
+
+
+class Box(dict[str, Any]):
+    """A subclass of a builtin container."""
+
+
+class Money:
+    def __init__(self, cents: int) -> None:
+        self.cents = cents
+
+    def __add__(self, other: object) -> Money:
+        return Money(self.cents + (other.cents if isinstance(other, Money) else int(str(other))))
+
+    __radd__ = __add__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Money) and self.cents == other.cents
+
+    def __lt__(self, other: Money) -> bool:
+        return self.cents < other.cents
+
+    def __hash__(self) -> int:
+        return hash(self.cents)
+
+    def __bool__(self) -> bool:
+        return self.cents != 0
+
+    def __repr__(self) -> str:
+        return f"Money({self.cents})"
+
+    def __getitem__(self, digit: int) -> str:
+        return str(self.cents)[digit]
+
+    def __call__(self, factor: int = 2) -> int:
+        return self.cents * factor
+
+    def __format__(self, spec: str) -> str:
+        return f"{self.cents / 100:{spec or '.2f'}}"
+
+
+class OutOfStock(Exception):
+    def __init__(self, name: str, left: int = 0) -> None:
+        super().__init__(f"{name} is out of stock")
+        self.name, self.left = name, left
+
+
+class Gone(OutOfStock):
+    """A subclass of an exception."""
+
+
+class Log:
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def __enter__(self) -> Log:
+        self.lines.append("enter")
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: object) -> bool:
+        self.lines.append(f"exit {kind.__name__ if kind else None} {error}")
+        return isinstance(error, KeyError)
+
+    def each(self, function: Any) -> list[Any]:
+        return [function(line) for line in self.lines]
+
+    def count_up(self, most: int) -> Any:
+        for number in range(most):
+            self.lines.append(f"at {number}")
+            yield number
+
+
+def make_scene() -> dict[str, Any]:
+    first = Mail("win money now")
+    mails = [first, Urgent("call me back", ["friend"], Color.BLUE, Level.HIGH)]
+    return {
+        "mails": mails,
+        "first": first,
+        "box": Box(a=1, b=[2]),
+        "numbers": [3, 1, 2],
+        "pairs": {"x": 1, "y": 2},
+        "price": Money(250),
+        "counter": collections.Counter("abca"),
+        "queue": collections.deque([1, 2, 3], maxlen=4),
+        "amount": decimal.Decimal("1.50"),
+        "point": collections.namedtuple("Point", "x y")(1, 2),
+        "log": Log(),
+        "seen": set("ab"),
+        "raw": bytearray(b"ab"),
+        "total": 5,
+        "text": "four",
+    }
+
+
+def run(code: str, policy: Any) -> tuple[Any, ...]:
+    """Run code on a new scene; return how it ended, and the scene afterwards."""
+    scene = make_scene()
+    mails, first, box, numbers, pairs = (
+        scene[name] for name in ["mails", "first", "box", "numbers", "pairs"]
+    )
+    price, counter, queue, amount = (
+        scene[name] for name in ["price", "counter", "queue", "amount"]
+    )
+    point, log, seen, raw = (scene[name] for name in ["point", "log", "seen", "raw"])
+    total, text = scene["total"], scene["text"]
+    result: Any = None
+
+    def fail(name: str) -> None:
+        raise OutOfStock(name, 3)
+
+    def read_total() -> int:
+        return int(total)
+
+    def add_to_total(count: int) -> None:
+        nonlocal total
+        total += count
+
+    variables = lambda: (  # noqa: E731
+        mails, first, box, numbers, pairs, price, counter, queue, amount, point, log, seen, raw, total, text, result,
+        fail, read_total, add_to_total, Mail, Urgent, Money, OutOfStock, Gone, Color, Level,
+    )  # fmt: skip
+    scope = make_scope(variables, writes="result total", at="case.njpy:1")
+    snippet = prepare(code, scope, labels=("return", "break"), policy=policy)
+    if not isinstance(snippet, Snippet):
+        return "refused", snippet.message
+    done = execute(snippet, seconds=20)
+    after = repr(
+        [mails, box, numbers, pairs, counter, queue, log.lines, sorted(seen), raw, total, result]
+    )
+    match done:
+        case Ran(value, printed):
+            return "ran", repr(value), printed, after
+        case Failed(message, printed):
+            # The frames below the first are in another order if the program calls a function of the code.
+            return "failed", message.splitlines()[:2], printed, after
+        case Jumped(Raised(error), printed):
+            chain = type(error), error.args, type(error.__cause__), vars(error)
+            return "raised", repr(chain), printed, after
+        case Jumped(outcome, printed):
+            return "jumped", repr(outcome), printed, after
+    raise AssertionError
+
+
+SAME = r"""
+mails[0].text
+[m.text for m in mails]
+mails[0] is first
+first in mails
+first is mails[1]
+mails.index(first)
+len(mails), len(box), len(numbers)
+numbers.sort()\nnumbers
+numbers.sort(key=lambda n: -n)\nnumbers
+sorted(numbers, reverse=True)
+sorted(mails, key=lambda m: m.text)[0].text
+max(mails, key=lambda m: len(m.words)).text
+min(numbers), max(numbers), sum(numbers)
+numbers.append(9)\nnumbers[-1]
+numbers += [7]\ntotal = len(numbers)
+numbers[0] = 8\nnumbers[1:] = [0]\nnumbers
+del numbers[0]\nnumbers
+numbers + [1], [1] + numbers, numbers * 2
+numbers == [3, 1, 2], numbers != [3], [3, 1, 2] == numbers
+list(reversed(numbers))
+[*numbers, *range(2)]
+a, *b = numbers\nresult = (a, b)
+first.text = "new"\nfirst.tags.append("x")
+first.tag("a", "b").tag("c", front=True)\nfirst.tags
+first.tags = ["mine"]\nfirst.tags.append("too")
+mine = ["m"]\nfirst.tags = mine\nmine.append("n")\nresult = first.tags is mine
+mine = [1]\nnumbers.append(mine)\nnumbers[-1].append(2)\nresult = mine
+mine = {"a": [1]}\nbox["mine"] = mine\nmine["a"].append(2)\nbox["mine"]["b"] = 3\nresult = mine
+x = []\nx.append(x)\nresult = len(x)
+result = {m.text: m for m in mails}
+result = [first, [first]]\nresult[1][0] is first
+result = {"a": {"b": (1, [2, {3}])}}
+result = Mail("made", color=Color.BLUE)\nmails.append(result)
+result = [Mail(t) for t in ("a", "b")]
+isinstance(first, Mail), isinstance(mails[1], Mail), isinstance(first, Urgent), isinstance(5, Mail)
+isinstance(mails, list), isinstance(box, dict), isinstance(counter, dict), isinstance(first, (int, Mail))
+type(first) is Mail, type(mails[1]) is Urgent, type(mails) is list, type(mails[1]).__name__
+first.__class__ is Mail, box.__class__.__name__, mails.__class__ is list
+issubclass(Urgent, Mail), issubclass(Mail, Urgent), issubclass(Gone, Exception)
+hasattr(first, "text"), hasattr(first, "nothing"), getattr(first, "nothing", 7)
+setattr(first, "text", "s")\nfirst.text
+callable(first.tag), callable(first), callable(price), callable(Mail)
+first.color is Color.RED, first.color == Color.BLUE, first.color.value, Color.BLUE.name, first.color
+[c.value for c in Color], Color("b") is Color.BLUE, Color["RED"], len(Color)
+first.level < Level.HIGH, first.level + 1, int(first.level), f"{first.level:03d}"
+first.sent.isoformat(), (first.sent - datetime_date).days if False else first.sent.year
+first.sent.replace(year=2000) < first.sent
+amount + 1, amount.quantize(amount), str(amount)
+price + 5, 5 + price, sum([price, price], start=price)
+price == Money(250), price != Money(1), price < Money(300), sorted([price, Money(3)])
+bool(price), bool(Money(0)), not price, price and 1
+hash(price) == hash(Money(250)), {price: 1}[Money(250)], price in {Money(250)}
+price[0], price[-1], price(), price(3), price(factor=4)
+f"{price}", f"{price:.0f}", format(price), str(price), repr(price)
+[d for d in price][:2]
+box["a"], box.get("z", 3), "a" in box, list(box), list(box.items()), {**box}
+box["c"] = 3\nbox.update(d=4)\nbox.pop("a")\nsorted(box)
+for key in list(pairs):\n    pairs[key] += 1
+for key, value in pairs.items():\n    total += value
+[k for k in pairs if pairs[k] > 1]
+pairs | {"z": 3}, {"z": 3} | pairs, dict(pairs)
+counter.most_common(1), counter["a"], counter["nothing"]
+counter["a"] += 1\ncounter.update("zz")\ncounter
+queue.append(9)\nqueue.appendleft(0)\nlist(queue)
+point.x, point[1], tuple(point), point == (1, 2), point._asdict(), point._replace(x=5)
+x, y = point\nresult = x + y
+seen.add("z")\nseen | {"q"} if False else sorted(seen | {"q"})
+sorted(seen & {"a"}), "a" in seen, seen >= {"a"}, sorted({"a"} | seen)
+raw.extend(b"c")\nbytes(raw), raw[0], len(raw)
+with log:\n    log.lines.append("in")
+with log as inner:\n    result = inner is log
+with log:\n    raise KeyError("gone")
+with log:\n    1 / 0
+try:\n    fail("tea")\nexcept OutOfStock as error:\n    result = (error.name, error.left, str(error), type(error) is OutOfStock)
+try:\n    fail("tea")\nexcept (KeyError, Exception) as error:\n    result = repr(error)
+try:\n    raise Gone("x", 2)\nexcept OutOfStock as error:\n    result = error.left
+try:\n    numbers[99]\nexcept IndexError as error:\n    result = str(error)
+try:\n    pairs["nothing"]\nexcept KeyError as error:\n    result = error.args
+try:\n    first.nothing\nexcept AttributeError as error:\n    result = error.name
+try:\n    fail("a")\nfinally:\n    numbers.append(0)
+raise OutOfStock("tea")
+raise Gone("tea", 4)
+raise OutOfStock("tea") from ValueError("why")
+raise ValueError("bad", 3)
+raise KeyError("k")
+try:\n    1 / 0\nexcept ZeroDivisionError as error:\n    raise OutOfStock("x") from error
+try:\n    fail("x")\nexcept OutOfStock:\n    raise
+fail("coffee")
+numbers[99]
+1 / 0
+first.nothing
+mails.nothing
+nothing = first + 1
+len(first)
+first()
+numbers["a"]
+"a" + total
+undefined
+return first
+return [m.text for m in mails]
+return
+break
+result = read_total()
+total = 9\nresult = read_total()
+add_to_total(4)\nresult = total
+add_to_total(4)\ntotal += 1\nresult = read_total()
+del total\ntotal = 1
+for n in log.count_up(3):\n    total += n
+it = log.count_up(5)\nresult = (next(it), next(it), list(it))
+result = next(iter([]), 4), next(log.count_up(0), 5)
+log.lines.append("a")\nlog.each(str.upper)
+log.lines.append("a")\nlog.each(lambda line: line + str(total))
+log.lines.append("a")\nlog.each(lambda line: mails.append(Mail(line)))\nlen(mails)
+log.lines.append("a")\nlog.each(lambda line: 1 / 0)
+log.lines.append("a")\nlog.each(lambda line: fail(line))
+numbers.extend(n * 2 for n in (1, 2))
+numbers.extend(map(lambda n: n + total, [1, 2]))
+list(map(lambda m: m.text, mails)), list(filter(None, numbers)), list(zip(numbers, mails))[0][0]
+any(m.tags for m in mails), all(m.text for m in mails)
+", ".join(m.text for m in mails)
+"%s and %d" % (first.text, total), "{} {}".format(first.text, numbers)
+[i for i, m in enumerate(mails) if m is first]
+match first:\n    case Urgent():\n        result = "urgent"\n    case Mail(text=t):\n        result = t
+match first:\n    case Mail(t, tags):\n        result = (t, tags)
+match numbers:\n    case [a, *rest]:\n        result = (a, rest)
+match pairs:\n    case {"x": x, **rest}:\n        result = (x, rest)
+match first.color:\n    case Color.RED:\n        result = "red"
+match total:\n    case int(n) if n > 3:\n        result = n
+def double(n):\n    return n * total\nresult = [double(n) for n in numbers]
+class Local:\n    def __init__(self, mail):\n        self.mail = mail\n    def size(self):\n        return len(self.mail.text)\nresult = Local(first).size()
+class A:\n    def go(self): return 1\nclass B(A):\n    def go(self): return super().go() + 1\nresult = B().go()
+import re\nresult = re.findall("[a-z]+", first.text)
+import json\nresult = json.dumps({"n": numbers[0], "t": first.text})
+import collections\nresult = collections.Counter(m.color.value for m in mails)["r"]
+from itertools import groupby\nresult = [k for k, g in groupby([1, 1, 2])]
+import dataclasses, datetime, math\nresult = math.sqrt(16), datetime.date(2026, 1, 3) - first.sent
+import copy\nother = copy.copy(first)\nother.text = "copied"\nresult = other is first, first.text
+import copy\nother = copy.deepcopy(first)\nother.tags.append("q")\nresult = first.tags
+import functools\nresult = functools.reduce(lambda a, b: a + b, numbers)
+print("found", len(mails), sep="-")\nprint(first.text, end="!")
+print(numbers, price)
+x = 1\ny = x + 1\ny
+if total > 3:\n    result = "big"\nelse:\n    result = "small"
+while True:\n    total -= 1\n    if total < 2:\n        break
+for m in mails:\n    if m is first:\n        continue\n    result = m.text
+sorted(locals())[:3]
+"total" in dir()
+result = [] or numbers
+result = (lambda: total)()
+global_total = total\nresult = global_total
+total: int = 3
+10 ** 400
+result = 2 ** 5000
+result = float("inf"), -0.0, 1e300 * 10
+result = "\\ud800", "\\x00", "é😀"
+result = b"\\x00\\xff", ..., None, True, 3j, range(3), slice(1, 2)
+result = frozenset({1}), (), ((1,),)
+result = tuple(range(300))
+text = text\nresult = text
+""".strip().splitlines()
+"""Pieces of code, one a line; `\\n` separates their lines."""
+
+
+@pytest.mark.parametrize("code", SAME)
+def test_contained_code_does_what_guarded_code_does(code: str) -> None:
+    code = code.replace(r"\n", "\n")
+    assert run(code, "contained") == run(code, "guarded")
+
+
+DIFFERENT = {
+    "result = lambda: 1": "ends with it, and cannot be bound to an output",
+    "result = (n for n in numbers)": "ends with it, and cannot be bound to an output",
+    "return lambda: 1": "ends with it, and cannot be bound to an output",
+    "first.text = lambda: 1": "ends with it, and cannot be kept",
+    "numbers.append(lambda: 1)": "the program keeps a function of the code",
+    "result = [lambda: 1]": "ends with it, and cannot be bound to an output",
+    "class Mine: pass\nresult = Mine()": "an object of the class Mine that the code made cannot be handed",
+    "class Mine(Exception): pass\nraise Mine()": "an object of the exception Mine that the code made",
+    "class Mine(Mail): pass": "cannot derive the class Mine from one of the program's",
+    "vars(first)": "vars() of an object of the program is refused",
+    "first._private": "`_private` is refused in contained code",
+    "first.tag.__wrapped__": "`__wrapped__` is refused",
+    "first.__init__('x')": "`__init__` is refused in contained code",
+    "type(log)()": "the prompt does not name the class Log, only an object of it",
+    "type(log).each": "",
+}
+"""Pieces of code that cannot be contained, with the reason that the model is told."""
+
+
+@pytest.mark.parametrize("code", DIFFERENT)
+def test_what_cannot_be_contained_says_why(code: str) -> None:
+    ended, message, *_ = run(code, "contained")
+    if not DIFFERENT[code]:
+        assert ended == "ran"
+        return
+    assert ended in ("failed", "refused")
+    assert DIFFERENT[code] in str(message)
+
+
+# ── stopping ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def contain(code: str, variables: Any = lambda: (), seconds: float = 5.0, **more: Any) -> Any:
+    """Run code in a child without the checks of the guard before it."""
+    scope = make_scope(variables, at="case.njpy:1", **more)
+    snippet = prepare(code, scope, policy="open")
+    assert isinstance(snippet, Snippet), snippet
+    return execute(dataclasses.replace(snippet, is_contained=True), seconds=seconds)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "while True: pass",
+        "while True:\n    try:\n        while True: pass\n    except BaseException: pass",
+        "10 ** 10 ** 8",
+        "import re\nre.match('(a+)+$', 'a' * 40 + 'b')",
+        "import time\ntime.sleep(60)",
+        "class Endless:\n    def __del__(self):\n        Endless()\nEndless()\nwhile True: pass",
+    ],
+)
+def test_code_that_does_not_end_is_stopped(code: str) -> None:
+    with pytest.raises(CodeTimeLimitError):
+        contain(code, seconds=0.5)
+
+
+def test_code_is_stopped_in_a_thread_too() -> None:
+    ended: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            contain("10 ** 10 ** 8", seconds=0.5)
+        except CodeTimeLimitError as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join(20)
+    assert len(ended) == 1
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import ctypes\nctypes.string_at(0)",
+        "import os\nos._exit(3)",
+        "x = [bytearray(10 ** 8) for _ in range(100)]",
+        "import os, signal\nos.abort()",
+    ],
+)
+def test_code_that_crashes_is_a_mistake(code: str) -> None:
+    done = contain(code, seconds=20)
+    assert isinstance(done, Failed)
+    assert "the process of the code ended" in done.message or "MemoryError" in done.message
+    assert contain("1 + 1") == Ran(2, "")
+
+
+# ── the boundary ─────────────────────────────────────────────────────────────────────────────────
+
+REACHING = [
+    "open('/etc/passwd').read()",
+    "open('TARGET', 'w').write('x')",
+    "import os\nassert os.system('touch TARGET') == 0",
+    "import os\nos.fork()",
+    "import os\nos.listdir('/')",
+    "import os\nos.kill(os.getppid(), 9)",
+    "import os\nos.open('/proc/self/mem', os.O_RDWR)",
+    "import os\nos.memfd_create('x')",
+    "import os\nos.pipe()",
+    "import os\nos.dup(3)",
+    "import os\nos.setuid(0)",
+    "import os\nos.chroot('/')",
+    "import socket\nsocket.socket()",
+    "import socket\nsocket.socketpair()",
+    "import subprocess\nsubprocess.run(['true'])",
+    "import ctypes\nassert ctypes.CDLL(None).system(b'touch TARGET') == 0",
+    "import ctypes\nassert ctypes.CDLL(None).execve(b'/bin/true', None, None) == 0",
+    "import ctypes\nassert ctypes.CDLL(None).ptrace(16, 1, 0, 0) == 0",
+    "import ctypes\nassert ctypes.CDLL(None).unshare(0x10000000) == 0",
+    "import ctypes\nassert ctypes.CDLL(None).prctl(22, 0, 0, 0, 0) == 0",
+    "import threading\nthreading.Thread(target=print).start()",
+    "import signal\nsignal.alarm(1)\nsignal.setitimer(signal.ITIMER_REAL, 1)",
+    "import resource\nresource.setrlimit(resource.RLIMIT_AS, (-1, -1))",
+]
+"""Ways out of a process; the code may import all that the server has loaded, as no guard looks at it before."""
+
+
+@pytest.mark.parametrize("code", REACHING)
+def test_no_way_leads_out_of_the_process(code: str, tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    done = contain(code.replace("TARGET", str(target)), seconds=10)
+    assert isinstance(done, Failed), done
+    assert re.match(
+        "PermissionError|OSError|AssertionError|.*Errno 1. Operation not permitted|RuntimeError: can't start|ModuleNotFoundError|ImportError|ValueError|the process of",
+        done.message,
+    ), done.message
+    assert not target.exists()
+
+
+def test_the_child_has_nothing_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NJRT_TEST_SECRET", "k3ep-th1s")
+    done = contain("import os, sys\n(dict(os.environ), sys.argv, sys.path, sorted(sys.modules))")
+    assert isinstance(done, Ran)
+    environ, _, path, modules = done.value
+    assert environ.keys() <= {"LC_CTYPE"}
+    assert path == []
+    assert not {"pydantic", "openai", "test_contained", "pytest"} & set(modules)
+
+
+# ── a child that is hostile ──────────────────────────────────────────────────────────────────────
+
+HOSTILE = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-5, 40)
+    | st.sampled_from(
+        ["get", "op", "call", "set", "text", "__class__", "__getitem__", "r", "L", "m", "f", "k", "x", "builtins",
+         "eval", "object", "list", "from", "t", "b", "i", "touch", "end", "__globals__", "import", "os", "isinstance"]
+    ),
+    lambda inner: st.lists(inner, max_size=5),
+    max_leaves=12,
+)  # fmt: skip
+
+
+@given(st.lists(HOSTILE, min_size=1, max_size=6))
+@settings(max_examples=300, deadline=None)
+def test_no_message_makes_the_door_do_more(message: list[Any]) -> None:
+    """Whatever a child sends, the door refuses it, reports an unreadable message, or does what the names allow."""
+    mail = Mail("text")
+    door = Door(frozenset(), lambda *_: None)
+    assert door.encode(mail)[:2] == ["r", 1]
+    attempts: list[str] = []
+    with watch_effects(attempts), suppress(Exception):
+        door.perform(str(message[0]), message[1:])
+    assert attempts == []
+
+
+@contextmanager
+def watch_effects(attempts: list[str]) -> Iterator[None]:
+    """Note processes, files and sockets that this thread opens meanwhile."""
+    WATCHERS.append(attempts)
+    try:
+        yield
+    finally:
+        WATCHERS.remove(attempts)
+
+
+WATCHERS: list[list[str]] = []
+
+
+def notice(event: str, _: object) -> None:
+    if WATCHERS and event in (
+        "open",
+        "os.system",
+        "subprocess.Popen",
+        "socket.connect",
+        "exec",
+        "os.fork",
+    ):
+        WATCHERS[-1].append(event)
+
+
+sys.addaudithook(notice)
+
+
+# ── kills ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("touches", [0, 1, 2, 5, 9])
+def test_a_child_that_is_killed_is_a_mistake_and_keeps_what_it_did(touches: int) -> None:
+    done: list[int] = []
+
+    def work(number: int) -> None:
+        done.append(number)
+        if number == touches:
+            kill_children()
+
+    result = contain("for n in range(10):\n    work(n)", lambda: (work,))
+    assert isinstance(result, Failed)
+    assert "the process of the code ended" in result.message
+    assert done == list(range(touches + 1))
+
+
+def kill_children() -> None:
+    """Kill all children of the server, but not the server."""
+    server = process._server._process
+    assert server is not None
+    listed = subprocess.run(["ps", "-eo", "pid,ppid"], capture_output=True, text=True, check=True)
+    for line in listed.stdout.splitlines()[1:]:
+        pid, parent = map(int, line.split())
+        if parent == server.pid:
+            os.kill(pid, signal.SIGKILL)
+
+
+def test_a_server_that_is_killed_is_started_again() -> None:
+    assert contain("1 + 1") == Ran(2, "")
+    server = process._server._process
+    assert server is not None
+    server.kill()
+    server.wait()
+    assert contain("2 + 2") == Ran(4, "")
+
+
+def test_a_fork_of_the_program_has_its_own_server() -> None:
+    assert contain("1 + 1") == Ran(2, "")
+    if (pid := os.fork()) == 0:
+        os._exit(0 if contain("2 + 2") == Ran(4, "") else 1)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert contain("3 + 3") == Ran(6, "")
+
+
+# ── threads, tasks, many touches ─────────────────────────────────────────────────────────────────
+
+
+def test_64_blocks_at_once_see_their_own_objects() -> None:
+    results: dict[int, Any] = {}
+
+    def work(number: int) -> None:
+        items = [number] * 3
+        results[number] = contain(
+            "items.append(len(items))\nsum(items)", lambda: (items,), seconds=60
+        )
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(64)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert results == {number: Ran(number * 3 + 3, "") for number in range(64)}
+
+
+def test_async_code_awaits_the_programs_functions() -> None:
+    log: list[str] = []
+
+    async def fetch(name: str) -> str:
+        log.append(f"ask {name}")
+        await asyncio.sleep(0.01)
+        return name.upper()
+
+    async def count() -> AsyncIterator[int]:
+        for number in range(3):
+            yield number
+
+    lock = asyncio.Lock()
+    code = (
+        "import asyncio\n"
+        "result = [await fetch('a'), *await asyncio.gather(fetch('b'), fetch('c'))]\n"
+        "async for number in count():\n    result.append(number)\n"
+        "async with lock:\n    result.append(lock.locked())"
+    )
+
+    async def block() -> Any:
+        result: Any = None
+        scope = make_scope(lambda: (fetch, count, lock, result), writes="result", at="case.njpy:1")
+        snippet = prepare(code, scope, is_async=True, policy="contained")
+        assert isinstance(snippet, Snippet), snippet
+        done = await aexecute(snippet, seconds=10)
+        assert done == Ran(None, ""), done
+        return result
+
+    async def main() -> list[Any]:
+        return await asyncio.gather(*(block() for _ in range(5)))
+
+    assert asyncio.run(main()) == [["A", "B", "C", 0, 1, 2, True]] * 5
+
+
+def test_touches_leave_nothing_behind() -> None:
+    """An object is let go as soon as the code has no proxy of it any more."""
+    alive: weakref.WeakSet[Money] = weakref.WeakSet()
+    most = 0
+
+    def make(number: int) -> Money:
+        nonlocal most
+        made = Money(number)
+        alive.add(made)
+        most = max(most, len(alive))
+        return made
+
+    done = contain("for n in range(2000):\n    make(n).cents", lambda: (make,), seconds=60)
+    assert done == Ran(None, "")
+    assert most < 10
+    assert len(alive) == 0
+
+
+def test_large_objects_are_not_copied() -> None:
+    class Item:
+        reads = 0
+
+        @property
+        def text(self) -> str:
+            Item.reads += 1
+            return "x"
+
+    items = [Item() for _ in range(100_000)]
+    done = contain("items[5].text + items[-1].text", lambda: (items,))
+    assert done == Ran("xx", "")
+    assert Item.reads == 2
+
+
+def test_numpy_and_pandas_objects_are_references() -> None:
+    numpy = pytest.importorskip("numpy")
+    pandas = pytest.importorskip("pandas")
+    array = numpy.arange(6).reshape(2, 3)
+    frame = pandas.DataFrame({"a": [1, 2, 3], "b": list("xyz")})
+    code = "array[0] += 1\nframe['c'] = frame['a'] * 2\n(int(array.sum()), float(frame['c'].mean()), len(frame[frame['a'] > 1]))"
+    assert contain(code, lambda: (array, frame)) == Ran((18, 4.0, 2), "")
+    assert list(frame["c"]) == [2, 4, 6]
+
+
+# ── the block around it ──────────────────────────────────────────────────────────────────────────
+
+
+def test_a_place_that_cannot_contain_code_is_said_before_the_model_is_asked() -> None:
+    model = njrt.Scripted(["unused"])
+    with (
+        njrt.using(model=model),
+        pytest.raises(njrt.PolicyError, match="code in the body of a class cannot be contained"),
+    ):
+
+        class Host:
+            x = 1
+            njrt.run("natural Put 2 into <:x>.", lambda: (), at="case.njpy:1", writes="x", ns=locals(), own="x", policy="contained")  # fmt: skip
+
+    assert model.requests == []
