@@ -50,6 +50,22 @@ _CHANGES = re.compile(
 """Verbs that may ask for a change, or for something that only code can do."""
 
 
+_MADE_BY_CODE = frozenset(
+    [
+        "Callable",
+        "Iterator",
+        "Generator",
+        "AsyncIterator",
+        "AsyncGenerator",
+        "Awaitable",
+        "Coroutine",
+        "type",
+        "Type",
+    ]
+)
+"""Types of objects that live in the process of their code."""
+
+
 def find_block_findings(
     source: SourceFile,
     block: NaturalBlock,
@@ -108,10 +124,23 @@ def _check_containment(
     if block.scope.kind == "class":
         message = "code in the body of a class cannot be contained"
         yield make_diagnostic(source, "NJ214", *at, message, "move the block into a function")
+    elif name := _find_output_made_by_code(block):
+        message = f"`{name}` is a function, a class or an iterator, which ends with contained code"
+        hint = 'let the block bind data, or write `policy="guarded"`'
+        yield make_diagnostic(source, "NJ214", *at, message, hint)
     elif options.mode == "static":
         message = "static code is a part of the program and cannot be contained"
         hint = 'write `mode="live"`, or `policy="guarded"`'
         yield make_diagnostic(source, "NJ214", *at, message, hint)
+
+
+def _find_output_made_by_code(block: NaturalBlock) -> str | None:
+    """Return the first output whose type, in the text, says that it is a function, a class or an iterator."""
+    for reference in block.references:
+        kind = re.match(r"(?:\w+\.)*(\w+)", reference.type or "")
+        if kind is not None and kind[1] in _MADE_BY_CODE:
+            return reference.path
+    return None
 
 
 def _can_do_nothing(block: NaturalBlock, authority: Authority, types: TypeReader) -> bool:

@@ -7,7 +7,8 @@ import functools
 import pytest
 
 import njrt
-from njrt.options import EffectSet
+from njrt.execution.contained.platforms import find_obstacle
+from njrt.options import EffectSet, Policy
 from spsbench.checks import check_case
 from spsbench.perfect import make_perfect_model
 from spsbench.script import CaseScript
@@ -39,16 +40,21 @@ UNSAYABLE: dict[EffectSet, set[str]] = {
 }
 
 
+OUTLIVING = {"enemy", "get_enemy", "pos_tagging", "stores", "stream_generator"}
+"""Programs whose blocks make functions, classes or generators that outlive them, which contained code cannot."""
+
+
 def failures(
     name: str,
     case: Case,
     lines: CaseScript,
     effects: EffectSet = "direct",
     file: ProgramFile = "natural.njpy",
+    policy: Policy = "guarded",
 ) -> dict[str, str | None]:
     """Play a case of the natural program by a script: the failed checks and what was raised, if anything."""
     model = make_perfect_model(lines, effects)
-    with njrt.using(model=model, effects=effects):
+    with njrt.using(model=model, effects=effects, policy=policy):
         results = check_case(case, natural(name, file=file))
     assert len(results) == len(case.checks)
     failed = {result.check: result.error for result in results if not result.passed}
@@ -97,3 +103,21 @@ def test_one_call_a_block_is_enough_in_the_direct_effects(name: str) -> None:
         with njrt.using(model=model, effects="direct"):
             check_case(case, natural(name))
         assert len(model.requests) == len(lines[case.name].code)
+
+
+@pytest.mark.skipif(find_obstacle() is not None, reason="this system cannot contain code")
+@pytest.mark.parametrize("name", TASK_NAMES)
+def test_contained_programs_pass_every_check_or_say_why_not(name: str) -> None:
+    lines = load_script(name).lines
+    found = [
+        failures(name, case, lines[case.name], policy="contained") for case in load_task(name).cases
+    ]
+    assert any(found) == (name in OUTLIVING)
+    errors = {error or "" for failed in found for error in failed.values()}
+    reasons = (
+        "of contained code ends with it",
+        "that the code made cannot be handed",
+        "cannot derive",
+        "is a function, a class or an iterator",
+    )
+    assert all(any(reason in error for reason in reasons) for error in errors)

@@ -11,6 +11,8 @@ repeatedly does not fit its type ends the block, by an `OutputTypeError`.
 
 from __future__ import annotations
 
+import typing
+from collections import abc
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -81,19 +83,29 @@ ImmediateEffect = (
 MAX_ANSWER_CHARS = 2000
 """Characters of a value, of printed text or of an error that a model is shown at once."""
 
+_MADE_BY_CODE = (
+    *(type, abc.Callable, abc.Iterator, abc.Generator),
+    *(abc.AsyncIterator, abc.AsyncGenerator, abc.Awaitable, abc.Coroutine),
+)
+
 MAX_TYPE_MISFITS = 3
 """How often the model may correct an output of the wrong type before the block fails."""
 
 
 def refuse_uncontainable(scope: Scope) -> None:
     """Raise `PolicyError` if this system, or this place, cannot contain code: before the model is asked."""
-    problem = (
-        "code in the body of a class cannot be contained"
-        if scope.namespace is not None
-        else find_obstacle()
-    )
+    problem = find_obstacle()
+    if scope.namespace is not None:
+        problem = "code in the body of a class cannot be contained"
+    elif found := [name for name, kind in scope.types.items() if is_made_by_code(kind)]:
+        problem = f"`{found[0]}` is a function, a class or an iterator, which ends with its code"
     if problem:
         raise PolicyError(f'policy="contained" is not possible here: {problem}')
+
+
+def is_made_by_code(declared: object) -> bool:
+    """Return whether values of a type are functions, classes or iterators, which live in the process of their code."""
+    return (typing.get_origin(declared) or declared) in _MADE_BY_CODE
 
 
 class Handlers:

@@ -81,6 +81,8 @@ async def aexecute(snippet: Snippet, *, seconds: float | None = None) -> Executi
 
 def start_snippet(snippet: Snippet) -> Callable[[], Any]:
     """Make the function that runs the code; its end is the business of `end_by_result` or `end_by_error`."""
+    if snippet.is_contained:
+        raise AssertionError("contained code runs in a child")
     code, scope = snippet.code, snippet.scope
     snippet.raised.start()
     if scope.namespace is not None:

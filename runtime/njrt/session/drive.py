@@ -39,6 +39,7 @@ from njrt.execution.execute import (
     aexecute,
     end_by_error,
     end_by_result,
+    execute,
     start_snippet,
 )
 from njrt.jumps import Break, Continue, Return
@@ -104,13 +105,19 @@ def run(
             snippet = coroutine.send(None)
             while True:
                 try:
-                    try:
-                        result = call_with_timeout(session.code_seconds(), start_snippet(snippet))
-                    except BaseException as error:
-                        execution = end_by_error(snippet, error)
+                    if snippet.is_contained:
+                        with recursion_room, recursion_room:  # for the frames of the door
+                            execution = execute(snippet, seconds=session.code_seconds())
                     else:
-                        execution = end_by_result(snippet, result)
-                        del result
+                        try:
+                            result = call_with_timeout(
+                                session.code_seconds(), start_snippet(snippet)
+                            )
+                        except BaseException as error:
+                            execution = end_by_error(snippet, error)
+                        else:
+                            execution = end_by_result(snippet, result)
+                            del result
                 except BaseException as error:
                     snippet = coroutine.throw(error)
                 else:

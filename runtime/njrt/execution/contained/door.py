@@ -25,23 +25,15 @@ from njrt.execution.guard.allowed import (
     REFUSED_ATTRIBUTES,
     REFUSED_BINDINGS,
     SAFE_NAMES,
+    is_checked_name,
 )
 from njrt.execution.guard.modules import open_module
-from njrt.execution.guard.runtime import ComputingModule
+from njrt.execution.guard.runtime import ComputingModule, check_read, find_target
 from njrt.outcome import UserValue
+from njrt.values.introspection import is_a
 
 _INTERNAL_CLASSES = (CellType, CodeType, FrameType, TracebackType)
-_REFUSED_METHODS = frozenset(
-    [
-        "__class_getitem__",
-        "__del__",
-        "__init__",
-        "__init_subclass__",
-        "__new__",
-        "__prepare__",
-        "__post_init__",
-    ]
-)
+_REFUSED_METHODS = ("__class_getitem__", "__del__", "__init__", "__init_subclass__", "__new__", "__prepare__", "__post_init__")  # fmt: skip
 _SEQUENCE_FLAG, _MAPPING_FLAG = 1 << 5, 1 << 6
 """Py_TPFLAGS_SEQUENCE and _MAPPING: what `match` asks for."""
 _OF_FOUND_CLASSES = (
@@ -50,6 +42,7 @@ _OF_FOUND_CLASSES = (
     "__hash__",
     *EVERY_OBJECT.keys() - {"__copy__", "__deepcopy__"},
 )
+_ARGS: Any = vars(BaseException)["args"]
 _TEXTS = ("__str__", "__repr__", "__format__")
 
 
@@ -119,17 +112,17 @@ class Door(Codec):
         number = self.mirrors.numbers.get(id(value))
         if number is not None:
             return ["L", number]
-        if isinstance(value, Handed):
+        if is_a(value, Handed):
             return ["local", value._number]
         if isinstance(type(value), type) and issubclass(type(value), type):
             return self._encode_class(value)
-        if isinstance(value, ComputingModule) and value.__name__ != "asyncio":
+        if is_a(value, ComputingModule) and value.__name__ != "asyncio":
             return ["module", value.__name__]
         if issubclass(type(value), BaseException):
             return self._encode_error(value)
-        if isinstance(value, _INTERNAL_CLASSES):
+        if issubclass(type(value), _INTERNAL_CLASSES):
             raise Refused(AttributeError(f"a {type(value).__name__} is refused in contained code"))
-        if isinstance(value, ModuleType) and not self._is_named_module(value):
+        if is_a(value, ModuleType) and not self._is_named_module(value):
             raise Refused(AttributeError(f"the prompt does not name the module {value.__name__}"))
         return ["r", self._refer(value), self._describe(type(value))]
 
@@ -213,10 +206,10 @@ class Door(Codec):
         known = find_known_name(type(error))
         kind = ["k", *known] if known else ["C", self._describe(type(error))]
         try:
-            args = [self.encode(argument) for argument in error.args]
+            args = [self.encode(argument) for argument in _ARGS.__get__(error)]
         except Refused:
             args = []
-        return ["E", number, kind, args, _make_text(error)]
+        return ["E", number, kind, args]
 
     def decode_object(self, data: list[Data]) -> Any:
         """Return the object of a reference, or an object that the code made."""
@@ -268,6 +261,8 @@ class Door(Codec):
             case "get", [target, str(name)]:
                 value = decode(target)
                 self._check_name(value, name)
+                if name == "__members__":
+                    return dict(getattr(value, name))
                 return self._check_member(value, name, getattr(value, name))
             case "op", [str(name), target, *rest] if name in ALL:
                 operands = [decode(target), *map(decode, rest)]
@@ -307,25 +302,32 @@ class Door(Codec):
         return value
 
     def _check_name(self, value: Any, name: str) -> None:
-        if name in ("__class__", "__call__") and isinstance(value, type):
+        if is_checked_name(name):
+            try:
+                check_read(value, name)
+            except AttributeError as error:
+                raise Refused(error) from None
+        if name == "__members__":
+            return
+        if name in ("__class__", "__call__") and is_a(value, type):
             raise Refused(AttributeError(f"`{name}` is refused in contained code"))
         if name in REFUSED_ATTRIBUTES or (
             name.startswith("_") and (name not in SAFE_NAMES or name in _REFUSED_METHODS)
         ):
             raise Refused(AttributeError(f"`{name}` is refused in contained code"))
         if name in FORMAT_METHODS and (
-            isinstance(value, str) or (isinstance(value, type) and issubclass(value, str))
+            is_a(value, str) or (is_a(value, type) and issubclass(value, str))
         ):
             raise Refused(AttributeError(f"`{name}` is refused here; write str(x).{name}(...)"))
 
     def _check_member(self, value: Any, name: str, member: Any) -> Any:
         """Check a member of a module: imports of the module from elsewhere are refused."""
-        if isinstance(value, ModuleType) and not isinstance(member, ModuleType):
+        if is_a(value, ModuleType) and not is_a(member, ModuleType):
             self._check_module_member(value, name, member)
         return member
 
     def _check_module_member(self, module: ModuleType, name: str, member: Any) -> None:
-        if isinstance(module, ComputingModule):
+        if is_a(module, ComputingModule):
             return
         exported = getattr(module, "__all__", ())
         home = getattr(member, "__module__", None)
@@ -333,7 +335,7 @@ class Door(Codec):
             return
         if home in ("builtins", module.__name__):
             return
-        if isinstance(member, type) and find_known_name(member):
+        if is_a(member, type) and find_known_name(member):
             return
         top = module.__name__.partition(".")[0]
         if home.partition(".")[0].lstrip("_") != top.lstrip("_"):
@@ -344,13 +346,14 @@ class Door(Codec):
             )
 
     def _is_named_module(self, module: ModuleType) -> bool:
-        is_open = isinstance(module, ComputingModule)
+        is_open = is_a(module, ComputingModule)
         return is_open or module.__name__.partition(".")[0] in self.modules
 
     def _check_binding(self, value: Any, name: str, new: Any) -> None:
         if name.startswith("_") or name in REFUSED_BINDINGS or name in REFUSED_ATTRIBUTES:
             raise Refused(AttributeError(f"setting `{name}` is refused in contained code"))
-        if isinstance(value, type) and find_known_name(value):
+        target = find_target(value)
+        if is_a(target, type) and find_known_name(target):
             raise Refused(TypeError("contained code cannot change Python's library"))
         self._refuse_function(new)
 
@@ -361,7 +364,7 @@ class Door(Codec):
             self._refuse_function(operands[2])
 
     def _refuse_function(self, value: Any) -> None:
-        if isinstance(value, Handed):
+        if is_a(value, Handed):
             raise Refused(
                 TypeError(
                     "a function or iterator of contained code ends with it, and cannot be kept"
@@ -370,7 +373,7 @@ class Door(Codec):
 
     def _is_only_found(self, value: Any) -> bool:
         """Return whether this is a class that the code knows as the class of an object only."""
-        return isinstance(value, type) and self._numbers.get(id(value)) not in self._reached
+        return is_a(value, type) and self._numbers.get(id(value)) not in self._reached
 
     def _refuse_found_class(self, cls: type) -> None:
         raise Refused(
@@ -404,13 +407,6 @@ def _limit_text(name: str, result: UserValue) -> UserValue:
     if name in _TEXTS:
         return str.__getitem__(result, slice(None))
     return tuple(result) if name == "__dir__" else result
-
-
-def _make_text(error: BaseException) -> str:
-    try:
-        return str.__getitem__(str(error), slice(None))
-    except Exception as problem:
-        return f"<its message cannot be shown: {type(problem).__name__}>"
 
 
 def _make_error(cls: type, args: tuple[Any, ...]) -> BaseException:

@@ -30,7 +30,13 @@ from njrt.execution.guard.check import list_program_modules
 from njrt.execution.interruptions import is_interruption
 from njrt.execution.lowering import ExitKind
 from njrt.execution.results import Execution, Failed, Jumped, Ran
-from njrt.execution.tracebacks import cut_middle, format_error, format_program_frames, is_stack_deep
+from njrt.execution.tracebacks import (
+    cut_middle,
+    format_error,
+    format_program_frames,
+    has_left_block,
+    is_stack_deep,
+)
 from njrt.outcome import Broke, Continued, Raised, Returned, UserValue
 from njrt.scope.advice import explain_mistake
 from njrt.scope.scope import Absent, Bound
@@ -252,7 +258,7 @@ class Piece:
     def _encode_error(self, error: BaseException) -> list[Data]:
         """Return the reply for an exception: for the code, or, if it must leave the block, an interruption."""
         is_mistake = isinstance(error, Exception) and not isinstance(error, NaturalError)
-        is_deep = isinstance(error, RecursionError) and is_stack_deep()
+        is_deep = isinstance(error, RecursionError) and (is_stack_deep() or has_left_block(error))
         if is_mistake and not is_deep and not is_interruption(error):
             return ["error", self.door.encode(error)]
         self.interruption = error
@@ -473,14 +479,24 @@ def _list_global_names(code: CodeType) -> set[str]:
 
 
 def _place_error(error: BaseException, code: CodeType, line: int) -> BaseException:
-    """Return the exception with a traceback that starts at its line in the code."""
-    raising = compile("\n" * (line - 1) + "raise error", code.co_filename, "exec")
+    """Return the exception with a traceback that starts at its line in the code.
+
+    It is raised in another thread: the frame of a traceback keeps the frames of its callers alive, and so the program's objects.
+    """
+    raising = compile("\n" * (line - 1) + "raise errors.pop()", code.co_filename, "exec")
     raising = raising.replace(co_name=code.co_name, co_qualname=code.co_qualname)
-    context = error.__context__
+    context, errors = error.__context__, [error]
+    thread = threading.Thread(target=_raise, args=(raising, errors))
+    thread.start()
+    thread.join()
+    error.__context__ = context
+    return errors.pop()
+
+
+def _raise(raising: CodeType, errors: list[BaseException]) -> None:
+    """Execute code that raises the exception in the list; put it back with its traceback."""
     try:
-        exec(raising, {"error": error})
-    except BaseException as raised:
-        trace = raised.__traceback__
-        error.__context__ = context
-        return error.with_traceback(trace.tb_next if trace is not None else None)
-    raise AssertionError
+        exec(raising, {"errors": errors})
+    except BaseException as error:
+        trace = error.__traceback__
+        errors.append(error.with_traceback(trace.tb_next if trace is not None else None))

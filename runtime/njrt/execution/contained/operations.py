@@ -43,20 +43,7 @@ def _aexit(manager: Any, error: BaseException | None) -> Any:
     )
 
 
-_BINARY = [
-    "add",
-    "and",
-    "floordiv",
-    "lshift",
-    "matmul",
-    "mod",
-    "mul",
-    "or",
-    "rshift",
-    "sub",
-    "truediv",
-    "xor",
-]
+_BINARY = ["add", "and", "floordiv", "lshift", "matmul", "mod", "mul", "or", "rshift", "sub", "truediv", "xor"]  # fmt: skip
 
 _NUMBERS: dict[str, Operation] = {
     f"__{name}__": getattr(operator, f"__{name}__") for name in _BINARY

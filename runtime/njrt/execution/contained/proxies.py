@@ -166,7 +166,7 @@ def _set_error(self: Any, name: str, value: Any) -> None:
 _ERROR_METHODS = {
     "__getattr__": _read_error,
     "__setattr__": _set_error,
-    "__str__": lambda self: vars(self)["_njrt_text"],
+    "__str__": lambda self: type(self)._njrt_request("op", "__str__", self),
     "__repr__": lambda self: type(self)._njrt_request("op", "__repr__", self),
 }
 """Methods of proxies of exceptions."""
@@ -330,8 +330,8 @@ class Proxies(Codec):
                 return resolve_known(module, path)
             case ["L", number]:
                 return self.mirrors.by_number[number]
-            case ["E", number, kind, args, text]:
-                return self._get_error(number, kind, args, text)
+            case ["E", number, kind, args]:
+                return self._get_error(number, kind, args)
             case ["module", name]:
                 return sys.modules[name]
             case ["local", number]:
@@ -405,7 +405,7 @@ class Proxies(Codec):
             self.decode(abstract).register(made)
         return made
 
-    def _get_error(self, number: int, kind: Data, args: list[Data], text: str) -> BaseException:
+    def _get_error(self, number: int, kind: Data, args: list[Data]) -> BaseException:
         found = self._errors.get(number)
         if found is not None:
             return found
@@ -413,8 +413,6 @@ class Proxies(Codec):
         values = tuple(map(self.decode, args))
         error = _make_error(cls, values)
         vars(error)["_njrt_ref"] = number
-        if isinstance(cls, ProxyType):
-            vars(error)["_njrt_text"] = text
         self._errors[number] = error
         return error
 

@@ -1,0 +1,181 @@
+"""Every way to run the code of a block is contained under `policy="contained"`.
+
+A function that the program keeps shows where the code ran: contained code cannot hand it over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import textwrap
+import typing
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import njrt
+from njc.project.config import Project
+from njc.project.load import load_code
+from njrt.execution.contained.platforms import find_obstacle
+from njrt.models.scripted import call, run
+
+pytestmark = pytest.mark.skipif(
+    find_obstacle() is not None, reason="this system cannot contain code"
+)
+
+KEEP = "kept.append(lambda: 1)"
+BLOCK = """
+from njrt.models.scripted import run
+kept = []
+
+def plain():
+    '''natural
+    Append to <kept>.
+    '''
+
+async def waiting():
+    '''natural
+    Append to <kept>.
+    '''
+
+def generating():
+    '''natural
+    Append to <kept>.
+    '''
+    yield 1
+
+class Box:
+    def method(self):
+        '''natural
+        Append to <kept>.
+        '''
+
+    @property
+    def value(self):
+        '''natural
+        Append to <kept>.
+        '''
+
+def in_a_loop():
+    for number in range(1):
+        '''natural
+        Append to <kept>, or break.
+        '''
+
+def in_text(name):
+    f'''natural
+    Append to <kept> for {name}.
+    '''
+"""
+WAYS: dict[str, Callable[[Any], Any]] = {
+    "function": lambda program: program["plain"](),
+    "coroutine": lambda program: asyncio.run(program["waiting"]()),
+    "generator": lambda program: list(program["generating"]()),
+    "method": lambda program: program["Box"]().method(),
+    "property": lambda program: program["Box"]().value,
+    "loop": lambda program: program["in_a_loop"](),
+    "f-string": lambda program: program["in_text"]("it"),
+}
+
+
+def load(text: str, tmp_path: Path) -> dict[str, Any]:
+    """Compile a program and run its module."""
+    path = tmp_path / "prog.njpy"
+    path.write_text(textwrap.dedent(text))
+    code, _ = load_code(path, path.read_bytes(), Project())
+    namespace: dict[str, Any] = {"__name__": "prog"}
+    exec(code, namespace)
+    return namespace
+
+
+def check_was_contained() -> None:
+    account = njrt.last_run()
+    assert account is not None
+    assert "the program keeps a function" in account.effects[0].result
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("given", ["environment", "using"])
+def test_blocks_are_contained(
+    way: str, given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = {"policy": "contained"} if given == "using" else {}
+    if given == "environment":
+        monkeypatch.setenv("NJC_POLICY", "contained")
+    program = load(BLOCK, tmp_path)
+    model = njrt.Scripted([run(KEEP), run("pass", done=True)])
+    with njrt.using(model=model, **options):
+        WAYS[way](program)
+    check_was_contained()
+
+
+@pytest.mark.parametrize(
+    ("effects", "reply"),
+    [
+        ("nightjar", call("exec", code=KEEP)),
+        ("nightjar", call("eval", expression=KEEP)),
+        ("shared-python", call("exec", code=KEEP)),
+        ("shared-eval", call("eval", expression=KEEP)),
+    ],
+)
+def test_every_effect_set_is_contained(effects: str, reply: Any, tmp_path: Path) -> None:
+    program = load(BLOCK, tmp_path)
+    model = njrt.Scripted([reply, call("done")])
+    with njrt.using(model=model, policy="contained", effects=effects):
+        program["plain"]()
+    check_was_contained()
+
+
+def test_a_block_that_the_code_calls_is_contained(tmp_path: Path) -> None:
+    program = load(BLOCK + "\ndef outer():\n    '''natural\n    Call <plain>.\n    '''\n", tmp_path)
+    model = njrt.Scripted([run("plain()", done=True), run(KEEP), run("kept.append(2)", done=True)])
+    with njrt.using(model=model, policy="contained"), njrt.watch() as watch:
+        program["outer"]()
+    inner = next(one for one in watch.runs if len(one.effects) == 2)
+    assert "the program keeps a function" in inner.effects[0].result
+
+
+@pytest.mark.parametrize("annotation", ["Callable[[], int]", "Iterator[int]", "type[int]"])
+def test_an_output_that_outlives_its_code_is_refused_before_the_model_is_asked(
+    annotation: str, tmp_path: Path
+) -> None:
+    program = load(
+        f"""
+        from collections.abc import Callable, Iterator
+        def make():
+            '''natural
+            Define <:made: {annotation}>.
+            '''
+            return made
+        """,
+        tmp_path,
+    )
+    model = njrt.Scripted([])
+    with (
+        njrt.using(model=model, policy="contained"),
+        pytest.raises(njrt.PolicyError, match="`made`"),
+    ):
+        program["make"]()
+    assert not model.requests
+
+
+@pytest.mark.parametrize(
+    "store",
+    [
+        "alias.changed = 1",
+        "setattr(alias, 'changed', 1)",
+        "del alias.changed",
+        "loop = getattr(asyncio, 'get_' + 'running_loop')",
+    ],
+)
+def test_nothing_is_changed_of_the_library_through_an_alias(store: str) -> None:
+    alias = typing.Annotated[json.JSONEncoder, 1]
+    model = njrt.Scripted([run(f"import asyncio\n{store}"), run("pass", done=True)])
+    with njrt.using(model=model, policy="contained"):
+        njrt.run("natural\nUse <alias>.", lambda: (alias,), at="x.njpy:1")
+    account = njrt.last_run()
+    assert account is not None
+    assert account.effects[0].is_refused
+    assert not hasattr(json.JSONEncoder, "changed")
