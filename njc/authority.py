@@ -119,6 +119,9 @@ def read_recording_effects(
             effect = _find_recorded_effect(requested, recorded)
             if effect is not None:
                 yield key, effect
+        for touch in recording.touches:
+            if touch.key == entry.key and touch.state != "rejected":
+                yield key, effect_from_json(touch.effect)
 
 
 def find_opening_block(place: str, text: str, blocks: frozenset[BlockKey]) -> BlockKey | None:

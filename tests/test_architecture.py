@@ -29,7 +29,7 @@ LAYERS: Mapping[str, str] = {
         production
         carried errors jumps prediction media
         packages messages outcome context timeouts private_names private_files version
-        effects message_json options values
+        effects gates message_json options values
         decisions
         block events rendering typed_json
         effect_json models
@@ -84,7 +84,7 @@ EDGE = """
     njrt.models         anthropic breaker named network openai pydantic_ai rate_limit remote retry scripted sends streaming wrapped
     njrt.observability  listeners trace
     njrt.persistence    folder_lock memory_store open_store postgres_store recorder recording_place redis_store reply_store sqlite_store store
-    njrt.session        attempt block_options canary drive effect_server layered_model prediction recorders run_setup session settings
+    njrt.session        attempt block_options canary drive effect_server gate interception layered_model prediction recorders run_setup session settings
     njc                 authority cli doctor hatch_plugin hook run setuptools_plugin worker
     njc.project         build config load outputs units wheel where
     njc.evaluation.repair          command testing tests_worker time_limit

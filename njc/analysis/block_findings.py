@@ -135,7 +135,7 @@ def _check_containment(
 
 
 def _find_output_made_by_code(block: NaturalBlock) -> str | None:
-    """Return the first output whose type, in the text, says that it is a function, a class or an iterator."""
+    """Return the first output with the type of a function, a class or an iterator in the text."""
     for reference in block.references:
         kind = re.match(r"(?:\w+\.)*(\w+)", reference.type or "")
         if kind is not None and kind[1] in _MADE_BY_CODE:

@@ -280,6 +280,8 @@ def _format_authority(section: BlockAuthority) -> Iterator[str]:
     yield f"jumps = {_format_value(section.jumps)}"
     yield f"imports = {_format_value(section.imports)}"
     yield f"attributes = {_format_value(section.attributes)}"
+    if section.calls:
+        yield f"calls = {_format_value(section.calls)}"
 
 
 def _format_entry(entry: LockEntry) -> Iterator[str]:

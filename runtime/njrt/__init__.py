@@ -8,6 +8,7 @@
     njrt.using(budget=njrt.Budget(usd=5, per="day"))    a budget that processes and machines share
     njrt.using(intercept=decide)                        accept, edit or reject each effect (njrt.decisions)
     njrt.approve(decisions="approvals.jsonl")           an interceptor that asks a person on the terminal
+    @njrt.gated                                         each call of a function by a block is decided, and made once
     njrt.watch(), njrt.last_run()                       calls, tokens, cost, seconds of the blocks run
     njrt.Image.from_path("a.png")                       a file that a block shows to its model (njrt.media)
     njrt.Scripted([...])                                a model for tests, whose replies are given
@@ -20,6 +21,7 @@ import njrt.carried  # noqa: F401  (marks the context of this import)
 from njrt.errors import (
     AuthenticationError,
     BudgetError,
+    CallInDoubtError,
     CallLimitError,
     CodeTimeLimitError,
     ConfigurationError,
@@ -53,6 +55,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from njrt.decisions import Abort, Accept, Decision, Edit, Pause, PendingEffect, Reject
+    from njrt.effects import Touch
+    from njrt.gates import call_key, gated
     from njrt.media import Audio, Document, Image
     from njrt.models.scripted import Scripted
     from njrt.observability.accounts import last_run, watch
@@ -74,6 +78,7 @@ __all__ = [
     "Break",
     "Budget",
     "BudgetError",
+    "CallInDoubtError",
     "CallLimitError",
     "CodeTimeLimitError",
     "ConfigurationError",
@@ -109,12 +114,15 @@ __all__ = [
     "StoreError",
     "TimeLimitError",
     "TokenLimitError",
+    "Touch",
     "allm",
     "allm_at",
     "approve",
     "arun",
     "attempt",
     "attempts",
+    "call_key",
+    "gated",
     "last_run",
     "limit",
     "llm",
@@ -138,6 +146,7 @@ _LOADED_LATER = {
     "PendingEffect": "njrt.decisions",
     "Recorder": "njrt.persistence.recorder",
     "Reject": "njrt.decisions",
+    "Touch": "njrt.effects",
     "Scripted": "njrt.models.scripted",
     "allm": "njrt.session.ask",
     "allm_at": "njrt.session.ask",
@@ -145,6 +154,8 @@ _LOADED_LATER = {
     "arun": "njrt.session.drive",
     "attempt": "njrt.session.attempt",
     "attempts": "njrt.session.attempt",
+    "call_key": "njrt.gates",
+    "gated": "njrt.gates",
     "last_run": "njrt.observability.accounts",
     "limit": "njrt.session.limits",
     "llm": "njrt.session.ask",

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from njrt.effects import Effect
 from njrt.errors import NaturalError
@@ -79,6 +80,8 @@ class PendingEffect:
     render_variables: Callable[[], Mapping[str, str]] = field(repr=False, compare=False)
     """Writes the variables that the block sees, by name, as for the model: bounded, secrets redacted. Of the
     program's own code only a `__repr__` written by hand runs."""
+    arguments: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    """The arguments of a `Touch` by parameter: the program's own objects."""
 
 
 Interceptor = Callable[[PendingEffect], Decision | Awaitable[Decision]]

@@ -36,6 +36,12 @@ def effect_from_json(value: Json) -> Effect:
     return effect
 
 
+def format_call(effect: Json) -> str:
+    """Return the JSON of a `Touch` as a call: `shop.pay(order=3)`."""
+    arguments = ", ".join(f"{name}={value!r}" for name, value in effect["arguments"].items())
+    return f"{effect['function']}({arguments})"
+
+
 def decision_to_json(decision: Decision) -> dict[str, Any]:
     """Return a decision by its name and what belongs to it."""
     match decision:

@@ -159,6 +159,17 @@ class AskModel:
     answer_type: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """Call a gated function of the program (`njrt.gated`).
+
+    The code of a block requests it. `arguments` are by parameter, as JSON: values that are not JSON as text.
+    """
+
+    function: str
+    arguments: Mapping[str, Any]
+
+
 BlockEffect = (
     Run | Eval | Exec | Lookup | Assign | Deref | Ref | SetRef | Goto
     | BreakLoop | ContinueLoop | ReturnValue | RaiseError | Done
@@ -166,7 +177,7 @@ BlockEffect = (
 )  # fmt: skip
 """What a block's model may request."""
 
-Effect = BlockEffect | AskModel
+Effect = BlockEffect | AskModel | Touch
 
 _JUMPS = (RaiseError, BreakLoop, ContinueLoop, ReturnValue)
 _DATA = (Lookup, Assign, Deref, Ref, SetRef)

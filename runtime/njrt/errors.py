@@ -16,6 +16,7 @@
     │   └── BudgetError             a call does not fit into a budget
     ├── PolicyError                 the block needs what it is not allowed        exit code 3
     ├── InterceptorError            an interceptor failed                         exit code 3
+    ├── CallInDoubtError            a crash has interrupted a call              exit code 3
     ├── Paused                      an interceptor paused the block               exit code 75
     ├── RecordingError              replay is impossible                          exit code 3
     │   ├── RecordingMissingError   no such file
@@ -155,6 +156,10 @@ class PolicyError(NaturalError):
 
 class InterceptorError(NaturalError):
     """An interceptor raised an exception, or returned something that is no decision about the effect."""
+
+
+class CallInDoubtError(NaturalError):
+    """The program was killed during a gated call, so that it may have been made; it is not made again."""
 
 
 class Paused(NaturalError):

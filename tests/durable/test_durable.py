@@ -21,7 +21,7 @@ from njrt.decisions import Accept, PendingEffect, Reject
 from njrt.durable.calls import format_failure, format_reply, read_reply
 from njrt.errors import BudgetError, RecordingMismatchError, ServerError
 from njrt.messages import ModelMessage, Reply, Request, Usage, UserMessage
-from njrt.models.scripted import Scripted
+from njrt.models.scripted import Scripted, run
 
 REQUEST = Request("", (UserMessage("How many?"),), place="mail.njpy:3")
 
@@ -94,6 +94,43 @@ def test_calls_decisions_and_effects_are_steps(workflows: str) -> None:
     assert list_steps("one") == [
         "decision decide", "model call",
         "effect pay begins", "effect pay", "effect pay begins", "effect pay",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("policy", ["guarded", "contained"])
+def test_calls_of_gated_functions_are_steps(workflows: str, policy: str) -> None:
+    paid: list[tuple[str, str]] = []
+    asked: list[str] = []
+
+    @njrt.gated
+    def pay(name: str) -> str:
+        paid.append((njrt.call_key(), name))
+        return f"receipt {name}"
+
+    def decide(pending: PendingEffect) -> Accept:
+        asked.append(type(pending.effect).__name__)
+        return Accept()
+
+    @durable.workflow
+    def settle(names: list[str]) -> list[str]:
+        receipts: list[str] = []
+        code = "for name in names:\n    receipts.append(pay(name))"
+        with njrt.using(model=Scripted([run(code, done=True)]), intercept=decide, policy=policy):
+            njrt.run(
+                "natural\nPay <names> by <pay> into <receipts>.",
+                lambda: (names, pay, receipts),
+                at="shop.njpy:1",
+            )
+        return receipts
+
+    for _ in range(2):
+        with durable.workflow_id(f"gated-{policy}"):
+            assert settle(["apples", "pears"]) == ["receipt apples", "receipt pears"]
+    assert asked == ["Run", "Touch", "Touch"]
+    assert [name for _, name in paid] == ["apples", "pears"]
+    assert all(key.startswith(f"gated-{policy}/") for key, _ in paid)
+    assert list_steps(f"gated-{policy}")[-3:] == [
+        "decision decide", "effect pay begins", "effect pay",
     ]  # fmt: skip
 
 

@@ -348,3 +348,29 @@ def test_the_question_of_the_document_is_what_is_shown() -> None:
     code = "    1  total = sum(prices)"
     shown = [*describe_question(pending), code, *describe_names(pending), PROMPT_TEXT.strip()]
     assert "\n".join(shown) in document
+
+
+CALLS = """
+import njrt
+from njrt.models.scripted import Scripted, run
+
+@njrt.gated
+def pay(order, cents=1):
+    print("paid", order, cents)
+
+orders = [3, 4, 5]
+code = "for order in orders:\\n    try:\\n        pay(order)\\n    except PermissionError as error:\\n        print(error)"
+with njrt.using(model=Scripted([run(code, done=True)]), intercept=njrt.approve(calls=True, **OPTIONS), **SETTINGS):
+    njrt.run("natural\\nPay <orders> by <pay>.", lambda: (orders, pay), at="shop.njpy:1")
+"""
+
+
+def test_a_person_decides_about_calls_alone(person: Person, tmp_path: Path) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text("#!/bin/sh\nsed -i 's/: 5/: 50/' \"$1\"\n")
+    editor.chmod(0o755)
+    code = person.run("y", "n", "told? |not this one", "e", "y", source=CALLS, EDITOR=str(editor))
+    assert code == 0, person.seen
+    assert person.output.splitlines() == ["paid 3 1", "not this one", "paid 50 1"], person.seen
+    assert "shop.njpy:1  Touch, call 1 of this run" in person.seen
+    assert "for order in orders" not in person.seen

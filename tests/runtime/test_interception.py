@@ -26,6 +26,7 @@ from njrt.effects import (
     NeedsCode,
     Refusal,
     Run,
+    Touch,
 )
 from njrt.events import Event, Performed
 from njrt.models.scripted import Said, call, run
@@ -197,7 +198,7 @@ def test_the_cases_have_every_kind_of_effect() -> None:
             sync_block(effects)
         shown = [type(effect) for what, _, effect in log if what == "shown"]
         seen |= {("direct" if kind is Run else effects, kind) for kind in shown}
-    kinds = {kind for _, kind in seen} | {AskModel}
+    kinds = {kind for _, kind in seen} | {AskModel, Touch}  # Touch: test_gated.py
     assert kinds == set(get_args(Effect))
     assert seen <= {(effects, kind) for effects, kinds in EFFECT_KINDS.items() for kind in kinds}
 

@@ -18,6 +18,7 @@ from njrt.effects import (
     NeedsCode,
     ReturnAnswer,
     Run,
+    Touch,
 )
 from njrt.models.scripted import Said, run
 from njrt.production.approval.manifest import BlockAuthority, Manifest
@@ -42,7 +43,7 @@ instruction = ""
 effects = ["AskModel"]
 """
 
-ALLOWED = BlockAuthority("a.njpy", "Do it.", ["Run", "Goto", "BindOutputs"], ["break"], ["json"], ["append", "loads"])  # fmt: skip
+ALLOWED = BlockAuthority("a.njpy", "Do it.", ["Run", "Goto", "BindOutputs"], ["break"], ["json"], ["append", "loads"], ["shop.pay"])  # fmt: skip
 
 
 def decide(effect: Effect, place: str = "a.njpy:3", instruction: str = "Do it.") -> Decision:
@@ -67,6 +68,8 @@ DECIDED: list[tuple[Effect, str]] = [
     (ReturnAnswer(3), "effects: ReturnAnswer; jumps: return"),
     (NeedsCode("why"), "effects: NeedsCode"),
     (Run("x = (", True), "cannot be read as Python"),
+    (Touch("shop.pay", {"order": 3}), ""),
+    (Touch("shop.refund", {"order": 3}), "calls: shop.refund"),
 ]
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from njc.runs.timeline.controller import RunControlError
-from njrt.effect_json import effect_from_json
+from njrt.effect_json import effect_from_json, format_call
 from njrt.message_json import format_attached
 from njrt.typed_json import InvalidJsonError
 
@@ -29,6 +29,8 @@ def format_effect(effect: Mapping[str, Any]) -> str:
             return format_field(code)
         case {"expression": text} | {"message": text, "kind": "Refusal"}:
             return format_field(text)
+        case {"kind": "Touch", "function": str(), "arguments": Mapping()}:
+            return format_call(effect)
         case {"kind": "BindOutputs", "values": Mapping() as values}:
             return "\n".join(f"{name} = {_to_json(value)}" for name, value in values.items())
         case {"kind": "Assign", "variable": name, "value": value}:

@@ -41,6 +41,8 @@ class OpenRun:
     tokens: tuple[int, int] = (0, 0)
     pending: Step | None = None
     """The effect that is being carried out."""
+    around: tuple[Step, ...] = ()
+    """The effects around the pending call, which their code has made."""
     line: Step | None = None
     """The line of its code that is being carried out."""
     variables: Variables = field(default_factory=dict)
@@ -197,7 +199,10 @@ class StepBuilder:
             input_tokens=run.tokens[0],
             output_tokens=run.tokens[1],
         )
-        self._runs[key] = replace(run, pending=step, line=None, tokens=(0, 0))
+        is_inner = run.pending is not None and is_call(effect)
+        around = (*run.around, run.pending) if run.pending and is_inner else ()
+        line = run.line if is_inner else None
+        self._runs[key] = replace(run, pending=step, around=around, line=line, tokens=(0, 0))
         return step
 
     def _add_code_line(self, line: CodeLine, run: OpenRun) -> Iterator[Step]:
@@ -223,10 +228,14 @@ class StepBuilder:
         return replace(run.line, is_done=True, changes=own, digest=digest)
 
     def _finish_effect(self, line: PerformedLine, run: OpenRun) -> Iterator[Step]:
-        if run.pending is None:
+        made_by_code = is_call(line.effect)
+        if run.pending is None or (made_by_code and not is_call(run.pending.effect)):
             yield self._add_effect(line.run, run, line.effect)
             run = self._runs[line.run]
         assert run.pending is not None
+        if made_by_code:
+            yield self._finish_call(line, run)
+            return
         changes = line.changes or {}
         if finished := self._finish_code_line(run, changes, line.digest):
             yield finished
@@ -246,6 +255,21 @@ class StepBuilder:
             changes=changes,
             digest=line.digest,
             printed=line.printed,
+            seconds=line.seconds,
+        )
+
+    def _finish_call(self, line: PerformedLine, run: OpenRun) -> Step:
+        """Return a call of a gated function that has been made; the effect around it continues."""
+        assert run.pending is not None
+        *around, outer = run.around or (None,)
+        self._runs[line.run] = replace(run, pending=outer, around=tuple(filter(None, around)))
+        return replace(
+            run.pending,
+            effect=line.effect,
+            is_done=True,
+            decisions=tuple(line.decisions),
+            result_kind=line.kind,
+            result=line.result,
             seconds=line.seconds,
         )
 
@@ -278,3 +302,8 @@ def build_timeline(lines: Iterable[TraceLine]) -> Timeline:
         for step in builder.add(line):
             timeline.put(step)
     return timeline
+
+
+def is_call(effect: Mapping[str, Any] | None) -> bool:
+    """Return whether an effect is the call of a gated function, which the code of another effect makes."""
+    return effect is not None and effect.get("kind") == "Touch"

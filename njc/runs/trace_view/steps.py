@@ -154,6 +154,8 @@ def build_steps(lines: Iterable[EventLine]) -> Iterator[TraceStep]:
             case RepliedLine() | UnansweredLine():
                 call = call or _OpenCall(AskedLine("asked", line.run, line.at, line.turn))
                 call.reply = line
+            case PerformedLine() if name_effect(line.effect) == "Touch":
+                yield _make_effect_step(None, line, ())
             case PerformedLine():
                 yield _make_effect_step(call, line, _apply_changes(state, line.changes))
                 call = None
@@ -293,7 +295,7 @@ def _digest(*lines: EventLine) -> bytes:
 
 
 def format_comparable(line: EventLine) -> str:
-    """The part of a line in which two runs of the same program agree: no times, tokens, names of models, addresses."""
+    """Return the part of a line that equals in runs of the same program: no times, tokens, names of models, addresses."""
     match line:
         case BeganLine(place=place, instruction=instruction, state=state):
             parts: list[Any] = [place, instruction, state]

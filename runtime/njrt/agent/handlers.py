@@ -49,6 +49,7 @@ from njrt.effects import (
     ReturnValue,
     Run,
     SetRef,
+    Touch,
     WireValue,
 )
 from njrt.errors import NaturalError, OutputTypeError, PolicyError
@@ -154,8 +155,8 @@ class Handlers:
                         f'the block needs code, which authority="strict" does not allow: {reason}'
                     )
                 result = effect
-            case AskModel():
-                raise AssertionError("no effect set has questions")
+            case AskModel() | Touch():
+                raise AssertionError("no effect set has questions or calls")
             case _:
                 result = self.serve_safely(effect)
         self.failed = isinstance(result, Refusal)

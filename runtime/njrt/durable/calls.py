@@ -9,12 +9,12 @@ digest of the effect.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from njrt.decisions import Decision, Interceptor, PendingEffect
-from njrt.durable.failures import failure_to_json
+from njrt.durable.effects import acall_once, call_once
 from njrt.durable.steps import DurableInterceptor, WorkflowSteps, read_step
 from njrt.effect_json import decision_from_json, decision_to_json, effect_to_json
 from njrt.errors import ConfigurationError, InterceptorError, NaturalError
@@ -27,6 +27,7 @@ from njrt.message_json import (
 )
 from njrt.messages import Reply, Request
 from njrt.models.model import Model, ModelAround
+from njrt.values.failures import failure_to_json
 
 
 class BlockSteps(WorkflowSteps):
@@ -41,6 +42,22 @@ class BlockSteps(WorkflowSteps):
         if not self.must_store("an interceptor") or isinstance(decide, DurableInterceptor):
             return decide
         return make_durable_decide(decide, name, self)
+
+    def call_once(
+        self, function: Callable[..., Any], find: Any, args: tuple[Any, ...], named: dict[str, Any]
+    ) -> Any:
+        """Call a function once in the workflow; within a step, which is stored as a whole, as it is."""
+        if not self.must_store(function.__name__):
+            return function(*args, **named)
+        return call_once(self, function, find, args, named)
+
+    async def acall_once(
+        self, function: Callable[..., Any], find: Any, args: tuple[Any, ...], named: dict[str, Any]
+    ) -> Any:
+        """Do the same for a coroutine function."""
+        if not self.must_store(function.__name__):
+            return await function(*args, **named)
+        return await acall_once(self, function, find, args, named)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +110,7 @@ def format_failure(request: Request, error: Exception) -> str:
 
 
 def read_reply(request: Request, text: str, live: Sequence[Reply] = ()) -> Reply:
-    """The reply in a step, or its failure raised; it is that of a recording unless the step asked for it just now."""
+    """Return the reply in a step, or raise its failure; it is that of a recording unless the step asked for it just now."""
     stored = read_step(text, hash_conversation(request.messages), f"{request.place}: a model call")
     source = live[0].source if live else "recording"
     return replace(reply_from_json(stored["reply"], stored["model"]), source=source)

@@ -18,27 +18,24 @@ import functools
 import inspect
 import json
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar, overload
 
-from njrt.durable.failures import failure_to_json
 from njrt.durable.steps import WorkflowSteps, find_steps, get_dbos, read_step
 from njrt.durable.stored_json import normalize
 from njrt.durable.versions import note_function
-from njrt.errors import NaturalError
+from njrt.errors import CallInDoubtError
+from njrt.gates import call_key, keyed
 from njrt.message_json import hash_json
+from njrt.values.failures import failure_to_json
 
 P = ParamSpec("P")
 R = TypeVar("R")
 Find = Callable[[str], Any]
 
-_key: ContextVar[str] = ContextVar("njrt.durable.effects", default="")
 
-
-class EffectInDoubtError(NaturalError):
+class EffectInDoubtError(CallInDoubtError):
     """The program was killed while it did an effect, so that it may have been done; it is not done again."""
 
 
@@ -64,7 +61,7 @@ def effect_key() -> str:
 
     Pass it on as the idempotency key, or write it beside what was done, so that `find` can look it up.
     """
-    return _key.get()
+    return call_key()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +112,7 @@ class EffectCall:
         try:
             result = self.look_up(begun)
             if result is None:
-                with _keyed(begun["effect"]):
+                with keyed(begun["effect"]):
                     result = self.function(*self.arguments, **self.keywords)
             return self.format_result(result)
         except Exception as error:
@@ -128,7 +125,7 @@ class EffectCall:
             if inspect.isawaitable(result):
                 result = await result
             if result is None:
-                with _keyed(begun["effect"]):
+                with keyed(begun["effect"]):
                     result = await self.function(*self.arguments, **self.keywords)
             return self.format_result(result)
         except Exception as error:
@@ -145,45 +142,50 @@ class EffectCall:
         return json.dumps({"key": self.digest, "failure": failure_to_json(error)})
 
 
-@contextmanager
-def _keyed(key: str) -> Iterator[None]:
-    token = _key.set(key)
-    try:
-        yield
-    finally:
-        _key.reset(token)
-
-
 def _make_effect(function: Callable[..., Any], find: Find | None) -> Callable[..., Any]:
     note_function(function)
-
-    def make_call(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> EffectCall:
-        return EffectCall(function, find, arguments, keywords, uuid.uuid4().hex)
 
     @functools.wraps(function)
     def call(*arguments: Any, **keywords: Any) -> Any:
         steps = find_steps()
         if steps is None:
             return function(*arguments, **keywords)
-        return _call_once(steps, make_call(arguments, keywords))
+        return call_once(steps, function, find, arguments, keywords)
 
     @functools.wraps(function)
     async def acall(*arguments: Any, **keywords: Any) -> Any:
         steps = find_steps()
         if steps is None:
             return await function(*arguments, **keywords)
-        return await _acall_once(steps, make_call(arguments, keywords))
+        return await acall_once(steps, function, find, arguments, keywords)
 
     return acall if inspect.iscoroutinefunction(function) else call
 
 
-def _call_once(steps: WorkflowSteps, call: EffectCall) -> Any:
+def call_once(
+    steps: WorkflowSteps,
+    function: Callable[..., Any],
+    find: Find | None,
+    arguments: tuple[Any, ...],
+    keywords: dict[str, Any],
+) -> Any:
+    """Call a function as two steps of a workflow; after a crash its stored result is used."""
+    call = EffectCall(function, find, arguments, keywords, uuid.uuid4().hex)
     begun = read_step(steps.run(f"{call.name} begins", call.begin), call.digest, call.name)
     done = steps.run(call.name, functools.partial(call.perform, begun))
     return read_step(done, call.digest, call.name)["result"]
 
 
-async def _acall_once(steps: WorkflowSteps, call: EffectCall) -> Any:
+async def acall_once(
+    steps: WorkflowSteps,
+    function: Callable[..., Any],
+    find: Find | None,
+    arguments: tuple[Any, ...],
+    keywords: dict[str, Any],
+) -> Any:
+    """Do the same for a coroutine function."""
+    call = EffectCall(function, find, arguments, keywords, uuid.uuid4().hex)
+
     async def begin() -> str:
         return call.begin()
 

@@ -18,10 +18,10 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, cast
 
-from njrt.durable.failures import failure_from_json
 from njrt.errors import ConfigurationError, RecordingMismatchError
 from njrt.packages import require_packages
 from njrt.session.settings import get_settings
+from njrt.values.failures import failure_from_json
 
 
 class WorkflowSteps:

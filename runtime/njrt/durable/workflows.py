@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from njrt.durable.calls import BlockSteps
 from njrt.durable.executor_lock import hold_executor, release_executor
-from njrt.durable.failures import failure_from_json, failure_to_json
 from njrt.durable.steps import check_installed, get_dbos
 from njrt.durable.stored_json import normalize_argument, normalize_result
 from njrt.durable.versions import (
@@ -31,6 +30,7 @@ from njrt.durable.versions import (
 )
 from njrt.errors import ConfigurationError
 from njrt.session.settings import open_steps
+from njrt.values.failures import failure_from_json, failure_to_json
 
 if TYPE_CHECKING:
     from dbos import DBOSConfig

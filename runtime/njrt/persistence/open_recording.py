@@ -17,6 +17,7 @@ from itertools import takewhile
 
 from njrt.message_json import format_attached, list_new_messages, message_to_json
 from njrt.messages import Json, Request
+from njrt.persistence.call_book import CallBook
 from njrt.persistence.decision_book import DecisionBook
 from njrt.persistence.recording_file import (
     RecordedCall,
@@ -42,6 +43,9 @@ class OpenRecording:
         self.is_unsaved = False
         self.positions: dict[str, int] = {}
         self.book = DecisionBook(old.decisions if replays else (), repeats_last=not records)
+        self.calls = CallBook(old.touches if replays else (), repeats_last=not records)
+        self.is_appended = False
+        """Whether calls can be added at the end of the file: it has been written, and no reply has come since."""
         self.unfinished = old.header.unfinished and replays
         self._continues = self.unfinished and records
         self._by_key: defaultdict[str, list[RecordedCall]] = defaultdict(list)
@@ -91,6 +95,7 @@ class OpenRecording:
         for *_, entry in other.recorded:
             self._used[entry.key] = self._used.get(entry.key, 0) + 1
         self.book.skip_used(other.book)
+        self.calls.skip_used(other.calls)
 
     def build(self) -> Recording:
         """Return the recording to write: old entries that are replayed, and new ones."""
@@ -101,6 +106,7 @@ class OpenRecording:
             replace(header or RecordingHeader(), unfinished=self.unfinished),
             (*replayed, *recorded),
             tuple(self.book.decisions),
+            touches=tuple(self.calls.calls),
         )
 
     def finish(self) -> None:
@@ -108,13 +114,18 @@ class OpenRecording:
         if not (self.records and self.unfinished):
             return
         self.book.decisions = list(self.book.list_final())
-        self.unfinished = self.book.has_open
+        self.unfinished = self.book.has_open or self.calls.has_open
         self.is_unsaved = True
 
     def note_written(self, written: Recording) -> None:
         """Lines of this process may change; they are not taken for those of another one."""
         changing = {*format_recording_lines(replace(written, entries=()))}
         self.old = replace(self.old, lines=self.old.lines | changing)
+        self.is_appended = True
+
+    def note_line(self, line: str) -> None:
+        """Note that a line was added, so that it is not taken for one of another process."""
+        self.old = replace(self.old, lines=self.old.lines | {line})
 
     def describe_difference(self, request: Request) -> str:
         """Describe the first difference between what the program shows now and what was recorded."""

@@ -27,6 +27,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+from njrt.effect_json import format_call
 from njrt.errors import RecordingError, RecordingMismatchError, RecordingMissingError
 from njrt.message_json import (
     format_json_line,
@@ -44,8 +45,10 @@ from njrt.persistence.open_recording import OpenRecording
 from njrt.persistence.recording_file import (
     RecordedCall,
     RecordedDecision,
+    RecordedTouch,
     Recording,
     RecordingHeader,
+    format_touch,
     read_recording,
     recover_recording,
     write_recording,
@@ -134,6 +137,59 @@ class Recorder:
             atexit.register(self.close)
             self._save(recording)
             return slot
+
+    def take_call(
+        self, asked: RecordedTouch, is_alone: bool
+    ) -> tuple[int | None, RecordedTouch | None]:
+        """Return the number and the recorded form of a call of a gated function; None for one that is not recorded.
+
+        If other calls are under way, not `is_alone`, the order of calls may be another one than before.
+
+        Raises:
+            RecordingMismatchError: other calls are recorded in its place.
+        """
+        with self._lock:
+            recording = self._get_open_recording()
+            index = recording.calls.take(asked)
+            if index is not None:
+                return index, recording.calls.calls[index]
+            if recording.records:
+                expected = recording.calls.find_unused(asked.key) if is_alone else None
+            else:
+                expected = asked if recording.calls.has_calls(asked.key) else None
+            if expected is None:
+                return None, None
+            raise self._make_call_error(expected, asked)
+
+    def _make_call_error(
+        self, expected: RecordedTouch, asked: RecordedTouch
+    ) -> RecordingMismatchError:
+        then = "" if expected is asked else f"\n    recorded: {format_call(expected.effect)}"
+        error = RecordingMismatchError(
+            f"{asked.place}: the code makes another call than the recording {self.place.name} has:{then}\n"
+            f"    now:      {format_call(asked.effect)}\n"
+            "the program must do the same each time; record it again with another file if it has changed"
+        )
+        error.place = asked.place or None
+        self.errors.append(error)
+        return error
+
+    def record_call(self, index: int | None, call: RecordedTouch) -> int:
+        """Write at once how far a call of a gated function has come; return its number."""
+        with self._lock:
+            recording = self._get_open_recording()
+            index = recording.calls.put(index, call)
+            is_first = not recording.unfinished
+            recording.unfinished = True
+            if is_first or recording.is_unsaved or not recording.is_appended:
+                atexit.unregister(self.close)
+                atexit.register(self.close)
+                self._save(recording)
+                return index
+            line = format_touch(call)
+            self.place.append(line)
+            recording.note_line(line)
+            return index
 
     async def answer(self, request: Request, ask: Ask) -> Reply:
         """Answer from the recording, or ask the model and record the reply."""

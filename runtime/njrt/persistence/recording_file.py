@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from njrt.decisions import InterceptorDecision, Pause
 from njrt.effect_json import decision_from_json, decision_to_json, effect_from_json
@@ -20,10 +20,13 @@ from njrt.messages import Json, Protocol, StopReason, Usage
 from njrt.persistence.recording_place import RecordingPlace, split_lines
 from njrt.typed_json import InvalidJsonError, validate_value
 
-FORMAT_VERSION = 2
-"""The newest format; 1 is that of recordings without decisions."""
+FORMAT_VERSION = 3
+"""The newest format; 1 is without decisions, 2 without calls of gated functions."""
 
 T = TypeVar("T")
+
+TouchState = Literal["pending", "rejected", "begun", "done", "failed"]
+"""`pending`: not decided, or paused. `begun`: under way, or interrupted by a crash."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +135,27 @@ class DecidedLine:
 
 
 @dataclass(frozen=True, slots=True)
+class TouchLine:
+    """A call of a gated function."""
+
+    id: str
+    place: str
+    key: str
+    number: int
+    effect: dict[str, Any]
+    decisions: list[dict[str, Any]]
+    state: TouchState
+    result: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CalledLine:
+    """A line with a call of a gated function."""
+
+    called: TouchLine
+
+
+@dataclass(frozen=True, slots=True)
 class RecordingHeader:
     """The origin of a recording: the model as its server names it, the protocol, the date, a note.
 
@@ -167,6 +191,29 @@ class RecordedDecision:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordedTouch:
+    """One call of a gated function: the decisions, how far it came, and its result or exception.
+
+    `id` is its key for the program, `key` the digest of the conversation that led to the code, `number` counts the calls
+    of the run, from 1.
+    """
+
+    id: str
+    place: str
+    key: str
+    number: int
+    effect: Json
+    decisions: tuple[InterceptorDecision, ...] = ()
+    state: TouchState = "pending"
+    result: Json = field(default_factory=dict)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the call is not decided, or was interrupted."""
+        return self.state in ("pending", "begun")
+
+
+@dataclass(frozen=True, slots=True)
 class RecordedCall:
     """One model call: the place that asked, the new messages of the conversation, and the reply, as JSON.
 
@@ -189,6 +236,7 @@ class Recording:
     entries: tuple[RecordedCall, ...]
     decisions: tuple[RecordedDecision, ...] = ()
     lines: frozenset[str] = frozenset()
+    touches: tuple[RecordedTouch, ...] = ()
 
 
 def read_recording(place: RecordingPlace) -> Recording:
@@ -202,12 +250,19 @@ def read_recording(place: RecordingPlace) -> Recording:
     header = _make_header(_parse_line(lines[0], HeaderLine, path, 1)[0], path)
     entries: list[RecordedCall] = []
     decisions: list[RecordedDecision] = []
+    touches: dict[str, RecordedTouch] = {}
     for number, line in enumerate(text.split("\n")[1:], start=2):
         if line.startswith(_DECISION_START):
             decisions.append(_parse_decision(line, path, number))
+        elif line.startswith(_TOUCH_START):
+            if line == lines[-1] and not text.endswith("\n"):
+                continue  # the machine has stopped while it was written
+            touch = _parse_touch(line, path, number)
+            touches[touch.id] = touch  # a later line of the same call replaces an earlier one
         elif line.strip():
             entries.append(_parse_entry(line, header, path, number))
-    return Recording(header, tuple(entries), tuple(decisions), frozenset(lines))
+    found = frozenset(lines)
+    return Recording(header, tuple(entries), tuple(decisions), found, tuple(touches.values()))
 
 
 def recover_recording(place: RecordingPlace) -> Recording:
@@ -224,10 +279,12 @@ def recover_recording(place: RecordingPlace) -> Recording:
 
 
 _DECISION_START = '{"decided": '
+_TOUCH_START = '{"called": '
 _LINE_KINDS: dict[type, str] = {
     HeaderLine: "the header of a recording",
     EntryLine: "a recorded model call",
     DecidedLine: "a recorded decision",
+    CalledLine: "a recorded call",
 }
 
 
@@ -271,15 +328,28 @@ def _parse_entry(text: str, header: RecordingHeader, path: str, number: int) -> 
 def _parse_decision(text: str, path: str, number: int) -> RecordedDecision:
     line, _ = _parse_line(text, DecidedLine, path, number)
     decided = line.decided
+    decisions = _parse_decisions(decided, path, number)
+    return RecordedDecision(decided.place, decided.key, decided.number, decided.effect, decisions)
+
+
+def _parse_touch(text: str, path: str, number: int) -> RecordedTouch:
+    called = _parse_line(text, CalledLine, path, number)[0].called
+    decisions = _parse_decisions(called, path, number)
+    place = called.id, called.place, called.key, called.number
+    return RecordedTouch(*place, called.effect, decisions, called.state, called.result)
+
+
+def _parse_decisions(
+    line: DecisionLine | TouchLine, path: str, number: int
+) -> tuple[InterceptorDecision, ...]:
     try:
-        effect_from_json(decided.effect)
-        decisions = tuple(
+        effect_from_json(line.effect)
+        return tuple(
             InterceptorDecision(str(made.get("interceptor", "")), decision_from_json(made))
-            for made in decided.decisions
+            for made in line.decisions
         )
     except InvalidJsonError as error:
         raise _make_line_error(path, number, f"not a recorded decision ({error})") from None
-    return RecordedDecision(decided.place, decided.key, decided.number, decided.effect, decisions)
 
 
 def format_recording_lines(recording: Recording) -> list[str]:
@@ -287,23 +357,35 @@ def format_recording_lines(recording: Recording) -> list[str]:
     header = recording.header
     made = {"made_by": header.made_by, "model": header.model, "protocol": header.protocol}
     note = {"note": header.note} if header.note else {}
-    version = FORMAT_VERSION if recording.decisions else 1
+    version = 3 if recording.touches else 2 if recording.decisions else 1
     unfinished = {"unfinished": True} if header.unfinished else {}
     first = {"format": version, **made, "date": header.date, **note, **unfinished}
     return [
         format_json_line(first),
         *(_format_entry(entry, header) for entry in recording.entries),
         *map(_format_decision, recording.decisions),
+        *map(format_touch, recording.touches),
     ]
 
 
 def _format_decision(decided: RecordedDecision) -> str:
     written = {"place": decided.place, "key": decided.key, "number": decided.number}
-    made = [
-        {"interceptor": made.interceptor} | decision_to_json(made.decision)
-        for made in decided.decisions
-    ]
+    made = _format_decisions(decided)
     return format_json_line({"decided": written | {"effect": decided.effect, "decisions": made}})
+
+
+def format_touch(call: RecordedTouch) -> str:
+    """Return the line of a call of a gated function."""
+    written = {"id": call.id, "place": call.place, "key": call.key, "number": call.number}
+    written |= {"effect": call.effect, "decisions": _format_decisions(call), "state": call.state}
+    return format_json_line({"called": written | ({"result": call.result} if call.result else {})})
+
+
+def _format_decisions(recorded: RecordedDecision | RecordedTouch) -> list[dict[str, Any]]:
+    return [
+        {"interceptor": made.interceptor} | decision_to_json(made.decision)
+        for made in recorded.decisions
+    ]
 
 
 def _format_entry(entry: RecordedCall, header: RecordingHeader) -> str:

@@ -47,6 +47,9 @@ class RecordingPlace(typing.Protocol):
     def rewrite(self, change: ChangeLines) -> None:
         """Replace the lines by `change(lines)`; there are none if there is no recording, or one that is unreadable."""
 
+    def append(self, line: str) -> None:
+        """Add a line at the end; it is there, also if the process is killed, when this returns."""
+
     def keep_file(self, name: str, data: bytes) -> None:
         """Keep a file beside the recording, unless there is one of this name."""
 
@@ -76,6 +79,20 @@ class RecordingFile:
             with lock_folder(self.path.parent):
                 lines = change(self._read_existing_lines())
                 _replace_file(self.path, "\n".join(lines).encode() + b"\n", is_locked=True)
+        except OSError as error:
+            raise RecordingError(
+                f"cannot write the recording {self.path}: {error.strerror or error}; choose a folder that can be written to"
+            ) from None
+
+    def append(self, line: str) -> None:
+        try:
+            with (
+                lock_folder(self.path.parent),
+                os.fdopen(open_private(self.path, os.O_WRONLY | os.O_APPEND), "ab") as file,
+            ):
+                file.write(line.encode() + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
         except OSError as error:
             raise RecordingError(
                 f"cannot write the recording {self.path}: {error.strerror or error}; choose a folder that can be written to"
@@ -128,6 +145,9 @@ class StoredRecording:
             except WrongSignatureError:  # it was not read, and is replaced
                 self._store.clear(self._key)
                 update(self._store, self._key, change_text)
+
+    def append(self, line: str) -> None:
+        self.rewrite(lambda lines: [*lines, line])
 
     def keep_file(self, name: str, data: bytes) -> None:
         key = make_store_key("recording", self._recording, "files", name)

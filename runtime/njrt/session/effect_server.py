@@ -10,19 +10,24 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from njrt.agent.conversation import EffectServer, ServedEffect
 from njrt.agent.handlers import EffectGenerator
 from njrt.block import Block
 from njrt.decisions import Abort, Interception, InterceptorDecision, Pause, PendingEffect, Reject
 from njrt.effects import Effect, EffectResult, Refusal
-from njrt.errors import CodeTimeLimitError, NaturalError, Paused, PolicyError, TimeLimitError
+from njrt.errors import CodeTimeLimitError, TimeLimitError
 from njrt.events import Performed, Redact
+from njrt.gates import open_gate
 from njrt.outcome import Raised
 from njrt.scope.scope import Scope
 from njrt.session.prediction import EffectPredictor, OpenPrediction
-from njrt.session.run_setup import RunSetup
+from njrt.session.run_setup import RunSetup, make_ending_error
 from njrt.session.states import Observe, observe_nothing, render_variables
+
+if TYPE_CHECKING:
+    from njrt.session.gate import RunGate
 
 
 def make_pending_effect(
@@ -50,6 +55,7 @@ def make_effect_server(
     observe: Observe = observe_nothing,
     predictor: EffectPredictor | None = None,
     redact: Redact | None = None,
+    gate: RunGate | None = None,
 ) -> EffectServer:
     """Return the one way to a handler: each effect of each set, and each question of `llm`, passes the inner function.
 
@@ -93,7 +99,14 @@ def make_effect_server(
                 opened = yield from predictor.predict(served)
         began = time.monotonic()
         try:
-            result = yield from serve(served, turn)
+            if gate is None:
+                result = yield from serve(served, turn)
+            else:
+                gate.turn = turn
+                with open_gate(gate):
+                    result = yield from serve(served, turn)
+                if gate.ending is not None:
+                    raise gate.ending
         except CodeTimeLimitError:
             try:
                 meter.check()  # the limit of the whole run, where that is what stopped the code
@@ -104,19 +117,3 @@ def make_effect_server(
         return result
 
     return serve_effect
-
-
-def make_ending_error(decision: Abort | Pause, interceptor: str, setup: RunSetup) -> NaturalError:
-    """Return the error by which a decision ends a block."""
-    where = setup.place or "njrt.llm"
-    if isinstance(decision, Pause):
-        path = setup.record.path if setup.record else None
-        way = (
-            f"run the program again with the recording {path} to continue"
-            if path
-            else "there is no recording from which it could continue; make one with NJC_RECORD=new:FILE"
-        )
-        paused = Paused(f"{where}: paused by the interceptor `{interceptor}`; {way}")
-        paused.recording = path
-        return paused
-    return decision.error or PolicyError(f"{where}: aborted by the interceptor `{interceptor}`")

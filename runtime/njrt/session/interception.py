@@ -15,10 +15,11 @@ as decided.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+import uuid
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from njrt.carried import OUTSIDE, Carried
 from njrt.decisions import (
@@ -34,7 +35,7 @@ from njrt.decisions import (
     Reject,
 )
 from njrt.effect_json import effect_to_json
-from njrt.effects import EFFECT_KINDS
+from njrt.effects import EFFECT_KINDS, Touch
 from njrt.errors import ConfigurationError, InterceptorError, NaturalError, Paused
 from njrt.message_json import hash_conversation
 from njrt.messages import Reply, Request
@@ -44,7 +45,7 @@ from njrt.session.settings import get_settings
 if TYPE_CHECKING:
     from njrt.persistence.decision_book import DecidedSlot
     from njrt.persistence.recorder import Recorder
-    from njrt.persistence.recording_file import RecordedDecision
+    from njrt.persistence.recording_file import RecordedDecision, RecordedTouch, TouchState
 
 _asking: ContextVar[Carried] = ContextVar("njrt.session.interception", default=OUTSIDE)
 """The interceptors that are deciding around this point."""
@@ -95,6 +96,55 @@ class DecisionRecord:
         asked = RecordedDecision(pending.place, key, self._count, effect_to_json(pending.effect))
         slot = self._recorder.take_decision(asked)
         return OpenQuestion(self._recorder, slot, asked)
+
+    def take_call(self, pending: PendingEffect, is_alone: bool) -> CallRecord:
+        """Return the place of a call of a gated function in the recording; `is_alone`: no other one is under way.
+
+        Raises:
+            RecordingMismatchError: other calls are recorded in its place.
+        """
+        from njrt.persistence.recording_file import RecordedTouch
+
+        key = "" if self._request is None else hash_conversation(self._request.messages)
+        effect = effect_to_json(pending.effect)
+        asked = RecordedTouch(uuid.uuid4().hex, pending.place, key, pending.number, effect)
+        index, found = self._recorder.take_call(asked, is_alone)
+        return CallRecord(self._recorder, index, found or asked)
+
+
+class CallRecord:
+    """One call of a gated function in a recording (state: how far it has come)."""
+
+    def __init__(self, recorder: Recorder, index: int | None, recorded: RecordedTouch) -> None:
+        self._recorder, self._index, self.recorded = recorder, index, recorded
+
+    @property
+    def path(self) -> str:
+        """The file or the stored name of the recording."""
+        return self._recorder.place.name
+
+    @property
+    def was_made(self) -> bool:
+        """Whether the recording has the end of the call."""
+        return self.recorded.state in ("done", "failed")
+
+    @property
+    def decisions(self) -> tuple[InterceptorDecision, ...]:
+        """The recorded decisions that hold again."""
+        return () if self.recorded.state == "pending" else self.recorded.decisions
+
+    def write(
+        self,
+        state: TouchState,
+        decisions: tuple[InterceptorDecision, ...],
+        result: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Write how far the call has come; nothing in a replay."""
+        if self._recorder.records:
+            self.recorded = replace(
+                self.recorded, state=state, decisions=decisions, result=dict(result or {})
+            )
+            self._index = self._recorder.record_call(self._index, self.recorded)
 
 
 class OpenQuestion:
@@ -160,13 +210,29 @@ async def intercept(
     return Interception(edits[-1].effect if edits else pending.effect, tuple(decisions))
 
 
+async def ask_interceptors(
+    pending: PendingEffect,
+    interceptors: Sequence[OpenInterceptor],
+    record: CallRecord | None,
+) -> list[InterceptorDecision]:
+    """Return the decisions about a call: the recorded ones that hold, then the decisions of interceptors that were not asked."""
+    decisions, asked = list_recorded_decisions(record, interceptors)
+    for made in decisions:
+        if isinstance(made.decision, Edit):
+            check_edit(made.interceptor, made.decision, pending)
+            pending = replace(pending, effect=made.decision.effect)
+    if asked and not (decisions and is_final(decisions[-1].decision)):
+        decisions += await _ask_all(pending, asked, interceptors)
+    return decisions
+
+
 def is_final(decision: Decision) -> bool:
     """Return whether no other interceptor is asked after this decision."""
     return not isinstance(decision, Accept | Edit)
 
 
 def list_recorded_decisions(
-    question: OpenQuestion | None, interceptors: Sequence[OpenInterceptor]
+    question: OpenQuestion | CallRecord | None, interceptors: Sequence[OpenInterceptor]
 ) -> tuple[list[InterceptorDecision], list[OpenInterceptor]]:
     """Return the recorded decisions that hold, and the interceptors that must be asked."""
     recorded = [] if question is None else list(question.decisions)
@@ -237,7 +303,13 @@ async def _ask_interceptor(interceptor: OpenInterceptor, pending: PendingEffect)
 def check_edit(name: str, decision: Edit, pending: PendingEffect) -> None:
     """Raise `InterceptorError` if the new effect is not of the block's effect set."""
     kinds = EFFECT_KINDS[pending.effects]
-    if not isinstance(decision.effect, kinds):
+    if isinstance(pending.effect, Touch):
+        edited = decision.effect
+        if not isinstance(edited, Touch) or edited.function != pending.effect.function:
+            raise InterceptorError(
+                f"the interceptor `{name}` replaced a call of {pending.effect.function} by something else"
+            )
+    elif not isinstance(decision.effect, kinds):
         names = ", ".join(kind.__name__ for kind in kinds)
         raise InterceptorError(
             f"the interceptor `{name}` replaced {type(pending.effect).__name__} by "

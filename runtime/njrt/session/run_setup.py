@@ -17,8 +17,8 @@ from contextvars import ContextVar, Token
 from dataclasses import dataclass, replace
 from typing import Any
 
-from njrt.decisions import OpenInterceptor
-from njrt.errors import NaturalError
+from njrt.decisions import Abort, OpenInterceptor, Pause
+from njrt.errors import NaturalError, Paused, PolicyError
 from njrt.events import Listener, RunId
 from njrt.messages import Protocol
 from njrt.models.model import Layer, Model
@@ -124,3 +124,19 @@ def add_place_note(error: BaseException, place: str) -> None:
     with suppress(Exception):  # a class of the program may refuse notes
         if note not in getattr(error, "__notes__", ()):
             BaseException.add_note(error, note)
+
+
+def make_ending_error(decision: Abort | Pause, interceptor: str, setup: RunSetup) -> NaturalError:
+    """Return the error of a decision that ends a block."""
+    where = setup.place or "njrt.llm"
+    if isinstance(decision, Pause):
+        path = setup.record.path if setup.record else None
+        way = (
+            f"run the program again with the recording {path} to continue"
+            if path
+            else "there is no recording from which it could continue; make one with NJC_RECORD=new:FILE"
+        )
+        paused = Paused(f"{where}: paused by the interceptor `{interceptor}`; {way}")
+        paused.recording = path
+        return paused
+    return decision.error or PolicyError(f"{where}: aborted by the interceptor `{interceptor}`")

@@ -21,9 +21,11 @@ from njrt.agent.conversation import AnswerConversation, CodeNeeded, Conversation
 from njrt.agent.handlers import Handlers, redact_secrets
 from njrt.agent.prompt import build_opening
 from njrt.block import Block
-from njrt.decisions import OpenInterceptor
+from njrt.decisions import OpenInterceptor, PendingEffect
+from njrt.effects import Effect
 from njrt.errors import NaturalError
 from njrt.events import Began, Compared, Ended, Redact, wants_states
+from njrt.gates import is_used
 from njrt.messages import Protocol
 from njrt.models.model import Model
 from njrt.options import OnError
@@ -36,6 +38,9 @@ from njrt.session.limits import CodeTimeLimit, make_code_time_limit
 from njrt.session.prediction import EffectPredictor
 from njrt.session.run_setup import RunSetup, add_place, enter_run, leave_run
 from njrt.session.states import Observe, observe_nothing, observe_scope
+
+if typing.TYPE_CHECKING:
+    from njrt.session.gate import RunGate
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +86,17 @@ def make_session(
 
     def begin(block: Block, form: AnswerForm | None, first_turn: int) -> AnswerConversation:
         handlers = Handlers(block, scope)
+        describe = partial(make_pending_effect, block, scope, setup)
         serve = make_effect_server(
             handlers.serve,
             setup,
-            partial(make_pending_effect, block, scope, setup),
+            describe,
             observe,
             EffectPredictor(setup.settings.predictor, block, scope)
             if setup.settings.predictor
             else None,
             redact,
+            make_gate(setup, describe, handlers.redactor),
         )
         reopen = partial(build_opening, block, scope, form.text if form else "", handlers.redactor)
         opening = reopen()
@@ -110,6 +117,17 @@ def make_session(
         setup.interceptors,
         setup.record,
     )
+
+
+def make_gate(
+    setup: RunSetup, describe: Callable[[Effect, int, int], PendingEffect], redactor: Redactor
+) -> RunGate | None:
+    """Return the gate of a run, if the program has gated functions."""
+    if not is_used():
+        return None
+    from njrt.session.gate import RunGate
+
+    return RunGate(setup, describe, redactor)
 
 
 def with_code_on_request(

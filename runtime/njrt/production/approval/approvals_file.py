@@ -44,7 +44,8 @@ class ApprovalLine:
         if self.scope == "once" or block != self.block:
             return False
         if self.scope == "kind":
-            return bool(effect["kind"] == self.effect["kind"])
+            same = effect["kind"] == self.effect["kind"]
+            return bool(same and effect.get("function") == self.effect.get("function"))
         return effect == self.effect
 
 

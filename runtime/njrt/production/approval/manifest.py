@@ -46,6 +46,7 @@ class BlockAuthority:
     jumps: list[str] = field(default_factory=list)
     imports: list[str] = field(default_factory=list)
     attributes: list[str] = field(default_factory=list)
+    calls: list[str] = field(default_factory=list)
 
     @property
     def key(self) -> BlockKey:
@@ -60,6 +61,7 @@ class BlockAuthority:
             frozenset(self.jumps),
             frozenset(self.imports),
             frozenset(self.attributes),
+            frozenset(self.calls),
         )
 
 
@@ -71,6 +73,7 @@ def make_authority(key: BlockKey, needs: EffectNeeds) -> BlockAuthority:
         sorted(needs.jumps),
         sorted(needs.imports),
         sorted(needs.attributes),
+        sorted(needs.calls),
     )
 
 

@@ -1,4 +1,4 @@
-"""What an effect needs: its kind, and the jumps, imports and attributes of its code.
+"""What an effect needs: its kind, and the jumps, imports and attributes of its code; of a call, its function.
 
 Run("import json\nreturn json.loads(text).get('a')", True)
     EffectNeeds(effects={"Run"}, jumps={"return"}, imports={"json"}, attributes={"get", "loads"})
@@ -26,6 +26,7 @@ from njrt.effects import (
     ReturnAnswer,
     ReturnValue,
     Run,
+    Touch,
 )
 from njrt.execution.syntax import parse_python
 
@@ -55,6 +56,8 @@ class EffectNeeds:
     imports: frozenset[str] = frozenset()
     attributes: frozenset[str] = frozenset()
     """The attributes that code calls, reads or sets, without the objects that they belong to."""
+    calls: frozenset[str] = frozenset()
+    """The gated functions that code has called."""
 
     def __or__(self, other: EffectNeeds) -> EffectNeeds:
         return EffectNeeds(
@@ -100,6 +103,8 @@ def get_effect_code(effect: Effect) -> str | None:
 
 def find_needs(effect: Effect) -> EffectNeeds:
     """Return what an effect needs; raises SyntaxError, ValueError or RecursionError for code that cannot be parsed."""
+    if isinstance(effect, Touch):
+        return EffectNeeds(calls=frozenset({effect.function}))
     code = get_effect_code(effect)
     names = CodeNames() if code is None else find_code_names(code)
     jumps = (*names.jumps, *_list_effect_jumps(effect))

@@ -19,8 +19,8 @@ import re
 from collections.abc import Iterator, Mapping
 
 from njrt.decisions import PendingEffect
-from njrt.effect_json import effect_to_json
-from njrt.effects import AskModel, Assign, BindOutputs, Effect, Exec, Run
+from njrt.effect_json import effect_to_json, format_call
+from njrt.effects import AskModel, Assign, BindOutputs, Effect, Exec, Run, Touch
 from njrt.production.approval.needs import CodeNames, find_code_names, get_effect_code
 from njrt.rendering.writer import clip, escape_unprintable
 
@@ -31,7 +31,8 @@ VALUE_CHARS = 60
 def describe_question(pending: PendingEffect) -> Iterator[str]:
     """Yield the lines before the code: where, what, the instruction."""
     where = pending.place or "njrt.llm"
-    yield f"{where}  {type(pending.effect).__name__}, effect {pending.number} of this run"
+    kind = "call" if isinstance(pending.effect, Touch) else "effect"
+    yield f"{where}  {type(pending.effect).__name__}, {kind} {pending.number} of this run"
     lines = pending.instruction.split("\n") if pending.instruction else []
     for line in lines[:MAX_INSTRUCTION_LINES]:
         yield f"  {escape_unprintable(line)}"
@@ -46,6 +47,8 @@ def format_code(effect: Effect) -> tuple[str, str]:
         return escape_lines(code), "python"
     if isinstance(effect, AskModel):
         return escape_lines(effect.question), "text"
+    if isinstance(effect, Touch):
+        return escape_lines(format_call(effect_to_json(effect))), "python"
     fields = {name: value for name, value in effect_to_json(effect).items() if name != "kind"}
     return escape_lines(json.dumps(fields, ensure_ascii=False, indent=2)), "json"
 

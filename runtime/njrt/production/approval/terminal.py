@@ -25,7 +25,7 @@ from typing import Any, Literal, get_args
 
 from njrt.decisions import Abort, Accept, Decision, Edit, Pause, PendingEffect, Reject
 from njrt.effect_json import effect_from_json, effect_to_json
-from njrt.effects import EFFECT_KINDS, AskModel, Effect
+from njrt.effects import EFFECT_KINDS, AskModel, Effect, Touch
 from njrt.errors import ConfigurationError
 from njrt.production.approval.approvals_file import ApprovalScope, ApprovalsFile
 from njrt.production.approval.needs import get_effect_code
@@ -115,8 +115,10 @@ class Approval:
         otherwise: Otherwise | None,
         terminal: Terminal,
         read_time: Callable[[], str],
+        only_calls: bool = False,
     ) -> None:
         self._approvals = approvals
+        self._only_calls = only_calls
         self._otherwise = otherwise
         self._terminal = terminal
         self._read_time = read_time
@@ -124,6 +126,8 @@ class Approval:
 
     def __call__(self, pending: PendingEffect) -> Decision:
         """Decide as before, or ask."""
+        if self._only_calls and not isinstance(pending.effect, Touch):
+            return Accept()
         with self._lock:
             if (known := self._approvals.find(pending)) is not None:
                 return known
@@ -250,16 +254,24 @@ def _read_edited(pending: PendingEffect, text: str) -> Effect:
         if not isinstance(fields, dict):
             raise ValueError("it must be a JSON object")
     changed = effect_from_json(fields)
-    if not isinstance(changed, EFFECT_KINDS[pending.effects]):
+    if isinstance(effect, Touch):
+        if not isinstance(changed, Touch) or changed.function != effect.function:
+            raise ValueError(f"it must be a call of {effect.function}")
+    elif not isinstance(changed, EFFECT_KINDS[pending.effects]):
         names = ", ".join(kind.__name__ for kind in EFFECT_KINDS[pending.effects])
         raise ValueError(f"the kinds of `{pending.effects}` are {names}")
     return changed
 
 
-def approve(*, decisions: str | Path | None = None, otherwise: Otherwise | None = None) -> Approval:
+def approve(
+    *,
+    decisions: str | Path | None = None,
+    otherwise: Otherwise | None = None,
+    calls: bool = False,
+) -> Approval:
     """Make an interceptor that asks a person on the terminal about each effect.
 
-    `decisions` is a JSON Lines file of what was decided; what was decided "always" is not asked again. `otherwise` is
+    With `calls` it asks about the calls of gated functions (`njrt.gated`) only, with their arguments. `decisions` is a JSON Lines file of the decisions; what was decided "always" is not asked again. `otherwise` is
     what happens where standard input or error is no terminal, by default a `ConfigurationError`.
     """
     if otherwise is not None and otherwise not in get_args(Otherwise):
@@ -271,4 +283,5 @@ def approve(*, decisions: str | Path | None = None, otherwise: Otherwise | None 
         otherwise,
         Terminal(),
         lambda: time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        calls,
     )

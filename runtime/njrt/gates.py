@@ -1,0 +1,189 @@
+"""Functions of the program that the code of a block calls through a gate.
+
+    @njrt.gated                              each call is shown to the interceptors, as a `Touch`, before it is made
+    def pay(order: Order) -> str: ...
+
+    @njrt.gated(decide="allow", at_most=3)   allowed, three times in a run of a block
+    @njrt.gated(check=is_small)              is_small(order) must be true; a text is the reason of a refusal
+    @njrt.gated(find=bank.find_payment)      looks up whether a call was made that a crash has interrupted
+
+The gate is passed by calls from the code of a block, also through other functions and in threads that these start. Calls of
+the program itself, outside of blocks, are plain calls. With a recording each call is made once: its result is recorded, and
+used when the program is run again.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, Literal, ParamSpec, TypeVar, overload
+
+from njrt.context import Around
+from njrt.errors import ConfigurationError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+Decide = Literal["ask", "allow", "deny"]
+Check = Callable[..., Any]
+Find = Callable[[str], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class CallRule:
+    """The rule for the calls of a function."""
+
+    decide: Decide = "ask"
+    """`ask`: the interceptors decide; `allow`: the call is made; `deny`: it is refused."""
+    at_most: int | None = None
+    """How many calls one run of a block may make."""
+    check: Check | None = None
+    """Called with the arguments; a falsy result refuses the call, and so does a text, which is the reason."""
+    find: Find | None = None
+    """Called with the key of a call that a crash has interrupted: its result, or None if it was not made."""
+
+
+@dataclass(frozen=True, slots=True)
+class GatedFunction:
+    """A function and the rule for its calls."""
+
+    function: Callable[..., Any]
+    rule: CallRule
+
+    @property
+    def name(self) -> str:
+        """The module and the qualified name of the function."""
+        function = self.function
+        module = getattr(function, "__module__", None) or ""
+        qualified = getattr(function, "__qualname__", None) or type(function).__qualname__
+        return f"{module}.{qualified}".lstrip(".")
+
+    def bind(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments by parameter; arguments that do not fit are by their position."""
+        try:
+            return dict(inspect.signature(self.function).bind(*args, **named).arguments)
+        except (TypeError, ValueError):
+            return {str(number): value for number, value in enumerate(args)} | dict(named)
+
+
+class Gate(typing.Protocol):
+    """The gate that calls of gated functions pass in one run of a block."""
+
+    def call(self, gated: GatedFunction, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """Make a call if it is allowed, and return its result."""
+
+    async def acall(
+        self, gated: GatedFunction, args: tuple[Any, ...], named: dict[str, Any]
+    ) -> Any:
+        """Do the same for a coroutine function."""
+
+
+_gates: Around[Gate | None] = Around()
+_key: ContextVar[str] = ContextVar("njrt.gates", default="")
+_is_used = False
+
+
+def is_used() -> bool:
+    """Return whether the program has gated functions."""
+    return _is_used
+
+
+def open_gate(gate: Gate | None) -> AbstractContextManager[Gate | None]:
+    """Have the calls inside pass a gate, or none."""
+    return _gates.opened(gate)
+
+
+def find_gate() -> Gate | None:
+    """Return the gate of the innermost run of a block around this point, if its code runs here."""
+    around = _gates.innermost()
+    return around[-1] if around else None
+
+
+@contextmanager
+def keyed(key: str) -> Iterator[None]:
+    """Make a call outside of the gate, with its key."""
+    token = _key.set(key)
+    try:
+        with open_gate(None):
+            yield
+    finally:
+        _key.reset(token)
+
+
+def call_key() -> str:
+    """Return, inside a gated function, a text that is the same after a crash and another one for each call; else "".
+
+    Pass it on as the idempotency key, or keep it beside the effect, so that `find` can look the call up.
+    """
+    return _key.get()
+
+
+@overload
+def gated(function: Callable[P, R], /) -> Callable[P, R]: ...
+@overload
+def gated(
+    *,
+    decide: Decide = "ask",
+    at_most: int | None = None,
+    check: Check | None = None,
+    find: Find | None = None,
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+
+
+def gated(
+    function: Any = None,
+    /,
+    *,
+    decide: Decide = "ask",
+    at_most: int | None = None,
+    check: Check | None = None,
+    find: Find | None = None,
+) -> Any:
+    """Have calls of a function, also an async one, by the code of blocks pass a gate.
+
+    Args:
+        decide: `ask`: the interceptors around the block decide; without one, the call is refused. `allow`, `deny`.
+        at_most: how many calls one run of a block may make.
+        check: called with the same arguments; the call is refused if it returns something false, or a text with the reason.
+        find: called with `call_key()` of a call that a crash has interrupted; returns its result, or None if it was not made.
+
+    A refused call raises `PermissionError` in the code, which may continue.
+
+    Raises:
+        ConfigurationError: an argument is wrong.
+    """
+    if decide not in typing.get_args(Decide):
+        raise ConfigurationError(f'njrt.gated: decide is "ask", "allow" or "deny", not {decide!r}')
+    if at_most is not None and (type(at_most) is not int or at_most < 0):
+        raise ConfigurationError(f"njrt.gated: at_most is a number of calls, not {at_most!r}")
+    rule = CallRule(decide, at_most, check, find)
+    return _gate(rule, function) if function is not None else functools.partial(_gate, rule)
+
+
+def _gate(rule: CallRule, function: Callable[..., Any]) -> Callable[..., Any]:
+    global _is_used
+    if isinstance(function, type) or not callable(function):
+        raise ConfigurationError(f"njrt.gated is for functions, not for {function!r}")
+    _is_used = True
+    gated_function = GatedFunction(function, rule)
+
+    @functools.wraps(function)
+    def call(*args: Any, **named: Any) -> Any:
+        gate = find_gate()
+        if gate is None:
+            return function(*args, **named)
+        return gate.call(gated_function, args, named)
+
+    @functools.wraps(function)
+    async def acall(*args: Any, **named: Any) -> Any:
+        gate = find_gate()
+        if gate is None:
+            return await function(*args, **named)
+        return await gate.acall(gated_function, args, named)
+
+    return acall if inspect.iscoroutinefunction(function) else call

@@ -1,0 +1,377 @@
+"""The gate of one run of a block: each call of a gated function is decided, made once, recorded and reported.
+
+    pay(order)    rule  ->  interceptors  ->  recorded before?  ->  begun  ->  pay(order)  ->  done  ->  Performed(Touch(...))
+
+    refused       PermissionError in the code, which may continue
+    aborted       the block ends
+    paused        the block ends; when the program is run again with its recording, the calls that were done are not made again
+
+In a workflow of `njrt.durable` a call is a step of it, and no recording is needed.
+"""
+
+from __future__ import annotations
+
+import inspect
+import threading
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from njrt.decisions import (
+    Abort,
+    Accept,
+    Edit,
+    InterceptorDecision,
+    Pause,
+    PendingEffect,
+    Reject,
+)
+from njrt.effect_json import effect_to_json, format_call
+from njrt.effects import Answer, Effect, EffectResult, Refusal, Touch
+from njrt.errors import CallInDoubtError, NaturalError
+from njrt.events import Performed
+from njrt.gates import GatedFunction, keyed, open_gate
+from njrt.models.model import run_without_waiting
+from njrt.outcome import Raised
+from njrt.persistence.recording_file import RecordedTouch, TouchState
+from njrt.rendering.describe import render_value
+from njrt.rendering.redaction import Redactor
+from njrt.session.interception import CallRecord, ask_interceptors, is_final
+from njrt.session.run_setup import RunSetup, make_ending_error
+from njrt.session.settings import get_settings
+from njrt.timeouts import clock
+from njrt.values.decode import decode_values
+from njrt.values.encode import encode_values
+from njrt.values.failures import failure_from_json, failure_to_json
+
+_MAX_VALUE_CHARS = 200
+"""Characters of a value that is not JSON, in the recording and before an interceptor."""
+_MAX_DEPTH = 6
+
+
+@dataclass(frozen=True, slots=True)
+class _Allowed:
+    """A call that may be made: with these arguments, and its place in the recording."""
+
+    gated: GatedFunction
+    args: tuple[Any, ...]
+    named: dict[str, Any]
+    effect: Touch
+    decisions: tuple[InterceptorDecision, ...]
+    record: CallRecord | None
+
+
+class RunGate:
+    """The gate of one run (state: the turn, the calls so far, how many are under way)."""
+
+    def __init__(
+        self,
+        setup: RunSetup,
+        describe: Callable[[Effect, int, int], PendingEffect],
+        redactor: Redactor,
+    ) -> None:
+        self.turn = 0
+        self.ending: NaturalError | None = None
+        """The error of an interceptor that has ended the block, also if the code catches it."""
+        self._setup, self._describe, self._redactor = setup, describe, redactor
+        self._lock = threading.Lock()
+        self._counts: Counter[str] = Counter()
+        self._number = self._running = 0
+
+    def call(self, gated: GatedFunction, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """Make a call if it is allowed, and return its result.
+
+        Raises:
+            PermissionError: the call is refused.
+            NaturalError: an interceptor has ended the block, or the recording has another call.
+        """
+        with self._reported(gated, args, named) as report:
+            pending = self._prepare(gated, args, named, is_async=False)
+            with open_gate(None), self._setup.meter.stopped():
+                clock.stop()
+                try:
+                    allowed = run_without_waiting(self._decide(gated, args, named, pending, report))
+                finally:
+                    clock.start()
+            report.result = self._perform(allowed)
+        return report.result
+
+    async def acall(
+        self, gated: GatedFunction, args: tuple[Any, ...], named: dict[str, Any]
+    ) -> Any:
+        """Do the same for a coroutine function."""
+        with self._reported(gated, args, named) as report:
+            pending = self._prepare(gated, args, named, is_async=True)
+            with open_gate(None), self._setup.meter.stopped():
+                allowed = await self._decide(gated, args, named, pending, report)
+            report.result = await self._aperform(allowed)
+        return report.result
+
+    # ── deciding ─────────────────────────────────────────────────────────────────────────────────
+
+    def _prepare(
+        self, gated: GatedFunction, args: tuple[Any, ...], named: dict[str, Any], is_async: bool
+    ) -> PendingEffect:
+        """Check the rule of the function, and describe the call."""
+        if self.ending is not None:
+            raise self.ending
+        arguments, rule = gated.bind(args, named), gated.rule
+        effect = Touch(gated.name, self._show_arguments(arguments))
+        with self._lock:
+            self._number += 1
+            self._counts[gated.name] += 1
+            number, count = self._number, self._counts[gated.name]
+        if rule.decide == "deny":
+            raise PermissionError(f"calls of {gated.name} are not allowed here")
+        if rule.at_most is not None and count > rule.at_most:
+            times = "once" if rule.at_most == 1 else f"{rule.at_most} times"
+            raise PermissionError(f"{gated.name} may be called {times} here")
+        if rule.check is not None:
+            with open_gate(None):
+                answer = rule.check(*args, **named)
+            if isinstance(answer, str) or not answer:
+                reason = answer if isinstance(answer, str) and answer else "its check refuses it"
+                raise PermissionError(f"{format_call(effect_to_json(effect))}: {reason}")
+        pending = self._describe(effect, self.turn, number)
+        return replace(pending, is_async=is_async, arguments=arguments)
+
+    def _show_arguments(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        self._redactor.scan(arguments.items())
+        return {name: self._show(value) for name, value in arguments.items()}
+
+    def _show(self, value: Any, depth: int = 0) -> Any:
+        """Return a value as JSON, redacted; of one that is not JSON, its text."""
+        kind = type(value)
+        if value is None or kind in (bool, int, float):
+            return value
+        if kind is str:
+            return self._redactor.redact(value)
+        if depth < _MAX_DEPTH and kind in (list, tuple):
+            return [self._show(member, depth + 1) for member in value]
+        if depth < _MAX_DEPTH and kind is dict and all(type(key) is str for key in value):
+            return {key: self._show(member, depth + 1) for key, member in value.items()}
+        return render_value(value, _MAX_VALUE_CHARS, self._redactor)
+
+    async def _decide(
+        self,
+        gated: GatedFunction,
+        args: tuple[Any, ...],
+        named: dict[str, Any],
+        pending: PendingEffect,
+        report: _Report,
+    ) -> _Allowed:
+        """Ask the interceptors, unless the rule or the recording decides."""
+        setup, effect = self._setup, cast(Touch, pending.effect)
+        record = None
+        if setup.record is not None and get_settings().steps is None:
+            record = setup.record.take_call(pending, is_alone=self._running == 0)
+        report.effect = effect
+        if gated.rule.decide == "allow":
+            return _Allowed(gated, args, named, effect, (), record)
+        if not setup.interceptors and not (record and record.decisions):
+            raise PermissionError(
+                f"nobody decides about calls of {gated.name}: the program must open njrt.using(intercept=...) "
+                'around the block, such as intercept=njrt.approve(calls=True), or write @njrt.gated(decide="allow")'
+            )
+        decisions = tuple(await ask_interceptors(pending, setup.interceptors, record))
+        report.decisions = decisions
+        last = decisions[-1].decision if decisions else Accept()
+        if record is not None and not record.was_made:
+            rejected: TouchState = "rejected" if isinstance(last, Reject) else "pending"
+            if is_final(last) and not isinstance(last, Abort):
+                record.write(rejected, decisions)
+        match last:
+            case Reject(words):
+                raise PermissionError(words)
+            case Abort() | Pause():
+                self.ending = make_ending_error(last, decisions[-1].interceptor, setup)
+                raise self.ending
+        for made in decisions:
+            if isinstance(made.decision, Edit):
+                args, named = self._edit(gated, args, named, effect, made.decision.effect)
+                report.effect = effect = cast(Touch, made.decision.effect)
+        return _Allowed(gated, args, named, effect, decisions, record)
+
+    def _edit(
+        self,
+        gated: GatedFunction,
+        args: tuple[Any, ...],
+        named: dict[str, Any],
+        before: Touch,
+        after: Effect,
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the arguments after an edit; unchanged ones stay the program's objects."""
+        assert isinstance(after, Touch)
+        given = gated.bind(args, named)
+        changed = {
+            name: given[name] if before.arguments.get(name, _ABSENT) == value else value
+            for name, value in after.arguments.items()
+        }
+        signature = inspect.signature(gated.function)
+        bound = signature.bind(*args, **named)
+        bound.arguments.clear()
+        bound.arguments.update(
+            (name, changed[name]) for name in signature.parameters if name in changed
+        )
+        return bound.args, dict(bound.kwargs)
+
+    # ── making the call once ─────────────────────────────────────────────────────────────────────
+
+    def _perform(self, allowed: _Allowed) -> Any:
+        gated, args, named = allowed.gated, allowed.args, allowed.named
+        steps = get_settings().steps
+        if steps is not None:
+            with open_gate(None):
+                return steps.call_once(gated.function, gated.rule.find, args, named)
+        record = allowed.record
+        if record is not None and record.was_made:
+            return _read_result(record.recorded)
+        found = self._look_up(allowed)
+        with self._under_way():
+            key = self._begin(allowed)
+            try:
+                if found is None:
+                    with keyed(key):
+                        found = gated.function(*args, **named)
+            except Exception as error:
+                self._end(allowed, "failed", failure_to_json(error))
+                raise
+            self._end(allowed, "done", _write_result(found))
+            return found
+
+    async def _aperform(self, allowed: _Allowed) -> Any:
+        gated, args, named = allowed.gated, allowed.args, allowed.named
+        steps = get_settings().steps
+        if steps is not None:
+            with open_gate(None):
+                return await steps.acall_once(gated.function, gated.rule.find, args, named)
+        record = allowed.record
+        if record is not None and record.was_made:
+            return _read_result(record.recorded)
+        found = self._look_up(allowed)
+        if inspect.isawaitable(found):
+            found = await found
+        with self._under_way():
+            key = self._begin(allowed)
+            try:
+                if found is None:
+                    with keyed(key):
+                        found = await gated.function(*args, **named)
+            except Exception as error:
+                self._end(allowed, "failed", failure_to_json(error))
+                raise
+            self._end(allowed, "done", _write_result(found))
+            return found
+
+    def _look_up(self, allowed: _Allowed) -> Any:
+        """Return the result of a call that a crash has interrupted, None for one that was not made.
+
+        Raises:
+            CallInDoubtError: that is not known.
+        """
+        record, gated = allowed.record, allowed.gated
+        if record is None or record.recorded.state != "begun":
+            return None
+        if gated.rule.find is None:
+            raise CallInDoubtError(
+                f"{self._setup.place}: the call {format_call(record.recorded.effect)} (key {record.recorded.id}) was interrupted by a "
+                "crash, and may have been made; it is not made again. Look whether it was, or give njrt.gated a function "
+                f"`find` that does; then remove its lines from {record.path}, or set their state to done"
+            )
+        with open_gate(None):
+            return gated.rule.find(record.recorded.id)
+
+    def _begin(self, allowed: _Allowed) -> str:
+        record = allowed.record
+        if record is None:
+            return uuid.uuid4().hex
+        record.write("begun", allowed.decisions)
+        return record.recorded.id
+
+    def _end(self, allowed: _Allowed, state: TouchState, result: dict[str, Any]) -> None:
+        if allowed.record is not None:
+            allowed.record.write(state, allowed.decisions, result)
+
+    @contextmanager
+    def _under_way(self) -> Iterator[None]:
+        with self._lock:
+            self._running += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running -= 1
+
+    # ── reporting ────────────────────────────────────────────────────────────────────────────────
+
+    @contextmanager
+    def _reported(
+        self, gated: GatedFunction, args: tuple[Any, ...], named: dict[str, Any]
+    ) -> Iterator[_Report]:
+        """Report a call, with its end, as an effect of the run."""
+        report, began = _Report(), time.monotonic()
+
+        def send(result: EffectResult) -> None:
+            shown = report.effect or Touch(
+                gated.name, self._show_arguments(gated.bind(args, named))
+            )
+            seconds = time.monotonic() - began
+            self._setup.listener(
+                Performed(
+                    *(self._setup.run, time.time(), self.turn, shown, result, seconds),
+                    decisions=report.decisions,
+                    redact=self._redactor.redact,
+                )
+            )
+
+        try:
+            yield report
+        except PermissionError as error:
+            send(Refusal(str(error)))
+            raise
+        except BaseException as error:
+            send(Raised(error))
+            raise
+        self._redactor.scan([("", report.result)])
+        send(Answer(render_value(report.result, _MAX_VALUE_CHARS, self._redactor)))
+
+
+class _Report:
+    """The report of a call (state: as far as it is known)."""
+
+    def __init__(self) -> None:
+        self.effect: Touch | None = None
+        self.decisions: tuple[InterceptorDecision, ...] = ()
+        self.result: Any = None
+
+
+_ABSENT = object()
+
+
+def _write_result(value: Any) -> dict[str, Any]:
+    """Return the stored form of a result: its text and classes, or why it cannot be read back."""
+    encoded = encode_values({"result": value}, own="")
+    if "result" in encoded.lost:
+        return {"lost": encoded.lost["result"]}
+    return {"text": encoded.texts["result"], "classes": dict(encoded.classes)}
+
+
+def _read_result(recorded: RecordedTouch) -> Any:
+    """Return the result of a call that was made before, or raise its exception.
+
+    Raises:
+        CallInDoubtError: its result could not be stored.
+    """
+    result = recorded.result
+    if recorded.state == "failed":
+        raise failure_from_json(dict(result))
+    if "text" not in result:
+        raise CallInDoubtError(
+            f"{recorded.place}: the call {format_call(recorded.effect)} was made before, but its result could not be stored "
+            f"({result.get('lost', 'it is missing')}); let the function return plain values"
+        )
+    return decode_values({"result": result["text"]}, {}, result.get("classes", {}))["result"]

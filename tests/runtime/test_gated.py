@@ -1,0 +1,554 @@
+"""Calls of gated functions by the code of blocks: decided with their arguments, made once, and seen in trace and recording."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import datetime
+import enum
+import json
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import njrt
+from njrt.execution.contained.platforms import find_obstacle
+from njrt.models.scripted import run
+from njrt.persistence.recording_file import read_recording
+from njrt.persistence.recording_place import RecordingFile
+
+CAN_CONTAIN = find_obstacle() is None
+POLICIES = ["guarded", "contained"] if CAN_CONTAIN else ["guarded"]
+
+
+@dataclasses.dataclass
+class Order:
+    number: int
+    cents: int = 500
+
+
+class Receipt(enum.Enum):
+    PAPER = 1
+
+
+PAID: list[Any] = []
+
+
+@njrt.gated
+def pay(order: Order, cents: int = 1) -> str:
+    """Pay for an order."""
+    PAID.append((order.number, cents))
+    return f"receipt {order.number}"
+
+
+@njrt.gated
+async def apay(order: Order) -> str:
+    await asyncio.sleep(0)
+    PAID.append(order.number)
+    return f"receipt {order.number}"
+
+
+@njrt.gated(decide="allow", at_most=2)
+def log(text: str) -> None:
+    PAID.append(text)
+
+
+@njrt.gated(decide="deny")
+def refund(order: Order) -> None:
+    PAID.append(order)
+
+
+@njrt.gated(decide="allow", check=lambda cents: cents < 100 or "more than a euro")
+def tip(cents: int) -> int:
+    PAID.append(cents)
+    return cents
+
+
+@njrt.gated(decide="allow")
+def give(what: str) -> Any:
+    PAID.append(what)
+    return eval(what)
+
+
+@njrt.gated(decide="allow")
+def fail(text: str) -> None:
+    PAID.append(text)
+    raise KeyError(text)
+
+
+def helper(order: Order) -> str:
+    return pay(order)
+
+
+def in_a_thread(order: Order) -> str:
+    found: list[str] = []
+    thread = threading.Thread(target=lambda: found.append(pay(order)))
+    thread.start()
+    thread.join()
+    return found[0] if found else "nothing"
+
+
+@pytest.fixture(autouse=True)
+def nothing_paid() -> Iterator[None]:
+    PAID.clear()
+    yield
+    PAID.clear()
+
+
+ORDERS = [Order(1), Order(2), Order(3)]
+LOOP = "for order in orders:\n    receipts.append(pay(order))"
+
+
+def settle(orders: list[Order], policy: str) -> list[Any]:
+    """A function with a block."""
+    receipts: list[Any] = []
+    functions = (pay, apay, log, refund, tip, give, fail, helper, in_a_thread)
+    _pay, _apay, _log, _refund, _tip, _give, _fail, _helper, _in_a_thread = functions
+    njrt.run(
+        "natural\nPay each of <orders> by <pay>, and append what it gives to <receipts>.",
+        lambda: ((orders, receipts, pay, log, refund, tip, give, fail, helper, in_a_thread, Order)),
+        at="shop.njpy:12",
+        policy=policy,
+    )
+    return receipts
+
+
+async def asettle(orders: list[Order], policy: str) -> list[Any]:
+    receipts: list[Any] = []
+    await njrt.arun(
+        "natural\nPay each of <orders> by <apay>, and append what it gives to <receipts>.",
+        lambda: (orders, receipts, apay, pay),
+        at="shop.njpy:12",
+        policy=policy,
+    )
+    return receipts
+
+
+def accept(pending: njrt.PendingEffect) -> njrt.Decision:
+    return njrt.Accept()
+
+
+def decide_calls(decide: Callable[[njrt.PendingEffect], njrt.Decision]) -> Any:
+    """Make an interceptor that decides about calls, and accepts the code."""
+
+    def intercept(pending: njrt.PendingEffect) -> njrt.Decision:
+        return decide(pending) if isinstance(pending.effect, njrt.Touch) else njrt.Accept()
+
+    return intercept
+
+
+def play(code: str, policy: str, **settings: Any) -> list[Any]:
+    with njrt.using(
+        model=njrt.Scripted([run(code, done=True), run("pass", done=True)]), **settings
+    ):
+        return settle(ORDERS, policy)
+
+
+def told() -> str:
+    account = njrt.last_run()
+    assert account is not None
+    return account.effects[-1].result
+
+
+# ── deciding ─────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_each_call_is_shown_with_the_programs_own_arguments(policy: str) -> None:
+    seen: list[njrt.PendingEffect] = []
+
+    def decide(pending: njrt.PendingEffect) -> njrt.Decision:
+        seen.append(pending)
+        return njrt.Accept()
+
+    assert play(LOOP, policy, intercept=decide_calls(decide)) == [
+        "receipt 1",
+        "receipt 2",
+        "receipt 3",
+    ]
+    assert [pending.arguments["order"] for pending in seen] == ORDERS
+    assert all(
+        pending.arguments["order"] is order for pending, order in zip(seen, ORDERS, strict=True)
+    )
+    effect = seen[1].effect
+    assert isinstance(effect, njrt.Touch)
+    assert effect.function == "test_gated.pay"
+    assert effect.arguments["order"].startswith("Order")
+    assert [pending.number for pending in seen] == [1, 2, 3]
+    assert PAID == [(1, 1), (2, 1), (3, 1)]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("way", ["helper(order)", "in_a_thread(order)", "list(map(pay, [order]))"])
+def test_a_call_on_any_way_is_shown(way: str, policy: str) -> None:
+    seen = []
+
+    def decide(pending: njrt.PendingEffect) -> njrt.Decision:
+        seen.append(pending.effect)
+        return njrt.Accept()
+
+    play(
+        f"for order in orders:\n    receipts.append({way})",
+        policy,
+        intercept=decide_calls(decide),
+    )
+    assert len(seen) == len(PAID) == 3
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_rejected_call_raises_in_the_code_which_may_go_on(policy: str) -> None:
+    def decide(pending: njrt.PendingEffect) -> njrt.Decision:
+        is_second = pending.arguments["order"].number == 2
+        return njrt.Reject("not the second one") if is_second else njrt.Accept()
+
+    code = "for order in orders:\n    try:\n        receipts.append(pay(order))\n    except PermissionError as error:\n        receipts.append(str(error))"
+    found = play(code, policy, intercept=decide_calls(decide))
+    assert found == ["receipt 1", "not the second one", "receipt 3"]
+    assert PAID == [(1, 1), (3, 1)]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_rejected_call_that_the_code_does_not_catch_is_told_to_the_model(policy: str) -> None:
+    interceptor = decide_calls(lambda pending: njrt.Reject("ask the accounts department"))
+    model = njrt.Scripted([run(LOOP, done=True), run("receipts.append('none')", done=True)])
+    with njrt.using(model=model, intercept=interceptor):
+        assert settle(ORDERS, policy) == ["none"]
+    assert "PermissionError: ask the accounts department" in str(model.requests[1].messages[-1])
+    assert not PAID
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_an_edit_changes_arguments_and_leaves_the_others(policy: str) -> None:
+    def decide(pending: njrt.PendingEffect) -> njrt.Decision:
+        assert isinstance(pending.effect, njrt.Touch)
+        arguments = {**pending.effect.arguments, "cents": 7}
+        return njrt.Edit(njrt.Touch(pending.effect.function, arguments))
+
+    play("pay(orders[0], cents=100)\npay(orders[1])", policy, intercept=decide_calls(decide))
+    assert PAID == [(1, 7), (2, 7)]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_an_edit_to_another_function_is_an_error(policy: str) -> None:
+    def decide(pending: njrt.PendingEffect) -> njrt.Decision:
+        return njrt.Edit(njrt.Touch("test_gated.refund", {}))
+
+    with pytest.raises(njrt.InterceptorError, match="something else"):
+        play(LOOP, policy, intercept=decide_calls(decide))
+    assert not PAID
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_an_abort_ends_the_block_whatever_the_code_catches(policy: str) -> None:
+    code = "try:\n    pay(orders[0])\nexcept BaseException:\n    receipts.append('caught')"
+    with pytest.raises(njrt.PolicyError, match="aborted"):
+        play(code, policy, intercept=decide_calls(lambda pending: njrt.Abort()))
+    assert not PAID
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_without_an_interceptor_the_call_is_refused_with_the_way_out(policy: str) -> None:
+    model = njrt.Scripted([run(LOOP, done=True), run("pass", done=True)])
+    with njrt.using(model=model):
+        settle(ORDERS, policy)
+    assert "nobody decides about calls of test_gated.pay" in str(model.requests[1].messages[-1])
+    assert not PAID
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize(
+    ("code", "paid", "message"),
+    [
+        ("for text in 'abc':\n    log(text)", ["a", "b"], "may be called 2 times here"),
+        ("refund(orders[0])", [], "calls of test_gated.refund are not allowed"),
+        ("tip(20)\ntip(500)", [20], "more than a euro"),
+    ],
+)
+def test_rules(code: str, paid: list[Any], message: str, policy: str) -> None:
+    model = njrt.Scripted([run(code, done=True), run("pass", done=True)])
+    with njrt.using(model=model):
+        settle(ORDERS, policy)
+    assert message in str(model.requests[1].messages[-1])
+    assert paid == PAID
+
+
+def test_the_program_calls_as_it_likes() -> None:
+    assert pay(ORDERS[0]) == "receipt 1"
+    refund(ORDERS[0])
+    assert asyncio.run(apay(ORDERS[1])) == "receipt 2"
+    assert njrt.call_key() == ""
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_an_interceptor_may_call_the_function_itself(policy: str) -> None:
+    def decide(pending: njrt.PendingEffect) -> njrt.Decision:
+        pay(Order(99))
+        return njrt.Accept()
+
+    play("pay(orders[0])", policy, intercept=decide_calls(decide))
+    assert PAID == [(99, 1), (1, 1)]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_async_functions(policy: str) -> None:
+    seen: list[Any] = []
+
+    async def decide(pending: njrt.PendingEffect) -> njrt.Decision:
+        if isinstance(pending.effect, njrt.Touch):
+            await asyncio.sleep(0)
+            seen.append(pending.arguments["order"].number)
+        return njrt.Reject("no") if seen[-1:] == [2] else njrt.Accept()
+
+    code = "for order in orders:\n    try:\n        receipts.append(await apay(order))\n    except PermissionError:\n        pass"
+    model = njrt.Scripted([run(code, done=True)])
+    with njrt.using(model=model, intercept=decide):
+        assert asyncio.run(asettle(ORDERS, policy)) == ["receipt 1", "receipt 3"]
+    assert seen == [1, 2, 3]
+    assert PAID == [1, 3]
+
+
+def test_wrong_arguments_of_gated() -> None:
+    with pytest.raises(njrt.ConfigurationError, match="decide"):
+        njrt.gated(decide="maybe")  # type: ignore[call-overload]
+    with pytest.raises(njrt.ConfigurationError, match="at_most"):
+        njrt.gated(at_most=-1)
+    with pytest.raises(njrt.ConfigurationError, match="functions"):
+        njrt.gated(Order)
+
+
+# ── once ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Crash(BaseException):
+    """The process is gone."""
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("paused_at", [1, 2, 3])
+def test_a_paused_run_goes_on_and_pays_nothing_twice(
+    policy: str, paused_at: int, tmp_path: Path
+) -> None:
+    asked: list[int] = []
+
+    def decide(pending: njrt.PendingEffect) -> njrt.Decision:
+        asked.append(pending.arguments["order"].number)
+        return njrt.Pause() if len(asked) == paused_at else njrt.Accept()
+
+    settings = {"record": tmp_path / "shop.jsonl", "mode": "new", "intercept": decide_calls(decide)}
+    with pytest.raises(njrt.Paused):
+        play(LOOP, policy, **settings)
+    assert len(PAID) == paused_at - 1
+    assert play(LOOP, policy, **settings) == ["receipt 1", "receipt 2", "receipt 3"]
+    assert PAID == [(1, 1), (2, 1), (3, 1)]
+    assert asked == sorted([1, 2, 3, paused_at])
+
+
+VALUES = [
+    "None",
+    "(1, 2)",
+    "{'a': [1.5, (True,)]}",
+    "{1, 2}",
+    "b'x'",
+    "datetime.date(2026, 3, 1)",
+    "Order(5)",
+    "[Order(5)] * 2",
+    "Receipt.PAPER",
+]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("value", VALUES)
+def test_a_result_comes_back_as_it_was(policy: str, value: str, tmp_path: Path) -> None:
+    code = f"receipts.append(give({value!r}))"
+    settings = {"record": tmp_path / "shop.jsonl", "mode": "new"}
+    first = play(code, policy, **settings)
+    again = play(code, policy, **settings)
+    assert first == again == [eval(value)]
+    assert type(first[0]) is type(again[0])
+    assert len(PAID) == 1
+
+
+def test_a_result_that_cannot_be_stored_is_said_when_it_is_needed(tmp_path: Path) -> None:
+    settings = {"record": tmp_path / "shop.jsonl", "mode": "new"}
+    play("give('lambda: 1')", "guarded", **settings)
+    with pytest.raises(njrt.CallInDoubtError, match="could not be stored"):
+        play("give('lambda: 1')", "guarded", **settings)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_an_exception_is_raised_again(policy: str, tmp_path: Path) -> None:
+    code = "try:\n    fail('x')\nexcept KeyError as error:\n    receipts.append(error.args)"
+    settings = {"record": tmp_path / "shop.jsonl", "mode": "new"}
+    assert play(code, policy, **settings) == play(code, policy, **settings) == [("x",)]
+    assert PAID == ["x"]
+
+
+def crash_while_paying(tmp_path: Path, find: Any = None) -> Callable[[], list[Any]]:
+    """Run a program that dies during its second call; return what runs it again."""
+    paid = PAID
+    is_first = [True]
+
+    @njrt.gated(decide="allow", find=find)
+    def buy(number: int) -> str:
+        if number == 2 and is_first.pop():
+            raise Crash
+        paid.append((number, njrt.call_key()))
+        return f"bought {number}"
+
+    def go() -> list[Any]:
+        bought: list[str] = []
+        model = njrt.Scripted([run("for n in (1, 2, 3):\n    bought.append(buy(n))", done=True)])
+        with njrt.using(model=model, record=tmp_path / "shop.jsonl", mode="new"):
+            njrt.run("natural\n<buy> into <bought>.", lambda: (buy, bought), at="shop.njpy:1")
+        return bought
+
+    with pytest.raises(Crash):
+        go()
+    is_first.append(False)
+    return go
+
+
+def test_a_call_in_doubt_is_not_made_again(tmp_path: Path) -> None:
+    go = crash_while_paying(tmp_path)
+    with pytest.raises(njrt.CallInDoubtError, match="may have been made"):
+        go()
+    assert [number for number, _ in PAID] == [1]
+
+
+def test_find_says_that_a_call_was_not_made(tmp_path: Path) -> None:
+    keys: list[str] = []
+
+    def find(key: str) -> str | None:
+        keys.append(key)
+        return None
+
+    go = crash_while_paying(tmp_path, find)
+    assert go() == ["bought 1", "bought 2", "bought 3"]
+    assert [number for number, _ in PAID] == [1, 2, 3]
+    assert len({key for _, key in PAID}) == 3
+    assert keys == [PAID[1][1]]
+
+
+def test_find_says_that_a_call_was_made(tmp_path: Path) -> None:
+    go = crash_while_paying(tmp_path, lambda key: "found")
+    assert go() == ["bought 1", "found", "bought 3"]
+    assert [number for number, _ in PAID] == [1, 3]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_another_call_than_before_is_an_error(policy: str, tmp_path: Path) -> None:
+    numbers = iter([1, 2, 3, 4])
+
+    def next_order() -> Order:
+        return Order(next(numbers))
+
+    asked: list[int] = []
+
+    def decide(pending: njrt.PendingEffect) -> njrt.Decision:
+        asked.append(1)
+        return njrt.Pause() if len(asked) == 2 else njrt.Accept()
+
+    def go() -> None:
+        model = njrt.Scripted([run("pay(next_order())\npay(next_order())", done=True)])
+        settings: Any = {"record": tmp_path / "shop.jsonl", "mode": "new"}
+        with njrt.using(model=model, intercept=decide_calls(decide), **settings):
+            njrt.run(
+                "natural\nPay by <pay> <next_order>.",
+                lambda: (pay, next_order),
+                at="shop.njpy:1",
+                policy=policy,
+            )
+
+    with pytest.raises(njrt.Paused):
+        go()
+    with pytest.raises(njrt.RecordingMismatchError, match=r"recorded: test_gated\.pay\("):
+        go()
+    assert PAID == [(1, 1)]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_replay_pays_nothing(policy: str, tmp_path: Path) -> None:
+    path = tmp_path / "shop.jsonl"
+    play(LOOP, policy, record=path, intercept=accept)
+    PAID.clear()
+    with njrt.using(record=path, mode="none"):
+        assert settle(ORDERS, policy) == ["receipt 1", "receipt 2", "receipt 3"]
+        assert settle(ORDERS, policy) == ["receipt 1", "receipt 2", "receipt 3"]
+    assert not PAID
+
+
+def test_equal_calls_are_different_calls(tmp_path: Path) -> None:
+    settings: Any = {"record": tmp_path / "shop.jsonl", "mode": "new", "intercept": accept}
+    play("pay(orders[0])\npay(orders[0])", "guarded", **settings)
+    play("pay(orders[0])\npay(orders[0])", "guarded", **settings)
+    assert PAID == [(1, 1), (1, 1)]
+
+
+def test_gathered_calls_are_made_once(tmp_path: Path) -> None:
+    code = (
+        "import asyncio\nreceipts.extend(await asyncio.gather(*(apay(order) for order in orders)))"
+    )
+
+    def go() -> Any:
+        model = njrt.Scripted([run(code, done=True)])
+        settings: Any = {"record": tmp_path / "shop.jsonl", "mode": "new", "intercept": accept}
+        with njrt.using(model=model, **settings):
+            return asyncio.run(asettle(ORDERS, "guarded"))
+
+    assert go() == go() == ["receipt 1", "receipt 2", "receipt 3"]
+    assert PAID == [1, 2, 3]
+
+
+def test_a_line_that_was_not_written_whole_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "shop.jsonl"
+    play(LOOP, "guarded", record=path, intercept=accept)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-30])
+    assert len(read_recording(RecordingFile(path)).touches) == 2
+    path.write_bytes(whole)
+    assert len(read_recording(RecordingFile(path)).touches) == 3
+    assert json.loads(whole.split(b"\n")[0])["format"] == 3
+
+
+# ── seen ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_trace_has_each_call_with_its_result(policy: str, tmp_path: Path) -> None:
+    def decide(pending: njrt.PendingEffect) -> njrt.Decision:
+        return njrt.Reject("no") if pending.number == 2 else njrt.Accept()
+
+    trace = tmp_path / "trace.jsonl"
+    code = "for order in orders:\n    try:\n        pay(order)\n    except PermissionError:\n        pass"
+    play(code, policy, trace=trace, intercept=decide_calls(decide))
+    lines = [json.loads(line) for line in trace.read_text().splitlines()]
+    calls = [line for line in lines if line.get("effect", {}).get("kind") == "Touch"]
+    assert [(line["kind"], line["result"]) for line in calls] == [
+        ("answer", "'receipt 1'"),
+        ("refusal", "no"),
+        ("answer", "'receipt 3'"),
+    ]
+    assert calls[1]["decisions"] == [
+        {"interceptor": "intercept", "decision": "reject", "words": "no"}
+    ]
+
+
+def test_secrets_are_redacted_in_recordings(tmp_path: Path) -> None:
+    @njrt.gated(decide="allow")
+    def send(api_key: str) -> str:
+        return "sent"
+
+    path = tmp_path / "shop.jsonl"
+    with njrt.using(
+        model=njrt.Scripted([run("send('sk-' + 'proj-' + '1234567890abcdefghij')", done=True)]),
+        record=path,
+    ):
+        njrt.run("natural\n<send>.", lambda: (send,), at="shop.njpy:1")
+    assert "1234567890abcdefghij" not in path.read_text().split('"called"')[1]
+
+
+def test_dates_are_values() -> None:
+    assert eval(VALUES[5]) == datetime.date(2026, 3, 1)
