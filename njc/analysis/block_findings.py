@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator
 
 from njc.analysis.authority import Authority, find_fixed_changes, find_obstacles
+from njc.analysis.containment import find_containment_problem
 from njc.analysis.control_words import find_doubtful_names, find_implied_jumps, list_named_jumps
 from njc.analysis.inference import TypeReader
 from njc.frontend.blocks import NaturalBlock
@@ -48,22 +49,6 @@ _CHANGES = re.compile(
     re.IGNORECASE,
 )
 """Verbs that may ask for a change, or for something that only code can do."""
-
-
-_MADE_BY_CODE = frozenset(
-    [
-        "Callable",
-        "Iterator",
-        "Generator",
-        "AsyncIterator",
-        "AsyncGenerator",
-        "Awaitable",
-        "Coroutine",
-        "type",
-        "Type",
-    ]
-)
-"""Types of objects that live in the process of their code."""
 
 
 def find_block_findings(
@@ -100,8 +85,10 @@ def find_block_findings(
         )
         yield make_diagnostic(source, "NJ305", asked.start, asked.end, message, hint)
     options = merge_option_layers(block.options, project)
-    if options.policy == "contained":
-        yield from _check_containment(source, block, options)
+    problem = find_containment_problem(block, options) if options.policy == "contained" else None
+    if problem is not None:
+        at = (block.start, block.start + len('"""natural'))
+        yield make_diagnostic(source, "NJ214", *at, *problem)
     if options.jumps == "all":
         return
     legal = frozenset(block.labels) - frozenset(block.labels_exiting_finally)
@@ -114,33 +101,6 @@ def find_block_findings(
             message = f"`{name[0]}` is negated, so the block is not offered the jump"
             hint = 'say when the jump is to be taken, or write `jumps="all"` on the block'
         yield make_diagnostic(source, "NJ306", *at, message, hint)
-
-
-def _check_containment(
-    source: SourceFile, block: NaturalBlock, options: Options
-) -> Iterator[Diagnostic]:
-    """Report a block with code that cannot run in a separate process."""
-    at = (block.start, block.start + len('"""natural'))
-    if block.scope.kind == "class":
-        message = "code in the body of a class cannot be contained"
-        yield make_diagnostic(source, "NJ214", *at, message, "move the block into a function")
-    elif name := _find_output_made_by_code(block):
-        message = f"`{name}` is a function, a class or an iterator, which ends with contained code"
-        hint = 'let the block bind data, or write `policy="guarded"`'
-        yield make_diagnostic(source, "NJ214", *at, message, hint)
-    elif options.mode == "static":
-        message = "static code is a part of the program and cannot be contained"
-        hint = 'write `mode="live"`, or `policy="guarded"`'
-        yield make_diagnostic(source, "NJ214", *at, message, hint)
-
-
-def _find_output_made_by_code(block: NaturalBlock) -> str | None:
-    """Return the first output with the type of a function, a class or an iterator in the text."""
-    for reference in block.references:
-        kind = re.match(r"(?:\w+\.)*(\w+)", reference.type or "")
-        if kind is not None and kind[1] in _MADE_BY_CODE:
-            return reference.path
-    return None
 
 
 def _can_do_nothing(block: NaturalBlock, authority: Authority, types: TypeReader) -> bool:

@@ -56,6 +56,7 @@ def test_blocks_as_data(here: Workplace) -> None:
         "effects": "direct",
         "because": "the output `content` has no type",
         "to do without code": "write `<:content: str>`, or the type that it has",
+        "contained": "code in the body of a class cannot be contained",
     }
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal, assert_never
 
 import click
 
+from njc.analysis.containment import find_containment_problem
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import (
     SOURCE,
@@ -86,6 +87,9 @@ def _describe_blocks(compilation: Compilation) -> Iterator[dict[str, Any]]:
             description["effects"] = authority.effects or block.options.effects or ""
             description["because"] = authority.reason
             description["to do without code"] = authority.remedy
+            if description["effects"] != "answer":
+                problem = find_containment_problem(block, block.options)
+                description["contained"] = problem[0] if problem else "possible"
         yield description
 
 
@@ -99,6 +103,7 @@ def _format_block(description: Mapping[str, Any]) -> str:
         "effects": description.get("effects", ""),
         "because": description.get("because", ""),
         "remedy": description.get("to do without code", ""),
+        "contain": description.get("contained", ""),
         "options": " ".join(f"{name}={value!r}" for name, value in description["options"].items()),
         "prompt": description["prompt"],
     }
