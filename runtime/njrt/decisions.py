@@ -100,6 +100,11 @@ class OpenInterceptor:
     asks_again: bool = False
 
 
+def is_observer(opened: OpenInterceptor) -> bool:
+    """Return whether an interceptor only watches, such as a debugger: without another one, nobody decides."""
+    return bool(getattr(opened.decide, "is_observer", False))
+
+
 @dataclass(frozen=True, slots=True)
 class InterceptorDecision:
     """What one interceptor decided; `interceptor` is its name."""

@@ -42,6 +42,7 @@ from njc.runs.timeline.happenings import (
     Stopped,
 )
 from njc.runs.timeline.steps import Position, Step
+from njrt.execution.contained.platforms import find_obstacle
 from openai_server import KEY, OpenAIServer, calls
 from waiting import wait_until
 
@@ -117,6 +118,50 @@ def end(controller: RunController) -> tuple[ProgramEnded, list[Happening]]:
 
 def write_output(happenings: list[Happening]) -> str:
     return "".join(item.text for item in happenings if isinstance(item, OutputWritten))
+
+
+GATED = """
+import njrt
+from njrt.models.scripted import Scripted, run
+
+@njrt.gated(decide="allow")
+def pay(number: int) -> int:
+    return number * 2
+
+def total(prices: list[int], box: list[int]):
+    '''natural
+    Append <pay> of each of <prices> to <box>.
+    '''
+
+box = []
+code = "for price in prices:\\n    box.append(pay(price))"
+with njrt.using(model=Scripted([run(code, done=True)]), policy="POLICY"):
+    total([1, 2], box)
+print(box)
+"""
+
+
+@pytest.mark.parametrize("policy", ["guarded", "contained"])
+def test_calls_of_gated_functions_are_steps_forward_and_back(control: Control, policy: str) -> None:
+    if policy == "contained" and find_obstacle() is not None:
+        pytest.skip("this system cannot contain code")
+    controller = control(GATED.replace("POLICY", policy))
+    controller.start()
+    found = [stop(controller)]
+    while found[-1].kind != "exit":
+        controller.step_over()
+        found.append(stop(controller))
+    kinds = [step.effect["kind"] if step.effect else step.kind for step in found]
+    assert kinds == ["enter", "Run", "Touch", "Touch", "exit"]
+    controller.run_to(found[3].position)
+    assert stop(controller).effect == {
+        "kind": "Touch",
+        "function": "__main__.pay",
+        "arguments": {"number": 2},
+    }
+    controller.run_on()
+    ended, _ = end(controller)
+    assert ended.code == 0
 
 
 def test_forward_and_back_over_effects_blocks_and_lines(control: Control) -> None:

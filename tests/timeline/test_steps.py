@@ -84,6 +84,24 @@ def test_the_steps_of_a_trace_are_in_the_order_of_their_beginning(trace: Path) -
     assert {run: len(steps) for run, steps in timeline.runs().items()} == {1: 5, 2: 3, 3: 3}
 
 
+def test_a_call_of_a_gated_function_is_a_step_inside_its_effect(tmp_path: Path) -> None:
+    @njrt.gated(decide="allow")
+    def pay(number: int) -> int:
+        return number * 2
+
+    box: list[int] = []
+    codes = ["for n in (1, 2):\n    box.append(pay(n))", "x = 1"]
+    model = Scripted([run(codes[0]), run(codes[1], done=True)])
+    with njrt.using(model=model, trace=tmp_path / "trace.jsonl"):
+        njrt.run("natural\nPay into <box> by <pay>.", lambda: (pay, box), at="shop.njpy:2")
+    timeline = build_timeline(read_trace(tmp_path / "trace.jsonl"))
+    kinds = [step.effect["kind"] if step.effect else step.kind for step in timeline]
+    assert kinds == ["enter", "Run", "Touch", "Touch", "Run", "exit"]
+    assert all(step.is_done for step in timeline)
+    assert timeline[1].changes["box"] == "list[int], 2 items = [2, 4]"
+    assert [timeline[number].result for number in (2, 3)] == ["2", "4"]
+
+
 def test_the_variables_at_a_step_are_those_of_its_run(trace: Path) -> None:
     timeline = build_timeline(read_trace(trace))
     function = "function double(number: int) -> int"

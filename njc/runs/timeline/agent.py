@@ -14,6 +14,7 @@ import os
 import sys
 import threading
 import traceback
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
@@ -81,7 +82,8 @@ class Agent:
         self._schedule = CheckpointSchedule()
         self._obstacle: str | None = None
         self._variables = RunVariables()
-        self._pending_runs: set[RunId] = set()
+        self._pending: Counter[RunId] = Counter()
+        """How many effects of each run are under way: those of its code are inside of one."""
 
     # ── what the program does ────────────────────────────────────────────────────────────────────
 
@@ -109,10 +111,11 @@ class Agent:
         line = parse_trace_line(text.encode() + b"\n", 0)
         assert line is not None
         is_new = isinstance(event, Began | Ended) or (
-            isinstance(event, Performed) and event.run not in self._pending_runs
+            isinstance(event, Performed) and not self._pending[event.run]
         )
         with self._lock:
-            self._pending_runs.discard(event.run) if isinstance(event, Performed) else None
+            if isinstance(event, Performed) and not is_new:
+                self._pending[event.run] -= 1
             if is_new:
                 self._arrive(line, {"trace": text}, event.run)
             else:
@@ -126,11 +129,13 @@ class Agent:
             return Accept()
         effect = effect_to_json(pending.effect)
         with self._lock:
-            self._pending_runs.add(pending.run)
+            self._pending[pending.run] += 1
             message = {"pending": {"run": pending.run, "turn": pending.turn, "effect": effect}}
             self._arrive(PendingLine(pending.run, pending.turn, effect), message, pending.run)
             decision, self._decision = self._decision, Accept()
         return decision
+
+    intercept.is_observer = True  # type: ignore[attr-defined]
 
     def _trace_call(self, frame: FrameType, event: str, argument: object) -> Any:
         """Return the trace function of the interpreter: lines of the model's code are traced, no others."""

@@ -229,6 +229,11 @@ class StepBuilder:
 
     def _finish_effect(self, line: PerformedLine, run: OpenRun) -> Iterator[Step]:
         made_by_code = is_call(line.effect)
+        if (
+            made_by_code and run.pending is None
+        ):  # a trace has the effect of the code after its calls
+            yield self._add_effect(line.run, run, None)
+            run = self._runs[line.run]
         if run.pending is None or (made_by_code and not is_call(run.pending.effect)):
             yield self._add_effect(line.run, run, line.effect)
             run = self._runs[line.run]

@@ -53,7 +53,7 @@ class WorkflowSteps:
             return await DBOS.run_step_async({"name": name}, call)
 
     def must_store(self, name: str) -> bool:
-        """Whether this point is in the workflow and outside of its steps; an error in a thread that is not of the workflow."""
+        """Return whether this point is in the workflow and outside of its steps; an error in a thread that is not of the workflow."""
         dbos = get_dbos()
         if dbos is None or dbos.workflow_id is None:
             raise ConfigurationError(

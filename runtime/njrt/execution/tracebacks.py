@@ -69,7 +69,7 @@ def format_error(error: BaseException) -> str:
 
 
 def has_left_block(error: BaseException) -> bool:
-    """Whether an exception passed through the run of a block, so that it is of the program and not of one snippet.
+    """Return whether an exception passed through the run of a block, so that it is of the program and not of one snippet.
 
     The first frame is the one that handles it: that of the run of this very snippet.
     """

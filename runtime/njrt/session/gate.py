@@ -29,6 +29,7 @@ from njrt.decisions import (
     Pause,
     PendingEffect,
     Reject,
+    is_observer,
 )
 from njrt.effect_json import effect_to_json, format_call
 from njrt.effects import Answer, Effect, EffectResult, Refusal, Touch
@@ -89,26 +90,23 @@ class RunGate:
             PermissionError: the call is refused.
             NaturalError: an interceptor has ended the block, or the recording has another call.
         """
-        with self._reported(gated, args, named) as report:
-            pending = self._prepare(gated, args, named, is_async=False)
-            with open_gate(None), self._setup.meter.stopped():
-                clock.stop()
-                try:
-                    allowed = run_without_waiting(self._decide(gated, args, named, pending, report))
-                finally:
-                    clock.start()
-            report.result = self._perform(allowed)
-        return report.result
+        return run_without_waiting(self._call(gated, args, named, is_async=False))
 
     async def acall(
         self, gated: GatedFunction, args: tuple[Any, ...], named: dict[str, Any]
     ) -> Any:
         """Do the same for a coroutine function."""
+        return await self._call(gated, args, named, is_async=True)
+
+    async def _call(
+        self, gated: GatedFunction, args: tuple[Any, ...], named: dict[str, Any], is_async: bool
+    ) -> Any:
+        """Make a call; nothing is awaited for a function that is not a coroutine function."""
         with self._reported(gated, args, named) as report:
-            pending = self._prepare(gated, args, named, is_async=True)
-            with open_gate(None), self._setup.meter.stopped():
+            pending = self._prepare(gated, args, named, is_async)
+            with open_gate(None), self._setup.meter.stopped(), _stopped_clock(is_async):
                 allowed = await self._decide(gated, args, named, pending, report)
-            report.result = await self._aperform(allowed)
+            report.result = await self._perform(allowed, is_async)
         return report.result
 
     # ── deciding ─────────────────────────────────────────────────────────────────────────────────
@@ -170,14 +168,15 @@ class RunGate:
         if setup.record is not None and get_settings().steps is None:
             record = setup.record.take_call(pending, is_alone=self._running == 0)
         report.effect = effect
-        if gated.rule.decide == "allow":
-            return _Allowed(gated, args, named, effect, (), record)
-        if not setup.interceptors and not (record and record.decisions):
+        interceptors = setup.interceptors
+        if gated.rule.decide == "allow":  # a manifest holds, and a debugger stops, all the same
+            interceptors = tuple(opened for opened in interceptors if opened.asks_again)
+        elif all(map(is_observer, interceptors)) and not (record and record.decisions):
             raise PermissionError(
                 f"nobody decides about calls of {gated.name}: the program must open njrt.using(intercept=...) "
                 'around the block, such as intercept=njrt.approve(calls=True), or write @njrt.gated(decide="allow")'
             )
-        decisions = tuple(await ask_interceptors(pending, setup.interceptors, record))
+        decisions = tuple(await ask_interceptors(pending, interceptors, record))
         report.decisions = decisions
         last = decisions[-1].decision if decisions else Accept()
         if record is not None and not record.was_made:
@@ -221,46 +220,28 @@ class RunGate:
 
     # ── making the call once ─────────────────────────────────────────────────────────────────────
 
-    def _perform(self, allowed: _Allowed) -> Any:
+    async def _perform(self, allowed: _Allowed, is_async: bool) -> Any:
         gated, args, named = allowed.gated, allowed.args, allowed.named
         steps = get_settings().steps
         if steps is not None:
             with open_gate(None):
-                return steps.call_once(gated.function, gated.rule.find, args, named)
+                find = gated.rule.find
+                if is_async:
+                    return await steps.acall_once(gated.function, find, args, named)
+                return steps.call_once(gated.function, find, args, named)
         record = allowed.record
         if record is not None and record.was_made:
             return _read_result(record.recorded)
         found = self._look_up(allowed)
-        with self._under_way():
-            key = self._begin(allowed)
-            try:
-                if found is None:
-                    with keyed(key):
-                        found = gated.function(*args, **named)
-            except Exception as error:
-                self._end(allowed, "failed", failure_to_json(error))
-                raise
-            self._end(allowed, "done", _write_result(found))
-            return found
-
-    async def _aperform(self, allowed: _Allowed) -> Any:
-        gated, args, named = allowed.gated, allowed.args, allowed.named
-        steps = get_settings().steps
-        if steps is not None:
-            with open_gate(None):
-                return await steps.acall_once(gated.function, gated.rule.find, args, named)
-        record = allowed.record
-        if record is not None and record.was_made:
-            return _read_result(record.recorded)
-        found = self._look_up(allowed)
-        if inspect.isawaitable(found):
+        if is_async and inspect.isawaitable(found):
             found = await found
         with self._under_way():
             key = self._begin(allowed)
             try:
                 if found is None:
                     with keyed(key):
-                        found = await gated.function(*args, **named)
+                        found = gated.function(*args, **named)
+                        found = await found if is_async else found
             except Exception as error:
                 self._end(allowed, "failed", failure_to_json(error))
                 raise
@@ -347,6 +328,19 @@ class _Report:
         self.effect: Touch | None = None
         self.decisions: tuple[InterceptorDecision, ...] = ()
         self.result: Any = None
+
+
+@contextmanager
+def _stopped_clock(is_async: bool) -> Iterator[None]:
+    """Stop the limits of time while a decision is waited for, unless the event loop goes on."""
+    if is_async:
+        yield
+        return
+    clock.stop()
+    try:
+        yield
+    finally:
+        clock.start()
 
 
 _ABSENT = object()
