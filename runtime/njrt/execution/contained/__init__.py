@@ -17,6 +17,7 @@ references: the same object is always the same proxy. Each operation on a refere
     server     the process that forks the children
     seccomp    the filter of system calls
     door       the program: references, checks, operations
+    authority  the program: members of libraries that do more than their object
     process    the program: starting the server and the children
     execute    the program: running a snippet in a child
 """

@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence, Se
 from types import CellType, CodeType, FrameType, ModuleType, TracebackType
 from typing import Any
 
+from njrt.execution.contained.authority import find_refused_member, writes_file
 from njrt.execution.contained.known import find_known_name, resolve_known
 from njrt.execution.contained.operations import ALL, EVERY_OBJECT, list_operations
 from njrt.execution.contained.wire import MIRRORED, Codec, Data, Mirrors, WireError, fill
@@ -260,12 +261,14 @@ class Door(Codec):
         match operation, data:
             case "get", [target, str(name)]:
                 value = decode(target)
+                self._check_target(value)
                 self._check_name(value, name)
                 if name == "__members__":
                     return dict(getattr(value, name))
                 return self._check_member(value, name, getattr(value, name))
             case "op", [str(name), target, *rest] if name in ALL:
                 operands = [decode(target), *map(decode, rest)]
+                self._check_target(operands[0])
                 self._check_operation(name, operands)
                 return _limit_text(name, ALL[name](*operands))
             case "call", [target, list(args), dict(named)]:
@@ -273,7 +276,14 @@ class Door(Codec):
                 if self._is_only_found(function):
                     self._refuse_found_class(function)
                 values = [*map(decode, args)]
-                return function(*values, **{key: decode(value) for key, value in named.items()})
+                options = {key: decode(value) for key, value in named.items()}
+                if writes_file(function, values, options) and "pandas" not in self.modules:
+                    raise Refused(
+                        PermissionError(
+                            f"`{function.__name__}` writes no file here; without a path it gives the text"
+                        )
+                    )
+                return function(*values, **options)
             case "set", [target, str(name), data_of_value]:
                 value, new = decode(target), decode(data_of_value)
                 self._check_binding(value, name, new)
@@ -287,7 +297,9 @@ class Door(Codec):
             case "issubclass", [target, cls]:
                 return issubclass(decode(target), decode(cls))
             case "super", [cls, target]:
-                return super(decode(cls), decode(target))
+                start = decode(cls)
+                self._check_target(start)
+                return super(start, decode(target))
             case "import", [str(path), bool(is_member)]:
                 return self._import(path, is_member)
         raise WireError(f"unknown operation {operation!r}")
@@ -301,7 +313,18 @@ class Door(Codec):
             )
         return value
 
+    def _check_target(self, value: Any) -> None:
+        """Refuse operations on a class that the program has not handed over: the code has its own."""
+        if is_a(value, type) and id(value) not in self._numbers:
+            self._refuse_found_class(value)
+
     def _check_name(self, value: Any, name: str) -> None:
+        if library := find_refused_member(value, name, self.modules):
+            raise Refused(
+                AttributeError(
+                    f"`{name}` is refused here: it is of {library}, which the prompt does not name"
+                )
+            )
         if is_checked_name(name):
             try:
                 check_read(value, name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import types
-from operator import attrgetter
+from typing import Any
 
 from njrt.execution.guard.allowed import IMPORTABLE_MODULES, SUBMODULES
 
@@ -44,11 +44,17 @@ def resolve_known(module: str, path: str) -> type:
 
     Raises:
         KeyError: not a known module.
-        AttributeError: not a class of it.
+        AttributeError: not a class that it defines.
     """
     if module not in _KNOWN_MODULES:
         raise KeyError(module)
-    found = attrgetter(path)(sys.modules[module])
-    if not isinstance(found, type):
+    found: Any = sys.modules[module]
+    for name in path.split("."):
+        found = vars(found)[name]
+        if not isinstance(found, type):  # no way leads through a module
+            raise AttributeError(path)
+    home = type.__getattribute__(found, "__module__"), found.__qualname__
+    if home != (module, path) and module != "types":
         raise AttributeError(path)
-    return found
+    cls: type = found
+    return cls
