@@ -22,6 +22,7 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Literal, ParamSpec, TypeVar, overload
+from weakref import WeakKeyDictionary
 
 from njrt.context import Around
 from njrt.errors import ConfigurationError
@@ -85,12 +86,26 @@ class Gate(typing.Protocol):
 
 _gates: Around[Gate | None] = Around()
 _key: ContextVar[str] = ContextVar("njrt.gates", default="")
+_names: WeakKeyDictionary[Callable[..., Any], str] = WeakKeyDictionary()
+"""The names of gated functions, by the functions that the program calls."""
 _is_used = False
 
 
 def is_used() -> bool:
     """Return whether the program has gated functions."""
     return _is_used
+
+
+def get_gated_name(function: Callable[..., Any]) -> str:
+    """Return the name of a gated function in a `Touch`.
+
+    Raises:
+        ConfigurationError: the function is not gated.
+    """
+    name = _names.get(getattr(function, "__func__", function))
+    if name is None:
+        raise ConfigurationError(f"{function!r} is not gated; write @njrt.gated above it")
+    return name
 
 
 def open_gate(gate: Gate | None) -> AbstractContextManager[Gate | None]:
@@ -186,4 +201,6 @@ def _gate(rule: CallRule, function: Callable[..., Any]) -> Callable[..., Any]:
             return await function(*args, **named)
         return await gate.acall(gated_function, args, named)
 
-    return acall if inspect.iscoroutinefunction(function) else call
+    wrapper = acall if inspect.iscoroutinefunction(function) else call
+    _names[wrapper] = gated_function.name
+    return wrapper

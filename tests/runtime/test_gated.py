@@ -310,6 +310,25 @@ def test_async_functions(policy: str) -> None:
     assert PAID == [1, 3]
 
 
+def test_a_person_is_asked_about_some_functions() -> None:
+    approve = njrt.approve(calls=[pay], otherwise="reject")
+    found = play("receipts.append(give('3'))\npay(orders[0])", "guarded", intercept=approve)
+    assert PAID == ["3"]
+    assert found == [3]
+    with pytest.raises(njrt.ConfigurationError, match="is not gated"):
+        njrt.approve(calls=[helper])
+    with pytest.raises(njrt.ConfigurationError, match="empty"):
+        njrt.approve(calls=[])
+
+
+def test_a_function_of_a_library_may_be_gated() -> None:
+    dumps = njrt.gated(decide="deny")(json.dumps)
+    box: list[str] = []
+    with njrt.using(model=njrt.Scripted([run("box.append(dumps(3))"), run("pass", done=True)])):
+        njrt.run("natural\nUse <dumps> and <box>.", lambda: (dumps, box), at="shop.njpy:1")
+    assert not box
+
+
 def test_wrong_arguments_of_gated() -> None:
     with pytest.raises(njrt.ConfigurationError, match="decide"):
         njrt.gated(decide="maybe")  # type: ignore[call-overload]

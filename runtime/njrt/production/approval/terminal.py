@@ -17,7 +17,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +27,7 @@ from njrt.decisions import Abort, Accept, Decision, Edit, Pause, PendingEffect, 
 from njrt.effect_json import effect_from_json, effect_to_json
 from njrt.effects import EFFECT_KINDS, AskModel, Effect, Touch
 from njrt.errors import ConfigurationError
+from njrt.gates import get_gated_name
 from njrt.production.approval.approvals_file import ApprovalScope, ApprovalsFile
 from njrt.production.approval.needs import get_effect_code
 from njrt.production.approval.question import describe_names, describe_question, format_code
@@ -115,10 +116,10 @@ class Approval:
         otherwise: Otherwise | None,
         terminal: Terminal,
         read_time: Callable[[], str],
-        only_calls: bool = False,
+        calls: bool | Collection[str] = False,
     ) -> None:
         self._approvals = approvals
-        self._only_calls = only_calls
+        self._calls = calls
         self._otherwise = otherwise
         self._terminal = terminal
         self._read_time = read_time
@@ -126,7 +127,7 @@ class Approval:
 
     def __call__(self, pending: PendingEffect) -> Decision:
         """Decide as before, or ask."""
-        if self._only_calls and not isinstance(pending.effect, Touch):
+        if self._calls and not self._is_asked_about(pending.effect):
             return Accept()
         with self._lock:
             if (known := self._approvals.find(pending)) is not None:
@@ -140,6 +141,12 @@ class Approval:
                 return self._decide_alone(pending)
             finally:
                 clock.start()
+
+    def _is_asked_about(self, effect: Effect) -> bool:
+        """Return whether an effect is one of the calls that a person decides about."""
+        if not isinstance(effect, Touch):
+            return False
+        return isinstance(self._calls, bool) or effect.function in self._calls
 
     def _decide_alone(self, pending: PendingEffect) -> Decision:
         match self._otherwise:
@@ -267,21 +274,27 @@ def approve(
     *,
     decisions: str | Path | None = None,
     otherwise: Otherwise | None = None,
-    calls: bool = False,
+    calls: bool | Sequence[Callable[..., Any]] = False,
 ) -> Approval:
     """Make an interceptor that asks a person on the terminal about each effect.
 
-    With `calls` it asks about the calls of gated functions (`njrt.gated`) only, with their arguments. `decisions` is a JSON Lines file of the decisions; what was decided "always" is not asked again. `otherwise` is
+    With `calls` it asks about the calls of gated functions (`njrt.gated`) only, with their arguments: of all, or of these. `decisions` is a JSON Lines file of the decisions; what was decided "always" is not asked again. `otherwise` is
     what happens where standard input or error is no terminal, by default a `ConfigurationError`.
     """
     if otherwise is not None and otherwise not in get_args(Otherwise):
         raise ConfigurationError(
             f"njrt.approve: otherwise must be one of {', '.join(get_args(Otherwise))}, not {otherwise!r}"
         )
+    if not isinstance(calls, bool):
+        names = frozenset(map(get_gated_name, calls))
+        if not names:
+            raise ConfigurationError(
+                "njrt.approve: calls is True, or a list of gated functions, not empty"
+            )
     return Approval(
         ApprovalsFile(None if decisions is None else Path(decisions)),
         otherwise,
         Terminal(),
         lambda: time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        calls,
+        calls if isinstance(calls, bool) else names,
     )
