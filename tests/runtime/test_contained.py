@@ -740,3 +740,32 @@ def test_a_place_that_cannot_contain_code_is_said_before_the_model_is_asked() ->
             njrt.run("natural Put 2 into <:x>.", lambda: (), at="case.njpy:1", writes="x", ns=locals(), own="x", policy="contained")  # fmt: skip
 
     assert model.requests == []
+
+
+WITHOUT_FILTERS = """
+import ctypes, platform, struct
+from njrt.execution.contained.seccomp import install_filter
+
+prctl = {"x86_64": 157, "aarch64": 167}[platform.machine()]
+rules = [(0x20, 0, 0, 0), (0x15, 0, 1, prctl), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7FFF0000)]
+install_filter(b"".join(struct.pack("<HBBI", *rule) for rule in rules))
+
+import njrt
+
+model = njrt.Scripted([])
+box = []
+try:
+    with njrt.using(model=model, policy="contained"):
+        njrt.run("natural\\nAppend to <box>.", lambda: (box,), at="shop.njpy:1")
+except njrt.NaturalError as error:
+    print(type(error).__name__, error)
+"""
+
+
+def test_a_kernel_without_filters_is_refused() -> None:
+    """Its calls of `prctl` fail, as on a kernel that was built without seccomp."""
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_FILTERS], capture_output=True, text=True, timeout=60
+    )
+    assert "PolicyError" in done.stdout, done.stdout + done.stderr
+    assert "no filters of system calls" in done.stdout

@@ -102,6 +102,9 @@ def refuse_uncontainable(scope: Scope) -> None:
         problem = f"`{found[0]}` is a function, a class or an iterator, which ends with its code"
     if problem:
         raise PolicyError(f'policy="contained" is not possible here: {problem}')
+    from njrt.execution.contained.process import start_server
+
+    start_server()
 
 
 def is_made_by_code(declared: object) -> bool:

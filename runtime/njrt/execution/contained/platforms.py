@@ -14,6 +14,8 @@ def find_obstacle() -> str | None:
         return "it needs the system-call filters of Linux"
     if build_filter(platform.machine()) is None:
         return f"there is no filter of system calls for {platform.machine()}"
+    if not sys.executable:
+        return "the path of Python's executable is not known"
     if sys.implementation.name != "cpython":
         return f"it needs CPython, not {sys.implementation.name}"
     return None

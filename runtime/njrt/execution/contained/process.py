@@ -53,6 +53,15 @@ class _Server:
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
 
+    def start(self) -> None:
+        """Start the server, unless it runs.
+
+        Raises:
+            PolicyError: that is not possible here.
+        """
+        with self._lock:
+            self._ensure_started()
+
     def start_child(self, seconds: float) -> ChildProcess:
         """Fork a child with its own socket.
 
@@ -136,6 +145,15 @@ _server = _Server()
 atexit.register(_server.stop)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_server.forget)
+
+
+def start_server() -> None:
+    """Start the server, so that a system without filters is found before a model is asked.
+
+    Raises:
+        PolicyError: code cannot be contained here.
+    """
+    _server.start()
 
 
 @contextmanager

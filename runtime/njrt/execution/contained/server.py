@@ -38,11 +38,12 @@ def main() -> None:
     _warm_up()
     sys.path.clear()
     drop_rights()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     program = build_filter(platform.machine())
     if program is None:
         raise SystemExit(f"no filter of system calls for {platform.machine()}")
+    check_filter(program)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     control.sendall(b"ready\n")
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, 8, 1)
@@ -61,6 +62,19 @@ def main() -> None:
         os.close(handle)
         for descriptor in descriptors:
             os.close(descriptor)
+
+
+def check_filter(program: bytes) -> None:
+    """Raise `SystemExit` if the kernel does not take the filter: another process tries."""
+    process = os.fork()
+    if process == 0:
+        try:
+            install_filter(program)
+            os._exit(0)
+        except OSError:
+            os._exit(1)
+    if os.waitpid(process, 0)[1] != 0:
+        raise SystemExit("this kernel has no filters of system calls (seccomp)")
 
 
 def _warm_up() -> None:
