@@ -111,6 +111,8 @@ class Performed:
     prediction: Prediction | None = None
     """What `njrt.using(predict=...)` predicted of the effect; None without it."""
     redact: Redact | None = field(default=None, compare=False, repr=False)
+    touches: int = 0
+    """How often contained code has touched objects of the program."""
 
 
 @dataclass(frozen=True, slots=True)

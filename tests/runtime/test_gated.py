@@ -550,6 +550,8 @@ def test_the_trace_has_each_call_with_its_result(policy: str, tmp_path: Path) ->
         ("refusal", "no"),
         ("answer", "'receipt 3'"),
     ]
+    (code_line,) = [line for line in lines if line.get("effect", {}).get("kind") == "Run"]
+    assert (code_line.get("touches", 0) > 5) == (policy == "contained")
     assert calls[1]["decisions"] == [
         {"interceptor": "intercept", "decision": "reject", "words": "no"}
     ]

@@ -104,6 +104,7 @@ class PerformedLine:
     printed: str = ""
     prediction: Prediction | None = None
     decisions: list[dict[str, Any]] = field(default_factory=list)
+    touches: int = 0
 
 
 @dataclass(frozen=True, slots=True)

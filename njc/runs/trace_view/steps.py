@@ -83,6 +83,8 @@ class TraceStep:
     changes: tuple[VariableChange, ...] = ()
     printed: str = ""
     prediction: Prediction | None = None
+    touches: int = 0
+    """How often contained code has touched objects of the program."""
     digest: bytes = field(default=b"", repr=False)
 
     @property
@@ -230,6 +232,7 @@ def _make_effect_step(
         changes=changes,
         printed=line.printed,
         prediction=line.prediction,
+        touches=line.touches,
     )
 
 

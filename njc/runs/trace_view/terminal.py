@@ -161,6 +161,7 @@ def format_step_parts(number: int, step: TraceStep, width: int | None) -> Iterat
         f"{step.seconds:.2f} s" if step.seconds else "",
         _count(step.cost.input + step.cost.output, "token") if step.cost.input else "",
         format_cost(step.cost.usd),
+        f"{step.touches:,} touches" if step.touches else "",
         escape_unprintable(step.source) if step.source != "model" else "",
     ]
     yield _wrap(", ".join(filter(None, facts)), width)

@@ -150,6 +150,8 @@ def event_to_json(event: Event) -> dict[str, Any]:
                     {"interceptor": made.interceptor} | decision_to_json(made.decision)
                     for made in event.decisions
                 ]
+            if event.touches:
+                fields["touches"] = event.touches
             if event.prediction:
                 fields["prediction"] = asdict(event.prediction)
             return fields | state_to_json(event.state, "changes")

@@ -102,6 +102,8 @@ class Scope:
         self.watched: frozenset[str] = frozenset()
         self._earlier: dict[str, tuple[UserValue, str]] = {}
         self.transcript = Transcript()
+        self.touches = 0
+        """How often contained code has touched objects of the program."""
         self._declared_types = types
         self._types: Mapping[str, Any] | None = None
 

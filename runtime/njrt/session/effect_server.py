@@ -56,6 +56,7 @@ def make_effect_server(
     predictor: EffectPredictor | None = None,
     redact: Redact | None = None,
     gate: RunGate | None = None,
+    count_touches: Callable[[], int] = int,
 ) -> EffectServer:
     """Return the one way to a handler: each effect of each set, and each question of `llm`, passes the inner function.
 
@@ -67,7 +68,7 @@ def make_effect_server(
         number = meter.count_effect()
         decisions: tuple[InterceptorDecision, ...] = ()
         opened: OpenPrediction | None = None
-        served = effect
+        served, touches = effect, count_touches()
 
         def report(result: EffectResult, began: float) -> None:
             at, seconds = time.time(), time.monotonic() - began
@@ -75,7 +76,7 @@ def make_effect_server(
             setup.listener(
                 Performed(
                     *(setup.run, at, turn, effect, result, seconds, observe(), decisions),
-                    *(prediction, redact),
+                    *(prediction, redact, count_touches() - touches),
                 )
             )
 

@@ -97,6 +97,7 @@ def make_session(
             else None,
             redact,
             make_gate(setup, describe, handlers.redactor),
+            lambda: scope.touches,
         )
         reopen = partial(build_opening, block, scope, form.text if form else "", handlers.redactor)
         opening = reopen()

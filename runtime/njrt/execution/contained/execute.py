@@ -175,6 +175,7 @@ class Piece:
                 message = yield Wait
                 match self._accept(message):
                     case "touch", [str(operation), list(data)]:
+                        self.scope.touches += 1
                         yield from self._answer(operation, data)
                     case "end", [int(kind), data]:
                         return self._end(kind, self.door.decode(data))
@@ -283,6 +284,7 @@ class Piece:
         while True:
             match self._accept(self.receive()):
                 case "touch", [str(operation), list(data)]:
+                    self.scope.touches += 1
                     for _ in self._answer(operation, data):
                         raise RuntimeError("a function that the program calls cannot await")
                 case "returned", [data]:
