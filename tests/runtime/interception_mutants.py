@@ -31,6 +31,8 @@ BYPASSES = {
     "intercept": "__bypass({0})",
     "make_effect_server": "{0}",
     "list_interceptors": "()",
+    "ask_interceptors": "__undecided({0})",
+    "find_gate": "None",
 }
 """The calls by which an effect comes to the interceptors, and what is put in their place; {0} is the first argument."""
 
@@ -102,6 +104,7 @@ class _MutantLoader(Loader, MetaPathFinder):
     def exec_module(self, module: ModuleType) -> None:
         tree = _Replace(self.mutant).visit(ast.parse(self.mutant.file.read_bytes()))
         module.__dict__["__bypass"] = accept_unasked
+        module.__dict__["__undecided"] = decide_nothing
         exec(compile(ast.fix_missing_locations(tree), str(self.mutant.file), "exec"), vars(module))
 
 
@@ -110,6 +113,11 @@ async def accept_unasked(pending: Any) -> Any:
     from njrt.decisions import Interception
 
     return Interception(pending.effect, ())
+
+
+async def decide_nothing(pending: Any) -> Any:
+    """What the interceptors decide about a call, when they are not asked."""
+    return []
 
 
 def list_checks() -> Iterator[tuple[str, Callable[[], object]]]:
@@ -128,6 +136,13 @@ def list_checks() -> Iterator[tuple[str, Callable[[], object]]]:
     for name in ("sync", "async"):
         check = getattr(tests, f"test_questions_in_the_code_of_{name}_blocks_are_shown")
         yield f"ask in {name} code", check
+    import test_gated as gated
+
+    yield (
+        "gated call",
+        partial(gated.test_each_call_is_shown_with_the_programs_own_arguments, "guarded"),
+    )
+    yield "gated async call", partial(gated.test_async_functions, "guarded")
 
 
 def find_failure(mutant: Mutant | None) -> str:

@@ -158,6 +158,7 @@ def told() -> str:
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_each_call_is_shown_with_the_programs_own_arguments(policy: str) -> None:
+    PAID.clear()
     seen: list[njrt.PendingEffect] = []
 
     def decide(pending: njrt.PendingEffect) -> njrt.Decision:
@@ -294,6 +295,7 @@ def test_an_interceptor_may_call_the_function_itself(policy: str) -> None:
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_async_functions(policy: str) -> None:
+    PAID.clear()
     seen: list[Any] = []
 
     async def decide(pending: njrt.PendingEffect) -> njrt.Decision:
