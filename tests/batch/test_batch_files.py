@@ -326,7 +326,7 @@ def test_processes_end_with_a_command_that_was_killed(here: BatchWorkplace) -> N
     flags = ("--executor", "processes", "-j", "1")
     process = here.start(*flags, environ={}, target="plain.py:wait")
     try:
-        wait_until(Path("a").exists)
+        wait_until(lambda: Path("a").exists() and Path("a").read_text() != "")
         worker = int(Path("a").read_text())
     finally:
         process.kill()
