@@ -93,6 +93,8 @@ def prepare_page(text: str, path: Path) -> str:
             target = OTHER_PAGES[file.name]
         elif file.parent == DOCS:
             target = file.name
+        elif file.parent == DOCS / "site" / "assets":
+            target = f"assets/{file.name}"
         elif file.is_file() and file.is_relative_to(ROOT):
             target = copy_file(file)
         elif file.is_dir():
