@@ -8,12 +8,11 @@ from __future__ import annotations
 import re
 
 from njc.frontend.blocks import NaturalBlock
+from njrt.execution.contained.platforms import MADE_BY_CODE
 from njrt.options import Options
 
-_MADE_BY_CODE = frozenset(
-    ["Callable", "Iterator", "Generator", "AsyncIterator", "AsyncGenerator", "Awaitable", "Coroutine", "type", "Type"]
-)  # fmt: skip
-"""Types of objects that live in the process of their code."""
+_MADE_BY_CODE = frozenset(["Type", *(kind.__name__ for kind in MADE_BY_CODE)])
+"""The names of types of objects that live in the process of their code."""
 
 
 def find_containment_problem(block: NaturalBlock, options: Options) -> tuple[str, str] | None:

@@ -105,8 +105,6 @@ LOOP = "for order in orders:\n    receipts.append(pay(order))"
 def settle(orders: list[Order], policy: str) -> list[Any]:
     """A function with a block."""
     receipts: list[Any] = []
-    functions = (pay, apay, log, refund, tip, give, fail, helper, in_a_thread)
-    _pay, _apay, _log, _refund, _tip, _give, _fail, _helper, _in_a_thread = functions
     njrt.run(
         "natural\nPay each of <orders> by <pay>, and append what it gives to <receipts>.",
         lambda: ((orders, receipts, pay, log, refund, tip, give, fail, helper, in_a_thread, Order)),
@@ -145,12 +143,6 @@ def play(code: str, policy: str, **settings: Any) -> list[Any]:
         model=njrt.Scripted([run(code, done=True), run("pass", done=True)]), **settings
     ):
         return settle(ORDERS, policy)
-
-
-def told() -> str:
-    account = njrt.last_run()
-    assert account is not None
-    return account.effects[-1].result
 
 
 # ── deciding ─────────────────────────────────────────────────────────────────────────────────────

@@ -249,34 +249,14 @@ class StepBuilder:
         self._runs[line.run] = replace(
             run, pending=None, line=None, variables=variables, digest=line.digest
         )
-        yield replace(
-            run.pending,
-            effect=line.effect,
-            is_done=True,
-            decisions=tuple(line.decisions),
-            prediction=line.prediction,
-            result_kind=line.kind,
-            result=line.result,
-            changes=changes,
-            digest=line.digest,
-            printed=line.printed,
-            seconds=line.seconds,
-        )
+        yield complete_effect(run.pending, line)
 
     def _finish_call(self, line: PerformedLine, run: OpenRun) -> Step:
         """Return a call of a gated function that has been made; the effect around it continues."""
         assert run.pending is not None
         *around, outer = run.around or (None,)
         self._runs[line.run] = replace(run, pending=outer, around=tuple(filter(None, around)))
-        return replace(
-            run.pending,
-            effect=line.effect,
-            is_done=True,
-            decisions=tuple(line.decisions),
-            result_kind=line.kind,
-            result=line.result,
-            seconds=line.seconds,
-        )
+        return complete_effect(run.pending, line)
 
     def _end(self, line: EndedLine, run: OpenRun) -> Iterator[Step]:
         if run.pending is not None:
@@ -307,6 +287,23 @@ def build_timeline(lines: Iterable[TraceLine]) -> Timeline:
         for step in builder.add(line):
             timeline.put(step)
     return timeline
+
+
+def complete_effect(pending: Step, line: PerformedLine) -> Step:
+    """Return the step of an effect that has been performed."""
+    return replace(
+        pending,
+        effect=line.effect,
+        is_done=True,
+        decisions=tuple(line.decisions),
+        prediction=line.prediction,
+        result_kind=line.kind,
+        result=line.result,
+        changes=line.changes or {},
+        digest=line.digest,
+        printed=line.printed,
+        seconds=line.seconds,
+    )
 
 
 def is_call(effect: Mapping[str, Any] | None) -> bool:

@@ -12,7 +12,6 @@ repeatedly does not fit its type ends the block, by an `OutputTypeError`.
 from __future__ import annotations
 
 import typing
-from collections import abc
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -53,7 +52,7 @@ from njrt.effects import (
     WireValue,
 )
 from njrt.errors import NaturalError, OutputTypeError, PolicyError
-from njrt.execution.contained.platforms import find_obstacle
+from njrt.execution.contained.platforms import MADE_BY_CODE, find_obstacle
 from njrt.execution.execute import (
     Execution,
     Failed,
@@ -84,11 +83,6 @@ ImmediateEffect = (
 MAX_ANSWER_CHARS = 2000
 """Characters of a value, of printed text or of an error that a model is shown at once."""
 
-_MADE_BY_CODE = (
-    *(type, abc.Callable, abc.Iterator, abc.Generator),
-    *(abc.AsyncIterator, abc.AsyncGenerator, abc.Awaitable, abc.Coroutine),
-)
-
 MAX_TYPE_MISFITS = 3
 """How often the model may correct an output of the wrong type before the block fails."""
 
@@ -109,7 +103,7 @@ def refuse_uncontainable(scope: Scope) -> None:
 
 def is_made_by_code(declared: object) -> bool:
     """Return whether values of a type are functions, classes or iterators, which live in the process of their code."""
-    return (typing.get_origin(declared) or declared) in _MADE_BY_CODE
+    return (typing.get_origin(declared) or declared) in MADE_BY_CODE
 
 
 class Handlers:

@@ -16,20 +16,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from types import FunctionType
-from typing import Any, assert_never
+from typing import Any
 
 from njrt.errors import CodeTimeLimitError, NaturalError
 from njrt.execution.compile import Snippet, prepare
 from njrt.execution.interruptions import is_interruption
 from njrt.execution.lowering import ExitKind
-from njrt.execution.results import Execution, Failed, Jumped, Ran
+from njrt.execution.results import Execution, Failed, Jumped, Ran, make_execution
 from njrt.execution.tracebacks import (
     find_called_function,
     format_failure,
     has_left_block,
     is_stack_deep,
 )
-from njrt.outcome import Broke, Continued, Raised, Returned, UserValue
+from njrt.outcome import Raised, UserValue
 from njrt.scope.advice import explain_call, explain_mistake
 from njrt.scope.scope import Absent, Bound, Scope
 from njrt.timeouts import DeadlineExceeded, await_with_timeout, call_with_timeout
@@ -125,17 +125,7 @@ def end_by_result(snippet: Snippet, result: tuple[int, UserValue] | None) -> Exe
     snippet.raised.clear()
     printed = snippet.scope.transcript.take()
     exit_kind, value = result if result is not None else (ExitKind.FELL_OFF, None)
-    match ExitKind(exit_kind):
-        case ExitKind.FELL_OFF | ExitKind.VALUE:
-            return Ran(value, printed)
-        case ExitKind.RETURN:
-            return Jumped(Returned(value), printed)
-        case ExitKind.BREAK:
-            return Jumped(Broke(), printed)
-        case ExitKind.CONTINUE:
-            return Jumped(Continued(), printed)
-        case never:
-            assert_never(never)
+    return make_execution(exit_kind, value, printed)
 
 
 def _is_passed_on(error: BaseException, snippet: Snippet) -> bool:

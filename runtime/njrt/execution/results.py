@@ -8,8 +8,10 @@ Failed("TypeError: ...", "")                a mistake, reported to the model
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import assert_never
 
-from njrt.outcome import Outcome, UserValue
+from njrt.execution.lowering import ExitKind
+from njrt.outcome import Broke, Continued, Outcome, Returned, UserValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +39,18 @@ class Failed:
 
 
 Execution = Ran | Jumped | Failed
+
+
+def make_execution(exit_kind: int, value: UserValue, printed: str) -> Execution:
+    """Return the result of code that has ended without an exception."""
+    match ExitKind(exit_kind):
+        case ExitKind.FELL_OFF | ExitKind.VALUE:
+            return Ran(value, printed)
+        case ExitKind.RETURN:
+            return Jumped(Returned(value), printed)
+        case ExitKind.BREAK:
+            return Jumped(Broke(), printed)
+        case ExitKind.CONTINUE:
+            return Jumped(Continued(), printed)
+        case never:
+            assert_never(never)

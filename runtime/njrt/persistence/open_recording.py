@@ -105,15 +105,15 @@ class OpenRecording:
         return Recording(
             replace(header or RecordingHeader(), unfinished=self.unfinished),
             (*replayed, *recorded),
-            tuple(self.book.decisions),
-            touches=tuple(self.calls.calls),
+            tuple(self.book.items),
+            touches=tuple(self.calls.items),
         )
 
     def finish(self) -> None:
         """The run has ended; unless it was paused, the recording is complete."""
         if not (self.records and self.unfinished):
             return
-        self.book.decisions = list(self.book.list_final())
+        self.book.items = list(self.book.list_final())
         self.unfinished = self.book.has_open or self.calls.has_open
         self.is_unsaved = True
 

@@ -120,7 +120,7 @@ class Recorder:
     @property
     def has_decisions(self) -> bool:
         """Whether the recording holds decisions of interceptors."""
-        return bool(self._get_open_recording().book.decisions)
+        return bool(self._get_open_recording().book.items)
 
     def take_decision(self, asked: RecordedDecision) -> DecidedSlot | None:
         """Return what was decided about an effect, or None."""
@@ -152,7 +152,7 @@ class Recorder:
             recording = self._get_open_recording()
             index = recording.calls.take(asked)
             if index is not None:
-                return index, recording.calls.calls[index]
+                return index, recording.calls.items[index]
             if recording.records:
                 expected = recording.calls.find_unused(asked.key) if is_alone else None
             else:
@@ -178,7 +178,7 @@ class Recorder:
         """Write at once how far a call of a gated function has come; return its number."""
         with self._lock:
             recording = self._get_open_recording()
-            index = recording.calls.put(index, call)
+            index = recording.calls.store(index, call)
             is_first = not recording.unfinished
             recording.unfinished = True
             if is_first or recording.is_unsaved or not recording.is_appended:

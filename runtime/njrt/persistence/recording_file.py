@@ -357,7 +357,7 @@ def format_recording_lines(recording: Recording) -> list[str]:
     header = recording.header
     made = {"made_by": header.made_by, "model": header.model, "protocol": header.protocol}
     note = {"note": header.note} if header.note else {}
-    version = 3 if recording.touches else 2 if recording.decisions else 1
+    version = FORMAT_VERSION if recording.touches else 2 if recording.decisions else 1
     unfinished = {"unfinished": True} if header.unfinished else {}
     first = {"format": version, **made, "date": header.date, **note, **unfinished}
     return [

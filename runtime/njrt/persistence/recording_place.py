@@ -74,29 +74,17 @@ class RecordingFile:
             raise RecordingError(f"cannot read the recording {self.path}: {error}") from None
 
     def rewrite(self, change: ChangeLines) -> None:
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with lock_folder(self.path.parent):
-                lines = change(self._read_existing_lines())
-                _replace_file(self.path, "\n".join(lines).encode() + b"\n", is_locked=True)
-        except OSError as error:
-            raise RecordingError(
-                f"cannot write the recording {self.path}: {error.strerror or error}; choose a folder that can be written to"
-            ) from None
+        with self._open_for_writing():
+            lines = change(self._read_existing_lines())
+            _replace_file(self.path, "\n".join(lines).encode() + b"\n", is_locked=True)
 
     def append(self, line: str) -> None:
-        try:
-            with (
-                lock_folder(self.path.parent),
-                os.fdopen(open_private(self.path, os.O_WRONLY | os.O_APPEND), "ab") as file,
-            ):
+        with self._open_for_writing():
+            handle = open_private(self.path, os.O_WRONLY | os.O_APPEND)
+            with os.fdopen(handle, "ab") as file:
                 file.write(line.encode() + b"\n")
                 file.flush()
                 os.fsync(file.fileno())
-        except OSError as error:
-            raise RecordingError(
-                f"cannot write the recording {self.path}: {error.strerror or error}; choose a folder that can be written to"
-            ) from None
 
     def keep_file(self, name: str, data: bytes) -> None:
         path = self.path.with_name(f"{self.path.stem}.files") / name
@@ -108,6 +96,18 @@ class RecordingFile:
         except OSError as error:
             raise RecordingError(
                 f"cannot write the file {path}: {error.strerror or error}; choose a folder that can be written to"
+            ) from None
+
+    @contextlib.contextmanager
+    def _open_for_writing(self) -> Iterator[None]:
+        """Hold the lock of the folder, which is created if it is missing; a failure is a `RecordingError`."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with lock_folder(self.path.parent):
+                yield
+        except OSError as error:
+            raise RecordingError(
+                f"cannot write the recording {self.path}: {error.strerror or error}; choose a folder that can be written to"
             ) from None
 
     def _read_existing_lines(self) -> list[str]:

@@ -155,6 +155,10 @@ class Door(Codec):
 
     def _encode_class(self, cls: type) -> Data:
         self._reached.add(self._refer(cls))
+        return self._name_class(cls)
+
+    def _name_class(self, cls: type) -> Data:
+        """Return the known name of a class, or its description."""
         known = find_known_name(cls)
         return ["k", *known] if known else ["C", self._describe(cls)]
 
@@ -180,7 +184,7 @@ class Door(Codec):
         positions = cls.__dict__.get("__match_args__", getattr(cls, "__match_args__", None))
         is_plain = type(positions) is tuple and all(type(name) is str for name in positions)
         asks = type(cls).__instancecheck__ is not type.__instancecheck__
-        bases = [self._encode_base(base) for base in cls.__bases__] if is_error else None
+        bases = [self._name_class(base) for base in cls.__bases__] if is_error else None
         return [
             number,
             cls.__name__,
@@ -197,15 +201,10 @@ class Door(Codec):
             bases,
         ]
 
-    def _encode_base(self, cls: type) -> Data:
-        known = find_known_name(cls)
-        return ["k", *known] if known else ["C", self._describe(cls)]
-
     def _encode_error(self, error: BaseException) -> Data:
         number = self._refer(error)
         self._described.add(number)  # the child keeps exceptions to the end
-        known = find_known_name(type(error))
-        kind = ["k", *known] if known else ["C", self._describe(type(error))]
+        kind = self._name_class(type(error))
         try:
             args = [self.encode(argument) for argument in _ARGS.__get__(error)]
         except Refused:

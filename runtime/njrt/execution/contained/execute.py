@@ -28,8 +28,7 @@ from njrt.execution.contained.process import ChildProcess, start_child
 from njrt.execution.contained.wire import Data, WireError
 from njrt.execution.guard.check import list_program_modules
 from njrt.execution.interruptions import is_interruption
-from njrt.execution.lowering import ExitKind
-from njrt.execution.results import Execution, Failed, Jumped, Ran
+from njrt.execution.results import Execution, Failed, Jumped, make_execution
 from njrt.execution.tracebacks import (
     cut_middle,
     format_error,
@@ -37,7 +36,7 @@ from njrt.execution.tracebacks import (
     has_left_block,
     is_stack_deep,
 )
-from njrt.outcome import Broke, Continued, Raised, Returned, UserValue
+from njrt.outcome import Raised, UserValue
 from njrt.scope.advice import explain_mistake
 from njrt.scope.scope import Absent, Bound
 from njrt.timeouts import await_with_timeout, call_with_timeout
@@ -178,7 +177,8 @@ class Piece:
                         self.scope.touches += 1
                         yield from self._answer(operation, data)
                     case "end", [int(kind), data]:
-                        return self._end(kind, self.door.decode(data))
+                        value = self.door.decode(data)
+                        return make_execution(kind, value, self._take_printed())
                     case "failed", [data, list(frames), bool(is_own), bool(reraises), name, text]:
                         error = self.door.decode(data)
                         return self._fail(error, frames, is_own, reraises, name, text)
@@ -389,18 +389,6 @@ class Piece:
         self.known.clear()
         self.readers.clear()
         del self.interruption, self.pending
-
-    def _end(self, kind: int, value: UserValue) -> Execution:
-        printed = self._take_printed()
-        match ExitKind(kind):
-            case ExitKind.FELL_OFF | ExitKind.VALUE:
-                return Ran(value, printed)
-            case ExitKind.RETURN:
-                return Jumped(Returned(value), printed)
-            case ExitKind.BREAK:
-                return Jumped(Broke(), printed)
-            case ExitKind.CONTINUE:
-                return Jumped(Continued(), printed)
 
     def _fail(
         self,

@@ -1,11 +1,19 @@
-"""The systems that can contain code: Linux on the machines that have a filter of system calls, with CPython."""
+"""The systems that can contain code, Linux with CPython and a filter of system calls, and the types that cannot be contained."""
 
 from __future__ import annotations
 
 import platform
 import sys
+from collections import abc
+from typing import Any
 
 from njrt.execution.contained.seccomp import build_filter
+
+MADE_BY_CODE: tuple[Any, ...] = (
+    *(type, abc.Callable, abc.Iterator, abc.Generator),
+    *(abc.AsyncIterator, abc.AsyncGenerator, abc.Awaitable, abc.Coroutine),
+)
+"""Types of objects that live in the process of their code, so that they cannot be handed over."""
 
 
 def find_obstacle() -> str | None:

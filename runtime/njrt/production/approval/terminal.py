@@ -278,23 +278,22 @@ def approve(
 ) -> Approval:
     """Make an interceptor that asks a person on the terminal about each effect.
 
-    With `calls` it asks about the calls of gated functions (`njrt.gated`) only, with their arguments: of all, or of these. `decisions` is a JSON Lines file of the decisions; what was decided "always" is not asked again. `otherwise` is
-    what happens where standard input or error is no terminal, by default a `ConfigurationError`.
+    With `calls` it asks about the calls of gated functions (`njrt.gated`) only, with their arguments: of all, or of these.
+    `decisions` is a JSON Lines file of the decisions; what was decided "always" is not asked again. `otherwise` is what happens where standard input or error is no terminal, by default a `ConfigurationError`.
     """
     if otherwise is not None and otherwise not in get_args(Otherwise):
         raise ConfigurationError(
             f"njrt.approve: otherwise must be one of {', '.join(get_args(Otherwise))}, not {otherwise!r}"
         )
-    if not isinstance(calls, bool):
-        names = frozenset(map(get_gated_name, calls))
-        if not names:
-            raise ConfigurationError(
-                "njrt.approve: calls is True, or a list of gated functions, not empty"
-            )
+    asked = calls if isinstance(calls, bool) else frozenset(map(get_gated_name, calls))
+    if asked == frozenset():
+        raise ConfigurationError(
+            "njrt.approve: calls is True, or a list of gated functions, not empty"
+        )
     return Approval(
         ApprovalsFile(None if decisions is None else Path(decisions)),
         otherwise,
         Terminal(),
         lambda: time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        calls if isinstance(calls, bool) else names,
+        asked,
     )
