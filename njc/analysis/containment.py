@@ -26,9 +26,4 @@ def find_containment_problem(block: NaturalBlock, options: Options) -> tuple[str
                 f"`{reference.path}` is a function, a class or an iterator, which ends with contained code",
                 'let the block bind data, or write `policy="guarded"`',
             )
-    if options.mode == "static":
-        return (
-            "static code is a part of the program and cannot be contained",
-            'write `mode="live"`, or `policy="guarded"`',
-        )
     return None

@@ -28,7 +28,7 @@ from typing import assert_never
 
 from njc.analysis.assignment import is_on_lines
 from njc.codegen.header import FileHeader, format_header
-from njc.codegen.indent import indent_code
+from njc.codegen.indent import find_lines_in_strings, indent_code
 from njc.codegen.linemap import Piece
 from njc.codegen.lower import (
     RUNTIME_PACKAGE,
@@ -398,10 +398,22 @@ def _build_scaffold(lowered: LoweredBlock, indent: str, step: str) -> tuple[list
         for argument in lowered.arguments
         for line in _format_argument(argument, room, step)
     ]
+    below += [f"{inner}{step}{line}".rstrip() for line in _format_code(lowered.code)]
     below += [f"{inner}):", f"{inner}{step}raise"] if lowered.reraises else [f"{inner})"]
     for caught, statement in lowered.arms:
         below += [f"except {caught}:", f"{step}{statement}"]
     return above, below
+
+
+def _format_code(code: str) -> list[str]:
+    """Write contained static code as an argument: as one text, if its lines can be indented, else a text for each line."""
+    if not code:
+        return []
+    if '"""' in code or code.endswith("\\") or find_lines_in_strings(code):
+        texts = (format_literal(line + "\n") for line in code.split("\n"))
+        return ["code=(", *(f"    {text}" for text in texts), "),"]
+    prefix = "r" if "\\" in code else ""
+    return [f'code={prefix}"""', *code.split("\n"), '""",']
 
 
 def _format_argument(argument: Argument, room: int, step: str) -> list[str]:

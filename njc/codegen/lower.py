@@ -19,7 +19,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from njc.analysis.authority import Authority, may_reraise
 from njc.analysis.types import Typed, TypeDefinitions, find_signature_scope
@@ -62,6 +62,18 @@ class LoweredBlock:
     arms: tuple[tuple[str, str], ...]
     reraises: bool = False
     """The call says whether a `raise` is to follow it."""
+    code: str = ""
+    """Static code that the call runs as contained code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contained:
+    """What contained static code uses besides the variables of its block."""
+
+    names: tuple[str, ...] = ()
+    """Names of the program, such as the classes of outputs."""
+    helper: str = ""
+    """`name = expression` of the function by which it asks a model, if it does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +95,8 @@ class WrittenBlock:
     """What must hold of the values besides, as expressions."""
     name: str = ""
     """The name of the block in the lock, and a digest of its instruction and code."""
+    contained: Contained | None = None
+    """What the call is given besides, if it runs the code in a separate process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +119,21 @@ def apply_written(lowered: LoweredBlock, written: WrittenBlock | None) -> Emitta
     """Return the call, or what was written to take its place or to be tried before it."""
     if written is None:
         return lowered
+    if written.contained is not None:
+        return _add_contained_code(lowered, written.code, written.contained)
     if not written.attempt:
         return written
     return GuardedBlock(written, lowered)
+
+
+def _add_contained_code(lowered: LoweredBlock, code: str, contained: Contained) -> LoweredBlock:
+    variables, *others = lowered.arguments
+    shared = tuple(dict.fromkeys((*variables.items, *contained.names)))
+    name, _, asker = contained.helper.partition(" = ")
+    helper = [Argument("lends={", (f"{format_literal(name)}: {asker}",), "}")] if name else []
+    return replace(
+        lowered, arguments=(replace(variables, items=shared), *others, *helper), code=code
+    )
 
 
 _CRLF = "\r\n"

@@ -23,7 +23,7 @@ from njc.static.format import find_unrenamable_names, normalize_code
 from njc.static.generate import CodeCheck
 from njc.static.guards import find_annotated_shapes
 from njc.static.holes import Hole, find_holes
-from njc.static.splice import place_auto_code, place_static_code
+from njc.static.splice import place_auto_code, place_contained_code, place_static_code
 from njrt.options import Options
 
 ShapesByName = Mapping[str, str]
@@ -88,7 +88,7 @@ def make_code_check(file: StaticFile, hole: Hole, *, is_locked: bool = False) ->
         if names := find_unrenamable_names(code, hole):
             return f"`{names[0]}` means something else in the program: choose another name"
         return find_compile_problem(
-            compile_static_file(file, [place_code(file, hole, normalize_code(code, hole))])
+            compile_static_file(file, [_place_inline(file, hole, normalize_code(code, hole))])
         )
 
     def check(code: str) -> tuple[str, ...]:
@@ -107,6 +107,16 @@ def place_code(
     file: StaticFile, hole: Hole, code: str, shapes: ShapesByName | None = None
 ) -> WrittenBlock:
     """Put code in its place; in the mode `auto` guarded by these shapes, or by those of the annotations."""
+    if hole.options.policy == "contained":
+        runtime = choose_aliases(file.source.text).runtime
+        return place_contained_code(code, hole, file.project, runtime)
+    return _place_inline(file, hole, code, shapes)
+
+
+def _place_inline(
+    file: StaticFile, hole: Hole, code: str, shapes: ShapesByName | None = None
+) -> WrittenBlock:
+    """Put code in its place as a part of the program."""
     runtime = choose_aliases(file.source.text).runtime
     if hole.mode == "auto":
         return place_auto_code(

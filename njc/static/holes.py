@@ -105,10 +105,12 @@ def find_holes(module: Module, blocks: Sequence[NaturalBlock], project: Options)
         options = merge_option_layers(block.options, project)
         name = f"{module.source.path}:{_make_qualified_name(block)}"
         seen[name] += 1
-        if options.mode in (None, "live") or block.is_fstring or options.policy == "contained":
+        if options.mode in (None, "live") or block.is_fstring:
             continue
-        if options.mode == "auto" and block.scope.kind == "class":
-            continue  # an attempt would leave its own name in the class
+        if options.mode == "auto" and (
+            block.scope.kind == "class" or options.policy == "contained"
+        ):
+            continue  # an attempt would leave its own name in the class, and is a part of the program
         yield _make_hole(module, blocks, outputs, block, _add_number(name, seen[name]), options)
 
 

@@ -16,7 +16,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
 from njc.analysis.assignment import find_bound_at_end
-from njc.codegen.lower import WrittenBlock, format_literal, list_given_options
+from njc.codegen.lower import Contained, WrittenBlock, format_literal, list_given_options
 from njc.frontend.names import collect_bindings, list_suites
 from njc.static.fresh_names import make_fresh_name
 from njc.static.holes import Hole, has_own_lines, split_import
@@ -33,7 +33,7 @@ def place_static_code(code: str, hole: Hole, project: Options, runtime: str) -> 
     hoisted, gone = _hoist_imports(tree, hole)
     lines = code.split("\n")
     kept = "\n".join(line for number, line in enumerate(lines, 1) if number not in gone).strip("\n")
-    asks = any(isinstance(node, ast.Name) and node.id == hole.helper for node in ast.walk(tree))
+    asks = _asks_model(tree, hole)
     above = [
         *_render_declarations(tree, hole),
         *([_render_helper(hole, project, runtime)] if asks else []),
@@ -51,6 +51,17 @@ def place_static_code(code: str, hole: Hole, project: Options, runtime: str) -> 
         *below,
     ]
     return WrittenBlock(hole.block, "\n".join(parts), hoisted, asks)
+
+
+def place_contained_code(code: str, hole: Hole, project: Options, runtime: str) -> WrittenBlock:
+    """Make a call that runs locked code in a separate process."""
+    asks = _asks_model(ast.parse(code), hole)
+    contained = Contained(hole.visible, _render_helper(hole, project, runtime) if asks else "")
+    return WrittenBlock(hole.block, code.strip("\n"), contained=contained)
+
+
+def _asks_model(tree: ast.Module, hole: Hole) -> bool:
+    return any(isinstance(node, ast.Name) and node.id == hole.helper for node in ast.walk(tree))
 
 
 def _is_definition(statement: ast.stmt) -> bool:

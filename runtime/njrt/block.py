@@ -33,6 +33,15 @@ class Block:
     options: Options
     reads: tuple[str, ...] = ()
     """The outputs that the prompt reads as well. The compiler says which: the instruction may have values in it."""
+    code: str = ""
+    """Static code, which is run in place of a conversation with a model."""
+
+
+def extract_code(argument: str) -> str:
+    """Return the static code in the `code` of a call: without the margin of its first line."""
+    text = argument.strip("\n").rstrip()
+    margin = text[: len(text) - len(text.lstrip(" \t"))]
+    return "\n".join(line.removeprefix(margin) for line in text.split("\n"))
 
 
 def extract_instruction(prompt: str) -> str:

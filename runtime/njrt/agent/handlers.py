@@ -295,6 +295,8 @@ class Handlers:
             case Refusal() as refusal:
                 return refusal
             case snippet:
+                if self.block.code:
+                    snippet = replace(snippet, raises_mistakes=True)
                 return self.make_result((yield snippet), silent, code)
 
     def make_result(self, execution: Execution, silent: str, code: str) -> EffectResult:

@@ -76,6 +76,8 @@ class Snippet:
     is_async: bool
     is_contained: bool = False
     """Whether it runs in a separate process."""
+    raises_mistakes: bool = False
+    """Whether all its exceptions are the program's, as those of static code; else only those that it raises itself."""
 
 
 class RaiseTracker(RaisedError):

@@ -141,7 +141,7 @@ def _is_passed_on(error: BaseException, snippet: Snippet) -> bool:
 def _classify_error(error: BaseException, snippet: Snippet) -> Execution:
     """Distinguish the block's own exception from a mistake of the model."""
     printed = snippet.scope.transcript.take()
-    if not snippet.raised.is_own_error(error):
+    if not (snippet.raised.is_own_error(error) or snippet.raises_mistakes):
         return Failed(_format_mistake(error, snippet), printed)
     if snippet.raised.reraises:
         return Jumped(Raised(error.with_traceback(snippet.raised.traceback), True), printed)

@@ -30,7 +30,7 @@ from typing import Any, assert_never, cast
 
 from njrt.agent.conversation import ConversationStep, PredictionRequest, StepResult
 from njrt.agent.handlers import find_secrets
-from njrt.block import Block, extract_instruction
+from njrt.block import Block, extract_code, extract_instruction
 from njrt.decisions import PendingEffect
 from njrt.errors import NaturalError
 from njrt.execution.execute import (
@@ -290,6 +290,8 @@ def start_session(
     project: Mapping[str, Any] | None = None,
     tried: str = "",
     canary: CanaryObserver | None = None,
+    code: str = "",
+    lends: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Session:
     """Prepare one run of a block, from the arguments in compiled code and the settings around it.
@@ -297,9 +299,10 @@ def start_session(
     `writes` are the outputs, `reads` those that the prompt reads as well, and `labels` the legal jumps, all
     separated by blanks; `types` maps outputs to their types; `cls`, `me`, `ns`, `own` and `nl` describe a block
     in a class body or a method; `tried` says how static code fared that was tried first; `canary` compares the run with
-    that of the code; `project` and the other keywords are options.
+    that of the code; `code` is static code, which is run in place of a conversation, and
+    `lends` has names for it beside the variables; `project` and the other keywords are options.
     """
-    setup = set_up_run(at, options, project)
+    setup = set_up_run(at, options, project, bool(code))
     make_block_scope = partial(
         make_scope,
         variables,
@@ -315,7 +318,13 @@ def start_session(
     instruction, jumps = extract_instruction(prompt), tuple(labels.split())
     block = Block(instruction, jumps, at, is_async, setup.options, tuple(reads.split()))
     scope = make_block_scope()
-    if block.options.effects in ("direct", "answer"):
+    if code:
+        block = replace(
+            block, options=replace(block.options, effects="direct"), code=extract_code(code)
+        )
+        for name, value in (lends or {}).items():
+            scope.lend(name, value)
+    elif block.options.effects in ("direct", "answer"):
         scope.lend("ask", make_asker(scope, setup, is_async))
     session = make_session(block, scope, setup, tried, canary)
     path = setup.settings.examples or os.environ.get("NJC_EXAMPLES")

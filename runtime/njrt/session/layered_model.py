@@ -56,6 +56,14 @@ class DeferredModel:
         return await self.choose().aask(request)
 
 
+def _refuse_to_choose() -> Model:
+    raise AssertionError("static code asks no model")
+
+
+NO_MODEL = DeferredModel(_refuse_to_choose, "text", "static code")
+"""Takes the place of the model in a run of static code."""
+
+
 def make_layered_model(settings: Settings, options: Options, *outer: Layer) -> LayeredModel:
     """Return the model that a block asks, behind the `outer` layers, the recording and the cache, where there are any.
 

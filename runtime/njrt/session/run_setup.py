@@ -21,12 +21,17 @@ from njrt.decisions import Abort, OpenInterceptor, Pause
 from njrt.errors import NaturalError, Paused, PolicyError
 from njrt.events import Listener, RunId
 from njrt.messages import Protocol
-from njrt.models.model import Layer, Model
+from njrt.models.model import Layer, LayeredModel, Model
 from njrt.observability.listeners import Notified
 from njrt.options import Options
 from njrt.session.block_options import resolve_options
 from njrt.session.interception import DecisionRecord, list_interceptors
-from njrt.session.layered_model import find_recorder, make_layered_model, share_budgets
+from njrt.session.layered_model import (
+    NO_MODEL,
+    find_recorder,
+    make_layered_model,
+    share_budgets,
+)
 from njrt.session.limits import Meter, Metered, list_open_meters, read_limits
 from njrt.session.settings import Settings, get_listener, get_settings
 
@@ -83,9 +88,15 @@ def leave_run(token: Token[RunId | None]) -> None:
 
 
 def set_up_run(
-    place: str, options: Mapping[str, Any], project: Mapping[str, Any] | None
+    place: str,
+    options: Mapping[str, Any],
+    project: Mapping[str, Any] | None,
+    is_static: bool = False,
 ) -> RunSetup:
-    """Resolve the settings, options and model of one run at a place (`njrt.llm` if none is known)."""
+    """Resolve the settings, options and model of one run at a place (`njrt.llm` if none is known).
+
+    A run of static code needs no model.
+    """
     try:
         settings = get_settings()
         merged = resolve_options(options, project, settings.options, place or "njrt.llm")
@@ -95,7 +106,11 @@ def set_up_run(
         record = DecisionRecord(recorder) if recorder else None
         layers: list[Layer] = [Metered(meter), Notified(run, listener)]
         layers += [record] if record else []
-        model = make_layered_model(settings, merged, *layers)
+        model = (
+            LayeredModel(NO_MODEL, tuple(layers))
+            if is_static
+            else make_layered_model(settings, merged, *layers)
+        )
         if settings.predictor:
             predictor = share_budgets(model, settings.predictor)
             steps = settings.steps

@@ -17,13 +17,19 @@ from functools import partial
 
 from njrt.agent.answer import AnswerForm, make_answer_form
 from njrt.agent.attachments import find_attachments
-from njrt.agent.conversation import AnswerConversation, CodeNeeded, Conversation, converse
+from njrt.agent.conversation import (
+    AnswerConversation,
+    CodeNeeded,
+    Conversation,
+    EffectServer,
+    converse,
+)
 from njrt.agent.handlers import Handlers, redact_secrets
 from njrt.agent.prompt import build_opening
 from njrt.block import Block
 from njrt.decisions import OpenInterceptor, PendingEffect
-from njrt.effects import Effect
-from njrt.errors import NaturalError
+from njrt.effects import Answer, Effect, NeedsCode, Refusal, Run
+from njrt.errors import NaturalError, ReplyError
 from njrt.events import Began, Compared, Ended, Redact, wants_states
 from njrt.gates import is_used
 from njrt.messages import Protocol
@@ -89,7 +95,8 @@ def make_session(
         describe = partial(make_pending_effect, block, scope, setup)
         serve = make_effect_server(
             handlers.serve,
-            setup,
+            # Static code is a part of the program: only its gated calls are shown.
+            replace(setup, interceptors=(), record=None) if block.code else setup,
             describe,
             observe,
             EffectPredictor(setup.settings.predictor, block, scope)
@@ -99,6 +106,8 @@ def make_session(
             make_gate(setup, describe, handlers.redactor),
             lambda: scope.touches,
         )
+        if block.code:
+            return run_static_code(block.code, serve)
         reopen = partial(build_opening, block, scope, form.text if form else "", handlers.redactor)
         opening = reopen()
         files = find_attachments(scope, block.reads, handlers.redactor)
@@ -144,6 +153,22 @@ def with_code_on_request(
         outcome = yield from begin(with_code, None, outcome.turn + 1)
         assert not isinstance(outcome, CodeNeeded)
     return outcome
+
+
+def run_static_code(code: str, serve: EffectServer) -> AnswerConversation:
+    """Run the static code of a block in place of a conversation with a model.
+
+    Raises:
+        ReplyError: the code cannot be run here, or has not bound the outputs.
+    """
+    result = yield from serve(Run(code, done=True), 1)
+    match result:
+        case Answer(text) | Refusal(text):
+            raise ReplyError(f"the static code of this block failed: {text}")
+        case NeedsCode():
+            raise AssertionError("only a model needs code")
+        case _:
+            return result
 
 
 def with_closed_scope(conversation: Conversation, scope: Scope) -> Conversation:

@@ -400,8 +400,8 @@ class Piece:
         text: str | None,
     ) -> Execution:
         printed = self._take_printed()
-        if is_own:
-            if reraises:
+        if is_own or self.snippet.raises_mistakes:
+            if is_own and reraises:
                 return Jumped(Raised(error, True), printed)
             line = next((line for code, line in frames if code is None), 1)
             return Jumped(Raised(_place_error(error, self.snippet.code, line)), printed)
