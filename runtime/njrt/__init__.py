@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
     from njrt.decisions import Abort, Accept, Decision, Edit, Pause, PendingEffect, Reject
     from njrt.effects import Touch
-    from njrt.gates import call_key, gated
+    from njrt.gates import CallRule, call_key, gated
     from njrt.media import Audio, Document, Image
     from njrt.models.scripted import Scripted
     from njrt.observability.accounts import last_run, watch
@@ -80,6 +80,7 @@ __all__ = [
     "BudgetError",
     "CallInDoubtError",
     "CallLimitError",
+    "CallRule",
     "CodeTimeLimitError",
     "ConfigurationError",
     "Continue",
@@ -138,6 +139,7 @@ _LOADED_LATER = {
     "Any": "typing",
     "Audio": "njrt.media",
     "Budget": "njrt.production.budgets.budget",
+    "CallRule": "njrt.gates",
     "Decision": "njrt.decisions",
     "Document": "njrt.media",
     "Edit": "njrt.decisions",

@@ -10,6 +10,8 @@
 The gate is passed by calls from the code of a block, also through other functions and in threads that these start. Calls of
 the program itself, outside of blocks, are plain calls. With a recording each call is made once: its result is recorded, and
 used when the program is run again.
+
+    njrt.using(calls=[Mailer.send])          the same for calls by contained code, of functions without the decorator
 """
 
 from __future__ import annotations
@@ -17,10 +19,11 @@ from __future__ import annotations
 import functools
 import inspect
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from types import BuiltinMethodType, MethodType, ModuleType
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 from weakref import WeakKeyDictionary
 
@@ -72,8 +75,57 @@ class GatedFunction:
             return {str(number): value for number, value in enumerate(args)} | dict(named)
 
 
+CallRules = Mapping[Callable[..., Any], CallRule]
+"""Rules of `njrt.using(calls=...)`, by function."""
+
+
+def read_call_rules(calls: Any) -> CallRules:
+    """Return the rules that `njrt.using(calls=...)` is given: functions, or a mapping from functions to rules.
+
+    Raises:
+        ConfigurationError: it is something else.
+    """
+    if calls is None:
+        return {}
+    rules = dict(calls) if isinstance(calls, Mapping) else dict.fromkeys(calls, CallRule())
+    for function, rule in rules.items():
+        if isinstance(function, type) or not callable(function) or not isinstance(rule, CallRule):
+            raise ConfigurationError(
+                "njrt.using: calls is a list of functions, or a dict from functions to njrt.CallRule(...), "
+                f"not {function!r}: {rule!r}"
+            )
+    return {find_plain_function(function): rule for function, rule in rules.items()}
+
+
+def find_plain_function(function: Any) -> Any:
+    """Return the function of a bound method, as its class has it; other objects unchanged."""
+    if type(function) is MethodType:
+        return function.__func__
+    if type(function) is BuiltinMethodType and not isinstance(function.__self__, ModuleType):
+        return getattr(type(function.__self__), function.__name__, function)
+    return function
+
+
+def choose_strictest(rules: Iterable[CallRules]) -> CallRules:
+    """Return all rules; of several for a function one that refuses most."""
+    chosen: dict[Callable[..., Any], CallRule] = {}
+    for found in rules:
+        for function, rule in found.items():
+            chosen[function] = min(
+                chosen.get(function, rule), rule, key=lambda each: _STRICT.index(each.decide)
+            )
+    return chosen
+
+
+_STRICT = ("deny", "ask", "allow")
+
+
 class Gate(typing.Protocol):
     """The gate that calls of gated functions pass in one run of a block."""
+
+    @property
+    def rules(self) -> CallRules:
+        """The rules for functions without the decorator."""
 
     def call(self, gated: GatedFunction, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """Make a call if it is allowed, and return its result."""
@@ -104,7 +156,9 @@ def get_gated_name(function: Callable[..., Any]) -> str:
     """
     name = _names.get(getattr(function, "__func__", function))
     if name is None:
-        raise ConfigurationError(f"{function!r} is not gated; write @njrt.gated above it")
+        raise ConfigurationError(
+            f"{function!r} is not gated; write @njrt.gated above it, or use calls=True"
+        )
     return name
 
 
@@ -185,7 +239,14 @@ def _gate(rule: CallRule, function: Callable[..., Any]) -> Callable[..., Any]:
     if isinstance(function, type) or not callable(function):
         raise ConfigurationError(f"njrt.gated is for functions, not for {function!r}")
     _is_used = True
-    gated_function = GatedFunction(function, rule)
+    wrapper = wrap_gated(GatedFunction(function, rule))
+    _names[wrapper] = GatedFunction(function, rule).name
+    return wrapper
+
+
+def wrap_gated(gated_function: GatedFunction) -> Callable[..., Any]:
+    """Return the function that has calls pass the gate, if one is open."""
+    function = gated_function.function
 
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:
@@ -201,6 +262,4 @@ def _gate(rule: CallRule, function: Callable[..., Any]) -> Callable[..., Any]:
             return await function(*args, **named)
         return await gate.acall(gated_function, args, named)
 
-    wrapper = acall if inspect.iscoroutinefunction(function) else call
-    _names[wrapper] = gated_function.name
-    return wrapper
+    return acall if inspect.iscoroutinefunction(function) else call

@@ -60,6 +60,8 @@ class Editor:
 
     def __init__(self, client: LanguageClient, uri: str, text: str) -> None:
         self.client, self.uri, self.text, self.version = client, uri, text, 1
+        self.published: list[lsp.PublishDiagnosticsParams] = []
+        self._listen()
         client.text_document_did_open(
             lsp.DidOpenTextDocumentParams(lsp.TextDocumentItem(uri, "njpy", 1, text))
         )
@@ -81,11 +83,20 @@ class Editor:
         """The findings of this version of the text, when they come."""
         async with asyncio.timeout(SECONDS):
             while True:
-                found: lsp.PublishDiagnosticsParams = await self.client.wait_for_notification(
-                    lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS
-                )
-                if (found.uri, found.version) == (self.uri, self.version):
-                    return list(found.diagnostics)
+                for found in self.published:
+                    if (found.uri, found.version) == (self.uri, self.version):
+                        return list(found.diagnostics)
+                await asyncio.sleep(0.01)
+
+    def _listen(self) -> None:
+        """Keep each publication: of two that come at once, a wait for the next one misses the second."""
+        self.client.protocol.wait_for_notification(
+            lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS, self._keep
+        )
+
+    def _keep(self, found: lsp.PublishDiagnosticsParams) -> None:
+        self.published.append(found)
+        self._listen()
 
     def replace(self, text: str) -> None:
         self.text, self.version = text, self.version + 1

@@ -567,3 +567,120 @@ def test_secrets_are_redacted_in_recordings(tmp_path: Path) -> None:
 
 def test_dates_are_values() -> None:
     assert eval(VALUES[5]) == datetime.date(2026, 3, 1)
+
+
+# ── rules for functions without the decorator ────────────────────────────────────────────────────
+
+
+class Mailer:
+    def send(self, to: str, text: str = "") -> str:
+        PAID.append((to, text))
+        return f"sent to {to}"
+
+
+class Newsletter(Mailer):
+    def send(self, to: str, text: str = "news") -> str:
+        return super().send(to, text)
+
+
+def charge(cents: int) -> int:
+    PAID.append(cents)
+    return cents
+
+
+def post(code: str, calls: Any, **settings: Any) -> list[Any]:
+    """Run code with a mailer, functions and a list for its results."""
+    policy = settings.pop("policy", "contained")
+    mailer, results, functions = Newsletter(), [], [charge]  # type: ignore[var-annotated]
+    with njrt.using(model=njrt.Scripted([run(code, done=True)]), calls=calls, **settings):
+        njrt.run(
+            "natural\nUse <mailer>, <Mailer>, <charge>, <functions> for <results>.",
+            lambda: (mailer, Mailer, charge, functions, results),
+            at="post.njpy:1",
+            policy=policy,
+        )
+    return results
+
+
+WAYS = {
+    "the function": "results.append(charge(5))",
+    "an alias": "pay = charge\nresults.append(pay(5))",
+    "an item": "results.append(functions[0](5))",
+    "map": "results.extend(map(charge, [5]))",
+    "a function of the program that is handed it": "functions.sort(key=lambda f: 0)\nresults.extend([5].__iter__())\n[5].sort(key=charge)",
+    "a key of the program's list": "results.append(5)\nresults.sort(key=charge)",
+    "a default": "def f(g=charge):\n    return g(5)\nresults.append(f())",
+}
+
+
+@pytest.mark.skipif(not CAN_CONTAIN, reason="code cannot be contained here")
+@pytest.mark.parametrize("code", WAYS.values(), ids=WAYS)
+def test_a_rule_holds_on_every_way(code: str) -> None:
+    denied = {charge: njrt.CallRule("deny")}
+    with pytest.raises(njrt.NaturalError):
+        post(code + "\n", denied)
+    assert PAID == []
+    assert post(code, {charge: njrt.CallRule("allow")}) == [5]
+    assert PAID == [5]
+
+
+METHODS = {
+    "a method": "results.append(mailer.send('ada'))",
+    "a bound method": "send = mailer.send\nresults.append(send('ada'))",
+    "getattr": "results.append(getattr(mailer, 'send')('ada'))",
+    "the method of the class": "results.append(type(mailer).send(mailer, 'ada'))",
+    "methodcaller": "import operator\nresults.append(operator.methodcaller('send', 'ada')(mailer))",
+}
+
+
+@pytest.mark.skipif(not CAN_CONTAIN, reason="code cannot be contained here")
+@pytest.mark.parametrize("code", METHODS.values(), ids=METHODS)
+def test_calls_of_methods_are_decided(code: str) -> None:
+    shown: list[Any] = []
+
+    def decide(pending: njrt.PendingEffect) -> njrt.Decision:
+        if isinstance(pending.effect, njrt.Touch):
+            shown.append(pending.effect)
+        return njrt.Accept()
+
+    assert post(code, [Newsletter.send], intercept=decide) == ["sent to ada"]
+    (touch,) = shown
+    assert touch.function.endswith("Newsletter.send")
+    assert touch.arguments["to"] == "ada"
+    assert PAID == [("ada", "news")]
+    PAID.clear()
+    with pytest.raises(njrt.NaturalError):  # nobody decides
+        post(code, [Newsletter.send])
+    assert PAID == []
+    # What the program calls itself is not decided.
+    assert post(code, [Mailer.send]) == ["sent to ada"]
+
+
+@pytest.mark.skipif(not CAN_CONTAIN, reason="code cannot be contained here")
+def test_a_call_by_rule_is_made_once(tmp_path: Path) -> None:
+    code = "for n in [1, 2]:\n    results.append(mailer.send(str(n)))"
+    rules = {Newsletter.send: njrt.CallRule("allow", at_most=2)}
+    for mode in ("new", "none"):
+        recording = {"record": str(tmp_path / "calls.jsonl"), "mode": mode}
+        assert post(code, rules, **recording) == ["sent to 1", "sent to 2"]
+    assert PAID == [("1", "news"), ("2", "news")]
+
+
+@pytest.mark.skipif(not CAN_CONTAIN, reason="code cannot be contained here")
+def test_inner_rules_add_to_outer_ones() -> None:
+    with njrt.using(calls={charge: njrt.CallRule("deny")}), pytest.raises(njrt.NaturalError):
+        post("results.append(charge(1))", [Mailer.send])
+    with njrt.using(calls={charge: njrt.CallRule("deny")}):
+        assert post("results.append(charge(1))", {charge: njrt.CallRule("allow")}) == [1]
+
+
+def test_rules_need_contained_code() -> None:
+    with pytest.raises(njrt.ConfigurationError, match="contained"):
+        post("results.append(charge(1))", [charge], policy="guarded")
+    assert PAID == []
+
+
+@pytest.mark.parametrize("calls", [[Mailer], [3], {charge: "deny"}, {3: njrt.CallRule()}])
+def test_wrong_rules(calls: Any) -> None:
+    with pytest.raises(njrt.ConfigurationError, match="calls is"):
+        post("pass", calls)

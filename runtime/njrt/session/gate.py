@@ -78,6 +78,7 @@ class RunGate:
         self.turn = 0
         self.ending: NaturalError | None = None
         """The error of an interceptor that has ended the block, also if the code catches it."""
+        self.rules = setup.settings.calls
         self._setup, self._describe, self._redactor = setup, describe, redactor
         self._lock = threading.Lock()
         self._counts: Counter[str] = Counter()

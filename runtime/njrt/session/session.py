@@ -29,7 +29,7 @@ from njrt.agent.prompt import build_opening
 from njrt.block import Block
 from njrt.decisions import OpenInterceptor, PendingEffect
 from njrt.effects import Answer, Effect, NeedsCode, Refusal, Run
-from njrt.errors import NaturalError, ReplyError
+from njrt.errors import ConfigurationError, NaturalError, ReplyError
 from njrt.events import Began, Compared, Ended, Redact, wants_states
 from njrt.gates import is_used
 from njrt.messages import Protocol
@@ -103,7 +103,7 @@ def make_session(
             if setup.settings.predictor
             else None,
             redact,
-            make_gate(setup, describe, handlers.redactor),
+            make_gate(block, setup, describe, handlers.redactor),
             lambda: scope.touches,
         )
         if block.code:
@@ -130,10 +130,23 @@ def make_session(
 
 
 def make_gate(
-    setup: RunSetup, describe: Callable[[Effect, int, int], PendingEffect], redactor: Redactor
+    block: Block,
+    setup: RunSetup,
+    describe: Callable[[Effect, int, int], PendingEffect],
+    redactor: Redactor,
 ) -> RunGate | None:
-    """Return the gate of a run, if the program has gated functions."""
-    if not is_used():
+    """Return the gate of a run, if there are gated functions.
+
+    Raises:
+        ConfigurationError: there are rules for functions without the decorator, and the code is not contained.
+    """
+    has_rules = bool(setup.settings.calls) and block.options.effects != "answer"
+    if has_rules and block.options.policy != "contained":
+        raise ConfigurationError(
+            'njrt.using(calls=...) decides about calls of contained code: write policy="contained", or @njrt.gated '
+            "above the functions"
+        )
+    if not has_rules and not is_used():
         return None
     from njrt.session.gate import RunGate
 

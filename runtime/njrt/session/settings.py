@@ -17,7 +17,7 @@ import os
 import typing
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -26,6 +26,7 @@ from njrt.context import Around
 from njrt.decisions import Interceptor, OpenInterceptor, get_interceptor_name
 from njrt.errors import ConfigurationError
 from njrt.events import Listener, combine_listeners
+from njrt.gates import CallRules, choose_strictest, read_call_rules
 from njrt.models.adapt import adapt_model
 from njrt.models.choose import choose_model
 from njrt.models.model import Model
@@ -91,6 +92,8 @@ class Settings:
     """Those of all `with using` around."""
     wrap: ModelWrapper | None = None
     """Applied to every model that a block asks, below the layers."""
+    calls: CallRules = field(default_factory=dict)
+    """The rules for calls by contained code, of all `with using` around."""
     steps: DurableSteps | None = None
     """What makes model calls and decisions steps, inside a workflow (`njrt.durable`)."""
 
@@ -114,6 +117,7 @@ def using(
     predict: Model | str | None = None,
     manifest: str | Path | None = None,
     budget: Budget | str | Sequence[Budget] | None = None,
+    calls: Iterable[Callable[..., Any]] | CallRules | None = None,
     **options: Any,
 ) -> Iterator[None]:
     """Run the blocks inside with these settings.
@@ -125,7 +129,8 @@ def using(
     where the recording has its decision; `manifest` is a lock file whose manifest is enforced
     (`njrt.production.approval.manifest`); `predict` is a model, or the name of one, that predicts what each effect does to the
     variables (`njrt.prediction`); `budget` is a `Budget`, several, or their text, in addition
-    to those around; every other keyword is an option of blocks. The settings hold for everything
+    to those around; `calls` are functions whose calls by contained code are decided, as those of `njrt.gated`, or a dict from
+    functions to `njrt.CallRule`; every other keyword is an option of blocks. The settings hold for everything
     that is started inside, in all threads and tasks (`njrt.context`).
     """
     if isinstance(model, str):
@@ -154,6 +159,7 @@ def using(
         choose_predictor(predict, around),
         around.budgets + opened_budgets,
         around.wrap,
+        {**around.calls, **read_call_rules(calls)},
         around.steps,
     )
     with _open_settings.opened(here):
@@ -226,6 +232,7 @@ def get_settings() -> Settings:
         around[-1],
         interceptors=unite(here.interceptors for here in around),
         budgets=unite(here.budgets for here in around),
+        calls=choose_strictest(here.calls for here in around),
     )
 
 

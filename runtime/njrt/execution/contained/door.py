@@ -30,6 +30,7 @@ from njrt.execution.guard.allowed import (
 )
 from njrt.execution.guard.modules import open_module
 from njrt.execution.guard.runtime import ComputingModule, check_read, find_target
+from njrt.gates import CallRules, GatedFunction, find_gate, find_plain_function, wrap_gated
 from njrt.outcome import UserValue
 from njrt.values.introspection import is_a
 
@@ -104,12 +105,17 @@ class Door(Codec):
         self._numbers: dict[int, int] = {}
         self._described: set[int] = set()
         self._reached: set[int] = set()
+        self._gated: dict[int, tuple[Any, Callable[..., Any]]] = {}
+        gate = find_gate()
+        self.rules: CallRules = gate.rules if gate is not None else {}
         self._next = 1
 
     # ── references ───────────────────────────────────────────────────────────────────────────────
 
     def encode_object(self, value: Any) -> Data:
         """Return a reference to an object of the program, described if the child does not know its class yet."""
+        if self.rules:
+            value = self._put_behind_gate(value)
         number = self.mirrors.numbers.get(id(value))
         if number is not None:
             return ["L", number]
@@ -126,6 +132,23 @@ class Door(Codec):
         if is_a(value, ModuleType) and not self._is_named_module(value):
             raise Refused(AttributeError(f"the prompt does not name the module {value.__name__}"))
         return ["r", self._refer(value), self._describe(type(value))]
+
+    def _put_behind_gate(self, value: Any) -> Any:
+        """Return the function through which the code calls one that has a rule, or the value itself."""
+        if not callable(value) or isinstance(value, type):
+            return value
+        function = find_plain_function(value)
+        try:
+            rule = self.rules.get(function)
+        except TypeError:  # it has no hash
+            return value
+        if rule is None:
+            return value
+        if function is not value:  # a bound method is another object each time
+            return wrap_gated(GatedFunction(value, rule))
+        if id(value) not in self._gated:
+            self._gated[id(value)] = value, wrap_gated(GatedFunction(value, rule))
+        return self._gated[id(value)][1]
 
     def _refer(self, value: Any) -> int:
         number = self._numbers.get(id(value))
@@ -150,6 +173,7 @@ class Door(Codec):
         self._objects.clear()
         self._numbers.clear()
         self.handed.clear()
+        self._gated.clear()
         self.mirrors = Mirrors(self)
         del self.call_function
 
