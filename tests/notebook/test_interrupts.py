@@ -13,6 +13,7 @@ import pytest
 from kernels import KERNEL, kernels  # noqa: F401
 
 from loopback import Hang, Loopback
+from njrt.execution.contained.platforms import find_obstacle
 
 jupyter_client = pytest.importorskip("jupyter_client")
 pytest.importorskip("ipykernel")
@@ -161,7 +162,7 @@ class Kernel:
 @pytest.fixture(scope="module")
 def server() -> Iterator[Loopback]:
     """A model that does not answer."""
-    with Loopback([Hang()] * len(CELLS)) as opened:
+    with Loopback([Hang()] * (len(CELLS) * len(POLICIES))) as opened:
         yield opened
 
 
@@ -173,16 +174,21 @@ def kernel(kernels: None, server: Loopback) -> Iterator[Kernel]:  # noqa: F811
     started.end()
 
 
+POLICIES = ["guarded", "contained"] if find_obstacle() is None else ["guarded"]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize(
     ("case", "interrupt_mode"), list(zip(CELLS.values(), cycle(["signal", "message"]))), ids=CELLS
 )
 def test_an_interrupted_cell(
-    kernel: Kernel, server: Loopback, case: Interrupted, interrupt_mode: str
+    kernel: Kernel, server: Loopback, case: Interrupted, interrupt_mode: str, policy: str
 ) -> None:
     kernel.manager.kernel_spec.interrupt_mode = interrupt_mode
     asked = len(server.seen)
     model = '"openai/local"' if case.replies is None else f"Scripted({case.replies})"
-    assert "error" not in kernel.run(f"%njpy using model={model}, max_seconds=600")
+    using = f'%njpy using policy="{policy}", max_seconds=600, model='
+    assert "error" not in kernel.run(using + model)
     kernel.run("n, seen, log = 0, [], []")
 
     def is_reached(printed: str) -> bool:
@@ -192,6 +198,6 @@ def test_an_interrupted_cell(
     assert shown.get("error", "") == case.error, shown
     assert kernel.run(case.expression).get("value") == case.value
     assert "failed" in kernel.run("%njpy trace")["value"]
-    kernel.run("%njpy using model=Scripted([run('seen.append(n)', done=True)])")
+    kernel.run(using + "Scripted([run('seen.append(n)', done=True)])")
     after = kernel.run(f"n, seen = 7, []\n{BLOCK.format('')}\nseen")
     assert after.get("value") == "[7]", after
