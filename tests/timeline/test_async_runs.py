@@ -20,6 +20,7 @@ from njc.runs.timeline.happenings import (
     Stopped,
 )
 from njc.runs.timeline.steps import Position
+from waiting import wait_until
 
 SECONDS = 90.0
 PROGRAM = '''\
@@ -136,7 +137,7 @@ def test_going_back_goes_on_in_a_copy(name: str, control: Control) -> None:
     output = read_output(happenings)
     assert controller.checkpoint_obstacle == ""
     steps = len(controller.timeline)
-    assert controller._pool.checkpoints == list(range(steps))
+    wait_until(lambda: controller._pool.checkpoints == list(range(steps)))
     process = controller._pool._process
     for number in range(steps - 1, -1, -3):
         controller.run_to(Position(number))

@@ -903,7 +903,7 @@ def test_going_back_survives_the_end_of_all_copies(control: Control) -> None:
     stop(controller)
     controller.run_to(Position(5))
     assert stop(controller).number == 5
-    assert len(controller._pool.checkpoints) > 3
+    wait_until(lambda: len(controller._pool.checkpoints) > 3)
     for group in controller._pool._groups:
         os.killpg(group, signal.SIGKILL)
     assert end(controller)[0].code == -signal.SIGKILL
