@@ -18,6 +18,7 @@ from njc import __version__
 from njc.analysis.authority import Authority, decide_authority
 from njc.analysis.block_findings import find_block_findings, find_code_hint
 from njc.analysis.check import check
+from njc.analysis.contracts import BlockContract, find_contract, find_contract_findings
 from njc.analysis.inference import TypeReader
 from njc.analysis.outputs import check_flow, find_hidden_variables
 from njc.codegen.emit import emit, emit_without_blocks
@@ -65,6 +66,8 @@ class Compilation:
     line_map: LineMap
     authorities: tuple[Authority, ...] = ()
     """What each block may do, in the order of the blocks; empty if the analysis has errors."""
+    contracts: tuple[BlockContract, ...] = ()
+    """The asserts that each block has to hold, likewise."""
     hints: tuple[Diagnostic, ...] = ()
     """What to write so that a block binds the variable that it means, or needs no code."""
 
@@ -140,6 +143,7 @@ def generate(
         return _compile_without_blocks(source, header)
     types = TypeReader(analysis.outputs, source.text, blocks)
     authorities = tuple(decide_authority(block, types, project) for block in blocks)
+    contracts = tuple(find_contract(source, block, types) for block in blocks)
     found = [
         finding
         for block, authority in zip(blocks, authorities, strict=True)
@@ -151,7 +155,7 @@ def generate(
     instead = {code.block.start: code for code in written}
     lowered = tuple(
         apply_written(call, instead.get(call.block.start))
-        for call in lower(blocks, authorities, types, aliases, source.path, project)
+        for call in lower(blocks, authorities, contracts, types, aliases, source.path, project)
     )
     pieces = emit(module, lowered, header, aliases.runtime, note)
     encoded = [piece.text.encode(source.encoding, _ENCODING_ERRORS) for piece in pieces]
@@ -163,9 +167,11 @@ def generate(
             for block, authority in zip(blocks, authorities, strict=True)
             for hint in find_code_hint(source, block, authority)
         ),
+        *(hint for block in blocks for hint in find_contract_findings(source, block, types)),
     ]
     compilation = _reject_uncompilable(
-        module, replace(compilation, authorities=authorities, hints=tuple(hints))
+        module,
+        replace(compilation, authorities=authorities, contracts=contracts, hints=tuple(hints)),
     )
     if any(finding.severity == "error" for finding in found):
         return replace(compilation, output=None, line_map=LineMap())

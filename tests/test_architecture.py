@@ -78,7 +78,7 @@ EDGE = """
     njrt.production.approval       approvals_file manifest terminal
     njrt.production.budgets        budget budgeted ledger
     njrt.durable        effects executor_lock
-    njrt.execution      interruptions source_cache tracebacks
+    njrt.execution      contracts interruptions source_cache tracebacks
     njrt.execution.contained execute operations process seccomp server wire
     njrt.execution.guard effects
     njrt.models         anthropic breaker named network openai pydantic_ai rate_limit remote retry scripted sends streaming wrapped

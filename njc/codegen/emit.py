@@ -319,12 +319,14 @@ def _build_attempt_pieces(lowered: GuardedBlock, site: BlockSite, runtime: str) 
 def _format_attempt(lowered: GuardedBlock, room: int) -> list[str]:
     """Return the guard of an attempt, its code, and the check of its outputs."""
     written = lowered.written
-    is_typed = any(argument.opening.startswith("types=") for argument in lowered.live.arguments)
+    is_checked = any(
+        argument.opening.startswith(("types=", "ensures=")) for argument in lowered.live.arguments
+    )
     return [
         *_format_expectation(written, room),
         *_format_guard(written, room),
         written.code,
-        *([f"{written.attempt}.check()"] if is_typed else []),
+        *([f"{written.attempt}.check()"] if is_checked else []),
     ]
 
 

@@ -22,6 +22,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from njc.analysis.authority import Authority, may_reraise
+from njc.analysis.contracts import BlockContract
 from njc.analysis.types import Typed, TypeDefinitions, find_signature_scope
 from njc.codegen.output_types import find_output_types, find_return_type
 from njc.frontend.blocks import NaturalBlock
@@ -172,6 +173,7 @@ def choose_aliases(text: str) -> Aliases:
 def lower(
     blocks: Sequence[NaturalBlock],
     authorities: Sequence[Authority],
+    contracts: Sequence[BlockContract],
     definitions: TypeDefinitions,
     aliases: Aliases,
     path: str,
@@ -182,7 +184,7 @@ def lower(
     types = _collect_declared_types(blocks)
     returned = {scope: _find_returned_names(scope) for scope in {block.scope for block in blocks}}
     declared: set[tuple[NameScope, str]] = set()
-    for block, authority in zip(blocks, authorities, strict=True):
+    for block, authority, contract in zip(blocks, authorities, contracts, strict=True):
         fresh = [
             (key, name)
             for name in block.binds
@@ -203,7 +205,7 @@ def lower(
                 )
             ),
             f"await {aliases.runtime}.arun" if block.scope.is_async else f"{aliases.runtime}.run",
-            tuple(_build_arguments(block, authority, definitions, path, project)),
+            tuple(_build_arguments(block, authority, contract, definitions, path, project)),
             tuple(_build_except_clauses(block, authority, aliases, definitions)),
             may_reraise(block, project),
         )
@@ -256,6 +258,7 @@ def _find_returned_names(scope: NameScope) -> frozenset[str]:
 def _build_arguments(
     block: NaturalBlock,
     authority: Authority,
+    contract: BlockContract,
     definitions: TypeDefinitions,
     path: str,
     project: Options,
@@ -282,6 +285,10 @@ def _build_arguments(
         yield Argument(f"{lambda_}: {{", tuple(items), "}")
     if authority.labels:
         yield _make_text_argument("labels", authority.labels)
+    if contract.texts:
+        yield Argument("ensures=[", tuple(map(format_literal, contract.texts)), "]")
+    if contract.names:
+        yield Argument("given=lambda: (", contract.names, ")")
     if may_reraise(block, project):
         yield Argument("reraises=True")
     if scope.mangling_class is not None:

@@ -74,6 +74,10 @@ class NaturalBlock:
     frame: Frame
     placement: Placement
     options: Options
+    requires: tuple[ast.Assert, ...] = ()
+    """The asserts directly before the block."""
+    ensures: tuple[ast.Assert, ...] = ()
+    """The asserts directly after it."""
 
     @property
     def scope(self) -> NameScope:
@@ -195,13 +199,6 @@ def find_blocks(module: Module) -> Iterator[BlockOrDiagnostic]:
     yield from _find_values(module, statements)
 
 
-def find_blocks_in_function(
-    module: Module, function: FunctionDefinition, around: NameScope
-) -> Iterator[BlockOrDiagnostic]:
-    """Find the blocks of one function as `find_blocks` does; `around` is the scope that it stands in."""
-    yield from _search_suite(module, [function], around.node, Frame(around))
-
-
 def make_module_scope(module: Module) -> NameScope:
     """Make the scope of a module."""
     bindings = collect_bindings(module.tree, None, module.source.has_walrus)
@@ -228,11 +225,11 @@ def _find_values(module: Module, found: Sequence[BlockOrDiagnostic]) -> Iterator
 def _search_suite(
     module: Module, body: Sequence[ast.stmt], owner: ast.AST | None, frame: Frame
 ) -> Iterator[BlockOrDiagnostic]:
-    for statement in body:
+    for position, statement in enumerate(body):
         if not module.can_open_block(statement.lineno, statement.end_lineno):
             continue
         if isinstance(statement, ast.Expr):
-            yield from _search_expression(module, statement, body, owner, frame)
+            yield from _search_expression(module, body, position, owner, frame)
         else:
             yield from _search_compound(module, statement, frame)
 
@@ -316,13 +313,15 @@ def _has_own_yield(body: Sequence[ast.stmt]) -> bool:
 
 def _search_expression(
     module: Module,
-    statement: ast.Expr,
     body: Sequence[ast.stmt],
+    position: int,
     owner: ast.AST | None,
     frame: Frame,
 ) -> Iterator[BlockOrDiagnostic]:
     """Decide whether an expression statement is a natural block, nearly one, or neither."""
-    value, source = statement.value, module.source
+    statement, source = body[position], module.source
+    assert isinstance(statement, ast.Expr)
+    value = statement.value
     if not isinstance(value, (ast.Constant, ast.JoinedStr)):
         return
     start = source.get_offset(statement.lineno, statement.col_offset)
@@ -339,7 +338,10 @@ def _search_expression(
         if obstacle := check_placement(source, start, end, body):
             yield obstacle
         placement = find_placement(source, start, body, owner)
-        yield _make_block(source, literal, opened, start, frame, placement, options)
+        block = _make_block(source, literal, opened, start, frame, placement, options)
+        before = reversed(list(_take_asserts(body, range(position - 1, -1, -1))))
+        after = _take_asserts(body, range(position + 1, len(body)))
+        yield replace(block, requires=tuple(before), ensures=tuple(after))
         return
     is_docstring = statement is body[0] and isinstance(
         owner, NoneType | FunctionDefinition | ast.ClassDef
@@ -349,6 +351,15 @@ def _search_expression(
         yield make_diagnostic(
             source, "NJ103", start + miss.start, start + miss.end, miss.reason, hint
         )
+
+
+def _take_asserts(body: Sequence[ast.stmt], positions: Iterable[int]) -> Iterator[ast.Assert]:
+    """Yield the asserts of a suite at these positions, up to the first other statement."""
+    for position in positions:
+        statement = body[position]
+        if not isinstance(statement, ast.Assert):
+            return
+        yield statement
 
 
 def _make_block(

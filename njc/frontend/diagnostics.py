@@ -281,6 +281,13 @@ CODES: Mapping[str, DiagnosticCode] = {
         "negated, as in `never break`, offers none; of any other, as in `the service continues`, the block is offered "
         "the jump. Use another word where no jump is meant.",
     ),
+    "NJ307": DiagnosticCode(
+        "assert that is no contract",
+        "hint",
+        "The asserts directly after a block are its contract: a reply that breaks one goes back to the model. Only those count that "
+        "compute, because they are evaluated more than once. This one binds a name, waits, or calls a function of the program; "
+        "Python checks it after the block, as any other assert.",
+    ),
     "NJ401": DiagnosticCode(
         "no code for a static block",
         "error",

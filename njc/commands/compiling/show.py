@@ -10,6 +10,7 @@ from typing import Any, Literal, assert_never
 import click
 
 from njc.analysis.containment import find_containment_problem
+from njc.analysis.contracts import format_assert
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import (
     SOURCE,
@@ -78,10 +79,16 @@ def _to_json(value: object) -> str:
 def _describe_blocks(compilation: Compilation) -> Iterator[dict[str, Any]]:
     """Each block with its text and with what it may do."""
     authorities = compilation.authorities or [None] * len(compilation.blocks)
-    for block, authority in zip(compilation.blocks, authorities, strict=True):
+    contracts = compilation.contracts or [None] * len(compilation.blocks)
+    for block, authority, contract in zip(compilation.blocks, authorities, contracts, strict=True):
         scope = f"{block.scope.kind} {block.scope.name}"
         first_line = block.prompt.strip().partition("\n")[0]
         description = describe_block(block) | {"in": scope, "prompt": first_line}
+        if block.requires:
+            source = compilation.source
+            description["requires"] = [format_assert(source, each) for each in block.requires]
+        if contract is not None and contract.texts:
+            description["ensures"] = list(contract.texts)
         if authority is not None:
             description["jumps"] = list(authority.labels)
             description["effects"] = authority.effects or block.options.effects or ""
@@ -98,6 +105,8 @@ def _format_block(description: Mapping[str, Any]) -> str:
     rows = {
         "reads": " ".join(description["reads"]),
         "writes": " ".join(description["writes"]),
+        "requires": "; ".join(description.get("requires", ())),
+        "ensures": "; ".join(description.get("ensures", ())),
         "legal": " ".join(description["labels"]),
         "jumps": " ".join(description.get("jumps", ())),
         "effects": description.get("effects", ""),

@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from njc.analysis.authority import decide_authority
+from njc.analysis.contracts import NO_CONTRACT
 from njc.analysis.inference import TypeReader
 from njc.codegen.emit import BlockSite, find_block_site, find_import_place
 from njc.codegen.lower import Aliases, LoweredBlock, choose_aliases, lower
@@ -98,7 +99,8 @@ def render_for_checker(analysis: Analysis, project: Options) -> RenderedSource:
     edits = [(at, at, [RenderedPiece(line, at, at, False)])]
     starts = {block.start for block in blocks}
     declared: set[str] = set()
-    for lowered in lower(blocks, authorities, types, aliases, source.path, project):
+    contracts = [NO_CONTRACT] * len(blocks)
+    for lowered in lower(blocks, authorities, contracts, types, aliases, source.path, project):
         site = find_block_site(source, lowered.block, starts)
         lowered = _declare_globals(lowered, declared)
         pieces = list(_render_block(source, lowered, site, aliases))

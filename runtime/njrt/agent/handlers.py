@@ -53,6 +53,7 @@ from njrt.effects import (
 )
 from njrt.errors import NaturalError, OutputTypeError, PolicyError
 from njrt.execution.contained.platforms import MADE_BY_CODE, find_obstacle
+from njrt.execution.contracts import Contract
 from njrt.execution.execute import (
     Execution,
     Failed,
@@ -83,8 +84,12 @@ ImmediateEffect = (
 MAX_ANSWER_CHARS = 2000
 """Characters of a value, of printed text or of an error that a model is shown at once."""
 
+MAX_PART_CHARS = 200
+"""Characters of a value in an assert that does not hold."""
+
 MAX_TYPE_MISFITS = 3
-"""How often the model may correct an output of the wrong type before the block fails."""
+"""How often the model may correct an output of the wrong type before the block fails, and one that breaks an assert before
+the program's own assert fails."""
 
 
 def refuse_uncontainable(scope: Scope) -> None:
@@ -109,7 +114,7 @@ def is_made_by_code(declared: object) -> bool:
 class Handlers:
     """Serves the effects of one run of a block on its scope (state: the last result, misfits)."""
 
-    def __init__(self, block: Block, scope: Scope) -> None:
+    def __init__(self, block: Block, scope: Scope, contract: Contract | None = None) -> None:
         if block.options.policy == "contained" and block.options.effects != "answer":
             refuse_uncontainable(scope)
         self.block = block
@@ -119,7 +124,8 @@ class Handlers:
         is_baseline = block.options.effects == "baseline"
         self.variables = WireVariables(scope, references, only_outputs=is_baseline)
         self.failed = False
-        self.misfits = 0
+        self.misfits = self.breaches = 0
+        self.contract = contract
         self.refusals = RepeatedRefusals(scope)
         if block.options.effects == "direct":
             scope.watch_outputs(path for path in scope.outputs if path not in block.reads)
@@ -250,7 +256,10 @@ class Handlers:
                 return self.count_misfit(f"`{name}`: {error}")
         for name, value in decoded.items():
             self.scope.assign(name, value)
-        return self.conclude()
+        result = self.conclude()
+        if isinstance(result, Refusal):
+            return Refusal(f"{result.message}. Reply again, with the whole JSON object.")
+        return result
 
     def return_answer(self, value: WireValue) -> EffectResult:
         """Return a value in JSON."""
@@ -420,7 +429,18 @@ class Handlers:
             if self.misfits > MAX_TYPE_MISFITS:
                 raise OutputTypeError(f"an output does not fit its type: {misfits}")
             return Refusal(f"an output does not fit its type: {misfits}; bind it anew")
+        if self.contract is not None and self.breaches < MAX_TYPE_MISFITS:
+            find_secrets(self.scope, self.redactor)
+            if breach := self.contract.find_breach(self.render_part):
+                self.breaches += 1
+                return Refusal(breach)
         return Completed()
+
+    def render_part(self, name: str, value: UserValue) -> str:
+        """Return the text of a value in an assert, redacted."""
+        return self.redactor.write_named(
+            name, value, lambda: render_value(value, MAX_PART_CHARS, self.redactor)
+        )
 
     @property
     def policy(self) -> Policy:

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from njrt.errors import NaturalError
 from njrt.events import Began, Ended, wants_states
+from njrt.execution.contracts import make_contract
 from njrt.outcome import Completed, Outcome, Raised, UserValue
 from njrt.scope.scope import Bound, make_scope
 from njrt.session.drive import VariablesLambda, arun, run
@@ -156,9 +157,17 @@ class Attempt:
             raise UnfitError
 
     def check(self) -> None:
-        """Fail unless the outputs fit their declared types."""
+        """Fail unless the outputs fit their declared types, and the asserts after the block hold."""
         if misfits := self._scope.misfits():
             raise TypeError("; ".join(misfits))
+        names = ("ns", "cls", "given")
+        given = {name: self._live.arguments.get(name) for name in names}
+        texts = self._live.arguments.get("ensures", ())
+        contract = make_contract(
+            texts, self._live.variables, given["given"], given["ns"], given["cls"]
+        )
+        if contract is not None and (breach := contract.find_breach(lambda name, value: "...")):
+            raise AssertionError(breach)
 
     def meant(self, error: Raisable) -> Raisable | UserValue:
         """Mark an exception as the block's own, and return it."""

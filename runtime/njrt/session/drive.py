@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import os
 import types
-from collections.abc import Callable, Coroutine, Generator, Mapping, MutableMapping
+from collections.abc import Callable, Coroutine, Generator, Mapping, MutableMapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import TracebackType
@@ -33,6 +33,7 @@ from njrt.agent.handlers import find_secrets
 from njrt.block import Block, extract_code, extract_instruction
 from njrt.decisions import PendingEffect
 from njrt.errors import NaturalError
+from njrt.execution.contracts import make_contract
 from njrt.execution.execute import (
     Execution,
     Snippet,
@@ -292,6 +293,8 @@ def start_session(
     canary: CanaryObserver | None = None,
     code: str = "",
     lends: Mapping[str, Any] | None = None,
+    ensures: Sequence[str] = (),
+    given: VariablesLambda | None = None,
     **options: Any,
 ) -> Session:
     """Prepare one run of a block, from the arguments in compiled code and the settings around it.
@@ -300,7 +303,8 @@ def start_session(
     separated by blanks; `types` maps outputs to their types; `cls`, `me`, `ns`, `own` and `nl` describe a block
     in a class body or a method; `tried` says how static code fared that was tried first; `canary` compares the run with
     that of the code; `code` is static code, which is run in place of a conversation, and
-    `lends` has names for it beside the variables; `project` and the other keywords are options.
+    `lends` has names for it beside the variables; `ensures` are the asserts that follow the block, as texts, and `given` is a
+    lambda over the variables that only they read; `project` and the other keywords are options.
     """
     setup = set_up_run(at, options, project, bool(code))
     make_block_scope = partial(
@@ -326,7 +330,10 @@ def start_session(
             scope.lend(name, value)
     elif block.options.effects in ("direct", "answer"):
         scope.lend("ask", make_asker(scope, setup, is_async))
-    session = make_session(block, scope, setup, tried, canary)
+    contract = None
+    if ensures and not code and canary is None:
+        contract = make_contract(ensures, variables, given, ns, cls)
+    session = make_session(block, scope, setup, tried, canary, contract)
     path = setup.settings.examples or os.environ.get("NJC_EXAMPLES")
     if not path:
         return session

@@ -31,6 +31,7 @@ from njrt.decisions import OpenInterceptor, PendingEffect
 from njrt.effects import Answer, Effect, NeedsCode, Refusal, Run
 from njrt.errors import ConfigurationError, NaturalError, ReplyError
 from njrt.events import Began, Compared, Ended, Redact, wants_states
+from njrt.execution.contracts import Contract
 from njrt.gates import is_used
 from njrt.messages import Protocol
 from njrt.models.model import Model
@@ -80,6 +81,7 @@ def make_session(
     setup: RunSetup,
     tried: str = "",
     canary: CanaryObserver | None = None,
+    contract: Contract | None = None,
 ) -> Session:
     """Return the session of a block; `tried` says how its static code fared, where that was tried first."""
     options = block.options
@@ -91,7 +93,7 @@ def make_session(
     redact = partial(redact_secrets, scope, Redactor(options.redact is None or options.redact))
 
     def begin(block: Block, form: AnswerForm | None, first_turn: int) -> AnswerConversation:
-        handlers = Handlers(block, scope)
+        handlers = Handlers(block, scope, contract)
         describe = partial(make_pending_effect, block, scope, setup)
         serve = make_effect_server(
             handlers.serve,

@@ -35,13 +35,8 @@ from njc.editors.language_server.serving.protocol import (
 from njc.editors.language_server.serving.transport import ByteReader, read_messages
 from njc.editors.language_server.serving.workspace_files import WorkspaceFiles, get_file
 from njc.editors.language_server.texts.documents import MAX_CHARACTERS, Document, split_mark
+from njc.editors.language_server.texts.edited_findings import carry_over
 from njc.editors.language_server.texts.positions import PositionEncoding
-from njc.editors.language_server.texts.quick_check import (
-    CheckedText,
-    carry_over,
-    check_change,
-    check_text,
-)
 from njc.frontend.diagnostics import Diagnostic
 from njc.frontend.source import SourceFile
 from njc.project.config import Project
@@ -73,7 +68,7 @@ class NaturalLanguageServer(LanguageServer):
         self.background = ThreadPoolExecutor(1, "njc-lsp")
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._shown_errors: set[str] = set()
-        self._checked: dict[str, CheckedText] = {}
+        self._checked: dict[str, tuple[Diagnostic, ...]] = {}
         self._compiled: dict[str, tuple[str, tuple[Diagnostic, ...]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -185,13 +180,12 @@ class NaturalLanguageServer(LanguageServer):
         if not document.is_natural:
             self._publish_length(document)
             return
-        known, source = self._checked.get(uri), document.source
-        checked = check_text(source) if known is None else check_change(known, source)
-        self._checked[uri] = checked
+        is_known = uri in self._checked
+        checked = self._checked[uri] = document.analysis.diagnostics
         compiled_text, further = self._compiled.get(uri, (document.text, ()))
         kept = carry_over(further, compiled_text, document.text)
-        self._send_findings(document, (*document.report(checked.diagnostics), *kept))
-        pause = PAUSE_SECONDS if known is not None else 0
+        self._send_findings(document, (*document.report(checked), *kept))
+        pause = PAUSE_SECONDS if is_known else 0
         loop = asyncio.get_running_loop()
         self._timers[uri] = loop.call_later(pause, self._start_compiling, document)
 
@@ -206,7 +200,7 @@ class NaturalLanguageServer(LanguageServer):
 
     async def _publish_all(self, document: Document) -> None:
         """Publish all findings of a document, unless it changes meanwhile."""
-        checked = self._checked[document.uri].diagnostics
+        checked = self._checked[document.uri]
         try:
             findings = await self.run_in_background(lambda: document.findings)
         except Exception as error:

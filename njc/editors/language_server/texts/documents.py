@@ -13,10 +13,10 @@ from functools import cached_property
 
 from njc.analysis.inference import TypeReader
 from njc.compiler import Analysis, Compilation, generate
+from njc.editors.language_server.texts.edited_findings import analyze_always
 from njc.editors.language_server.texts.name_collector import index_names
 from njc.editors.language_server.texts.name_index import NameIndex
 from njc.editors.language_server.texts.positions import LineIndex, PositionEncoding
-from njc.editors.language_server.texts.quick_check import analyze_always
 from njc.editors.language_server.texts.recovery import recover
 from njc.frontend.blocks import NaturalBlock, collect_block_outputs, find_blocks
 from njc.frontend.diagnostics import Diagnostic

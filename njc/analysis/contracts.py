@@ -1,0 +1,120 @@
+"""The contract of a block: the asserts that follow it directly, as far as they only compute.
+
+    \"\"\"natural
+    Put into <:plan: Plan> the shortest plan for <wishes>.
+    \"\"\"
+    assert plan.end > plan.start, "it ends early"       find_contract(...).texts[0]    'plan.end > plan.start, "it ends early"'
+    assert is_possible(plan)                            NJ307: `is_possible` may do more than compute
+
+The compiled call gets the texts, and the runtime checks them before the block ends. What a method does is known only
+when it runs: a contract that calls one of the program's own is left to the assert then.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from njc.analysis.inference import TypeReader
+from njc.analysis.types import Typed
+from njc.frontend.blocks import NaturalBlock
+from njc.frontend.diagnostics import Diagnostic, make_diagnostic
+from njc.frontend.names import Global, NameScope, resolve_name
+from njc.frontend.source import SourceFile
+from njrt.execution.contracts import is_computing
+from njrt.execution.symbols import find_names
+
+
+@dataclass(frozen=True, slots=True)
+class BlockContract:
+    """The asserts that a block has to hold, and the variables of functions that they read besides those of the block."""
+
+    texts: tuple[str, ...]
+    names: tuple[str, ...]
+
+
+NO_CONTRACT = BlockContract((), ())
+
+
+def find_contract(source: SourceFile, block: NaturalBlock, types: TypeReader) -> BlockContract:
+    """Return the contract of a block: the asserts about its variables that only compute."""
+    texts: list[str] = []
+    names: list[str] = []
+    for statement in block.ensures:
+        if not is_about(statement, block) or find_effect(statement, block.scope, types):
+            continue
+        texts.append(format_assert(source, statement))
+        read = find_names(ast.Module([statement], []), None).read
+        names += [name for name in read if _is_captured(name, block, types)]
+    return BlockContract(tuple(texts), tuple(dict.fromkeys(names)))
+
+
+def find_contract_findings(
+    source: SourceFile, block: NaturalBlock, types: TypeReader
+) -> Iterator[Diagnostic]:
+    """Report asserts about a block that cannot be its contract."""
+    for statement in block.ensures:
+        if is_about(statement, block) and (effect := find_effect(statement, block.scope, types)):
+            start = source.get_offset(statement.lineno, statement.col_offset)
+            end = source.get_offset(statement.end_lineno or 0, statement.end_col_offset or 0)
+            message = f"the assert is not checked as a part of the block: {effect}"
+            hint = "a contract has names, attributes, items, operators, builtins that compute, and methods of Python's own types"
+            yield make_diagnostic(source, "NJ307", start, end, message, hint)
+
+
+def is_about(statement: ast.Assert, block: NaturalBlock) -> bool:
+    """Return whether an assert reads a variable of the block."""
+    return any(
+        isinstance(node, ast.Name) and node.id in block.names for node in ast.walk(statement.test)
+    )
+
+
+def format_assert(source: SourceFile, statement: ast.Assert) -> str:
+    """Return an assert without its first word, on one line."""
+    parts = [statement.test, *([statement.msg] if statement.msg is not None else [])]
+    return ", ".join(_format_part(source, part) for part in parts)
+
+
+def _format_part(source: SourceFile, part: ast.expr) -> str:
+    start = source.get_offset(part.lineno, part.col_offset)
+    text = source.text[start : source.get_offset(part.end_lineno or 0, part.end_col_offset or 0)]
+    is_simple = text.isascii() and not set(text) & set("\r\n\f#\\")
+    return text if is_simple and not isinstance(part, ast.Tuple) else ast.unparse(part)
+
+
+def find_effect(statement: ast.Assert, scope: NameScope, types: TypeReader) -> str | None:
+    """Return why an assert may do more than compute, as far as its text tells."""
+    for node in (*ast.walk(statement.test), *(ast.walk(statement.msg) if statement.msg else ())):
+        match node:
+            case ast.NamedExpr(target=target):
+                return f"it binds `{target.id}`"
+            case ast.Await() | ast.Yield() | ast.YieldFrom():
+                return "it waits"
+            case ast.Name(id="super"):
+                return "it calls `super`"
+            case ast.Call(func=ast.Name(id=name)) if _is_of_program(name, scope, types):
+                return f"`{name}` may do more than compute"
+            case ast.Call(func=ast.Attribute(value=owner) as method):
+                typed = types.infer(owner, scope)
+                if typed is not None and not types.name_of(types.expand(typed)):
+                    return f"`{ast.unparse(method)}` may do more than compute"
+    return None
+
+
+def _is_of_program(name: str, scope: NameScope, types: TypeReader) -> bool:
+    """Return whether a called name is a function or class of the program, or a builtin with effects."""
+    home = resolve_name(name, scope, types.outputs)
+    if isinstance(home, Global) and not home.known:
+        return not is_computing(getattr(builtins, name, None))
+    imported = types.name_of(Typed(ast.Name(name, ast.Load()), scope))
+    return "." not in imported  # what is imported is looked at when it runs
+
+
+def _is_captured(name: str, block: NaturalBlock, types: TypeReader) -> bool:
+    """Return whether the call must give a variable to the contract: one of a function that the block does not name."""
+    home = resolve_name(name, block.scope, types.outputs)
+    if isinstance(home, Global) or name in block.names:
+        return False
+    return block.scope.kind != "class" or home.scope is not block.scope

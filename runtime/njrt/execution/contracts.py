@@ -1,0 +1,362 @@
+"""The asserts that follow a block, checked when the block ends: a reply that breaks one goes back to the model.
+
+    assert plan.end > plan.start, "it ends early"
+
+    find_breach(...)    "`plan.end > plan.start` must hold, and does not (it ends early); plan.end = 3, plan.start = 5"
+
+The program's own assert runs after the block, as always. So an expression is only evaluated here as far as it computes:
+names, attributes, items and operators, builtins such as `len`, and methods of Python's own types. If it calls
+something else, the contract is left to the program. Not seen: properties and operators of the program with effects.
+"""
+
+from __future__ import annotations
+
+import ast
+import datetime
+import decimal
+import fractions
+import math
+import re
+import statistics
+import sys
+import uuid
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from types import CodeType, GeneratorType, ModuleType
+from typing import Any
+
+from njrt.execution.interruptions import is_interruption
+from njrt.execution.symbols import find_names
+from njrt.private_names import mangle
+
+Render = Callable[[str, Any], str]
+"""Writes the value of an expression, redacted."""
+
+_IMMUTABLE = (
+    *(str, bytes, int, float, complex, bool, tuple, frozenset, range, type(None)),
+    *(datetime.date, datetime.datetime, datetime.time, datetime.timedelta),
+    *(decimal.Decimal, fractions.Fraction, uuid.UUID),
+)
+_READING = {
+    list: ["count", "index", "copy"],
+    dict: ["get", "keys", "values", "items", "copy"],
+    set: ["issubset", "issuperset", "isdisjoint", "union", "intersection", "difference", "copy"],
+    deque: ["count", "index", "copy"],
+    Counter: ["most_common", "total"],
+    OrderedDict: ["keys", "values", "items", "copy"],
+    defaultdict: ["copy"],
+}
+_TAKES_FUNCTION = (map, filter, sorted, min, max)
+_MAKES_ITERATOR = (map, filter, zip, enumerate, reversed)
+_COMPUTING: frozenset[Any] = frozenset(
+    [
+        *(abs, all, any, ascii, bin, callable, chr, divmod, enumerate, format, getattr, hasattr, hash, hex, isinstance),
+        *(issubclass, len, oct, ord, pow, repr, reversed, round, sum, type, zip, slice, list, dict, set),
+        *_TAKES_FUNCTION,
+        *_IMMUTABLE,
+        *(value for module in (math, statistics) for value in vars(module).values() if callable(value)),
+        *(re.match, re.search, re.fullmatch, re.findall),
+    ]
+)  # fmt: skip
+"""Functions that change nothing, whatever they are called with."""
+_METHODS: frozenset[Any] = frozenset(
+    [
+        *(
+            value
+            for kind in (*_IMMUTABLE, re.Match, re.Pattern)
+            for name in dir(kind)
+            if not name.startswith("_") and callable(value := getattr(kind, name))
+        ),
+        *(getattr(kind, name) for kind, names in _READING.items() for name in names),
+    ]
+)
+_CALL, _CALL_METHOD, _LAMBDA, _VALUE = ".call", ".method", ".lambda", ".value"
+_FILENAME = "<contract>"
+MAX_VALUES = 4
+"""How many values the model is shown of an assert that does not hold."""
+
+
+class UnknownEffectError(Exception):
+    """An expression calls something that may do more than compute."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """The asserts that follow a block, as their texts, and where their names have their values."""
+
+    texts: Sequence[str]
+    lambdas: Sequence[Callable[[], Any]]
+    """Lambdas whose closures and globals have the names; they are never called."""
+    namespace: MutableMapping[str, Any] | None = None
+    """The namespace of a class body around the block."""
+    class_name: str | None = None
+
+    def find_breach(self, render: Render) -> str | None:
+        """Return what does not hold, with the values in it; None if all holds, or cannot be known without effects."""
+        for text in self.texts:
+            test, message = parse_assert(text)
+            part = test
+            try:
+                for part in _split_conjunction(test):
+                    if not self._evaluate(part):
+                        return self._describe(text, part, message, render)
+            except UnknownEffectError:
+                continue
+            except Exception as error:
+                if is_interruption(error):
+                    raise
+                shown = _find_source(text, part)
+                return f"`{shown}` must hold, and raises {type(error).__name__}: {error}"
+        return None
+
+    def _evaluate(self, expression: ast.expr) -> Any:
+        """Evaluate an expression with the present values of its names."""
+        values = dict(self._look_up(find_names(_wrap(expression), self.class_name).read))
+        for value in values.values():
+            _refuse_iterator(value)
+        code = _compile(ast.unparse(expression), tuple(values), self.class_name)
+        made: dict[str, Any] = {}
+        exec(code, self.lambdas[0].__globals__, made)
+        function = vars(made["Contract"])["evaluate"] if self.class_name else made["evaluate"]
+        guards = {
+            _CALL: _call,
+            _CALL_METHOD: _call_method,
+            _LAMBDA: _OwnFunction,
+            _VALUE: _refuse_iterator,
+        }
+        return function(**values, **guards)
+
+    def _look_up(self, names: Mapping[str, ast.AST]) -> Iterator[tuple[str, Any]]:
+        """Yield the names that are variables around the block, with their values; unbound ones are left out."""
+        cells = {
+            name: cell
+            for function in self.lambdas
+            for name, cell in zip(
+                function.__code__.co_freevars, function.__closure__ or (), strict=True
+            )
+        }
+        for name in names:
+            if self.namespace is not None and name in self.namespace:
+                yield name, self.namespace[name]
+            elif name in cells:
+                with suppress(ValueError):  # it is not bound
+                    yield name, cells[name].cell_contents
+
+    def _describe(
+        self, assertion: str, test: ast.expr, message: ast.expr | None, render: Render
+    ) -> str:
+        text = f"`{_find_source(assertion, test)}` must hold, and does not"
+        if message is not None:
+            with suppress(Exception):
+                text += f" ({self._evaluate(message)})"
+        values = [*self._list_values(assertion, test, render)][:MAX_VALUES]
+        return f"{text}; {', '.join(values)}" if values else text
+
+    def _list_values(self, assertion: str, test: ast.expr, render: Render) -> Iterator[str]:
+        """Yield `expression = value` for the parts of an assert that are no constants."""
+        operands = {_find_source(assertion, operand): operand for operand in _list_operands(test)}
+        for shown, operand in operands.items():
+            with suppress(Exception):
+                value = self._evaluate(operand)
+                if not (callable(value) or isinstance(value, ModuleType)):
+                    yield f"{shown} = {render(shown, value)}"
+
+
+def make_contract(
+    texts: Sequence[str],
+    variables: Callable[[], Any],
+    given: Callable[[], Any] | None,
+    namespace: MutableMapping[str, Any] | None,
+    class_name: str | None,
+) -> Contract | None:
+    """Return the contract of a block, if it has one; under `python -O` no assert is evaluated."""
+    if not texts or sys.flags.optimize:
+        return None
+    lambdas = (variables,) if given is None else (variables, given)
+    return Contract(texts, lambdas, namespace, class_name)
+
+
+@lru_cache(maxsize=256)
+def parse_assert(text: str) -> tuple[ast.expr, ast.expr | None]:
+    """Return the test and the message of an assert, given without the word."""
+    statement = ast.parse(f"assert {text}").body[0]
+    assert isinstance(statement, ast.Assert)
+    return statement.test, statement.msg
+
+
+def _find_source(assertion: str, part: ast.expr) -> str:
+    """Return a part of an assert as its author wrote it."""
+    found = ast.get_source_segment(f"assert {assertion}", part) if hasattr(part, "lineno") else None
+    return " ".join((found or ast.unparse(part)).split("\n"))
+
+
+def _split_conjunction(test: ast.expr) -> list[ast.expr]:
+    return test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+
+
+def _wrap(expression: ast.expr) -> ast.Module:
+    return ast.Module([ast.Expr(expression)], [])
+
+
+def _list_operands(test: ast.expr) -> Iterator[ast.expr]:
+    """Yield the expressions whose values explain a test: operands, and the first member for which `all` fails."""
+    match test:
+        case ast.Compare(left=left, comparators=comparators):
+            yield from filter(_names_something, (left, *comparators))
+        case ast.BoolOp(values=values):
+            for value in values:
+                yield from _list_operands(value)
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            yield from _list_operands(operand)
+        case ast.Call(func=ast.Name("all"), args=[ast.GeneratorExp(elt=each, generators=[loop])]):
+            failing = ast.UnaryOp(ast.Not(), each)
+            target = ast.parse(ast.unparse(loop.target), mode="eval").body
+            found = ast.comprehension(loop.target, loop.iter, [*loop.ifs, failing], 0)
+            yield ast.ListComp(target, [found])
+        case ast.Call(func=function, args=args):
+            if isinstance(function, ast.Attribute):
+                yield function.value
+            for value in args:
+                if isinstance(value, ast.GeneratorExp):
+                    yield value.generators[0].iter
+                elif _names_something(value):
+                    yield value
+        case ast.Name() | ast.Attribute() | ast.Subscript():
+            yield test
+
+
+def _names_something(expression: ast.expr) -> bool:
+    return any(isinstance(node, ast.Name) for node in ast.walk(expression))
+
+
+@lru_cache(maxsize=256)
+def _compile(text: str, names: tuple[str, ...], class_name: str | None) -> CodeType:
+    """Compile an expression as a function of its names and of the guards."""
+    expression = _CallGuard(class_name).visit(ast.parse(text, mode="eval").body)
+    parameters = [ast.arg(name) for name in (*names, _CALL, _CALL_METHOD, _LAMBDA, _VALUE)]
+    function = ast.Lambda(ast.arguments([], [], None, parameters, [None] * len(parameters), None, []), expression)  # fmt: skip
+    statement: ast.stmt = ast.Assign([ast.Name("evaluate", ast.Store())], function)
+    if class_name is not None:  # for private names
+        statement = ast.ClassDef(class_name, [], [], [statement], [])
+        rename = ast.Assign([ast.Name("Contract", ast.Store())], ast.Name(class_name, ast.Load()))
+        tree = ast.Module([statement, rename], [])
+    else:
+        tree = ast.Module([statement], [])
+    if sys.version_info >= (3, 12) and isinstance(statement, ast.ClassDef):
+        statement.type_params = []
+    return compile(ast.fix_missing_locations(tree), _FILENAME, "exec")
+
+
+@dataclass
+class _CallGuard(ast.NodeTransformer):
+    """Has each call of an expression, and each object that may be an iterator, pass a function that refuses effects."""
+
+    class_name: str | None
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        function = node.func
+        if isinstance(function, ast.Attribute):
+            name = ast.Constant(mangle(function.attr, self.class_name))
+            guard, head = _CALL_METHOD, [function.value, name]
+        else:
+            guard, head = _CALL, [function]
+        call = ast.Call(ast.Name(guard, ast.Load()), [*head, *node.args], node.keywords)
+        return self.generic_visit(call)
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        self.generic_visit(node)
+        return ast.Call(ast.Name(_LAMBDA, ast.Load()), [node], [])
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        self.generic_visit(node)
+        return _guard_value(node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        self.generic_visit(node)
+        return _guard_value(node)
+
+    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
+        self.generic_visit(node)
+        node.iter = _guard_value(node.iter)
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        self.generic_visit(node)
+        node.comparators = [
+            _guard_value(operand) if isinstance(operator, ast.In | ast.NotIn) else operand
+            for operator, operand in zip(node.ops, node.comparators, strict=True)
+        ]
+        return node
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.AST:
+        raise UnknownEffectError
+
+
+def _guard_value(node: ast.expr) -> ast.expr:
+    return ast.Call(ast.Name(_VALUE, ast.Load()), [node], [])
+
+
+def _refuse_iterator(value: Any) -> Any:
+    """Return a value; refuse an iterator of the program: looking at its items takes them away."""
+    if hasattr(type(value), "__next__"):
+        raise UnknownEffectError
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class _OwnFunction:
+    """A lambda of the expression itself."""
+
+    function: Callable[..., Any]
+
+    def __call__(self, *args: Any) -> Any:
+        return self.function(*args)
+
+
+def _call(function: Any, /, *args: Any, **named: Any) -> Any:
+    if not (type(function) is _OwnFunction or _is_known(function, _COMPUTING)):
+        raise UnknownEffectError
+    if function is type and len(args) != 1:
+        raise UnknownEffectError
+    if function in _TAKES_FUNCTION:
+        functions = [named.get("key"), *(args[:1] if function in (map, filter) else ())]
+        if not all(map(_is_harmless_function, functions)):
+            raise UnknownEffectError
+    for value in args:
+        if not (isinstance(value, GeneratorType) and value.gi_code.co_filename == _FILENAME):
+            _refuse_iterator(value)
+    result = function(*args, **named)
+    return list(result) if function in _MAKES_ITERATOR else _refuse_iterator(result)
+
+
+def _call_method(owner: Any, name: str, /, *args: Any, **named: Any) -> Any:
+    if isinstance(owner, ModuleType):
+        return _call(getattr(owner, name), *args, **named)
+    found = getattr(owner if isinstance(owner, type) else type(owner), name, None)
+    if not _is_known(found, _METHODS):
+        raise UnknownEffectError
+    return _refuse_iterator(getattr(owner, name)(*args, **named))
+
+
+def is_computing(function: Any) -> bool:
+    """Return whether a function only computes, whatever it is called with."""
+    return _is_known(function, _COMPUTING)
+
+
+def _is_harmless_function(function: Any) -> bool:
+    return (
+        function is None
+        or type(function) is _OwnFunction
+        or _is_known(function, _COMPUTING)
+        or _is_known(function, _METHODS)
+    )
+
+
+def _is_known(function: Any, known: frozenset[Any]) -> bool:
+    try:
+        return function in known
+    except TypeError:  # it has no hash
+        return False

@@ -1,0 +1,443 @@
+"""The asserts after a block are its contract: a reply that breaks one goes back to the model, with the values in it.
+
+PROGRAMS are 20 programs with two wrong replies each. A scripted model corrects itself when it is told what does not hold.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import njrt
+from njc.compiler import compile_source
+from njc.frontend.source import SourceFile
+from njrt.execution.contracts import Contract
+from njrt.messages import Request, UserMessage
+from njrt.models.scripted import run
+
+HEAD = """\
+import asyncio
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import date
+from math import isclose
+
+
+@dataclass
+class Plan:
+    start: int
+    end: int
+    stops: list[str] = field(default_factory=list)
+
+
+"""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A function `f` with a block and asserts, what it is called with, and replies of the model.
+
+    `wrong` are replies that break the asserts, each with a text that the model must be shown; `right` is the
+    corrected one. Replies are code, or data of a block that answers.
+    """
+
+    text: str
+    wrong: tuple[tuple[Any, str], tuple[Any, str]]
+    right: Any
+    result: Any = None
+    arguments: str = ""
+
+
+def block(prompt: str, asserts: str, head: str = "def f():", tail: str = "return x") -> str:
+    body = f'"""natural\n{prompt}\n"""\n{asserts}\n{tail}'
+    return f"{head}\n{textwrap.indent(body, '    ')}\n"
+
+
+PROGRAMS = {
+    "a comparison": Program(
+        block("Put a number into <:x: int>.", "assert x > 3"),
+        (({"x": 3}, "x = 3"), ({"x": -1}, "x = -1")),
+        {"x": 4},
+        4,
+    ),
+    "code": Program(
+        block("Put a number into <:x>.", "assert x > 3"),
+        (("x = 3", "x = 3"), ("x = -1", "`x > 3`")),
+        "x = 4",
+        4,
+    ),
+    "a message": Program(
+        block("Put a number into <:x: int>.", 'assert x > 3, f"{x} is too small"'),
+        (({"x": 3}, "(3 is too small)"), ({"x": 2}, "(2 is too small)")),
+        {"x": 4},
+        4,
+    ),
+    "several asserts": Program(
+        block("Put a word into <:x: str>.", "assert x\nassert x.isupper()\nassert len(x) == 2"),
+        (({"x": "ab"}, "`x.isupper()`"), ({"x": "ABC"}, "len(x) = 3")),
+        {"x": "AB"},
+        "AB",
+    ),
+    "and": Program(
+        block("Put a number into <:x: int>.", "assert x > 1 and x < 5 and x != 3"),
+        (({"x": 9}, "`x < 5`"), ({"x": 3}, "`x != 3`")),
+        {"x": 2},
+        2,
+    ),
+    "attributes": Program(
+        block("Put into <:x: Plan> a plan.", "assert x.end > x.start"),
+        (
+            ({"x": {"start": 3, "end": 1, "stops": []}}, "x.end = 1, x.start = 3"),
+            ({"x": {"start": 3, "end": 3, "stops": []}}, "x.end = 3"),
+        ),
+        {"x": {"start": 1, "end": 3, "stops": []}},
+    ),
+    "all": Program(
+        block("Put words into <:x: list[str]>.", "assert all(len(word) < 4 for word in x)"),
+        (({"x": ["ab", "abcde"]}, "['abcde']"), ({"x": ["abcd", "a"]}, "['abcd']")),
+        {"x": ["a"]},
+        ["a"],
+    ),
+    "another variable of the function": Program(
+        block("Put a number into <:x: int>.", "assert x <= limit", "def f(limit=3):"),
+        (({"x": 9}, "limit = 3"), ({"x": 4}, "x = 4")),
+        {"x": 3},
+        3,
+    ),
+    "a variable that is changed in place": Program(
+        block("Sort <x>.", "assert x == sorted(x)", "def f(x):"),
+        (("pass", "x = [2, 1]"), ("x.reverse(); x.append(0)", "x = [1, 2, 0]")),
+        "x.sort()",
+        None,
+        "[2, 1]",
+    ),
+    "a loop": Program(
+        "def f():\n    found = []\n    for n in (1, 2):\n"
+        '        """natural\n        Double <n> into <:x: int>.\n        """\n'
+        "        assert x == 2 * n\n        found.append(x)\n    return found\n",
+        (({"x": 3}, "2 * n = 2"), ({"x": 5}, "x = 5")),
+        None,
+        [2, 4],
+    ),
+    "a jump that is not taken": Program(
+        "def f():\n    for n in (1,):\n"
+        '        """natural\n        Double <n> into <:x: int>, or break.\n        """\n'
+        "        assert x == 2 * n\n        return x\n",
+        (({"x": 3}, "2 * n = 2"), ({"x": 5}, "x = 5")),
+        {"x": 2},
+        2,
+    ),
+    "a method": Program(
+        "class Box:\n    def __init__(self):\n        self.__top = 5\n\n    def fill(self):\n"
+        '        """natural\n        Put a number into <:x: int>.\n        """\n'
+        "        assert x < self.__top\n        return x\n\n\ndef f():\n    return Box().fill()\n",
+        (({"x": 7}, "self.__top = 5"), ({"x": 5}, "x = 5")),
+        {"x": 1},
+        1,
+    ),
+    "a class body": Program(
+        "def f(limit=5):\n    class Box:\n        top = 5\n"
+        '        """natural\n        Put a number into <:x: int>.\n        """\n'
+        "        assert x < top and x < limit\n    return Box.x\n",
+        (({"x": 7}, "top = 5"), ({"x": 5}, "x = 5")),
+        {"x": 1},
+        1,
+    ),
+    "a coroutine": Program(
+        block("Put a number into <:x: int>.", "assert x > 3", "async def g():")
+        + "\n\ndef f():\n    return asyncio.run(g())\n",
+        (({"x": 3}, "x = 3"), ({"x": -1}, "x = -1")),
+        {"x": 4},
+        4,
+    ),
+    "a generator": Program(
+        block("Put a number into <:x: int>.", "assert x > 3", "def g():", "yield x")
+        + "\n\ndef f():\n    return list(g())\n",
+        (({"x": 3}, "x = 3"), ({"x": -1}, "x = -1")),
+        {"x": 4},
+        [4],
+    ),
+    "an imported function": Program(
+        block("Put a number into <:x: float>.", "assert isclose(x, 0.5)"),
+        (({"x": 0.75}, "x = 0.75"), ({"x": 1.0}, "`isclose(x, 0.5)`")),
+        {"x": 0.5},
+        0.5,
+    ),
+    "an expression": Program(
+        block("Put a code into <:x: str>.", r'assert re.fullmatch(r"[A-Z]\d", x)'),
+        (({"x": "a1"}, "x = 'a1'"), ({"x": "A"}, "x = 'A'")),
+        {"x": "B7"},
+        "B7",
+    ),
+    "a counter": Program(
+        block("Put words into <:x: list[str]>.", "assert len(set(x)) == len(x)"),
+        (({"x": ["a", "a"]}, "len(set(x)) = 1"), ({"x": ["b", "c", "b"]}, "len(x) = 3")),
+        {"x": ["a", "b"]},
+        ["a", "b"],
+    ),
+    "an exception in the assert": Program(
+        block("Put words into <:x: list[str]>.", 'assert x[0] == "a"'),
+        (({"x": []}, "raises IndexError"), ({"x": ["b"]}, "x[0] = 'b'")),
+        {"x": ["a"]},
+        ["a"],
+    ),
+    "a chain and a lambda": Program(
+        block("Put numbers into <:x: list[int]>.", "assert 0 < min(x, key=lambda n: -n) <= 5"),
+        (({"x": [9]}, "= 9"), ({"x": [-3]}, "= -3")),
+        {"x": [1, 5]},
+        [1, 5],
+    ),
+}
+
+
+def load(text: str) -> dict[str, Any]:
+    """Return the names of a program, compiled and run as a module."""
+    compiled = compile_source(SourceFile("program.njpy", text.encode()))
+    assert compiled.output is not None, compiled.diagnostics
+    module = sys.modules["contract_program"] = ModuleType("contract_program")
+    exec(compile(compiled.output.decode(), "program.py", "exec"), vars(module))
+    return vars(module)
+
+
+def say(reply: Any) -> Any:
+    return run(reply, done=True) if isinstance(reply, str) else reply
+
+
+CASES = [
+    pytest.param(program, wrong, id=f"{name} {number}")
+    for name, program in PROGRAMS.items()
+    for number, wrong in enumerate(program.wrong)
+]
+
+
+def show(request: Request) -> str:
+    """Return the text of the last message."""
+    last = request.messages[-1]
+    return last.text if isinstance(last, UserMessage) else str(last)
+
+
+@pytest.mark.parametrize(("program", "wrong"), CASES)
+def test_a_wrong_reply_is_mended_in_the_next_call(program: Program, wrong: tuple[Any, str]) -> None:
+    reply, shown = wrong
+    asked: list[str] = []
+
+    def answer(request: Request) -> Any:
+        asked.append(show(request))
+        if len(asked) == 1:
+            return say(reply)
+        if program.right is not None:
+            return say(program.right)
+        return {"x": 2} if len(asked) == 2 else {"x": 4}
+
+    space = load(HEAD + program.text)
+    with njrt.using(model=njrt.Scripted(answer, protocol="text")):
+        result = eval(f"f({program.arguments})", space)
+    assert "must hold" in asked[1]
+    assert shown in asked[1]
+    assert len(asked) == (3 if program.right is None else 2)
+    if program.result is not None:
+        assert result == program.result
+
+
+SIMPLE = HEAD + block("Put a number into <:x: int>.", "assert x > 3, 'too small'")
+
+
+def test_the_last_failure_is_the_assertion_error_of_the_program() -> None:
+    model = njrt.Scripted([{"x": number} for number in range(4)], protocol="text")
+    with njrt.using(model=model), pytest.raises(AssertionError, match="too small"):
+        load(SIMPLE)["f"]()
+    assert len(model.requests) == 4
+
+
+def test_an_equal_reply_ends_in_the_same_way() -> None:
+    model = njrt.Scripted([{"x": 1}] * 4, protocol="text")
+    with njrt.using(model=model), pytest.raises(AssertionError, match="too small"):
+        load(SIMPLE)["f"]()
+
+
+def test_a_right_reply_costs_one_call() -> None:
+    model = njrt.Scripted([{"x": 4}], protocol="text")
+    with njrt.using(model=model):
+        assert load(SIMPLE)["f"]() == 4
+    assert len(model.requests) == 1
+
+
+@pytest.mark.parametrize("optimized", [False, True], ids=["python", "python -O"])
+def test_without_asserts_nothing_is_checked(tmp_path: Path, optimized: bool) -> None:
+    compiled = compile_source(SourceFile("program.njpy", SIMPLE.encode())).output
+    assert compiled is not None
+    script = tmp_path / "program.py"
+    script.write_text(
+        compiled.decode()
+        + "\nfrom njrt.models.scripted import Scripted\nmodel = Scripted([{'x': 1}, {'x': 4}], protocol='text')\n"
+        + "with _nj.using(model=model):\n    print(f(), len(model.requests))\n"
+    )
+    flags = ["-O"] if optimized else []
+    done = subprocess.run([sys.executable, *flags, script], capture_output=True, text=True, check=True)  # fmt: skip
+    assert done.stdout == ("1 1\n" if optimized else "4 2\n")
+
+
+def test_recordings_and_traces_have_the_correction(tmp_path: Path) -> None:
+    recording, trace = tmp_path / "run.jsonl", tmp_path / "trace.jsonl"
+    model = njrt.Scripted([{"x": 1}, {"x": 4}], protocol="text")
+    with njrt.using(model=model, record=recording, mode="new", trace=trace):
+        assert load(SIMPLE)["f"]() == 4
+    with njrt.using(record=recording, mode="none"):
+        assert load(SIMPLE)["f"]() == 4
+    lines = [json.loads(line) for line in trace.read_text().splitlines()]
+    results = [line["result"] for line in lines if line["event"] == "performed"]
+    assert "`x > 3` must hold" in json.dumps(results[0])
+
+
+def test_secrets_are_redacted() -> None:
+    program = block("Put a text into <:x: str>.", "assert x != api_key", "def f(api_key):")
+    asked: list[str] = []
+
+    def answer(request: Request) -> Any:
+        asked.append(show(request))
+        return {"x": "sk-1234567890abcdefghij" if len(asked) == 1 else "fine"}
+
+    with njrt.using(model=njrt.Scripted(answer, protocol="text")):
+        assert load(HEAD + program)["f"]("sk-1234567890abcdefghij") == "fine"
+    assert "must hold" in asked[1]
+    assert "sk-1234567890abcdefghij" not in asked[1]
+
+
+# ── no assert is evaluated that may have effects ─────────────────────────────────────────────────
+
+EFFECTS: list[str] = []
+
+
+class Recorder:
+    """Its methods have effects, under names of harmless ones."""
+
+    rows = property(lambda self: iter([1, 2]))
+
+    def __init__(self) -> None:
+        self.taken = iter([1, 2, 3])
+
+    def count(self, *_: Any, **__: Any) -> int:
+        EFFECTS.append("count")
+        return 1
+
+    get = index = keys = items = copy = isupper = upper = replace = pop = count
+
+    def __call__(self, *_: Any, **__: Any) -> int:
+        EFFECTS.append("call")
+        return 1
+
+
+class OwnList(list[int]):
+    def count(self, *_: Any) -> int:
+        EFFECTS.append("own count")
+        return 1
+
+
+def note(*_: Any, **__: Any) -> int:
+    EFFECTS.append("note")
+    return 1
+
+
+@pytest.fixture(autouse=True)
+def no_effects() -> Iterator[None]:
+    EFFECTS.clear()
+    yield
+    EFFECTS.clear()
+
+
+EXPRESSIONS = [
+    *(f"x.{name}()" for name in ["count", "get", "index", "keys", "items", "copy", "isupper", "upper", "replace", "pop"]),
+    *("x()", "note(x)", "not note(x)", "functions[0](x)", "(lambda: note())()", "[note(n) for n in numbers]"),
+    *("list(map(note, numbers))", "sorted(numbers, key=note)", "max(numbers, key=x)", "all(map(x.count, numbers))"),
+    *("next(taken)", "list(taken) == 1", "1 in taken", "sum(x.taken)", "2 in x.taken", "all(n for n in x.taken)"),
+    *("list(x.rows)", "[n for row in [x.taken] for n in row]", "any(1 in row for row in rows)", "sum(rows[0])"),
+    *("numbers.append(1)", "numbers.pop() == 1", "list.append(numbers, 1)", "numbers.sort()", "totals.update(a=1)"),
+    *("totals.setdefault('b', 1)", "totals.pop('a') == 1", "own.count(1)", "print(x)", "open('x')", "exec('1')"),
+    *("eval('note()')", "getattr(x, 'count')()", "setattr(x, 'y', 1)", "delattr(x, 'taken')", "type('C', (), {})"),
+    *("str.join('', map(note, numbers))", "dict(map(note, numbers))", "isinstance(x, int) or note()", "x.taken"),
+    *("filter(note, numbers) == 1", "next(iter(numbers))", "functions[0].__call__(1)", "note.__call__()"),
+    *("input()", "__import__('os')", "vars(x).clear()", "globals()", "min(numbers, default=note())", "getattr(x, 'taken')"),
+    *("totals.get('i')", "min([x.taken], key=list)", "f'{note()}'", "sum(n for n in map(note, numbers))"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", EXPRESSIONS)
+def test_what_may_have_effects_is_not_evaluated(text: str) -> None:
+    x, numbers, functions, totals, own = Recorder(), [1, 2], [note], {"a": 1}, OwnList([1])
+    taken, rows = iter([1, 2]), [iter([1])]
+    totals["i"] = x.taken  # type: ignore[assignment]
+    contract = Contract([text, f"({text}) and False"], [lambda: (x, numbers, functions, totals, own, taken, rows)])  # fmt: skip
+    breach = contract.find_breach(lambda name, value: repr(value))
+    assert EFFECTS == []
+    assert breach is None or "must hold" in breach
+    assert (numbers, totals.keys(), list(taken), list(rows[0]), list(x.taken)) == (
+        [1, 2],
+        {"a": 1, "i": 1}.keys(),
+        [1, 2],
+        [1],
+        [1, 2, 3],
+    )
+
+
+def test_the_assert_of_the_program_decides_where_effects_are_possible() -> None:
+    text = HEAD + "def ok(x):\n    return x > 3\n\n\n" + block("Put a number into <:x: int>.", "assert ok(x)")  # fmt: skip
+    model = njrt.Scripted([{"x": 1}], protocol="text")
+    with njrt.using(model=model), pytest.raises(AssertionError):
+        load(text)["f"]()
+
+
+# ── static code behind a guard ───────────────────────────────────────────────────────────────────
+
+
+def test_code_of_the_mode_auto_that_breaks_it_is_replaced_by_the_live_block() -> None:
+    def work(n: int) -> tuple[int, bool]:
+        x: int
+        arguments: dict[str, Any] = {"writes": "x", "at": "p.njpy:1", "ensures": ["x > limit"]}
+        limit = 3
+        with njrt.attempt(
+            "natural\nDouble <n> into <:x>.",
+            lambda: (n, x),
+            **arguments,
+            given=lambda: (limit,),
+            types=lambda: {"x": int},
+            effects="answer",
+        ) as attempt:
+            attempt.guard(True)
+            x = n * 2
+            attempt.check()
+        if attempt.has_failed:
+            attempt.run()
+        return x, attempt.has_failed
+
+    with njrt.using(model=njrt.Scripted([{"x": 8}], protocol="text")):
+        assert work(3) == (6, False)
+        assert work(1) == (8, True)
+
+
+def test_two_tasks_have_contracts_of_their_own() -> None:
+    space = load(HEAD + block("Put <n> into <:x: int>.", "assert x == n", "async def f(n: int):"))
+
+    def answer(request: Request) -> Any:
+        if len(request.messages) == 1:
+            return {"x": 0}
+        found = re.search(r"n = (\d)", show(request))
+        assert found is not None
+        return {"x": int(found[1])}
+
+    async def both() -> list[int]:
+        return await asyncio.gather(space["f"](1), space["f"](2))
+
+    with njrt.using(model=njrt.Scripted(answer, protocol="text")):
+        assert asyncio.run(both()) == [1, 2]
