@@ -136,11 +136,17 @@ def _check_missing_output(
 
 def _find_missing_name(block: NaturalBlock, types: TypeReader) -> str | None:
     """Return the first name that the code below reads and nothing binds."""
+    nodes = list(ast.walk(block.scope.node))
+    bound = {node.arg for node in nodes if isinstance(node, ast.arg)}
+    bound |= {
+        node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
     names = (
         node
-        for node in ast.walk(block.scope.node)
+        for node in nodes
         if isinstance(node, ast.Name)
         and node.lineno > block.end_line
+        and node.id not in bound
         and not is_defined(node.id, block.scope, types.outputs)
     )
     found = min(names, key=lambda node: (node.lineno, node.col_offset), default=None)

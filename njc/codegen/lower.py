@@ -127,8 +127,13 @@ def apply_written(lowered: LoweredBlock, written: WrittenBlock | None) -> Emitta
     return GuardedBlock(written, lowered)
 
 
+_OF_CONVERSATIONS = ("ensures=", "given=", "effects=")
+"""Arguments that mean nothing where no model is asked."""
+
+
 def _add_contained_code(lowered: LoweredBlock, code: str, contained: Contained) -> LoweredBlock:
     variables, *others = lowered.arguments
+    others = [given for given in others if not given.opening.startswith(_OF_CONVERSATIONS)]
     shared = tuple(dict.fromkeys((*variables.items, *contained.names)))
     name, _, asker = contained.helper.partition(" = ")
     helper = [Argument("lends={", (f"{format_literal(name)}: {asker}",), "}")] if name else []

@@ -284,7 +284,7 @@ CODES: Mapping[str, DiagnosticCode] = {
     "NJ307": DiagnosticCode(
         "assert that is no contract",
         "hint",
-        "The asserts directly after a block are its contract: a reply that breaks one goes back to the model. Only those count that "
+        "The asserts directly after a block are its contract: the model is asked again if its reply breaks one. Only those count that "
         "compute, because they are evaluated more than once. This one binds a name, waits, or calls a function of the program; "
         "Python checks it after the block, as any other assert.",
     ),

@@ -12,6 +12,7 @@ Nothing here depends on tools or settings: the same code gives the same bytes.
 from __future__ import annotations
 
 import ast
+import builtins
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -56,7 +57,10 @@ def place_static_code(code: str, hole: Hole, project: Options, runtime: str) -> 
 def place_contained_code(code: str, hole: Hole, project: Options, runtime: str) -> WrittenBlock:
     """Make a call that runs locked code in a separate process."""
     asks = _asks_model(ast.parse(code), hole)
-    contained = Contained(hole.visible, _render_helper(hole, project, runtime) if asks else "")
+    names = tuple(
+        name for name in hole.visible if name in hole.block.names or not hasattr(builtins, name)
+    )
+    contained = Contained(names, _render_helper(hole, project, runtime) if asks else "")
     return WrittenBlock(hole.block, code.strip("\n"), contained=contained)
 
 

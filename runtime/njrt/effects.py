@@ -211,6 +211,8 @@ class Refusal:
 
     message: str
     times: int = 1
+    restart: str = ""
+    """What is added to the first message of the prompt, which then resumes from there, without the reply that was refused."""
 
 
 EffectResult = Answer | Refusal | NeedsCode | Outcome

@@ -131,6 +131,9 @@ def converse(
             messages = messages[
                 :-2
             ]  # not shown twice, at a higher temperature: a model copies what it reads twice
+        if form is not None and (restart := find_restart(results)):
+            messages = (UserMessage(f"{opening}\n\n{restart}", attachments),)
+            continue
         has_answers = has_answers or any(isinstance(result, Answer) for result in results)
         if reopen is not None and not has_answers and times > 1:
             results_text = "\n\n".join(map(format_result, results))
@@ -266,6 +269,15 @@ ONE_BLOCK = "Reply with the corrected ```python block, and nothing else."
 def count_mistake(results: list[EffectResult]) -> int:
     """Return how often the mistake of a reply was made in this run; 0 if it has none."""
     return max((result.times for result in results if isinstance(result, Refusal)), default=0)
+
+
+def find_restart(results: list[EffectResult]) -> str:
+    """Return what a refusal adds to the first message, if the prompt resumes from there.
+
+    Models copy a reply that they have read, also one that was refused: of 12 replies that broke an assert, a model of 1.5
+    billion parameters corrected none after it, and 10 from the first message (bench/contracts.py).
+    """
+    return next((result.restart for result in results if isinstance(result, Refusal)), "")
 
 
 def make_results_message(reply: Reply, results: list[EffectResult], ending: str = "") -> Message:

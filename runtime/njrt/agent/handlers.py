@@ -124,7 +124,7 @@ class Handlers:
         is_baseline = block.options.effects == "baseline"
         self.variables = WireVariables(scope, references, only_outputs=is_baseline)
         self.failed = False
-        self.misfits = self.breaches = 0
+        self.misfits = 0
         self.contract = contract
         self.refusals = RepeatedRefusals(scope)
         if block.options.effects == "direct":
@@ -256,10 +256,7 @@ class Handlers:
                 return self.count_misfit(f"`{name}`: {error}")
         for name, value in decoded.items():
             self.scope.assign(name, value)
-        result = self.conclude()
-        if isinstance(result, Refusal):
-            return Refusal(f"{result.message}. Reply again, with the whole JSON object.")
-        return result
+        return self.conclude()
 
     def return_answer(self, value: WireValue) -> EffectResult:
         """Return a value in JSON."""
@@ -429,11 +426,16 @@ class Handlers:
             if self.misfits > MAX_TYPE_MISFITS:
                 raise OutputTypeError(f"an output does not fit its type: {misfits}")
             return Refusal(f"an output does not fit its type: {misfits}; bind it anew")
-        if self.contract is not None and self.breaches < MAX_TYPE_MISFITS:
+        if self.contract is not None and self.contract.breaches < MAX_TYPE_MISFITS:
             find_secrets(self.scope, self.redactor)
             if breach := self.contract.find_breach(self.render_part):
-                self.breaches += 1
-                return Refusal(breach)
+                self.contract.breaches += 1
+                again = (
+                    f" The last reply was refused: {breach.state}."
+                    if self.contract.breaches > 1
+                    else ""
+                )
+                return Refusal(str(breach), restart=breach.requirement + again)
         return Completed()
 
     def render_part(self, name: str, value: UserValue) -> str:

@@ -2,7 +2,7 @@
 
     assert plan.end > plan.start, "it ends early"
 
-    find_breach(...)    "`plan.end > plan.start` must hold, and does not (it ends early); plan.end = 3, plan.start = 5"
+    find_breach(...)    "`plan.end > plan.start` (it ends early) must be true, and is not: plan.end = 3, plan.start = 5"
 
 The program's own assert runs after the block, as always. So an expression is only evaluated here as far as it computes:
 names, attributes, items and operators, builtins such as `len`, and methods of Python's own types. If it calls
@@ -84,8 +84,28 @@ class UnknownEffectError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Breach:
+    """An assert that does not hold."""
+
+    condition: str
+    reason: str
+    """The message of the assert, in parentheses."""
+    state: str
+    """The values in it."""
+
+    def __str__(self) -> str:
+        state = f": {self.state}" if self.state else ""
+        return f"{self.condition}{self.reason} must be true, and is not{state}"
+
+    @property
+    def requirement(self) -> str:
+        """What a reply has to fulfil."""
+        return f"Only a reply for which {self.condition}{self.reason} is true is accepted."
+
+
+@dataclass(slots=True)
 class Contract:
-    """The asserts that follow a block, as their texts, and where their names have their values."""
+    """The asserts that follow a block, as their texts, and where their names have their values (state: the breaches)."""
 
     texts: Sequence[str]
     lambdas: Sequence[Callable[[], Any]]
@@ -93,9 +113,11 @@ class Contract:
     namespace: MutableMapping[str, Any] | None = None
     """The namespace of a class body around the block."""
     class_name: str | None = None
+    breaches: int = 0
+    """How often a reply of this run has broken it."""
 
-    def find_breach(self, render: Render) -> str | None:
-        """Return what does not hold, with the values in it; None if all holds, or cannot be known without effects."""
+    def find_breach(self, render: Render) -> Breach | None:
+        """Return what does not hold; None if all holds, or cannot be known without effects."""
         for text in self.texts:
             test, message = parse_assert(text)
             part = test
@@ -108,8 +130,8 @@ class Contract:
             except Exception as error:
                 if is_interruption(error):
                     raise
-                shown = _find_source(text, part)
-                return f"`{shown}` must hold, and raises {type(error).__name__}: {error}"
+                shown = f"`{_find_source(text, part)}`"
+                return Breach(shown, "", f"it raises {type(error).__name__}: {error}")
         return None
 
     def _evaluate(self, expression: ast.expr) -> Any:
@@ -147,13 +169,19 @@ class Contract:
 
     def _describe(
         self, assertion: str, test: ast.expr, message: ast.expr | None, render: Render
-    ) -> str:
-        text = f"`{_find_source(assertion, test)}` must hold, and does not"
+    ) -> Breach:
+        reason = ""
         if message is not None:
             with suppress(Exception):
-                text += f" ({self._evaluate(message)})"
+                reason = f" ({self._evaluate(message)})"
+        if (each := _find_members_test(test)) is not None:
+            *shown, failing = each
+            condition, target, members = (f"`{_find_source(assertion, part)}`" for part in shown)
+            with suppress(Exception):
+                wrong = f"false for {render(members, self._evaluate(failing))}"
+                return Breach(f"{condition} for each {target} in {members}", reason, wrong)
         values = [*self._list_values(assertion, test, render)][:MAX_VALUES]
-        return f"{text}; {', '.join(values)}" if values else text
+        return Breach(f"`{_find_source(assertion, test)}`", reason, ", ".join(values))
 
     def _list_values(self, assertion: str, test: ast.expr, render: Render) -> Iterator[str]:
         """Yield `expression = value` for the parts of an assert that are no constants."""
@@ -201,8 +229,19 @@ def _wrap(expression: ast.expr) -> ast.Module:
     return ast.Module([ast.Expr(expression)], [])
 
 
+def _find_members_test(test: ast.expr) -> tuple[ast.expr, ast.expr, ast.expr, ast.expr] | None:
+    """Return, of `all(condition for target in members)`, these three, and an expression for the members that fail."""
+    match test:
+        case ast.Call(func=ast.Name("all"), args=[ast.GeneratorExp(elt=each, generators=[loop])]):
+            failing = ast.UnaryOp(ast.Not(), each)
+            target = ast.parse(ast.unparse(loop.target), mode="eval").body
+            found = ast.comprehension(loop.target, loop.iter, [*loop.ifs, failing], 0)
+            return each, loop.target, loop.iter, ast.ListComp(target, [found])
+    return None
+
+
 def _list_operands(test: ast.expr) -> Iterator[ast.expr]:
-    """Yield the expressions whose values explain a test: operands, and the first member for which `all` fails."""
+    """Yield the expressions whose values explain a test."""
     match test:
         case ast.Compare(left=left, comparators=comparators):
             yield from filter(_names_something, (left, *comparators))
@@ -211,11 +250,6 @@ def _list_operands(test: ast.expr) -> Iterator[ast.expr]:
                 yield from _list_operands(value)
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             yield from _list_operands(operand)
-        case ast.Call(func=ast.Name("all"), args=[ast.GeneratorExp(elt=each, generators=[loop])]):
-            failing = ast.UnaryOp(ast.Not(), each)
-            target = ast.parse(ast.unparse(loop.target), mode="eval").body
-            found = ast.comprehension(loop.target, loop.iter, [*loop.ifs, failing], 0)
-            yield ast.ListComp(target, [found])
         case ast.Call(func=function, args=args):
             if isinstance(function, ast.Attribute):
                 yield function.value

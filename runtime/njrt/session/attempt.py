@@ -167,7 +167,7 @@ class Attempt:
             texts, self._live.variables, given["given"], given["ns"], given["cls"]
         )
         if contract is not None and (breach := contract.find_breach(lambda name, value: "...")):
-            raise AssertionError(breach)
+            raise AssertionError(str(breach))
 
     def meant(self, error: Raisable) -> Raisable | UserValue:
         """Mark an exception as the block's own, and return it."""
