@@ -340,13 +340,15 @@ def _make_exception_class(region: Region) -> type[Interruption]:
 
 
 _SIGNAL: Final[int] = getattr(signal, "SIGRTMIN", 0) + 11
+_get_handler = getattr(signal.getsignal, "__wrapped__", signal.getsignal)
+"""The function behind `signal.getsignal`, which looks for the handler among the members of an enum."""
 
 
 def _claim_signal() -> bool:
     """Return whether the signal has the handler of this module; installs it if the signal is unused."""
     if not hasattr(signal, "SIGRTMIN") or not hasattr(signal, "pthread_kill"):
         return False
-    handler = signal.getsignal(_SIGNAL)
+    handler = _get_handler(_SIGNAL)
     if handler is signal.SIG_DFL:
         try:
             signal.signal(_SIGNAL, _handle_signal)

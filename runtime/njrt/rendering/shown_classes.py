@@ -63,7 +63,8 @@ def _list_classes(value: Any) -> list[type]:
         items = value.values()
     elif is_exactly(value, list, tuple, set, frozenset, deque):
         items = value
-    return [type(item) for item in islice(items, MAX_ITEMS)]
+    classes = [type(item) for item in islice(items, MAX_ITEMS)]
+    return list({id(cls): cls for cls in classes}.values())
 
 
 def _resolve_names(annotation: Any, owner: type) -> list[Any]:
