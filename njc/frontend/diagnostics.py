@@ -288,6 +288,13 @@ CODES: Mapping[str, DiagnosticCode] = {
         "compute, because they are evaluated more than once. This one binds a name, waits, or calls a function of the program; "
         "Python checks it after the block, as any other assert.",
     ),
+    "NJ308": DiagnosticCode(
+        "type that is said, not written",
+        "hint",
+        "The words of the prompt, or the code around it, say what type an output or a parameter has, but no annotation does. With the "
+        "annotation the model is told the type, its reply is checked, and the block may need no code. `njc check --hints --fix` "
+        "writes it; look at the difference, because words can mean something else.",
+    ),
     "NJ401": DiagnosticCode(
         "no code for a static block",
         "error",

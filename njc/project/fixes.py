@@ -3,6 +3,7 @@
     Put the sum of < prices > into <: total >.     NJ208     Put the sum of <prices> into <:total>.
     Greet {name}.                                  NJ210     Greet <name>.
     Describe the <class>.                          NJ203     Describe the <<class>.
+    Rate <text> as <:n>, an integer.               NJ308     Rate <text> as <:n: int>, an integer.      (with --hints)
 
 A diagnostic carries its correction as `replacement`. A corrected file has no finding that it did not have before;
 a file for which that cannot be had stays as it is.
@@ -25,10 +26,11 @@ Recompile = Callable[[SourceFile], CompileResult]
 """Compiles a corrected source."""
 
 
-def correct(result: CompileResult, recompile: Recompile) -> CompileResult:
-    """Correct what can be corrected in one source, and return the result of compiling it then."""
+def correct(result: CompileResult, recompile: Recompile, with_hints: bool = False) -> CompileResult:
+    """Correct what can be corrected in one source, also what hints say, and return the result of compiling it then."""
     for _ in range(MAX_ROUNDS):
-        source = apply_replacements(result.source, result.diagnostics)
+        hints = result.hints if with_hints else ()
+        source = apply_replacements(result.source, (*result.diagnostics, *hints))
         if source == result.source:
             break
         corrected = recompile(source)

@@ -52,7 +52,11 @@ _STDIN_FILENAME = Path(f"stdin{SUFFIX}")
 @WATCH
 @OUTPUT_FORMAT
 @click.option("--hints", is_flag=True, help="Report hints, too.")
-@click.option("--fix", is_flag=True, help="Correct what has one right correction.")
+@click.option(
+    "--fix",
+    is_flag=True,
+    help="Correct what has one right correction; with --hints, write the types that hints say.",
+)
 @click.option(
     "--stdin-filename",
     type=click.Path(path_type=Path),
@@ -96,7 +100,7 @@ def _check(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
         parse_always=True,
     )
     if flags["fix"]:
-        results = _correct_findings(console, results, project)
+        results = _correct_findings(console, results, project, flags["hints"])
     if flags["hints"]:
         results = [
             replace(result, diagnostics=(*result.diagnostics, *result.hints)) for result in results
@@ -109,11 +113,12 @@ def _check(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
 
 
 def _correct_findings(
-    console: Console, results: Sequence[CompileResult], project: Project
+    console: Console, results: Sequence[CompileResult], project: Project, with_hints: bool
 ) -> list[CompileResult]:
     """Correct the sources, and write those that change."""
     corrected = [
-        correct(result, partial(_compile_again, result.unit, project)) for result in results
+        correct(result, partial(_compile_again, result.unit, project), with_hints)
+        for result in results
     ]
     changes = {
         after.unit.source.resolve(): after.source.data
@@ -121,8 +126,11 @@ def _correct_findings(
         if before.source.data != after.source.data
     }
     write_all(changes, {file: file.stat().st_mode & 0o777 for file in changes})
-    count = sum(len(result.diagnostics) for result in results)
-    count -= sum(len(result.diagnostics) for result in corrected)
+    before, after = (
+        sum(len(result.diagnostics) + with_hints * len(result.hints) for result in some)
+        for some in (results, corrected)
+    )
+    count = before - after
     if changes:
         files = format_count(len(changes), "file")
         console.note(f"corrected {format_count(count, 'finding')} in {files}")
