@@ -2,8 +2,8 @@
 
     NJC_MODEL=openai/local NJC_BASE_URL=http://127.0.0.1:8080/v1 python bench/contracts.py
 
-    corrected in the next call     10 of 12
-    corrected at all               11 of 12
+    corrected in the next call     12 of 12
+    corrected at all               12 of 12
 
 (Measured with Qwen2.5-Coder 1.5B at temperature 0. With the text as a further message, after the refused reply, it was 0 of 12.) The
 first reply of each block is the planted one; the following ones are the model's.

@@ -21,7 +21,7 @@ from njc.analysis.check import check
 from njc.analysis.contracts import BlockContract, find_contract, find_contract_findings
 from njc.analysis.inference import TypeReader
 from njc.analysis.outputs import check_flow, find_hidden_variables
-from njc.analysis.said_types import find_type_hints
+from njc.analysis.stated_types import find_type_hints
 from njc.codegen.emit import emit, emit_without_blocks
 from njc.codegen.header import FileHeader, format_closing_comment, make_header
 from njc.codegen.linemap import (

@@ -6,7 +6,7 @@
     assert plan.end > plan.start, "it ends early"       find_contract(...).texts[0]    'plan.end > plan.start, "it ends early"'
     assert is_possible(plan)                            NJ307: `is_possible` may do more than compute
 
-The compiled call gets the texts, and the runtime checks them before the block ends. What a method does is known only
+The compiled call gets the texts, and the runtime checks them before the block ends. The effects of a method are known only
 when it runs: a contract that calls one of the program's own is left to the assert then.
 """
 
@@ -29,7 +29,7 @@ from njrt.execution.symbols import find_names
 
 @dataclass(frozen=True, slots=True)
 class BlockContract:
-    """The asserts that a block has to hold, and the variables of functions that they read besides those of the block."""
+    """The asserts that a block has to hold, and the other variables of functions that they read."""
 
     texts: tuple[str, ...]
     names: tuple[str, ...]
@@ -85,7 +85,7 @@ def _format_part(source: SourceFile, part: ast.expr) -> str:
 
 
 def find_effect(statement: ast.Assert, scope: NameScope, types: TypeReader) -> str | None:
-    """Return why an assert may do more than compute, as far as its text tells."""
+    """Return why an assert may do more than compute, as far as its text shows."""
     for node in (*ast.walk(statement.test), *(ast.walk(statement.msg) if statement.msg else ())):
         match node:
             case ast.NamedExpr(target=target):

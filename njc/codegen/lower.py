@@ -74,7 +74,7 @@ class Contained:
     names: tuple[str, ...] = ()
     """Names of the program, such as the classes of outputs."""
     helper: str = ""
-    """`name = expression` of the function by which it asks a model, if it does."""
+    """`name = expression` of its function for asking a model, if it asks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class WrittenBlock:
     name: str = ""
     """The name of the block in the lock, and a digest of its instruction and code."""
     contained: Contained | None = None
-    """What the call is given besides, if it runs the code in a separate process."""
+    """Further names for the call, if it runs the code in a separate process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def apply_written(lowered: LoweredBlock, written: WrittenBlock | None) -> Emitta
 
 
 _OF_CONVERSATIONS = ("ensures=", "given=", "effects=")
-"""Arguments that mean nothing where no model is asked."""
+"""Arguments without a meaning if no model is asked."""
 
 
 def _add_contained_code(lowered: LoweredBlock, code: str, contained: Contained) -> LoweredBlock:

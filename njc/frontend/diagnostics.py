@@ -289,10 +289,10 @@ CODES: Mapping[str, DiagnosticCode] = {
         "Python checks it after the block, as any other assert.",
     ),
     "NJ308": DiagnosticCode(
-        "type that is said, not written",
+        "missing annotation",
         "hint",
-        "The words of the prompt, or the code around it, say what type an output or a parameter has, but no annotation does. With the "
-        "annotation the model is told the type, its reply is checked, and the block may need no code. `njc check --hints --fix` "
+        "The words of the prompt or the code around it state the type of an output or a parameter, but no annotation does. With the "
+        "annotation the model is given the type, its reply is checked, and the block may need no code. `njc check --hints --fix` "
         "writes it; look at the difference, because words can mean something else.",
     ),
     "NJ401": DiagnosticCode(

@@ -27,7 +27,7 @@ Recompile = Callable[[SourceFile], CompileResult]
 
 
 def correct(result: CompileResult, recompile: Recompile, with_hints: bool = False) -> CompileResult:
-    """Correct what can be corrected in one source, also what hints say, and return the result of compiling it then."""
+    """Correct what can be corrected in one source, with hints too, and return the result of compiling it then."""
     for _ in range(MAX_ROUNDS):
         hints = result.hints if with_hints else ()
         source = apply_replacements(result.source, (*result.diagnostics, *hints))

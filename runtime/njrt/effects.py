@@ -212,7 +212,7 @@ class Refusal:
     message: str
     times: int = 1
     restart: str = ""
-    """What is added to the first message of the prompt, which then resumes from there, without the reply that was refused."""
+    """A text to add to the first message of the prompt, which then resumes from there, without the refused reply."""
 
 
 EffectResult = Answer | Refusal | NeedsCode | Outcome

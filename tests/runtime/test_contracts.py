@@ -254,7 +254,7 @@ def test_a_wrong_reply_is_mended_in_the_next_call(
         assert "the code has run, but" in asked[1]
         assert shown in asked[1]
     else:
-        assert asked[1].startswith(f"{asked[0]}\n\nOnly a reply for which ")
+        assert asked[1].startswith(f"{asked[0]}\n\nA reply is accepted only if ")
     assert len(asked) == (3 if program.right is None else 2)
     if program.result is not None:
         assert result == program.result
@@ -439,7 +439,7 @@ def test_two_tasks_have_contracts_of_their_own() -> None:
     space = load(HEAD + block("Put <n> into <:x: int>.", "assert x == n", "async def f(n: int):"))
 
     def answer(request: Request) -> Any:
-        if "Only a reply" not in show(request):
+        if "accepted only if" not in show(request):
             return {"x": 0}
         found = re.search(r"n(?:: int)? = (\d)", show(request))
         assert found is not None

@@ -275,7 +275,7 @@ def find_restart(results: list[EffectResult]) -> str:
     """Return what a refusal adds to the first message, if the prompt resumes from there.
 
     Models copy a reply that they have read, also one that was refused: of 12 replies that broke an assert, a model of 1.5
-    billion parameters corrected none after it, and 10 from the first message (bench/contracts.py).
+    billion parameters corrected none after it, and all from the first message (bench/contracts.py).
     """
     return next((result.restart for result in results if isinstance(result, Refusal)), "")
 

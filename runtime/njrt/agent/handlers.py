@@ -402,7 +402,11 @@ class Handlers:
 
         Looking at an output may run code of the program, a property or a validator; it has the time limit of code.
         """
-        if not self.scope.types and self.contract is None and "." not in "".join(self.scope.outputs):
+        if (
+            not self.scope.types
+            and self.contract is None
+            and "." not in "".join(self.scope.outputs)
+        ):
             return self.check_outputs()
         try:
             return call_with_timeout(self.block.options.max_code_seconds, self.check_outputs)

@@ -77,7 +77,7 @@ class Snippet:
     is_contained: bool = False
     """Whether it runs in a separate process."""
     raises_mistakes: bool = False
-    """Whether all its exceptions are the program's, as those of static code; else only those that it raises itself."""
+    """Whether all its exceptions are the program's, as in static code; else only the ones that it raises itself."""
 
 
 class RaiseTracker(RaisedError):

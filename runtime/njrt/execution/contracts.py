@@ -99,8 +99,8 @@ class Breach:
 
     @property
     def requirement(self) -> str:
-        """What a reply has to fulfil."""
-        return f"Only a reply for which {self.condition}{self.reason} is true is accepted."
+        """The condition for a reply, as a sentence."""
+        return f"A reply is accepted only if {self.condition}{self.reason} is true."
 
 
 @dataclass(slots=True)

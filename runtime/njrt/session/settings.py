@@ -129,7 +129,7 @@ def using(
     where the recording has its decision; `manifest` is a lock file whose manifest is enforced
     (`njrt.production.approval.manifest`); `predict` is a model, or the name of one, that predicts what each effect does to the
     variables (`njrt.prediction`); `budget` is a `Budget`, several, or their text, in addition
-    to those around; `calls` are functions whose calls by contained code are decided, as those of `njrt.gated`, or a dict from
+    to those around; `calls` are functions that contained code calls through the gate (`njrt.gated`), or a dict from
     functions to `njrt.CallRule`; every other keyword is an option of blocks. The settings hold for everything
     that is started inside, in all threads and tasks (`njrt.context`).
     """

@@ -1,4 +1,4 @@
-"""The findings of a text while it is edited: those of a text that njc compiles, and of an earlier version on unchanged lines.
+"""The findings of a text while it is edited: of the text, and of an earlier version on unchanged lines.
 
 analyze_always(source)                  the analysis, also of a text without blocks
 carry_over(findings, before, after)     findings of `before`, where they are in `after`

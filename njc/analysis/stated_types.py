@@ -1,4 +1,4 @@
-"""Types that a program says and does not write: hints, with what to write. None of them is assumed.
+"""Types that a program states in words or by its code, and does not annotate: hints, never assumed.
 
     Compute the mean of <a> and <b> as <:mean>, a float.        `mean` is a float: write `<:mean: float>`
     Read <letter> into <:cart> as a <Cart>.                     `cart` is a Cart
@@ -7,7 +7,7 @@
     return title                                                `title` is what the function returns: `-> str`
     f("..."), text.split()                                      the parameter `text` is a str
 
-Not seen: words of other languages, types that follow from code in other files. Where two of these differ, nothing is said.
+Not seen: words of other languages, types that follow from code in other files. If two of these differ, there is no hint.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ _TEXT_METHODS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class SaidType:
-    """A type that the program says: of a reference, or of a parameter."""
+class StatedType:
+    """A type that the program states: of a reference, or of a parameter."""
 
     name: str
     type: str
@@ -68,7 +68,7 @@ class SaidType:
 def find_type_hints(
     source: SourceFile, blocks: Sequence[NaturalBlock], types: TypeReader
 ) -> Iterator[Diagnostic]:
-    """Report the types that are said of the outputs of blocks, and of the parameters that they read."""
+    """Report the types that are stated for the outputs of blocks and for the parameters that they read."""
     if not blocks:
         return
     *_, module = walk_outwards(blocks[0].scope)
@@ -79,20 +79,20 @@ def find_type_hints(
             *_find_output_types(block, uses[block.scope], types),
             *_find_parameter_types(source, block, uses[block.scope], calls),
         )
-        for said in found:
-            yield _make_hint(source, block, said, types)
+        for stated in found:
+            yield _make_hint(source, block, stated, types)
 
 
 def _make_hint(
-    source: SourceFile, block: NaturalBlock, said: SaidType, types: TypeReader
+    source: SourceFile, block: NaturalBlock, stated: StatedType, types: TypeReader
 ) -> Diagnostic:
     home = resolve_name("Literal", block.scope, types.outputs)
     is_missing = isinstance(home, Global) and not home.known
-    needs_import = is_missing and said.type.startswith("Literal[")
-    message = f"the program says that `{said.name}` is `{said.type}`, and does not write it"
-    hint = f"write `{said.written}`" + needs_import * ", and `from typing import Literal`"
-    replacement = None if needs_import else said.written
-    return make_diagnostic(source, "NJ308", said.start, said.end, message, hint, replacement)
+    needs_import = is_missing and stated.type.startswith("Literal[")
+    message = f"`{stated.name}` is `{stated.type}` by the words or the code around it, and has no annotation"
+    hint = f"write `{stated.written}`" + needs_import * ", and `from typing import Literal`"
+    replacement = None if needs_import else stated.written
+    return make_diagnostic(source, "NJ308", stated.start, stated.end, message, hint, replacement)
 
 
 _Calls = dict[str, list[ast.Call]]
@@ -101,14 +101,14 @@ _Calls = dict[str, list[ast.Call]]
 
 @dataclass(slots=True)
 class _Uses:
-    """How some code uses its variables, by their names (state: what is collected)."""
+    """How some code uses its variables, by their names (state: the collected uses)."""
 
     read: Counter[str] = field(default_factory=Counter)
     tested: Counter[str] = field(default_factory=Counter)
     """How often a test is the variable alone."""
     returned: set[str] = field(default_factory=set)
     texts: set[str] = field(default_factory=set)
-    """Those of which methods of texts are called."""
+    """Variables with a call of a method of `str`."""
     members: dict[str, str] = field(default_factory=dict)
     """The variable of the loop over each."""
 
@@ -145,7 +145,7 @@ def _collect_calls(module: ast.AST) -> _Calls:
 # ── outputs ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def _find_output_types(block: NaturalBlock, uses: _Uses, types: TypeReader) -> Iterator[SaidType]:
+def _find_output_types(block: NaturalBlock, uses: _Uses, types: TypeReader) -> Iterator[StatedType]:
     seen: set[str] = set()
     for reference in block.references:
         name = reference.path
@@ -157,11 +157,11 @@ def _find_output_types(block: NaturalBlock, uses: _Uses, types: TypeReader) -> I
         found = [*_read_words(block, reference, types), *_read_uses(block, name, uses, types)]
         if found and len(set(found)) == 1:
             written = f"<:{name}: {found[0]}>"
-            yield SaidType(name, found[0], reference.start, reference.end, written)
+            yield StatedType(name, found[0], reference.start, reference.end, written)
 
 
 def _read_words(block: NaturalBlock, reference: Reference, types: TypeReader) -> Iterator[str]:
-    """Yield the type that the words around a reference say; the nearest ones count."""
+    """Yield the type that the words around a reference state; the nearest ones count."""
     first = block.end - 3 - len(block.words)
     at, end = reference.start - first, reference.end - first
     before, after = block.words[:at], block.words[end:]
@@ -203,7 +203,7 @@ def _read_uses(block: NaturalBlock, name: str, uses: _Uses, types: TypeReader) -
     if name in uses.returned and returns is not None and "function" in scope.kind:
         typed = types.expand(Typed(returns, find_signature_scope(scope)))
         origin = types.name_of(typed).rpartition(".")[2]
-        if origin not in _SAY_NOTHING and not isinstance(returns, ast.BinOp):
+        if origin not in _UNSPECIFIC and not isinstance(returns, ast.BinOp):
             yield format_annotation(unquote(returns))
     if 0 < uses.tested[name] == uses.read[name]:
         yield "bool"
@@ -213,7 +213,7 @@ def _read_uses(block: NaturalBlock, name: str, uses: _Uses, types: TypeReader) -
         yield "list[str]"
 
 
-_SAY_NOTHING = ("Any", "object", "None", "Optional", "Union", "Callable")
+_UNSPECIFIC = ("Any", "object", "None", "Optional", "Union", "Callable")
 
 
 # ── parameters ───────────────────────────────────────────────────────────────────────────────────
@@ -221,7 +221,7 @@ _SAY_NOTHING = ("Any", "object", "None", "Optional", "Union", "Callable")
 
 def _find_parameter_types(
     source: SourceFile, block: NaturalBlock, uses: _Uses, calls: _Calls
-) -> Iterator[SaidType]:
+) -> Iterator[StatedType]:
     """Yield the types of parameters without an annotation that the block reads: by their default, their uses, their calls."""
     function = block.scope.node
     if not isinstance(function, FunctionDefinition):
@@ -244,13 +244,13 @@ def _find_parameter_types(
                 first = source.get_offset(default.lineno, default.col_offset)
                 end = source.get_offset(default.end_lineno or 0, default.end_col_offset or 0)
                 written += f" = {source.text[first:end]}"
-            yield SaidType(name, found[0], start, end, written)
+            yield StatedType(name, found[0], start, end, written)
 
 
 def _find_arguments(
     block: NaturalBlock, position: int, name: str, calls: _Calls
 ) -> Iterator[ast.expr]:
-    """Yield what the file passes for a parameter of a function at its top."""
+    """Yield the arguments in the file for a parameter of a function at its top."""
     if block.scope.parent is None or block.scope.parent.kind != "module":
         return
     for call in calls.get(block.scope.name, ()):

@@ -1,6 +1,6 @@
-"""Types that the words of a prompt or the code around it say: NJ308, and what `--fix` writes.
+"""Types that the words of a prompt or the code around it state: NJ308, and what `--fix` writes.
 
-The corpus is our own programs, whose types are written: without those of their outputs, what is said must be what was written.
+The corpus is our own programs, whose types are written: without those of their outputs, what is stated must be what was written.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ WIDER = {"team": "str"}
 """Types that are said, and wider than the written ones: both are right."""
 
 
-def find_said(text: str) -> dict[str, str]:
+def find_stated(text: str) -> dict[str, str]:
     """Return the types that NJ308 reports, by name."""
     hints = compile_source(SourceFile("mail.njpy", text.encode())).hints
-    said = [hint.message for hint in hints if hint.code == "NJ308"]
-    return dict(re.findall(r"that `(\w+)` is `(.*?)`, and", "\n".join(said)))
+    stated = [hint.message for hint in hints if hint.code == "NJ308"]
+    return dict(re.findall(r"`(\w+)` is `(.*?)` by the words", "\n".join(stated)))
 
 
-def test_what_is_said_of_our_programs_is_what_was_written() -> None:
+def test_what_is_stated_for_our_programs_is_what_was_written() -> None:
     right = 0
     for file in PROGRAMS:
         text, written = file.read_text(encoding="utf-8"), {}
         for name, type_ in re.findall(r"<:(\w+): ((?:[^<>]|->)+?)>", text):
             written.setdefault(name, type_)
         without = re.sub(r"<:(\w+): (?:[^<>]|->)+?>", r"<:\1>", text)
-        for name, type_ in find_said(without).items():
+        for name, type_ in find_stated(without).items():
             if name in written:
                 assert type_ in (written[name], WIDER.get(name)), (file, name)
                 right += type_ == written[name]
@@ -79,15 +79,15 @@ def test_words(prompt: str, type_: str) -> None:
     text = (
         f'class Cart: ...\n\n\ndef f(text):\n    """natural\n    {prompt}\n    """\n    print(x)\n'
     )
-    assert find_said(text)["x"] == type_
+    assert find_stated(text)["x"] == type_
 
 
 @pytest.mark.parametrize("prompt", SILENT)
-def test_words_that_say_nothing(prompt: str) -> None:
+def test_words_without_a_type(prompt: str) -> None:
     text = (
         f'class Cart: ...\n\n\ndef f(text):\n    """natural\n    {prompt}\n    """\n    print(x)\n'
     )
-    assert "x" not in find_said(text)
+    assert "x" not in find_stated(text)
 
 
 USES = [
@@ -111,13 +111,13 @@ USES = [
 @pytest.mark.parametrize(("head", "below", "said"), USES)
 def test_uses(head: str, below: str, said: dict[str, str]) -> None:
     text = f'class Cart: ...\n\n\n{head}\n    """natural\n    Put what <text> means into <:x>.\n    """\n    {below}\n'
-    assert find_said(text) == said
+    assert find_stated(text) == said
 
 
 def test_calls_in_the_file() -> None:
     block = 'def f(text, n):\n    """natural\n    Put <text> and <n> into <:x>.\n    """\n    print(x)\n'
-    assert find_said(f'{block}\n\nf("a", 1)\nf(f"b{{1}}", n=2)\n') == {"text": "str", "n": "int"}
-    assert find_said(f'{block}\n\nf("a", 1)\nf(3, g())\n') == {}
+    assert find_stated(f'{block}\n\nf("a", 1)\nf(f"b{{1}}", n=2)\n') == {"text": "str", "n": "int"}
+    assert find_stated(f'{block}\n\nf("a", 1)\nf(3, g())\n') == {}
 
 
 def test_fix_writes_them(tmp_path: Path) -> None:
