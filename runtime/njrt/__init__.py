@@ -20,6 +20,7 @@ Importing it costs next to nothing: what runs a block is loaded when the first b
 import njrt.carried  # noqa: F401  (marks the context of this import)
 from njrt.errors import (
     AuthenticationError,
+    BlockWarning,
     BudgetError,
     CallInDoubtError,
     CallLimitError,
@@ -75,6 +76,7 @@ __all__ = [
     "Any",
     "Audio",
     "AuthenticationError",
+    "BlockWarning",
     "Break",
     "Budget",
     "BudgetError",

@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+class BlockWarning(UserWarning):
+    """A block seems to have done nothing, or nothing that its text asks for; with `-W error` it is raised in the program."""
+
+
 class NaturalError(Exception):
     """Root of the errors that the runtime raises.
 

@@ -125,6 +125,8 @@ class Ended:
     seconds: float
     state: StateChange | None = None
     redact: Redact | None = field(default=None, compare=False, repr=False)
+    warnings: tuple[str, ...] = ()
+    """Signs that the block did nothing that its text asks for (`njrt.agent.doubts`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,6 +143,12 @@ def list_checks() -> Iterator[tuple[str, Callable[[], object]]]:
         partial(gated.test_each_call_is_shown_with_the_programs_own_arguments, "guarded"),
     )
     yield "gated async call", partial(gated.test_async_functions, "guarded")
+    if gated.CAN_CONTAIN:
+        gated.PAID.clear()
+        yield (
+            "gated by rule",
+            partial(gated.test_a_rule_holds_on_every_way, "results.append(charge(5))"),
+        )
 
 
 def find_failure(mutant: Mutant | None) -> str:

@@ -55,7 +55,7 @@ _STDIN_FILENAME = Path(f"stdin{SUFFIX}")
 @click.option(
     "--fix",
     is_flag=True,
-    help="Correct what has one right correction; with --hints, write missing annotations.",
+    help="Correct findings; with --hints, annotate.",
 )
 @click.option(
     "--stdin-filename",

@@ -270,7 +270,7 @@ class StepBuilder:
             is_done=True,
             result_kind="outcome",
             result=line.outcome,
-            error=line.error,
+            error=line.note,
             changes=line.changes or {},
             digest=line.digest,
             printed=line.printed,

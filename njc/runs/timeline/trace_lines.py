@@ -131,6 +131,12 @@ class EndedLine:
     changes: StateTexts | None = None
     digest: str = ""
     printed: str = ""
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def note(self) -> str:
+        """Return the error, or else the warnings."""
+        return self.error or "; ".join(f"warning: {warning}" for warning in self.warnings)
 
 
 @dataclass(frozen=True, slots=True)

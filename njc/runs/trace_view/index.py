@@ -257,9 +257,9 @@ class _RunBuilder:
                 self._change(line)
             case ComparedLine():
                 pass
-            case EndedLine(outcome=outcome, error=error, seconds=seconds):
+            case EndedLine(outcome=outcome, seconds=seconds):
                 self.seconds = seconds
-                self.fields |= {"outcome": outcome, "error": error}
+                self.fields |= {"outcome": outcome, "error": line.note}
                 self._change(line)
                 is_still = not (line.changes is None or self.changes or self.printed)
                 self.fields["is_unchanged"] = is_still and outcome not in JUMPS

@@ -167,7 +167,7 @@ def build_steps(lines: Iterable[EventLine]) -> Iterator[TraceStep]:
                 if call is not None:
                     yield _make_call_step(call)
                 changes = _apply_changes(state, line.changes)
-                text = ": ".join(filter(None, (line.outcome, line.error, compared)))
+                text = ": ".join(filter(None, (line.outcome, line.note, compared)))
                 kind: ResultKind = "error" if line.outcome == "failed" else "outcome"
                 yield TraceStep(
                     "exit",

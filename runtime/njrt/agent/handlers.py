@@ -18,6 +18,7 @@ from functools import partial
 from typing import assert_never
 
 from njrt.agent.answer import find_exception, find_name_problem, find_output_form, find_return_form
+from njrt.agent.doubts import State, find_doubts, read_state
 from njrt.agent.jump_outcomes import make_exception, make_jump_outcome
 from njrt.agent.references import ReferenceTable
 from njrt.agent.repeated_refusals import RepeatedRefusals
@@ -66,7 +67,7 @@ from njrt.execution.execute import (
 from njrt.execution.interruptions import is_interruption
 from njrt.execution.tracebacks import format_error, is_stack_deep
 from njrt.options import Policy
-from njrt.outcome import Completed, UserValue
+from njrt.outcome import Completed, Outcome, Raised, UserValue
 from njrt.rendering.describe import render_value
 from njrt.rendering.redaction import Redactor
 from njrt.rendering.shown_classes import find_shown_classes
@@ -125,6 +126,11 @@ class Handlers:
         self.variables = WireVariables(scope, references, only_outputs=is_baseline)
         self.failed = False
         self.misfits = 0
+        self.codes: list[str] = []
+        """Code that has run."""
+        self.state: State | None = None
+        if block.options.effects != "answer" and not (scope.outputs or block.labels):
+            self.state = read_state(scope.list_variables().values())
         self.contract = contract
         self.refusals = RepeatedRefusals(scope)
         if block.options.effects == "direct":
@@ -303,7 +309,10 @@ class Handlers:
             case snippet:
                 if self.block.code:
                     snippet = replace(snippet, raises_mistakes=True)
-                return self.make_result((yield snippet), silent, code)
+                execution = yield snippet
+                if not isinstance(execution, Failed):
+                    self.codes.append(code)
+                return self.make_result(execution, silent, code)
 
     def make_result(self, execution: Execution, silent: str, code: str) -> EffectResult:
         """Return the result of an effect whose code has run."""
@@ -449,6 +458,12 @@ class Handlers:
         return self.redactor.write_named(
             name, value, lambda: render_value(value, MAX_PART_CHARS, self.redactor)
         )
+
+    def list_doubts(self, outcome: Outcome) -> tuple[str, ...]:
+        """Return signs that the block did nothing that its text asks for."""
+        if isinstance(outcome, Raised) or self.block.code:
+            return ()
+        return tuple(find_doubts(self.block.instruction, self.codes, self.scope, self.state))
 
     @property
     def policy(self) -> Policy:

@@ -164,6 +164,7 @@ def event_to_json(event: Event) -> dict[str, Any]:
                 | ({"error": message} if message else {})
                 | {"seconds": round(seconds, 6)}
                 | state_to_json(event.state, "changes")
+                | ({"warnings": list(event.warnings)} if event.warnings else {})
             )
         case _:
             assert_never(event)

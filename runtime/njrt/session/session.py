@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 import typing
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -29,7 +30,7 @@ from njrt.agent.prompt import build_opening
 from njrt.block import Block
 from njrt.decisions import OpenInterceptor, PendingEffect
 from njrt.effects import Answer, Effect, NeedsCode, Refusal, Run
-from njrt.errors import ConfigurationError, NaturalError, ReplyError
+from njrt.errors import BlockWarning, ConfigurationError, NaturalError, ReplyError
 from njrt.events import Began, Compared, Ended, Redact, wants_states
 from njrt.execution.contracts import Contract
 from njrt.gates import is_used
@@ -110,17 +111,26 @@ def make_session(
         )
         if block.code:
             return run_static_code(block.code, serve)
+        doubted.append(handlers)
         reopen = partial(build_opening, block, scope, form.text if form else "", handlers.redactor)
         opening = reopen()
         files = find_attachments(scope, block.reads, handlers.redactor)
         return converse(block, setup.protocol, opening, serve, form, first_turn, files, reopen)
 
+    doubted: list[Handlers] = []
     conversation = with_rollback(with_code_on_request(block, scope, begin), scope, options.on_error)
     if canary is not None:
         canary.open(scope)
         conversation = with_comparison(conversation, setup, canary)
     conversation = with_lifecycle_events(
-        conversation, setup, options.effects or "", tried, block.instruction, observe, redact
+        conversation,
+        setup,
+        options.effects or "",
+        tried,
+        block.instruction,
+        observe,
+        redact,
+        lambda outcome: doubted[-1].list_doubts(outcome) if doubted else (),
     )
     return Session(
         with_closed_scope(conversation, scope),
@@ -219,8 +229,9 @@ def with_lifecycle_events(
     instruction: str = "",
     observe: Observe = observe_nothing,
     redact: Redact | None = None,
+    list_doubts: Callable[[Outcome], tuple[str, ...]] = lambda _: (),
 ) -> Conversation:
-    """Yield the conversation of a run, which emits `Began` and `Ended`."""
+    """Yield the conversation of a run, which emits `Began` and `Ended`, and a `BlockWarning` for each doubt."""
     run, place, listener = setup.run, setup.place, setup.listener
     began = time.monotonic()
     token = enter_run(run)
@@ -238,9 +249,10 @@ def with_lifecycle_events(
         )
     )
 
-    def end(outcome: Outcome | BaseException) -> None:
+    def end(outcome: Outcome | BaseException, doubts: tuple[str, ...] = ()) -> None:
         leave_run(token)
-        listener(Ended(run, time.time(), outcome, time.monotonic() - began, observe(), redact))
+        seconds = time.monotonic() - began
+        listener(Ended(run, time.time(), outcome, seconds, observe(), redact, doubts))
 
     try:
         outcome = yield from conversation
@@ -249,8 +261,17 @@ def with_lifecycle_events(
             add_place(error, place)
         end(error)
         raise
-    end(outcome)
+    doubts = list_doubts(outcome)
+    end(outcome, doubts)
+    for doubt in doubts:
+        file, _, line = place.rpartition(":")
+        number = int(line) if line.isdecimal() else 1
+        warnings.warn_explicit(doubt, BlockWarning, file or place, number, registry=_warned)
     return outcome
+
+
+_warned: dict[typing.Any, typing.Any] = {}
+"""The warnings that were shown: each once by default."""
 
 
 def with_rollback(

@@ -1,0 +1,246 @@
+"""Signs that a block has done nothing, or nothing that its text asks for: warnings, no errors.
+
+    Keep <mail> in <praise> if it is praise.
+        if "praise" in mail: praise.append(mail)         the code looks for "praise", a word of the prompt, in `mail`
+        pass                                             the block has changed nothing
+    Put a summary of <letter> into <:summary: str>.
+        {"summary": "Dear Sir, ..."}                     `summary` only repeats `letter`
+
+A model that should judge a text often tests it for the words of its prompt, and the block completes. Not seen: changes
+outside of the objects that the block reads, such as files; so there is no warning if code calls a function of the program.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from njrt.execution.syntax import parse_python
+from njrt.scope.scope import Bound, Scope
+from njrt.values.introspection import list_slots, make_namespace_reader, read_slots
+
+MAX_OBJECTS = 400
+MAX_ITEMS = 2_000
+"""More objects, or items of one, are not compared."""
+MIN_REPEATED = 40
+"""Shorter texts may be equal to inputs for good reasons."""
+_MIN_WORD = 4
+_LITERAL = re.compile(
+    r"\b(?:contain|includ|mention|start|beg[iu]n|end|word|letter|substring|prefix|suffix|spell|sa(?:y|id)|read|match|search|literal|exact)",
+    re.IGNORECASE,
+)
+"""Words of prompts that may ask for a test of words."""
+_REPEATING = re.compile(
+    r"\b(?:copy|repeat|correct|fix|clean|mask|replace|normali[sz]e|format|strip|trim|anonymi|redact|keep|leave|unchanged|same|choose|pick"
+    r"|select|find|first|last|longest|best|extract|quote|return|translate|sort)",
+    re.IGNORECASE,
+)
+"""Words of prompts that allow an output to equal an input."""
+_CONDITION = re.compile(
+    r"\b(?:if|when|unless|whether|only|any|that|wh(?:ich|o|ose)|except|until|should|may|maybe|might|can|could|matching|each|every|all|of)\b",
+    re.IGNORECASE,
+)
+"""Words that allow a block to change nothing."""
+_SEARCHING = frozenset(
+    ["startswith", "endswith", "find", "rfind", "count", "index", "search", "match", "fullmatch"]
+)
+_CHANGING = frozenset(
+    [
+        *("append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse", "add", "discard", "update", "setdefault"),
+        *("popitem", "appendleft", "popleft", "lower", "upper", "strip", "split", "join", "startswith", "endswith", "find"),
+        *("replace", "format", "get", "keys", "values", "items", "index", "count", "copy", "title", "casefold", "isdigit"),
+    ]
+)  # fmt: skip
+"""Methods that change at most their own object."""
+_COMPUTING = frozenset(
+    [
+        *("len", "str", "int", "float", "bool", "list", "dict", "set", "tuple", "sorted", "any", "all", "sum", "min", "max"),
+        *("range", "enumerate", "zip", "isinstance", "reversed", "abs", "round", "map", "filter"),
+    ]
+)  # fmt: skip
+
+
+def find_word_tests(tree: ast.AST, instruction: str) -> Iterator[tuple[str, str]]:
+    """Yield the words of the prompt that code looks for, each with the searched expression."""
+    if _LITERAL.search(instruction):
+        return
+    quoted = " ".join(re.findall(r"[\"'“‘`]([^\"'”’`]+)[\"'”’`]", instruction)).lower()
+    words = set(
+        re.findall(rf"[^\W\d_]{{{_MIN_WORD},}}", re.sub(r"<[^>]*>", " ", instruction.lower()))
+    )
+    for text, where in _list_searches(tree):
+        word = text.strip().lower()
+        if word in quoted:
+            continue
+        if any(
+            word == each or (len(word) >= _MIN_WORD and each.startswith(word)) for each in words
+        ):
+            yield text, ast.unparse(where)
+
+
+def _list_searches(tree: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """Yield each constant text that code looks for in a value, and the value."""
+    lists = {
+        loop.target.id: list(_list_texts(loop.iter))
+        for loop in ast.walk(tree)
+        if isinstance(loop, ast.comprehension | ast.For) and isinstance(loop.target, ast.Name)
+    }
+    for node in ast.walk(tree):
+        match node:
+            case ast.Compare(left=left, ops=[ast.In() | ast.NotIn()], comparators=[where]):
+                if _is_text(where):
+                    for text in _list_texts(left, lists):
+                        yield text, where
+            case ast.Call(func=ast.Attribute(value=owner, attr=method), args=args) if (
+                method in _SEARCHING
+            ):
+                is_pattern = isinstance(owner, ast.Name) and owner.id == "re"
+                where = args[1] if is_pattern and len(args) > 1 else owner
+                for argument in args[:1] if _is_text(where) else ():
+                    for text in _list_texts(argument, lists):
+                        yield text, where
+
+
+def _is_text(where: ast.expr) -> bool:
+    """Return whether an expression may be a text of the program, and not a list of names such as `dir(x)`."""
+    match where:
+        case ast.Call(
+            func=ast.Attribute(value=owner, attr="lower" | "casefold" | "upper" | "strip")
+        ):
+            return _is_text(owner)
+        case ast.Call(func=ast.Name(id="str"), args=[ast.Name() | ast.Attribute()]):
+            return True
+        case ast.Subscript(value=owner):
+            return _is_text(owner)
+    return isinstance(where, ast.Name | ast.Attribute)
+
+
+def _list_texts(value: ast.expr, lists: Mapping[str, list[str]] | None = None) -> Iterator[str]:
+    match value:
+        case ast.Constant(value=str(text)):
+            yield text
+        case ast.Name(id=name):
+            yield from (lists or {}).get(name, ())
+        case ast.List(elts=elements) | ast.Tuple(elts=elements) | ast.Set(elts=elements):
+            for element in elements:
+                yield from _list_texts(element)
+
+
+def calls_only_known_functions(tree: ast.AST) -> bool:
+    """Return whether code calls nothing but builtins that compute, and methods that change at most their object."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(id=name)) if name in _COMPUTING:
+                continue
+            case ast.Call(func=ast.Attribute(attr=method)) if method in _CHANGING:
+                continue
+            case (
+                ast.Call()
+                | ast.With()
+                | ast.AsyncWith()
+                | ast.Await()
+                | ast.Import()
+                | ast.ImportFrom()
+            ):
+                return False
+    return True
+
+
+def find_repeated_inputs(
+    outputs: Mapping[str, Any], inputs: Mapping[str, Any], instruction: str
+) -> Iterator[tuple[str, str]]:
+    """Yield the outputs that repeat a whole input, each with its name."""
+    if _REPEATING.search(instruction):
+        return
+    texts = {name: value for name, value in inputs.items() if type(value) is str}
+    for output, value in outputs.items():
+        for name, text in texts.items():
+            if text.split() == value.split():
+                yield output, name
+
+
+def find_doubts(
+    instruction: str, codes: Sequence[str], scope: Scope, before: State | None
+) -> Iterator[str]:
+    """Yield the signs at the end of a block; `before` is the state of the objects that it could change."""
+    for code in codes:
+        if '"' in code or "'" in code:
+            for word, where in dict.fromkeys(find_word_tests(_parse(code), instruction)):
+                yield f"the code looks for {word!r}, a word of the prompt, in `{where}`"
+    if outputs := _find_long_texts(scope):
+        inputs = [pair for pair in scope.list_variables().items() if pair[0] not in scope.outputs]
+        for output, name in find_repeated_inputs(outputs, dict(inputs), instruction):
+            yield f"`{output}` only repeats `{name}`"
+    if before is not None and not _CONDITION.search(instruction):
+        is_known = all(calls_only_known_functions(_parse(code)) for code in codes)
+        if is_known and read_state(scope.list_variables().values()) == before:
+            yield "the block has changed nothing"
+
+
+@lru_cache(maxsize=16)
+def _parse(code: str) -> ast.Module:
+    return parse_python(code, "<natural block>")
+
+
+def _find_long_texts(scope: Scope) -> dict[str, str]:
+    """Return the outputs that are long texts."""
+    found = {}
+    for name in scope.outputs:
+        bound = scope.lookup(name)
+        if (
+            isinstance(bound, Bound)
+            and type(bound.value) is str
+            and len(bound.value) >= MIN_REPEATED
+        ):
+            found[name] = bound.value
+    return found
+
+
+State = list[tuple[Any, ...]]
+"""The contents of objects, as identities."""
+
+
+def read_state(values: Iterable[Any]) -> State | None:
+    """Return the contents of all objects reachable from some values, as identities; None if there are many."""
+    state: State = []
+    seen: set[int] = set()
+    waiting = deque(values)
+    while waiting:
+        value = waiting.popleft()
+        if id(value) in seen or isinstance(value, type) or callable(value):
+            continue
+        seen.add(id(value))
+        held = list(_list_held(value))
+        if len(seen) > MAX_OBJECTS or len(held) > MAX_ITEMS:
+            return None
+        if held:
+            state.append((id(value), *map(_identify, held)))
+            waiting += held
+    return state
+
+
+def _identify(value: Any) -> Any:
+    kind = type(value)
+    return (kind, value) if kind in (str, int, float, bool, bytes, type(None)) else id(value)
+
+
+def _list_held(value: Any) -> Iterator[Any]:
+    """Yield the contents of an object; no code of the program runs."""
+    kind = type(value)
+    if kind in (str, int, float, bool, bytes, type(None)):
+        return
+    if isinstance(value, dict):
+        yield from dict.keys(value)
+        yield from dict.values(value)
+    elif isinstance(value, list | tuple | set | frozenset | deque | bytearray):
+        yield from kind.__iter__(value) if kind in (list, tuple, set, frozenset) else iter(value)
+    if slots := list_slots(kind):
+        for _, held in read_slots(slots, value):
+            yield held
+    namespace = make_namespace_reader(kind)(value)
+    if namespace is not None:
+        yield from namespace.values()

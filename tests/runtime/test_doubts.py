@@ -1,0 +1,162 @@
+"""Warnings of blocks that seem to have done nothing of what their text asks for, and no false alarms."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import njrt
+from njrt.agent.doubts import find_word_tests, read_state
+from njrt.execution.syntax import parse_python
+from njrt.models.scripted import run
+
+
+def warned(prompt: str, code: str | dict[str, Any], writes: str = "") -> list[str]:
+    """Run a block on some variables; return its warnings."""
+    mail, praise, tasks, out = (
+        "Thank you for " + "the quick and friendly help. " * 3,
+        [1],
+        [{"done": False}],
+        "",
+    )
+
+    def tell(_: object = None) -> None:
+        """A function of the program."""
+
+    reply = run(code, done=True) if isinstance(code, str) else code
+    options = {"effects": "answer"} if isinstance(code, dict) else {}
+    model = njrt.Scripted([reply], protocol="text")
+    with warnings.catch_warnings(record=True) as caught, njrt.using(model=model):
+        warnings.simplefilter("always")
+        njrt.run(
+            f"natural\n{prompt}",
+            lambda: (mail, praise, tasks, tell, out),
+            writes=writes,
+            at="mail.njpy:7",
+            **options,
+        )  # type: ignore[arg-type]
+    assert all(each.category is njrt.BlockWarning for each in caught)
+    assert all((each.filename, each.lineno) == ("mail.njpy", 7) for each in caught)
+    return [str(each.message) for each in caught]
+
+
+WORD = "the code looks for 'praise', a word of the prompt, in `{}`"
+LOUD = [
+    ("Keep <mail> in <praise> when it is praise.", 'if "praise" in mail: praise.append(mail)', WORD.format("mail")),
+    ("Keep <mail> in <praise> when it is praise.", 'if "praise" in mail.lower(): praise.append(mail)', WORD.format("mail.lower()")),
+    ("Keep <mail> in <praise> when it is praise.", 'if mail.find("praise") >= 0: praise.append(mail)', WORD.format("mail")),
+    ("Keep <mail> in <praise> when it is praise.", 'if mail.startswith("praise"): praise.append(mail)', WORD.format("mail")),
+    ("Keep <mail> in <praise> when it is praise.", 'import re\nif re.search("praise", mail): praise.append(mail)', WORD.format("mail")),
+    ("Keep <mail> in <praise> when it is praise.", 'if any(w in mail for w in ["praise", "great"]): praise.append(mail)', WORD.format("mail")),
+    ("Mark the <tasks> about praises as done.", 'for t in tasks:\n    if "praise" in t["title"] if "title" in t else False: t["done"] = True', WORD.format("t['title']")),
+    ("Mark <tasks> as done.", "pass", "the block has changed nothing"),
+    ("Mark <tasks> as done.", "done = True", "the block has changed nothing"),
+    ("Mark <tasks> as done.", "for task in tasks: task.get('done')", "the block has changed nothing"),
+    ("Sort <praise>.", "sorted(praise)", "the block has changed nothing"),
+]  # fmt: skip
+QUIET = [
+    ("Keep <mail> in <praise> if it contains praise.", 'if "praise" in mail: praise.append(mail)'),
+    ('Keep <mail> in <praise> when it is about "praise".', 'if "praise" in mail: praise.append(mail)'),
+    ("Keep <mail> in <praise> when it is praise.", "if ask('praise?', bool) if False else True: praise.append(mail)"),
+    ("Keep <mail> in <praise> when it is praise.", 'if "Thank" in mail: praise.append(mail)'),
+    ("Keep <mail> in <praise> when it is praise.", 'if mail == "praise": praise.append(mail)'),
+    ("Keep <mail> in <praise> when it is praise.", 'if "praise" in dir(): praise.append(mail)'),
+    ("Mark <tasks> as done.", "tasks[0]['done'] = True"),
+    ("Mark <tasks> as done if there are any.", "pass"),
+    ("Mark all of <tasks> which are urgent.", "pass"),
+    ("Call <tell>.", "tell()"),
+    ("Print <mail>.", "print(mail)"),
+    ("Sort <praise>.", "praise.sort()\npraise.append(2)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("prompt", "code", "warning"), LOUD)
+def test_a_warning(prompt: str, code: str, warning: str) -> None:
+    assert warning in warned(prompt, code)
+
+
+@pytest.mark.parametrize(("prompt", "code"), QUIET)
+def test_no_warning(prompt: str, code: str) -> None:
+    assert warned(prompt, code) == []
+
+
+def test_an_output_that_repeats_an_input() -> None:
+    mail = "Thank you for " + "the quick and friendly help. " * 3
+    warning = "`out` only repeats `mail`"
+    assert warned("Summarize <mail> in <:out>.", {"out": mail.strip()}, "out") == [warning]
+    assert warned("Summarize <mail> in <:out>.", {"out": "Thanks."}, "out") == []
+    assert warned("Correct the spelling of <mail> in <:out>.", {"out": mail}, "out") == []
+
+
+def test_a_refused_attempt_is_no_doubt() -> None:
+    mail, praise = "Great!", [1]
+    replies = [run('"praise" in mail and mail = 3'), run("praise.append(mail)", done=True)]
+    with warnings.catch_warnings(), njrt.using(model=njrt.Scripted(replies)):
+        warnings.simplefilter("error")
+        njrt.run(
+            "natural\nKeep <mail> in <praise> when it is praise.",
+            lambda: (mail, praise),
+            at="a.njpy:1",
+        )
+    assert praise == [1, "Great!"]
+
+
+def test_the_trace_has_them(tmp_path: Path) -> None:
+    tasks, trace = [1], tmp_path / "trace.jsonl"
+    with (
+        warnings.catch_warnings(),
+        njrt.using(model=njrt.Scripted([run("pass", done=True)]), trace=trace),
+    ):
+        warnings.simplefilter("ignore")
+        njrt.run("natural\nReverse <tasks>.", lambda: (tasks,), at="a.njpy:1")
+    ended = json.loads(trace.read_text().splitlines()[-1])
+    assert ended["warnings"] == ["the block has changed nothing"]
+    shown = subprocess.run(
+        [sys.executable, "-m", "njc", "trace", str(trace)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "warning: the block has changed nothing" in shown.stdout
+
+
+def test_as_an_error() -> None:
+    tasks = [1]
+    with warnings.catch_warnings(), njrt.using(model=njrt.Scripted([run("pass", done=True)])):
+        warnings.simplefilter("error", njrt.BlockWarning)
+        with pytest.raises(njrt.BlockWarning, match="changed nothing"):
+            njrt.run("natural\nReverse <tasks>.", lambda: (tasks,), at="a.njpy:1")
+
+
+def test_large_objects_are_not_compared() -> None:
+    assert read_state([list(range(3000))]) is None
+    assert read_state([[[n] for n in range(500)]]) is None
+    state = read_state([{"a": [1]}])
+    assert state is not None
+    assert state == state
+
+
+class Box:
+    """An object with attributes and slots."""
+
+    __slots__ = ("__dict__", "inner")
+
+
+def test_changes_of_any_depth_are_seen() -> None:
+    box = Box()
+    box.inner, box.other = {"a": [{1}]}, (1, [2])  # type: ignore[attr-defined]
+    before = read_state([box])
+    assert read_state([box]) == before
+    box.inner["a"][0].add(2)
+    assert read_state([box]) != before
+
+
+def test_words_are_found_in_code_only() -> None:
+    tree = parse_python('x = "praise"\nprint("praise")', "<code>")
+    assert list(find_word_tests(tree, "Find praise in <mail>.")) == []
