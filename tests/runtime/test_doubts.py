@@ -160,3 +160,39 @@ def test_changes_of_any_depth_are_seen() -> None:
 def test_words_are_found_in_code_only() -> None:
     tree = parse_python('x = "praise"\nprint("praise")', "<code>")
     assert list(find_word_tests(tree, "Find praise in <mail>.")) == []
+
+
+class Loud(list[int]):
+    """A list that notices when its code runs."""
+
+    def __iter__(self) -> Any:
+        raise AssertionError("code of the program runs")
+
+    __len__ = __getitem__ = __iter__  # type: ignore[assignment]
+
+
+def test_reading_the_state_runs_no_code_of_the_program() -> None:
+    loud = Loud([1, 2])
+    before = read_state([loud])
+    list.append(loud, 3)
+    assert read_state([loud]) != before
+
+
+def test_reading_the_state_of_much_takes_no_copy() -> None:
+    class Many(dict[int, int]):
+        pass
+
+    assert read_state([Many.fromkeys(range(100_000), 1)]) is None
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "    tasks[0]['done'] = 'x'\n    tasks",
+        "tasks[0]['done'] = 'x'" + " + 'x'" * 60,
+        "tasks[0]['done'] = str('x' in mail" + ".strip()" * 30 + ")",
+        "\ttasks[0]['done'] = 'é'\r\n",
+    ],
+)
+def test_any_code_that_runs_is_looked_at_without_an_error(code: str) -> None:
+    assert warned("Mark <tasks> as done, by <mail>.", code) == []

@@ -17,9 +17,10 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
-from njrt.execution.syntax import parse_python
+from njrt.execution.compile import parse_snippet
 from njrt.scope.scope import Bound, Scope
 from njrt.values.introspection import list_slots, make_namespace_reader, read_slots
 
@@ -183,7 +184,11 @@ def find_doubts(
 
 @lru_cache(maxsize=16)
 def _parse(code: str) -> ast.Module:
-    return parse_python(code, "<natural block>")
+    """Parse code that has run; code in another form than Python's, which was normalized, is one unknown call."""
+    try:
+        return parse_snippet(code)
+    except (SyntaxError, ValueError):
+        return ast.Module([ast.Expr(ast.Call(ast.Name("unknown", ast.Load()), [], []))], [])
 
 
 def _find_long_texts(scope: Scope) -> dict[str, str]:
@@ -211,10 +216,10 @@ def read_state(values: Iterable[Any]) -> State | None:
     waiting = deque(values)
     while waiting:
         value = waiting.popleft()
-        if id(value) in seen or isinstance(value, type) or callable(value):
+        if id(value) in seen or callable(value):
             continue
         seen.add(id(value))
-        held = list(_list_held(value))
+        held = list(islice(_list_held(value), MAX_ITEMS + 1))
         if len(seen) > MAX_OBJECTS or len(held) > MAX_ITEMS:
             return None
         if held:
@@ -233,11 +238,12 @@ def _list_held(value: Any) -> Iterator[Any]:
     kind = type(value)
     if kind in (str, int, float, bool, bytes, type(None)):
         return
-    if isinstance(value, dict):
+    if issubclass(kind, dict):
         yield from dict.keys(value)
         yield from dict.values(value)
-    elif isinstance(value, list | tuple | set | frozenset | deque | bytearray):
-        yield from kind.__iter__(value) if kind in (list, tuple, set, frozenset) else iter(value)
+    for base in (list, tuple, set, frozenset, deque, bytearray):
+        if issubclass(kind, base):
+            yield from base.__iter__(value)
     if slots := list_slots(kind):
         for _, held in read_slots(slots, value):
             yield held

@@ -463,7 +463,10 @@ class Handlers:
         """Return signs that the block did nothing that its text asks for."""
         if isinstance(outcome, Raised) or self.block.code:
             return ()
-        return tuple(find_doubts(self.block.instruction, self.codes, self.scope, self.state))
+        try:
+            return tuple(find_doubts(self.block.instruction, self.codes, self.scope, self.state))
+        except (RecursionError, MemoryError):  # of the compiler, for deep code
+            return ()
 
     @property
     def policy(self) -> Policy:
