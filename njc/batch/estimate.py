@@ -20,7 +20,7 @@ from njc.batch.journal import RequestJournal
 from njc.batch.rows import read_rows
 from njc.batch.store import BatchStore
 from njc.batch.suspension import RowReplies, choose_measured_model, pass_row
-from njc.batch.target import BatchTarget
+from njc.project.target import TargetFunction
 from njrt.errors import CostLimitError
 from njrt.messages import Usage
 from njrt.models.prices import compute_cost
@@ -60,7 +60,7 @@ class BatchEstimate:
 
 
 def estimate_batch(
-    target: BatchTarget, rows: Path, count: int | None, store: BatchStore, is_batch: bool
+    target: TargetFunction, rows: Path, count: int | None, store: BatchStore, is_batch: bool
 ) -> BatchEstimate:
     """Measure the first requests of some rows; `is_batch` takes the prices of Batch APIs."""
     journal = RequestJournal(store)

@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Mapping
 
 from njc.batch.store import BatchStore
-from njc.batch.target import BatchTarget
+from njc.project.target import TargetFunction
 from njrt.errors import ConfigurationError
 
 SETTINGS = (
@@ -22,7 +22,7 @@ SETTINGS = (
 
 
 def note_program(
-    store: BatchStore, target: BatchTarget, environ: Mapping[str, str], *, is_retried: bool
+    store: BatchStore, target: TargetFunction, environ: Mapping[str, str], *, is_retried: bool
 ) -> None:
     """Note whose results the store has.
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -21,6 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from njc.project.target import InvalidRowError
 from njrt.errors import (
     AuthenticationError,
     ConfigurationError,
@@ -30,6 +30,7 @@ from njrt.errors import (
     NaturalError,
 )
 from njrt.message_json import format_json_line
+from njrt.typed_json import make_json_value
 
 BUDGET_OPTION = "--max-{}"
 """How messages name the limit of the whole batch."""
@@ -73,10 +74,6 @@ def check_rows(path: Path) -> None:
     first = next(read_rows(path), None)
     if first is not None and first.text.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         raise ConfigurationError(f"{path} is in UTF-16; save it in UTF-8")
-
-
-class InvalidRowError(ValueError):
-    """A row is not a JSON object, or does not fit the parameters of the function."""
 
 
 class DeadProcessError(RuntimeError):
@@ -203,23 +200,3 @@ def _stops_batch(error: NaturalError) -> bool:
 def _format_line(index: int, fields: dict[str, Any], usage: RowUsage, seconds: float) -> str:
     rest = {"usage": asdict(usage), "seconds": round(seconds, 3)}
     return format_json_line({"index": index, **fields, **rest})
-
-
-def make_json_value(value: Any) -> Any:
-    """Return the JSON form of a value by pydantic; infinite numbers and NaN become text."""
-    from pydantic_core import to_jsonable_python
-
-    return _spell_infinite(to_jsonable_python(value))
-
-
-def _spell_infinite(value: Any) -> Any:
-    """Write infinite numbers and NaN as text, at any depth."""
-    match value:
-        case float() if not math.isfinite(value):
-            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-        case list():
-            return [_spell_infinite(item) for item in value]
-        case dict():
-            return {key: _spell_infinite(item) for key, item in value.items()}
-        case _:
-            return value

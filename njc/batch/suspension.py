@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 
 from njc.batch.journal import RequestForm, StoredReply, WaitingRequest
 from njc.batch.rows import BatchRow, RowUsage, parse_row
-from njc.batch.target import BatchTarget, bind_arguments
+from njc.project.target import TargetFunction, bind_arguments
 from njrt.errors import ConfigurationError, ModelError, RejectedRequestError, ServerError
 from njrt.message_json import format_json_line
 from njrt.messages import Reply, Request
@@ -201,7 +201,7 @@ def choose_measured_model(model: Model, replies: RowReplies) -> Model:
 
 
 def pass_row(
-    target: BatchTarget, row: BatchRow, replies: RowReplies, wrap: Callable[[Model], Model]
+    target: TargetFunction, row: BatchRow, replies: RowReplies, wrap: Callable[[Model], Model]
 ) -> Any:
     """Make the call of a row once, with the models that it chooses wrapped; None if it was given up.
 

@@ -29,15 +29,14 @@ from njc.batch.journal import BatchLimits, RequestJournal, SentBatch, StoredRepl
 from njc.batch.openai_batches import OpenAIBatches, explain_failed_batch
 from njc.batch.rows import (
     BatchRow,
-    InvalidRowError,
     make_failure,
     make_result,
     read_rows,
 )
 from njc.batch.store import BatchStore
 from njc.batch.suspension import RowReplies, choose_replaying_model, pass_row, read_usage
-from njc.batch.target import BatchTarget
 from njc.batch.vendor import BatchStatus, VendorBatches, reading_responses, writing
+from njc.project.target import InvalidRowError, TargetFunction
 from njrt.errors import (
     ConfigurationError,
     CostLimitError,
@@ -87,7 +86,7 @@ class Waves:
     With `resends` the requests of a batch that the vendor no longer knows are sent again.
     """
 
-    target: BatchTarget
+    target: TargetFunction
     rows: Path
     count: int | None
     store: BatchStore

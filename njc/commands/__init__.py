@@ -76,6 +76,11 @@ COMMAND_GROUPS: Mapping[str, Mapping[str, Entry]] = {
             "Show the runs in a trace, the steps of one, or two traces.",
             "njc trace trace.jsonl",
         ),
+        "eval": Entry(
+            "running",
+            "Call FUNCTION for each case of the file CASES, and count what passes.",
+            "njc eval mail.njpy:route cases.jsonl --repeats 3",
+        ),
         "debug": Entry(
             "running",
             "Step through the effects of blocks, forward and back.",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from typing import Any
 
 from njrt.message_json import format_json_line
@@ -57,3 +58,23 @@ def describe_validation_error(error: Any) -> str:
     if error.errors(include_url=False)[0]["type"] == "json_invalid":
         return "not JSON"
     return format_validation_errors(error, most=1)
+
+
+def make_json_value(value: Any) -> Any:
+    """Return the JSON form of a value by pydantic; infinite numbers and NaN become text."""
+    from pydantic_core import to_jsonable_python
+
+    return _spell_infinite(to_jsonable_python(value))
+
+
+def _spell_infinite(value: Any) -> Any:
+    """Write infinite numbers and NaN as text, at any depth."""
+    match value:
+        case float() if not math.isfinite(value):
+            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        case list():
+            return [_spell_infinite(item) for item in value]
+        case dict():
+            return {key: _spell_infinite(item) for key, item in value.items()}
+        case _:
+            return value

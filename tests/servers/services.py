@@ -73,15 +73,26 @@ class Service:
             time.sleep(0.02)
 
     def kill(self) -> None:
-        """Kill the server and its children with SIGKILL."""
+        """Kill the server and its children with SIGKILL; those of Postgres have groups of their own."""
         assert self._process is not None
+        children = _list_children(self._process.pid)
         os.killpg(self._process.pid, signal.SIGKILL)
+        for child in children:
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
         self._process.wait(START_SECONDS)
 
     def stop(self) -> None:
         """End the server, if it runs."""
         if self._process is not None and self._process.poll() is None:
             self.kill()
+
+
+def _list_children(parent: int) -> list[int]:
+    """The processes that a process has started."""
+    listed = subprocess.run(["ps", "-eo", "pid,ppid"], capture_output=True, text=True, check=True)
+    pairs = [list(map(int, line.split())) for line in listed.stdout.splitlines()[1:]]
+    return [pid for pid, ppid in pairs if ppid == parent]
 
 
 def _end_with_parent() -> None:

@@ -20,13 +20,13 @@ from njc.batch.local import CallsGivenUp, Window, interrupted_by_sigterm, run_lo
 from njc.batch.program import note_program
 from njc.batch.rows import BUDGET_OPTION, check_rows, describe_failed_rows, read_rows
 from njc.batch.store import BatchCounts, BatchStore, discard_batch, open_batch_store
-from njc.batch.target import BatchTarget, get_target
 from njc.batch.waves import WaveProgress, Waves, make_vendor
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import with_console
 from njc.commands.terminal.status_line import is_status_shown
 from njc.project.load import NaturalSyntaxError
 from njc.project.report import format_findings
+from njc.project.target import TargetFunction, get_target, make_absolute
 from njc.project.units import format_path
 from njrt.errors import ConfigurationError, CostLimitError
 from njrt.session.limits import limit
@@ -109,7 +109,7 @@ def command(
     check_rows(rows)
     out = _check_out(out, rows)
     try:
-        loaded = get_target(_make_absolute(target))
+        loaded = get_target(make_absolute(target))
     except NaturalSyntaxError as uncompilable:
         console.findings(format_findings(uncompilable.findings, "text"))
         ctx.exit(1)
@@ -183,12 +183,6 @@ def _check_out(out: Path, rows: Path) -> Path:
     return file
 
 
-def _make_absolute(target: str) -> str:
-    """Return the target with the whole path of its file, for processes that run elsewhere."""
-    program, colon, function = target.rpartition(":")
-    return f"{Path(program).absolute()}{colon}{function}" if Path(program).is_file() else target
-
-
 @contextmanager
 def _open_for_estimate(folder: Path, fresh: bool) -> Iterator[BatchStore]:
     """Open the state of the batch; with `fresh` an empty one in its place, which is removed."""
@@ -209,7 +203,7 @@ def _check_estimate(found: BatchEstimate, max_usd: float | None) -> None:
 
 
 def _run_here(
-    loaded: BatchTarget,
+    loaded: TargetFunction,
     rows: Path,
     count: int | None,
     store: BatchStore,

@@ -1,6 +1,6 @@
-"""The function that a batch calls, and the arguments that a row gives it.
+"""A function of a program that a command calls, and its arguments from JSON.
 
-    load_target("mail.njpy:triage")            BatchTarget(function=<function triage>, is_async=False, ...)
+    load_target("mail.njpy:triage")            TargetFunction(function=<function triage>, is_async=False, ...)
     load_target("shop.mail:Inbox.triage")      of a module that Python finds
 
     bind_arguments(target, {"day": "2026-03-01"})      ((), {"day": date(2026, 3, 1)})
@@ -28,7 +28,6 @@ from types import ModuleType
 from typing import Annotated, Any
 
 from njc import hook
-from njc.batch.rows import InvalidRowError
 from njc.hook import NaturalLoader
 from njc.project.units import SUFFIX
 from njrt.errors import ConfigurationError, NaturalError
@@ -38,8 +37,12 @@ ArgumentValue = Any
 """A value that the user's function gets."""
 
 
+class InvalidRowError(ValueError):
+    """A row is not a JSON object, or does not fit the parameters of the function."""
+
+
 @dataclass(frozen=True, slots=True)
-class BatchTarget:
+class TargetFunction:
     """A function, the file of its program, its parameters, and the types of those that have one."""
 
     name: str
@@ -50,7 +53,7 @@ class BatchTarget:
     annotations: Mapping[str, Any]
 
 
-def load_target(name: str) -> BatchTarget:
+def load_target(name: str) -> TargetFunction:
     """Import a program and find the function in it; `name` is PROGRAM:FUNCTION.
 
     Raises ConfigurationError, or what the program raises as NaturalSyntaxError if it cannot be compiled.
@@ -81,13 +84,19 @@ def load_target(name: str) -> BatchTarget:
         raise ConfigurationError(f"the signature of `{path}` cannot be read: {error}") from None
     is_async = inspect.iscoroutinefunction(function)
     file = Path(getattr(module, "__file__", None) or program)
-    return BatchTarget(name, file, function, is_async, parameters, annotations)
+    return TargetFunction(name, file, function, is_async, parameters, annotations)
 
 
 @functools.cache
-def get_target(name: str) -> BatchTarget:
+def get_target(name: str) -> TargetFunction:
     """Return the function of a name, imported once in a process."""
     return load_target(name)
+
+
+def make_absolute(target: str) -> str:
+    """Return the target with the whole path of its file."""
+    program, colon, function = target.rpartition(":")
+    return f"{Path(program).absolute()}{colon}{function}" if Path(program).is_file() else target
 
 
 def _import_program(program: str) -> ModuleType:
@@ -141,7 +150,7 @@ def _describe_missing(module: ModuleType, program: str, path: str) -> str:
 
 
 def bind_arguments(
-    target: BatchTarget, row: Mapping[str, ArgumentValue]
+    target: TargetFunction, row: Mapping[str, ArgumentValue]
 ) -> tuple[list[ArgumentValue], dict[str, ArgumentValue]]:
     """Return the arguments of a call, positional and by keyword; raises InvalidRowError."""
     rest: dict[str, ArgumentValue] = dict(row)
@@ -179,7 +188,9 @@ def _quote(names: list[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-def _convert(target: BatchTarget, parameter: str, name: str, value: ArgumentValue) -> ArgumentValue:
+def _convert(
+    target: TargetFunction, parameter: str, name: str, value: ArgumentValue
+) -> ArgumentValue:
     """Return the value as the annotation wants it."""
     if parameter not in target.annotations:
         return value

@@ -1,0 +1,221 @@
+"""`njc eval mail.njpy:route cases.jsonl`: the pass rate of a function on cases, of models and versions side by side."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from njc.commands.terminal.console import Console, ProgressLine
+from njc.commands.terminal.flags import with_console
+from njc.evaluation.cases.case_file import NumberedCase, read_cases
+from njc.evaluation.cases.runner import (
+    ResultFile,
+    compute_program_digest,
+    list_planned_runs,
+    run_case,
+)
+from njc.evaluation.cases.summary import (
+    Summary,
+    compare_versions,
+    format_failures,
+    format_table,
+    render_page,
+)
+from njc.evaluation.comparison.gate import PassGate, parse_gate
+from njc.project.load import NaturalSyntaxError
+from njc.project.report import format_findings
+from njc.project.target import get_target, make_absolute
+from njrt.errors import ConfigurationError
+from njrt.packages import require_packages
+
+
+@click.command("eval")
+@click.argument("target", metavar="PROGRAM:FUNCTION")
+@click.argument("cases", metavar="CASES", type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "--repeats", type=click.IntRange(min=1), default=1, metavar="N", help="Runs of each case."
+)
+@click.option("--model", "models", multiple=True, metavar="A,B", help="Models to compare.")
+@click.option("--against", metavar="REF", help="Compare with the program at a git reference.")
+@click.option("--gate", metavar="GATE", help="Exit with 1 unless, e.g., 'pass^3>=0.9' holds.")
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="File of results (default: CASES.results.jsonl).",
+)
+@click.option(
+    "--html",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write a page with the failures and prompts.",
+)
+@click.option("--fresh", is_flag=True, help="Discard the results of an earlier run.")
+@with_console
+@click.pass_context
+def command(
+    ctx: click.Context,
+    console: Console,
+    /,
+    target: str,
+    cases: Path,
+    repeats: int,
+    models: Sequence[str],
+    against: str | None,
+    gate: str | None,
+    out: Path | None,
+    html: Path | None,
+    fresh: bool,
+) -> None:
+    """Call FUNCTION for each case of the file CASES, and count what passes.
+
+    A case is a JSON object: {"inputs": {...}, "expect": RESULT}, or with "after" or "check". Results are
+    kept, and an interrupted command continues with the missing ones.
+    """
+    checked = parse_gate(gate) if gate else None
+    if checked is not None and checked.power > repeats:
+        raise ConfigurationError(f"{checked} needs --repeats {checked.power}")
+    numbered = read_cases(cases)
+    names = [name for text in models for name in text.split(",") if name] or [""]
+    results = ResultFile(out or cases.with_name(f"{cases.stem}.results.jsonl"))
+    if fresh:
+        results.path.unlink(missing_ok=True)
+    versions = (
+        []
+        if against is None
+        else [_evaluate_version(against, target, cases, results, repeats, names)]
+    )
+    results.read()
+    try:
+        digest = _run_missing(console, target, numbered, results, repeats, names)
+    except NaturalSyntaxError as uncompilable:
+        console.findings(format_findings(uncompilable.findings, "text"))
+        ctx.exit(1)
+    summaries = [
+        _summarize(results, version, label, numbered, repeats, name)
+        for version, label in (
+            (digest, " now" if versions else ""),
+            *((version, f" at {against}") for version in versions),
+        )
+        for name in names
+    ]
+    title = f"{target} on {len(numbered):,} cases" + (f", {repeats} times" if repeats > 1 else "")
+    console.result(f"{title}\n\n{format_table(summaries)}")
+    if failures := "\n".join(format_failures(numbered, summaries)):
+        console.result(f"\n{failures}")
+    for after, before in zip(summaries, summaries[len(names) :], strict=False):
+        console.result(f"\n{compare_versions(before, after)}")
+    if html is not None:
+        require_packages("--html", "njpy[bench]", "jinja2")
+        html.write_text(render_page(title, numbered, summaries), encoding="utf-8")
+    ctx.exit(_check_gate(console, checked, summaries[: len(names)]))
+
+
+def _run_missing(
+    console: Console,
+    target: str,
+    cases: Sequence[NumberedCase],
+    results: ResultFile,
+    repeats: int,
+    models: Sequence[str],
+) -> str:
+    """Make the runs that are not in the file; return the digest of the program."""
+    loaded = get_target(make_absolute(target))
+    digest = compute_program_digest(loaded.program, target)
+    planned = list_planned_runs(cases, models, repeats)
+    missing = [
+        run
+        for run in planned
+        if (digest, run.numbered.digest, run.model, run.repeat) not in results.known
+    ]
+    if len(missing) < len(planned):
+        console.note(f"{len(planned) - len(missing):,} runs are known from {results.path}")
+    progress = ProgressLine(console, "running")
+    for number, run in enumerate(missing):
+        progress(number, len(missing))
+        results.add(run_case(loaded, run, digest))
+    progress(len(missing), len(missing))
+    return digest
+
+
+def _evaluate_version(
+    ref: str, target: str, cases: Path, results: ResultFile, repeats: int, models: Sequence[str]
+) -> str:
+    """Run the cases on the program of a git reference, in another process; return the digest of the program."""
+    program, _, function = target.rpartition(":")
+    file = Path(program).absolute()
+    root = Path(_call_git(file.parent, "rev-parse", "--show-toplevel").strip())
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "version"
+        _call_git(root, "worktree", "add", "--detach", "--quiet", str(copy), ref)
+        try:
+            there = copy / file.resolve().relative_to(root.resolve())
+            if not there.is_file():
+                raise ConfigurationError(f"{ref} has no file {program}")
+            words = [f"{there}:{function}", str(cases.absolute()), "--repeats", str(repeats)]
+            words += [part for name in models if name for part in ("--model", name)]
+            done = subprocess.run(
+                [
+                    sys.executable,
+                    "-m",
+                    "njc",
+                    "eval",
+                    *words,
+                    "--out",
+                    str(results.path.absolute()),
+                ],
+                cwd=there.parent,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            if done.returncode:
+                raise ConfigurationError(f"the version {ref} cannot be run: {done.stderr.strip()}")
+            return compute_program_digest(there, target)
+        finally:
+            _call_git(root, "worktree", "remove", "--force", str(copy))
+
+
+def _call_git(folder: Path, *words: str) -> str:
+    try:
+        done = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True, check=False)  # fmt: skip
+    except FileNotFoundError:
+        raise ConfigurationError("--against needs git") from None
+    if done.returncode:
+        raise ConfigurationError(f"git: {done.stderr.strip()}")
+    return done.stdout
+
+
+def _summarize(
+    results: ResultFile,
+    program: str,
+    label: str,
+    cases: Sequence[NumberedCase],
+    repeats: int,
+    model: str,
+) -> Summary:
+    found = {
+        numbered.digest: [
+            results.known[key]
+            for repeat in range(1, repeats + 1)
+            if (key := (program, numbered.digest, model, repeat)) in results.known
+        ]
+        for numbered in cases
+    }
+    return Summary((model or "configured model") + label, found)
+
+
+def _check_gate(console: Console, gate: PassGate | None, summaries: Sequence[Summary]) -> int:
+    """Report each gate; return the exit code."""
+    if gate is None:
+        return 0
+    for summary in summaries:
+        verdict = "holds" if summary.holds(gate) else "does not hold"
+        console.note(f"{summary.name}: {gate} {verdict}: {summary.estimate_power(gate.power):.3f}")
+    return int(not all(summary.holds(gate) for summary in summaries))

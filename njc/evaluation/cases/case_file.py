@@ -1,0 +1,106 @@
+"""Cases: the arguments of a call, and the expected result.
+
+{"inputs": {"mail": "Where is my order?"}, "expect": "shipping"}           the result, as JSON
+{"inputs": {"tasks": [{"done": false}]}, "after": {"tasks": [{"done": true}]}}     arguments after the call
+{"inputs": {"text": "..."}, "check": "len(result) <= 60", "name": "short"}         an expression over both
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from njrt.errors import ConfigurationError
+from njrt.message_json import format_json_line
+from njrt.typed_json import InvalidJsonError, from_json
+
+_ABSENT = "absent: a case without a result to expect"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One case. At least one of `expect`, `after` and `check` is given."""
+
+    inputs: dict[str, Any]
+    expect: Any = _ABSENT
+    after: dict[str, Any] = field(default_factory=dict)
+    """Arguments as they must be after the call."""
+    check: str = ""
+    """A Python expression that must be true: over `result`, the arguments, and the names of the program."""
+    name: str = ""
+
+    @property
+    def has_expected_result(self) -> bool:
+        """Whether the result must be a given one."""
+        return not (isinstance(self.expect, str) and self.expect == _ABSENT)
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedCase:
+    """A case and its line in the file."""
+
+    line: int
+    case: Case
+    digest: str
+    """A digest of the case, and of how many equal ones precede it: results of another version of it are not used."""
+
+    @property
+    def title(self) -> str:
+        """The name of the case, or its line."""
+        return self.case.name or f"line {self.line}"
+
+
+def read_cases(path: Path) -> list[NumberedCase]:
+    """Read a file of cases.
+
+    Raises:
+        ConfigurationError: a line is not a case, or the file is empty.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+    except OSError as error:
+        raise ConfigurationError(f"cannot read {path}: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise ConfigurationError(f"{path} is not in UTF-8") from None
+    cases: list[NumberedCase] = []
+    equal: Counter[str] = Counter()
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            case = _read_case(line, f"{path}:{number}")
+            digest = _compute_digest(case)
+            equal[digest] += 1
+            cases.append(NumberedCase(number, case, f"{digest}-{equal[digest]}"))
+    if not cases:
+        raise ConfigurationError(f'{path} has no case; write {{"inputs": {{...}}, "expect": ...}}')
+    return cases
+
+
+def _read_case(line: str, place: str) -> Case:
+    try:
+        case: Case = from_json(line, Case)
+    except InvalidJsonError as error:
+        raise ConfigurationError(f"{place}: {error}") from None
+    unknown = _find_unknown_keys(line)
+    if unknown:
+        raise ConfigurationError(f"{place}: unknown key `{unknown}`")
+    if not (case.has_expected_result or case.after or case.check):
+        raise ConfigurationError(f"{place}: a case needs `expect`, `after` or `check`")
+    try:
+        compile(case.check or "0", "check", "eval")
+    except (SyntaxError, ValueError) as error:
+        raise ConfigurationError(f"{place}: `check` is not an expression: {error}") from None
+    return case
+
+
+def _compute_digest(case: Case) -> str:
+    text = format_json_line([case.inputs, case.expect, case.after, case.check])
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _find_unknown_keys(line: str) -> str:
+    given: Mapping[str, Any] = from_json(line, dict[str, Any])
+    return next((key for key in given if key not in Case.__dataclass_fields__), "")

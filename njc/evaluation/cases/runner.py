@@ -1,0 +1,241 @@
+"""Running cases: calling the function, checking the result, and keeping each result as a line.
+
+    run_case(target, case, "openai/gpt-4.1-mini", 1)      CaseResult(passed=False, problem="expected 'billing', got 'it'", ...)
+
+Results are appended to a file, and a run that is interrupted continues from it. A result counts for one text of the case
+and of the program. Not seen: changes of modules that the program imports.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import inspect
+import json
+import os
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from njc.evaluation.cases.case_file import Case, NumberedCase
+from njc.project.target import InvalidRowError, TargetFunction, bind_arguments
+from njrt.errors import AuthenticationError, ConfigurationError, ModelNotFoundError
+from njrt.message_json import parse_json_lines
+from njrt.observability.accounts import watch
+from njrt.session.settings import using
+from njrt.typed_json import InvalidJsonError, from_json, make_json_value, to_json
+
+MAX_SHOWN = 20_000
+"""Characters to keep of the prompts and replies of a failed run."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """One run of a case."""
+
+    program: str
+    """A digest of the program."""
+    case: str
+    """The digest of the case."""
+    model: str
+    """The model, or "" for the configured one."""
+    repeat: int
+    passed: bool
+    problem: str = ""
+    calls: int = 0
+    input: int = 0
+    output: int = 0
+    usd: float = 0.0
+    seconds: float = 0.0
+    shown: str = ""
+    """The prompts and replies of a failed run."""
+
+    @property
+    def key(self) -> tuple[str, str, str, int]:
+        """The program, case, model and repeat."""
+        return self.program, self.case, self.model, self.repeat
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRun:
+    """A run of a case that is to be made."""
+
+    numbered: NumberedCase
+    model: str
+    repeat: int
+
+
+@dataclass(slots=True)
+class ResultFile:
+    """The results of a file (state: the known ones)."""
+
+    path: Path
+    known: dict[tuple[str, str, str, int], CaseResult] = field(default_factory=dict)
+
+    def read(self) -> None:
+        """Read the file, if it exists; leave out a line that a killed process did not finish.
+
+        Raises:
+            ConfigurationError: the file is no file of results.
+        """
+        if not self.path.exists():
+            return
+        lines = self.path.read_text(encoding="utf-8").split("\n")
+        for number, line in enumerate(lines, 1):
+            if not any(parse_json_lines([line])):
+                continue
+            try:
+                result: CaseResult = from_json(line, CaseResult)
+            except InvalidJsonError as error:
+                raise ConfigurationError(
+                    f"{self.path}:{number}: {error}; name another file, or discard it with --fresh"
+                ) from None
+            self.known[result.key] = result
+        if lines[-1]:
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write("\n")
+
+    def add(self, result: CaseResult) -> None:
+        """Append a result."""
+        self.known[result.key] = result
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(to_json(result) + "\n")
+
+
+def compute_program_digest(program: Path, target: str) -> str:
+    """Return a digest of a program's file and of the function's name."""
+    text = program.read_bytes() if program.is_file() else b""
+    return hashlib.sha256(text + target.rpartition(":")[2].encode()).hexdigest()[:12]
+
+
+def list_planned_runs(
+    cases: Sequence[NumberedCase], models: Sequence[str], repeats: int
+) -> list[PlannedRun]:
+    """Return all runs: the first repeat of all cases first."""
+    return [
+        PlannedRun(numbered, model, repeat)
+        for repeat in range(1, repeats + 1)
+        for model in models
+        for numbered in cases
+    ]
+
+
+def run_case(target: TargetFunction, planned: PlannedRun, program: str) -> CaseResult:
+    """Call the function for a case, and check the result.
+
+    Raises:
+        ConfigurationError, AuthenticationError, ModelNotFoundError: no case can be run.
+    """
+    case, began = planned.numbered.case, time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        trace = Path(folder) / "trace.jsonl"
+        with _asking(planned.model), watch() as account, using(trace=trace):
+            try:
+                problem = _call_and_check(target, case)
+            except (ConfigurationError, AuthenticationError, ModelNotFoundError):
+                raise
+            except Exception as error:
+                problem = f"{type(error).__name__}: {error}"
+        totals = account.totals
+        return CaseResult(
+            program,
+            planned.numbered.digest,
+            planned.model,
+            planned.repeat,
+            not problem,
+            problem,
+            totals.calls,
+            totals.input_tokens,
+            totals.output_tokens,
+            totals.usd,
+            round(time.monotonic() - began, 3),
+            _read_shown(trace) if problem else "",
+        )
+
+
+@contextmanager
+def _asking(model: str) -> Iterator[None]:
+    """Have all blocks ask a model, whatever model they name."""
+    before = os.environ.get("NJC_REPLACE_MODEL")
+    if model:
+        os.environ["NJC_REPLACE_MODEL"] = model
+    try:
+        yield
+    finally:
+        if model:
+            del os.environ["NJC_REPLACE_MODEL"]
+            if before is not None:
+                os.environ["NJC_REPLACE_MODEL"] = before
+
+
+def _call_and_check(target: TargetFunction, case: Case) -> str:
+    """Return the problems, or ""."""
+    try:
+        positional, named = bind_arguments(target, case.inputs)
+    except InvalidRowError as error:
+        raise ConfigurationError(
+            f"the inputs of a case do not fit {target.name}: {error}"
+        ) from None
+    result = target.function(*positional, **named)
+    if inspect.isawaitable(result):
+        result = asyncio.run(_await(result))
+    arguments = dict(zip(target.parameters, positional, strict=False)) | named
+    return "; ".join(_list_problems(target, case, result, arguments))
+
+
+async def _await(awaitable: Any) -> Any:
+    return await awaitable
+
+
+def _list_problems(
+    target: TargetFunction, case: Case, result: Any, arguments: dict[str, Any]
+) -> Iterator[str]:
+    if case.has_expected_result and (got := make_json_value(result)) != case.expect:
+        yield f"expected {_cut(case.expect)}, got {_cut(got)}"
+    for name, expected in case.after.items():
+        if name not in arguments:
+            raise ConfigurationError(f"`after` names `{name}`, which is no argument of the case")
+        if (got := make_json_value(arguments[name])) != expected:
+            yield f"`{name}` should be {_cut(expected)} after the call, and is {_cut(got)}"
+    if case.check:
+        names = {**vars(inspect.getmodule(target.function)), **arguments, "result": result}
+        if not eval(case.check, names):
+            yield f"`{case.check}` is false; result = {_cut(result)}"
+
+
+def _cut(value: Any, most: int = 200) -> str:
+    text = repr(value)
+    return text if len(text) <= most else f"{text[:most]}..."
+
+
+def _read_shown(trace: Path) -> str:
+    """Return the prompts and replies, in the order of the trace."""
+    parts: list[str] = []
+    for line in parse_json_lines(trace.read_text(encoding="utf-8").splitlines()):
+        match line:
+            case {"place": place}:
+                parts.append(f"== {place}")
+            case {"shown": list(messages)}:
+                parts += map(_write, messages)
+            case {"reply": reply}:
+                parts.append(f"-> {_write(reply)}")
+            case {"warnings": list(warnings)}:
+                parts += [f"warning: {warning}" for warning in warnings]
+    return "\n".join(parts)[:MAX_SHOWN]
+
+
+def _write(value: Any) -> str:
+    """Return a value of a trace as text: the lines of texts, other values as JSON."""
+    if isinstance(value, list):
+        return "\n".join(map(_write, value))
+    if isinstance(value, dict):
+        kept = {key: part for key, part in value.items() if key != "usage"}
+        return "\n".join(
+            _write(part) if isinstance(part, list | dict) else f"{key}: {part}"
+            for key, part in kept.items()
+        )
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,150 @@
+"""Pass rates of cases: for each model, in a table, and in a page that has the failures first.
+
+    model                passed     rate  95 % interval  pass^3  calls  tokens  cost  seconds
+    openai/gpt-4.1-mini  34 of 40   .850  .709 to .929     .801     40  12,030  $0.01     41.2
+
+`pass^k` is the probability that a case passes k times in a row, by the estimate of Yao et al. (2024,
+https://arxiv.org/abs/2406.12045), averaged over the cases; the interval is Wilson's, over all runs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from njc.evaluation.cases.case_file import NumberedCase
+from njc.evaluation.cases.runner import CaseResult
+from njc.evaluation.comparison.gate import PassGate, estimate_pass_power
+from njc.evaluation.comparison.results import compute_pass_interval
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """All runs of a model, or of a version of the program."""
+
+    name: str
+    results: Mapping[str, Sequence[CaseResult]]
+    """The runs of each case, by its digest."""
+
+    @property
+    def runs(self) -> list[CaseResult]:
+        """All runs."""
+        return [result for results in self.results.values() for result in results]
+
+    @property
+    def passed(self) -> int:
+        """The number of runs that passed."""
+        return sum(run.passed for run in self.runs)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of the pass rate."""
+        return compute_pass_interval(self.passed, len(self.runs))
+
+    def estimate_power(self, power: int) -> float:
+        """Return the estimate of pass^power; 0.0 if a case has fewer runs."""
+        if any(len(results) < power for results in self.results.values()):
+            return 0.0
+        return fmean(
+            estimate_pass_power(sum(run.passed for run in results), len(results), power)
+            for results in self.results.values()
+        )
+
+    def holds(self, gate: PassGate) -> bool:
+        """Return whether the estimate reaches the gate."""
+        return self.estimate_power(gate.power) >= gate.threshold
+
+
+def format_table(summaries: Sequence[Summary]) -> str:
+    """Return the table of all summaries."""
+    head = ["", "passed", "rate", "95 % interval", "calls", "tokens", "cost", "seconds"]
+    rows = [[summary.name, *_format_cells(summary)] for summary in summaries]
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if not number else cell.rjust(width)
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in (head, *rows)
+    )
+
+
+def _format_cells(summary: Summary) -> Iterator[str]:
+    runs, (low, high) = summary.runs, summary.interval
+    yield f"{summary.passed:,} of {len(runs):,}"
+    yield f"{summary.passed / (len(runs) or 1):.3f}"
+    yield f"{low:.3f} to {high:.3f}"
+    yield f"{sum(run.calls for run in runs):,}"
+    yield f"{sum(run.input + run.output for run in runs):,}"
+    yield f"${sum(run.usd for run in runs):.4f}"
+    yield f"{sum(run.seconds for run in runs):.1f}"
+
+
+def format_failures(
+    cases: Sequence[NumberedCase], summaries: Sequence[Summary], most: int = 20
+) -> Iterator[str]:
+    """Yield a line for each case that has failed, the most frequent failures first."""
+    failed: list[tuple[int, str]] = []
+    for summary in summaries:
+        for numbered in cases:
+            runs = summary.results.get(numbered.digest, ())
+            problems = [run.problem for run in runs if not run.passed]
+            if problems:
+                where = (
+                    f"{numbered.title}, {summary.name}" if len(summaries) > 1 else numbered.title
+                )
+                times = f" ({len(problems)} of {len(runs)} runs)" if len(runs) > 1 else ""
+                failed.append((len(problems), f"{where}: {problems[0]}{times}"))
+    failed.sort(key=lambda row: -row[0])
+    yield from (text for _, text in failed[:most])
+    if len(failed) > most:
+        yield f"{len(failed) - most:,} more have failed"
+
+
+def compare_versions(before: Summary, after: Summary) -> str:
+    """Return in how many cases one version passes more often than the other, and the sign test of that."""
+    better = worse = 0
+    for digest, runs in after.results.items():
+        rate = sum(run.passed for run in runs) / len(runs)
+        others = before.results.get(digest, ())
+        other = sum(run.passed for run in others) / (len(others) or 1)
+        better += rate > other
+        worse += rate < other
+    chance = compute_sign_test(better, worse)
+    return (
+        f"{after.name} against {before.name}: better in {better} cases, worse in {worse}; "
+        f"by chance alone in {chance:.2f} of all comparisons"
+    )
+
+
+def compute_sign_test(better: int, worse: int) -> float:
+    """Return the two-sided p of a sign test."""
+    total = better + worse
+    tail = sum(math.comb(total, k) for k in range(min(better, worse) + 1))
+    return min(1.0, 2.0 * tail / math.pow(2, total))
+
+
+def render_page(title: str, cases: Sequence[NumberedCase], summaries: Sequence[Summary]) -> str:
+    """Render the page; needs jinja2 (the extra `bench`)."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("njc.evaluation.cases"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    rows = [
+        (numbered, summary.name, summary.results.get(numbered.digest, ()))
+        for numbered in cases
+        for summary in summaries
+    ]
+    rows.sort(key=lambda row: all(run.passed for run in row[2]))
+    return environment.get_template("cases.html").render(
+        title=title,
+        table=[(summary.name, list(_format_cells(summary))) for summary in summaries],
+        rows=rows,
+    )

@@ -1,0 +1,247 @@
+"""`njc eval`: cases of a function, pass rates with intervals, versions and models side by side, and runs that go on."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+import njrt
+from njc.commands import njc
+from njc.evaluation.cases.case_file import read_cases
+from njc.evaluation.cases.summary import compute_sign_test
+from njrt.errors import ConfigurationError
+from njrt.messages import Request
+from njrt.models.scripted import run
+
+PROGRAM = '''\
+from typing import Literal
+
+
+def route(mail: str) -> str:
+    """natural
+    Put into <:team: Literal["billing", "shipping"]> the team for <mail>.
+    """
+    return team
+
+
+def tick(tasks: list[dict[str, object]]) -> None:
+    """natural
+    Set done to true in each of <tasks>.
+    """
+'''
+CASES = [
+    {"inputs": {"mail": "Where is my parcel?"}, "expect": "shipping"},
+    {"inputs": {"mail": "The invoice is wrong."}, "expect": "billing", "name": "invoice"},
+    {"inputs": {"mail": "A refund, please"}, "check": "result == 'billing' and Literal and mail"},
+]
+
+
+def write(folder: Path, cases: Sequence[dict[str, Any]], program: str = PROGRAM) -> tuple[str, str]:
+    """Write a program of a name of its own, and its cases; return their paths."""
+    file, lines = folder / f"triage_{folder.name}.njpy", folder / "cases.jsonl"
+    file.write_text(program)
+    lines.write_text("\n".join(map(json.dumps, cases)) + "\n")
+    return str(file), str(lines)
+
+
+def evaluate(*words: str, model: Callable[[Request], Any]) -> Result:
+    with njrt.using(model=njrt.Scripted(model, protocol="text")):
+        return CliRunner().invoke(njc, ["eval", *words])
+
+
+def answer(request: Request) -> Any:
+    return {"team": "shipping" if "parcel" in str(request.messages[0]) else "billing"}
+
+
+def test_all_pass(tmp_path: Path) -> None:
+    program, cases = write(tmp_path, CASES)
+    result = evaluate(
+        f"{program}:route", cases, "--repeats", "2", "--gate", "pass^2>=1", model=answer
+    )
+    assert result.exit_code == 0, result.output
+    assert "on 3 cases, 2 times" in result.output
+    assert "6 of 6" in result.output
+    assert "0.610 to 1.000" in result.output
+    assert "pass^2 >= 1 holds: 1.000" in result.output
+
+
+def test_failures_are_shown_with_what_the_model_was_asked(tmp_path: Path) -> None:
+    program, cases = write(tmp_path, CASES)
+    page = tmp_path / "page.html"
+    result = evaluate(
+        f"{program}:route",
+        cases,
+        "--html",
+        str(page),
+        "--gate",
+        "pass>=0.9",
+        model=lambda _: {"team": "billing"},
+    )
+    assert result.exit_code == 1
+    assert "2 of 3" in result.output
+    assert "line 1: expected 'shipping', got 'billing'" in result.output
+    text = page.read_text()
+    assert "&lt;mail&gt;" in text
+    assert text.index("1 of 1 failed") < text.index("passed</span>")
+    kept = [
+        json.loads(line) for line in (tmp_path / "cases.results.jsonl").read_text().splitlines()
+    ]
+    assert ["Where is my parcel?" in line["shown"] for line in kept] == [True, False, False]
+
+
+def test_results_are_kept_until_case_or_program_change(tmp_path: Path) -> None:
+    program, cases = write(tmp_path, CASES)
+    asked: list[str] = []
+
+    def note(request: Request) -> Any:
+        asked.append(str(request.messages[0]))
+        return answer(request)
+
+    for _ in range(2):
+        evaluate(f"{program}:route", cases, model=note)
+    assert len(asked) == 3
+    evaluate(f"{program}:route", cases, "--repeats", "2", model=note)
+    assert len(asked) == 6
+    write(tmp_path, [*CASES[:2], {"inputs": {"mail": "Other"}, "expect": "billing"}])
+    evaluate(f"{program}:route", cases, model=note)
+    assert len(asked) == 7
+    evaluate(f"{program}:route", cases, "--fresh", model=note)
+    assert len(asked) == 10
+    results = tmp_path / "cases.results.jsonl"
+    results.write_text(results.read_text()[:-40])  # a process that was killed
+    evaluate(f"{program}:route", cases, model=note)
+    assert len(asked) == 11
+    Path(program).write_text(PROGRAM.replace("the team for", "the group for"))
+    evaluate(f"{program}:route", cases, model=note)
+    assert len(asked) == 14
+
+
+def test_arguments_after_the_call(tmp_path: Path) -> None:
+    before, done = [{"done": False}], [{"done": True}]
+    program, cases = write(tmp_path, [{"inputs": {"tasks": before}, "after": {"tasks": done}}] * 2)
+    replies = iter(
+        [
+            run("tasks[0]['done'] = True", done=True),
+            run("tasks = 3"),
+            run("print(tasks)", done=True),
+        ]
+    )
+    result = evaluate(f"{program}:tick", cases, "--repeats", "2", model=lambda _: next(replies))
+    assert "1 of 4" in result.output
+    assert "line 2" in result.output
+    assert (
+        "`tasks` should be [{'done': True}] after the call, and is [{'done': False}]"
+        in result.output
+    )
+
+
+def test_an_exception_is_a_failure(tmp_path: Path) -> None:
+    program, cases = write(tmp_path, CASES[:1])
+    reply = {"raise": "ValueError", "message": "no team"}
+    result = evaluate(f"{program}:route", cases, model=lambda _: reply)
+    assert "line 1: ValueError: no team" in result.output
+    assert "0 of 1" in result.output
+
+
+def test_two_models(tmp_path: Path) -> None:
+    """By loopback servers, since a scripted model has no name."""
+    program, cases = write(tmp_path, CASES[:2])
+    recording = tmp_path / "run.jsonl"
+    with njrt.using(model=njrt.Scripted(answer, protocol="text"), record=recording, mode="new"):
+        CliRunner().invoke(njc, ["eval", f"{program}:route", cases, "--model", "a,b"])
+    with njrt.using(record=recording, mode="none"):
+        result = CliRunner().invoke(
+            njc, ["eval", f"{program}:route", cases, "--model", "a,b", "--fresh"]
+        )
+    assert [line.split()[0] for line in result.output.splitlines() if "2 of 2" in line] == [
+        "a",
+        "b",
+    ]
+
+
+def test_a_version_beside_another(tmp_path: Path) -> None:
+    program, cases = write(tmp_path, CASES)
+    recording = tmp_path / "run.jsonl"
+    for words in (
+        ["init", "-q"],
+        ["add", "."],
+        ["-c", "user.name=n", "-c", "user.email=e", "commit", "-qm", "one"],
+    ):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True)
+    with njrt.using(model=njrt.Scripted(answer, protocol="text"), record=recording, mode="new"):
+        CliRunner().invoke(
+            njc, ["eval", f"{program}:route", cases, "--out", str(tmp_path / "first.jsonl")]
+        )
+    Path(program).write_text(PROGRAM.replace("    return team", '    return "billing"'))
+    done = subprocess.run(
+        [sys.executable, "-m", "njc", "eval", f"{program}:route", cases, "--against", "HEAD"],
+        env={**os.environ, "NJC_RECORD": f"none:{recording}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "now against configured model at HEAD: better in 0 cases, worse in 1" in done.stdout
+    listed = subprocess.run(
+        ["git", "worktree", "list"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert len(listed.stdout.splitlines()) == 1
+
+
+WRONG = {
+    "no JSON": ("{", "not JSON"),
+    "no object": ("[1]", "Input should be"),
+    "nothing expected": ('{"inputs": {}}', "needs `expect`, `after` or `check`"),
+    "an unknown key": ('{"inputs": {}, "expects": 1}', "unknown key `expects`"),
+    "no expression": ('{"inputs": {}, "check": "x ="}', "not an expression"),
+    "no case": ("", "has no case"),
+}
+
+
+@pytest.mark.parametrize(("line", "message"), WRONG.values(), ids=WRONG)
+def test_wrong_cases(tmp_path: Path, line: str, message: str) -> None:
+    path = tmp_path / "cases.jsonl"
+    path.write_text(line + "\n")
+    with pytest.raises(ConfigurationError, match=message.replace("[", r"\[")):
+        read_cases(path)
+
+
+def test_wrong_usage(tmp_path: Path) -> None:
+    program, cases = write(tmp_path, [{"inputs": {"letter": "x"}, "expect": "y"}])
+    for words, message in [
+        ([f"{program}:route", cases], "do not fit"),
+        ([f"{program}:missing", cases], "no function `missing`"),
+        ([f"{program}:route", cases, "--gate", "pass^2>=1"], "needs --repeats 2"),
+        ([f"{program}:route", cases, "--against", "HEAD"], "git"),
+        ([f"{program}:route", str(tmp_path / "no.jsonl")], "cannot read"),
+    ]:
+        done = subprocess.run(
+            [sys.executable, "-m", "njc", "eval", *words],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 2, done.stderr
+        assert message in done.stderr
+
+
+def test_an_expected_null_is_expected(tmp_path: Path) -> None:
+    path = tmp_path / "cases.jsonl"
+    path.write_text('{"inputs": {}, "expect": null}\n')
+    assert read_cases(path)[0].case.has_expected_result
+
+
+@pytest.mark.parametrize(
+    ("better", "worse", "chance"), [(0, 0, 1.0), (5, 0, 0.0625), (3, 3, 1.0), (9, 1, 0.0215)]
+)
+def test_the_sign_test(better: int, worse: int, chance: float) -> None:
+    assert compute_sign_test(better, worse) == pytest.approx(chance, abs=1e-3)
