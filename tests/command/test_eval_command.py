@@ -20,6 +20,7 @@ from njc.evaluation.cases.summary import compute_sign_test
 from njrt.errors import ConfigurationError
 from njrt.messages import Request
 from njrt.models.scripted import run
+from openai_server import OpenAIServer, says
 
 PROGRAM = '''\
 from typing import Literal
@@ -151,20 +152,23 @@ def test_an_exception_is_a_failure(tmp_path: Path) -> None:
     assert "0 of 1" in result.output
 
 
-def test_two_models(tmp_path: Path) -> None:
-    """By loopback servers, since a scripted model has no name."""
-    program, cases = write(tmp_path, CASES[:2])
-    recording = tmp_path / "run.jsonl"
-    with njrt.using(model=njrt.Scripted(answer, protocol="text"), record=recording, mode="new"):
-        CliRunner().invoke(njc, ["eval", f"{program}:route", cases, "--model", "a,b"])
-    with njrt.using(record=recording, mode="none"):
-        result = CliRunner().invoke(
-            njc, ["eval", f"{program}:route", cases, "--model", "a,b", "--fresh"]
-        )
-    assert [line.split()[0] for line in result.output.splitlines() if "2 of 2" in line] == [
-        "a",
-        "b",
-    ]
+def test_models_side_by_side_replace_those_of_blocks(tmp_path: Path) -> None:
+    program = PROGRAM.replace('"""natural\n', '"""natural(model="openai/named")\n', 1)
+    file, cases = write(tmp_path, CASES[:2], program)
+    good, bad = says('{"team": "billing"}'), says('{"team": "shipping"}')
+    with (
+        OpenAIServer([bad, good, bad, bad], vendor=False, models=("a", "b", "named")) as server,
+        pytest.MonkeyPatch.context() as environment,
+    ):
+        environment.setenv("NJC_BASE_URL", f"{server.url}/v1")
+        environment.setenv("OPENAI_API_KEY", "none")
+        words = ["eval", f"{file}:route", cases, "--model", "openai/a,openai/b"]
+        result = CliRunner().invoke(njc, words)
+        assert [seen.body["model"] for seen in server.seen] == ["a", "a", "b", "b"]
+    rows = {line.split()[0]: line for line in result.output.splitlines() if " of 2 " in line}
+    assert "2 of 2" in rows["openai/a"]
+    assert "1 of 2" in rows["openai/b"]
+    assert "invoice, openai/b: expected 'billing', got 'shipping'" in result.output
 
 
 def test_a_version_beside_another(tmp_path: Path) -> None:

@@ -162,7 +162,7 @@ def _asking(model: str) -> Iterator[None]:
     """Have all blocks ask a model, whatever model they name."""
     before = os.environ.get("NJC_REPLACE_MODEL")
     if model:
-        os.environ["NJC_REPLACE_MODEL"] = model
+        os.environ["NJC_REPLACE_MODEL"] = f"={model}"
     try:
         yield
     finally:

@@ -49,7 +49,9 @@ def choose_model(options: Options, environ: Mapping[str, str]) -> Model:
     base_url = options.base_url
     names = [name for part in (options.model or "").split(",") if (name := part.strip())]
     old, _, new = environ.get("NJC_REPLACE_MODEL", "").partition("=")
-    if new and (not names or old in names):
+    if new and not old:
+        names = [new]
+    elif new and (not names or old in names):
         names = [new if name == old else name for name in names] or [new]
     if not names:
         return _choose_default(base_url, environ)
