@@ -249,3 +249,18 @@ def test_an_expected_null_is_expected(tmp_path: Path) -> None:
 )
 def test_the_sign_test(better: int, worse: int, chance: float) -> None:
     assert compute_sign_test(better, worse) == pytest.approx(chance, abs=1e-3)
+
+
+def test_a_server_that_is_down_fails_no_case(tmp_path: Path) -> None:
+    program, cases = write(tmp_path, CASES[:2])
+    environment = {**os.environ, "NJC_BASE_URL": "http://127.0.0.1:9/v1", "OPENAI_API_KEY": "none"}
+    done = subprocess.run(
+        [sys.executable, "-m", "njc", "eval", f"{program}:route", cases],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 3, done.stderr
+    assert "cannot reach" in done.stderr
+    assert not (tmp_path / "cases.results.jsonl").exists()

@@ -23,11 +23,19 @@ from typing import Any
 
 from njc.evaluation.cases.case_file import Case, NumberedCase
 from njc.project.target import InvalidRowError, TargetFunction, bind_arguments
-from njrt.errors import AuthenticationError, ConfigurationError, ModelNotFoundError
+from njrt.errors import (
+    AuthenticationError,
+    ConfigurationError,
+    ModelNotFoundError,
+    ServerError,
+)
 from njrt.message_json import parse_json_lines
 from njrt.observability.accounts import watch
 from njrt.session.settings import using
 from njrt.typed_json import InvalidJsonError, from_json, make_json_value, to_json
+
+_STOPPING = (ConfigurationError, AuthenticationError, ModelNotFoundError, ServerError)
+"""Errors of the setting and not of a case: the command ends, and continues with the case next time."""
 
 MAX_SHOWN = 20_000
 """Characters to keep of the prompts and replies of a failed run."""
@@ -128,7 +136,7 @@ def run_case(target: TargetFunction, planned: PlannedRun, program: str) -> CaseR
     """Call the function for a case, and check the result.
 
     Raises:
-        ConfigurationError, AuthenticationError, ModelNotFoundError: no case can be run.
+        ConfigurationError, AuthenticationError, ModelNotFoundError, ServerError: no case can be run now.
     """
     case, began = planned.numbered.case, time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
@@ -136,7 +144,7 @@ def run_case(target: TargetFunction, planned: PlannedRun, program: str) -> CaseR
         with _asking(planned.model), watch() as account, using(trace=trace):
             try:
                 problem = _call_and_check(target, case)
-            except (ConfigurationError, AuthenticationError, ModelNotFoundError):
+            except _STOPPING:
                 raise
             except Exception as error:
                 problem = f"{type(error).__name__}: {error}"
