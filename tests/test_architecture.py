@@ -49,9 +49,9 @@ LAYERS: Mapping[str, str] = {
         project migrate
         built_imports static type_check doctor hook hatch_plugin pygments_lexer setuptools_plugin
         repair
-        learning run
+        learning run target
         timeline
-        trace_view dap authority batch drift
+        trace_view dap authority batch drift cases
         debug language_server notebook
         commands
         cli
@@ -85,8 +85,9 @@ EDGE = """
     njrt.observability  listeners trace
     njrt.persistence    folder_lock memory_store open_store postgres_store recorder recording_place redis_store reply_store sqlite_store store
     njrt.session        attempt block_options canary drive effect_server gate interception layered_model prediction recorders run_setup session settings
-    njc                 authority cli doctor hatch_plugin hook run setuptools_plugin worker
+    njc                 authority cli doctor hatch_plugin hook run setuptools_plugin target worker
     njc.project         build config load outputs units wheel where
+    njc.evaluation.cases           case_file runner
     njc.evaluation.repair          command testing tests_worker time_limit
     njc.evaluation.built_imports   account block_recorder
     njc.evaluation.built_imports.child sitecustomize
@@ -96,9 +97,9 @@ EDGE = """
     njc.editors.type_check      checker mirror stubs
     njc.runs.timeline        agent checkpoints controlled_run controller debuggee event_loops happenings places processes standard_streams trace_lines
     njc.runs.trace_view      index page
-    njc.batch           anthropic_batches calling estimate executors journal local openai_batches rows store target vendor waves
+    njc.batch           anthropic_batches calling estimate executors journal local openai_batches rows store vendor waves
     njc.commands.compiling build check clean show types where
-    njc.commands.running compare debug run trace usage
+    njc.commands.running compare debug eval run trace usage
     njc.commands.setup  cache doctor init migrate skill
     njc.commands.static_code lock static
     njc.commands.production batch canary migrate_model replay
@@ -231,7 +232,7 @@ def test_imports_go_downward(package: str) -> None:
 GUESTS: Mapping[str, str] = {
     "njc runs": "runs timeline debug dap trace_view",
     "njc editors": "editors language_server notebook type_check pygments_lexer",
-    "njc evaluation": "evaluation repair learning comparison built_imports execution_trace traced_frames drift",
+    "njc evaluation": "evaluation cases repair learning comparison built_imports execution_trace traced_frames drift",
     "njc batch": "batch",
     "njc migrate": "migrate",
     "njc sandbox": "sandbox",

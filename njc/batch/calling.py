@@ -25,7 +25,7 @@ from njc.batch.rows import (
     make_result,
     parse_row,
 )
-from njc.project.target import bind_arguments, get_target
+from njc.target import bind_arguments, get_target
 from njrt.observability.accounts import Watch, watch
 from njrt.session.limits import limit
 

@@ -20,7 +20,7 @@ from njc.batch.journal import RequestJournal
 from njc.batch.rows import read_rows
 from njc.batch.store import BatchStore
 from njc.batch.suspension import RowReplies, choose_measured_model, pass_row
-from njc.project.target import TargetFunction
+from njc.target import TargetFunction
 from njrt.errors import CostLimitError
 from njrt.messages import Usage
 from njrt.models.prices import compute_cost

@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Mapping
 
 from njc.batch.store import BatchStore
-from njc.project.target import TargetFunction
+from njc.target import TargetFunction
 from njrt.errors import ConfigurationError
 
 SETTINGS = (

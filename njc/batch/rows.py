@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from njc.project.target import InvalidRowError
+from njc.target import InvalidRowError
 from njrt.errors import (
     AuthenticationError,
     ConfigurationError,

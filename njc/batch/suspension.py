@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 
 from njc.batch.journal import RequestForm, StoredReply, WaitingRequest
 from njc.batch.rows import BatchRow, RowUsage, parse_row
-from njc.project.target import TargetFunction, bind_arguments
+from njc.target import TargetFunction, bind_arguments
 from njrt.errors import ConfigurationError, ModelError, RejectedRequestError, ServerError
 from njrt.message_json import format_json_line
 from njrt.messages import Reply, Request

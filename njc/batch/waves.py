@@ -36,7 +36,7 @@ from njc.batch.rows import (
 from njc.batch.store import BatchStore
 from njc.batch.suspension import RowReplies, choose_replaying_model, pass_row, read_usage
 from njc.batch.vendor import BatchStatus, VendorBatches, reading_responses, writing
-from njc.project.target import InvalidRowError, TargetFunction
+from njc.target import InvalidRowError, TargetFunction
 from njrt.errors import (
     ConfigurationError,
     CostLimitError,

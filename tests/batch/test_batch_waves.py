@@ -20,7 +20,7 @@ from njc.batch.journal import BatchLimits, RequestJournal, StoredReply, WaitingR
 from njc.batch.rows import RowUsage, read_rows
 from njc.batch.store import open_batch_store
 from njc.batch.waves import MAX_IDLE_PASSES, Waves, make_vendor
-from njc.project.target import load_target
+from njc.target import load_target
 from waiting import HANG_SECONDS, wait_until
 
 pytest.importorskip("openai")

@@ -26,8 +26,8 @@ from njc.commands.terminal.flags import with_console
 from njc.commands.terminal.status_line import is_status_shown
 from njc.project.load import NaturalSyntaxError
 from njc.project.report import format_findings
-from njc.project.target import TargetFunction, get_target, make_absolute
 from njc.project.units import format_path
+from njc.target import TargetFunction, get_target, make_absolute
 from njrt.errors import ConfigurationError, CostLimitError
 from njrt.session.limits import limit
 

@@ -29,7 +29,7 @@ from njc.evaluation.cases.summary import (
 from njc.evaluation.comparison.gate import PassGate, parse_gate
 from njc.project.load import NaturalSyntaxError
 from njc.project.report import format_findings
-from njc.project.target import get_target, make_absolute
+from njc.target import get_target, make_absolute
 from njrt.errors import ConfigurationError
 from njrt.packages import require_packages
 

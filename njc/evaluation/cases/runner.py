@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from njc.evaluation.cases.case_file import Case, NumberedCase
-from njc.project.target import InvalidRowError, TargetFunction, bind_arguments
+from njc.target import InvalidRowError, TargetFunction, bind_arguments
 from njrt.errors import (
     AuthenticationError,
     ConfigurationError,
