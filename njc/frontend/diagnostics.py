@@ -234,8 +234,8 @@ CODES: Mapping[str, DiagnosticCode] = {
         "block that cannot be contained",
         "error",
         'With `policy="contained"` the code of a block runs in a separate process. Code in the body of a class cannot, '
-        "because it runs on the namespace of the class; static code cannot, because it is a part of the program. Move the "
-        'block into a function, let it run live, or choose `policy="guarded"`.',
+        "because it runs on the namespace of the class; a block that binds a function, a class or an iterator cannot, because "
+        'these end with the process. Move the block into a function, let it bind data, or choose `policy="guarded"`.',
     ),
     "NJ301": DiagnosticCode(
         "control word without effect",

@@ -311,7 +311,8 @@ def test_recordings_and_traces_have_the_correction(tmp_path: Path) -> None:
 
 
 def test_secrets_are_redacted() -> None:
-    program = block("Put a text into <:x: str>.", "assert x != api_key", "def f(api_key):")
+    condition = 'assert x != api_key, f"not {api_key}"'
+    program = block("Put a text into <:x: str>.", condition, "def f(api_key):")
     asked: list[str] = []
 
     def answer(request: Request) -> Any:
@@ -378,6 +379,7 @@ EXPRESSIONS = [
     *("str.join('', map(note, numbers))", "dict(map(note, numbers))", "isinstance(x, int) or note()", "x.taken"),
     *("filter(note, numbers) == 1", "next(iter(numbers))", "functions[0].__call__(1)", "note.__call__()"),
     *("input()", "__import__('os')", "vars(x).clear()", "globals()", "min(numbers, default=note())", "getattr(x, 'taken')"),
+    *("max(*taken)", "[*x.taken]", "{*x.taken}", "max(*x.rows)", "print(*taken)"),
     *("totals.get('i')", "min([x.taken], key=list)", "f'{note()}'", "sum(n for n in map(note, numbers))"),
 ]  # fmt: skip
 
@@ -450,3 +452,31 @@ def test_two_tasks_have_contracts_of_their_own() -> None:
 
     with njrt.using(model=njrt.Scripted(answer, protocol="text")):
         assert asyncio.run(both()) == [1, 2]
+
+
+def test_iterators_of_a_module_are_not_used_up() -> None:
+    text = """\
+rows = iter([1, 2])
+\"\"\"natural
+Put a number into <:x: int>, by <rows>.
+\"\"\"
+assert x > 3 and not [row for row in rows if row > x]
+left = list(rows)
+"""
+    model = njrt.Scripted([run("x = 1", done=True), run("x = 4", done=True)], protocol="text")
+    with njrt.using(model=model):
+        assert load(text)["left"] == []  # the program's own assert has used them up
+    assert len(model.requests) == 2
+    names = {"rows": iter([1, 2])}
+    for expression in [
+        "max(*rows) == 1",
+        "[*rows] == []",
+        "1 in rows",
+        "any(rows)",
+        "[r for r in rows]",
+    ]:
+        assert (
+            Contract([expression], [eval("lambda: (rows,)", names)]).find_breach(lambda *_: "")
+            is None
+        )
+    assert list(names["rows"]) == [1, 2]

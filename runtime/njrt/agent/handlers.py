@@ -178,7 +178,8 @@ class Handlers:
         find_secrets(self.scope, self.redactor)
         if isinstance(result, Answer):
             return replace(result, text=self.redactor.redact_whole(result.text))
-        return replace(result, message=self.redactor.redact_whole(result.message))
+        restart = self.redactor.redact_whole(result.restart) if result.restart else ""
+        return replace(result, message=self.redactor.redact_whole(result.message), restart=restart)
 
     def serve_safely(self, effect: ImmediateEffect) -> EffectResult:
         """Serve an effect that runs no code of the model, but may run the program's: a `__setattr__`, an

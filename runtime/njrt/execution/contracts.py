@@ -312,6 +312,11 @@ class _CallGuard(ast.NodeTransformer):
         self.generic_visit(node)
         return _guard_value(node)
 
+    def visit_Starred(self, node: ast.Starred) -> ast.AST:
+        self.generic_visit(node)
+        node.value = _guard_value(node.value)
+        return node
+
     def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
         self.generic_visit(node)
         node.iter = _guard_value(node.iter)
