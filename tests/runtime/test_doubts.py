@@ -61,6 +61,9 @@ LOUD = [
     ("Sort <praise>.", "sorted(praise)", "the block has changed nothing"),
 ]  # fmt: skip
 QUIET = [
+    ("Count praise in <tasks>.", "if 'praise' in tasks: tasks.clear()\ntasks.append(1)"),
+    ("Count praise in <tasks>.", "counts = {}\nif 'praise' not in counts: counts['praise'] = 1\ntasks.append(counts)"),
+    ("Count praise in <tasks>.", "counts = dict()\nif 'praise' not in counts: counts['praise'] = 1\ntasks.append(counts)"),
     ("Keep <mail> in <praise> if it contains praise.", 'if "praise" in mail: praise.append(mail)'),
     ('Keep <mail> in <praise> when it is about "praise".', 'if "praise" in mail: praise.append(mail)'),
     ("Keep <mail> in <praise> when it is praise.", "if ask('praise?', bool) if False else True: praise.append(mail)"),

@@ -15,7 +15,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 from itertools import islice
 from typing import Any
@@ -65,22 +65,41 @@ _COMPUTING = frozenset(
 )  # fmt: skip
 
 
-def find_word_tests(tree: ast.AST, instruction: str) -> Iterator[tuple[str, str]]:
-    """Yield the words of the prompt that code looks for, each with the searched expression."""
+def find_word_tests(
+    tree: ast.AST, instruction: str, containers: Set[str] = frozenset()
+) -> Iterator[tuple[str, str]]:
+    """Yield the words of the prompt that code looks for, each with the searched expression.
+
+    `containers` are variables that are no texts: a word may be a key or a member of them.
+    """
     if _LITERAL.search(instruction):
         return
     quoted = " ".join(re.findall(r"[\"'“‘`]([^\"'”’`]+)[\"'”’`]", instruction)).lower()
     words = set(
         re.findall(rf"[^\W\d_]{{{_MIN_WORD},}}", re.sub(r"<[^>]*>", " ", instruction.lower()))
     )
+    made = set(_list_made_containers(tree))
     for text, where in _list_searches(tree):
         word = text.strip().lower()
-        if word in quoted:
+        if word in quoted or (isinstance(where, ast.Name) and where.id in made | containers):
             continue
         if any(
             word == each or (len(word) >= _MIN_WORD and each.startswith(word)) for each in words
         ):
             yield text, ast.unparse(where)
+
+
+def _list_made_containers(tree: ast.AST) -> Iterator[str]:
+    """Yield the names that code binds to other objects than texts, as far as it shows."""
+    for node in ast.walk(tree):
+        match node:
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=value)
+                | ast.AnnAssign(target=ast.Name(id=name), value=value)
+            ):
+                if isinstance(value, ast.Dict | ast.List | ast.Set | ast.Tuple | ast.Call | ast.ListComp | ast.SetComp | ast.DictComp):  # fmt: skip
+                    is_text = isinstance(value, ast.Call) and _is_text(value)
+                    yield from () if is_text else (name,)
 
 
 def _list_searches(tree: ast.AST) -> Iterator[tuple[str, ast.expr]]:
@@ -168,9 +187,12 @@ def find_doubts(
     instruction: str, codes: Sequence[str], scope: Scope, before: State | None
 ) -> Iterator[str]:
     """Yield the signs at the end of a block; `before` is the state of the objects that it could change."""
+    variables = scope.list_variables() if codes else {}
+    containers = {name for name, value in variables.items() if type(value) is not str}
     for code in codes:
         if '"' in code or "'" in code:
-            for word, where in dict.fromkeys(find_word_tests(_parse(code), instruction)):
+            found = find_word_tests(_parse(code), instruction, containers)
+            for word, where in dict.fromkeys(found):
                 yield f"the code looks for {word!r}, a word of the prompt, in `{where}`"
     if outputs := _find_long_texts(scope):
         inputs = [pair for pair in scope.list_variables().items() if pair[0] not in scope.outputs]
