@@ -168,7 +168,7 @@ def generate(
             for block, authority in zip(blocks, authorities, strict=True)
             for hint in find_code_hint(source, block, authority)
         ),
-        *(hint for block in blocks for hint in find_contract_findings(source, block, types)),
+        *(hint for contract in contracts for hint in find_contract_findings(source, contract)),
         *find_type_hints(source, blocks, types),
     ]
     compilation = _reject_uncompilable(

@@ -11,6 +11,7 @@ Values are converted to the annotations of the parameters by pydantic; files may
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 import functools
 import importlib
@@ -182,6 +183,16 @@ def bind_arguments(
         assert others is not None
         keywords[name] = _convert(target, others.name, name, value)
     return positional, keywords
+
+
+def call_function(target: TargetFunction, positional: list[Any], named: dict[str, Any]) -> Any:
+    """Call the function, and wait for the result of an async one."""
+    result = target.function(*positional, **named)
+    return asyncio.run(_await(result)) if inspect.isawaitable(result) else result
+
+
+async def _await(awaitable: Any) -> Any:
+    return await awaitable
 
 
 def _quote(names: list[str]) -> str:

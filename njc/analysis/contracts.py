@@ -31,37 +31,40 @@ from njrt.execution.symbols import find_names
 class BlockContract:
     """The asserts that a block has to hold, and the other variables of functions that they read."""
 
-    texts: tuple[str, ...]
-    names: tuple[str, ...]
+    texts: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    refused: tuple[tuple[ast.Assert, str], ...] = ()
+    """Asserts that cannot be a part of it, with the reason."""
 
 
-NO_CONTRACT = BlockContract((), ())
+NO_CONTRACT = BlockContract()
 
 
 def find_contract(source: SourceFile, block: NaturalBlock, types: TypeReader) -> BlockContract:
     """Return the contract of a block: the asserts about its variables that only compute."""
     texts: list[str] = []
     names: list[str] = []
+    refused: list[tuple[ast.Assert, str]] = []
     for statement in block.ensures:
-        if not is_about(statement, block) or find_effect(statement, block.scope, types):
+        if not is_about(statement, block):
+            continue
+        if effect := find_effect(statement, block.scope, types):
+            refused.append((statement, effect))
             continue
         texts.append(format_assert(source, statement))
         read = find_names(ast.Module([statement], []), None).read
         names += [name for name in read if _is_captured(name, block, types)]
-    return BlockContract(tuple(texts), tuple(dict.fromkeys(names)))
+    return BlockContract(tuple(texts), tuple(dict.fromkeys(names)), tuple(refused))
 
 
-def find_contract_findings(
-    source: SourceFile, block: NaturalBlock, types: TypeReader
-) -> Iterator[Diagnostic]:
+def find_contract_findings(source: SourceFile, contract: BlockContract) -> Iterator[Diagnostic]:
     """Report asserts about a block that cannot be its contract."""
-    for statement in block.ensures:
-        if is_about(statement, block) and (effect := find_effect(statement, block.scope, types)):
-            start = source.get_offset(statement.lineno, statement.col_offset)
-            end = source.get_offset(statement.end_lineno or 0, statement.end_col_offset or 0)
-            message = f"the assert is not checked as a part of the block: {effect}"
-            hint = "a contract has names, attributes, items, operators, builtins that compute, and methods of Python's own types"
-            yield make_diagnostic(source, "NJ307", start, end, message, hint)
+    for statement, effect in contract.refused:
+        start = source.get_offset(statement.lineno, statement.col_offset)
+        end = source.get_offset(statement.end_lineno or 0, statement.end_col_offset or 0)
+        message = f"the assert is not checked as a part of the block: {effect}"
+        hint = "a contract has names, attributes, items, operators, builtins that compute, and methods of Python's own types"
+        yield make_diagnostic(source, "NJ307", start, end, message, hint)
 
 
 def is_about(statement: ast.Assert, block: NaturalBlock) -> bool:

@@ -9,12 +9,9 @@ starts itself do not count as those of the row.
 
 from __future__ import annotations
 
-import asyncio
-import inspect
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from njc.batch.rows import (
     BUDGET_OPTION,
@@ -25,7 +22,7 @@ from njc.batch.rows import (
     make_result,
     parse_row,
 )
-from njc.target import bind_arguments, get_target
+from njc.target import bind_arguments, call_function, get_target
 from njrt.observability.accounts import Watch, watch
 from njrt.session.limits import limit
 
@@ -37,9 +34,7 @@ def call_target(name: str, row: BatchRow, usd: float | None = None) -> RowOutcom
         try:
             target = get_target(name)
             positional, keywords = bind_arguments(target, parse_row(row))
-            result = target.function(*positional, **keywords)
-            if inspect.isawaitable(result):
-                result = asyncio.run(_await(result))
+            result = call_function(target, positional, keywords)
         except (
             BaseException
         ) as error:  # on a thread or in a process of the executor, where no interrupt arrives
@@ -58,10 +53,6 @@ async def acall_target(name: str, row: BatchRow, usd: float | None = None) -> Ro
         except BaseException as error:
             return make_failure(row, error, read_usage(account), time.monotonic() - began)
         return make_result(row, result, read_usage(account), time.monotonic() - began)
-
-
-async def _await(awaitable: Any) -> Any:
-    return await awaitable
 
 
 @contextmanager

@@ -126,7 +126,7 @@ class Ended:
     state: StateChange | None = None
     redact: Redact | None = field(default=None, compare=False, repr=False)
     warnings: tuple[str, ...] = ()
-    """Signs that the block did nothing that its text asks for (`njrt.agent.doubts`)."""
+    """Signs that the block did nothing that its text asks for (`njrt.agent.block_warnings`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,16 @@ class CallRule:
     find: Find | None = None
     """Called with the key of a call that a crash has interrupted: its result, or None if it was not made."""
 
+    def __post_init__(self) -> None:
+        """Raise ConfigurationError if a part of the rule is wrong."""
+        decide, at_most = self.decide, self.at_most
+        if decide not in typing.get_args(Decide):
+            raise ConfigurationError(
+                f'njrt.gated: decide is "ask", "allow" or "deny", not {decide!r}'
+            )
+        if at_most is not None and (type(at_most) is not int or at_most < 0):
+            raise ConfigurationError(f"njrt.gated: at_most is a number of calls, not {at_most!r}")
+
 
 @dataclass(frozen=True, slots=True)
 class GatedFunction:
@@ -226,10 +236,6 @@ def gated(
     Raises:
         ConfigurationError: an argument is wrong.
     """
-    if decide not in typing.get_args(Decide):
-        raise ConfigurationError(f'njrt.gated: decide is "ask", "allow" or "deny", not {decide!r}')
-    if at_most is not None and (type(at_most) is not int or at_most < 0):
-        raise ConfigurationError(f"njrt.gated: at_most is a number of calls, not {at_most!r}")
     rule = CallRule(decide, at_most, check, find)
     return _gate(rule, function) if function is not None else functools.partial(_gate, rule)
 
@@ -239,8 +245,9 @@ def _gate(rule: CallRule, function: Callable[..., Any]) -> Callable[..., Any]:
     if isinstance(function, type) or not callable(function):
         raise ConfigurationError(f"njrt.gated is for functions, not for {function!r}")
     _is_used = True
-    wrapper = wrap_gated(GatedFunction(function, rule))
-    _names[wrapper] = GatedFunction(function, rule).name
+    gated_function = GatedFunction(function, rule)
+    wrapper = wrap_gated(gated_function)
+    _names[wrapper] = gated_function.name
     return wrapper
 
 

@@ -330,6 +330,8 @@ def test_wrong_arguments_of_gated() -> None:
         njrt.gated(at_most=-1)
     with pytest.raises(njrt.ConfigurationError, match="functions"):
         njrt.gated(Order)
+    with pytest.raises(njrt.ConfigurationError, match="decide"):
+        njrt.CallRule("maybe")  # type: ignore[arg-type]
 
 
 # ── once ─────────────────────────────────────────────────────────────────────────────────────────

@@ -14,6 +14,7 @@ from njc.commands.terminal.console import Console, ProgressLine
 from njc.commands.terminal.flags import with_console
 from njc.evaluation.cases.case_file import NumberedCase, read_cases
 from njc.evaluation.cases.runner import (
+    CaseResult,
     ResultFile,
     compute_program_digest,
     list_planned_runs,
@@ -129,11 +130,7 @@ def _run_missing(
     loaded = get_target(make_absolute(target))
     digest = compute_program_digest(loaded.program, target)
     planned = list_planned_runs(cases, models, repeats)
-    missing = [
-        run
-        for run in planned
-        if (digest, run.numbered.digest, run.model, run.repeat) not in results.known
-    ]
+    missing = [run for run in planned if run.make_key(digest) not in results.known]
     if len(missing) < len(planned):
         console.note(f"{len(planned) - len(missing):,} runs are known from {results.path}")
     progress = ProgressLine(console, "running")
@@ -200,14 +197,10 @@ def _summarize(
     repeats: int,
     model: str,
 ) -> Summary:
-    found = {
-        numbered.digest: [
-            results.known[key]
-            for repeat in range(1, repeats + 1)
-            if (key := (program, numbered.digest, model, repeat)) in results.known
-        ]
-        for numbered in cases
-    }
+    found: dict[str, list[CaseResult]] = {numbered.digest: [] for numbered in cases}
+    for run in list_planned_runs(cases, [model], repeats):
+        if (result := results.known.get(run.make_key(program))) is not None:
+            found[run.numbered.digest].append(result)
     return Summary((model or "configured model") + label, found)
 
 

@@ -8,7 +8,6 @@ and of the program. Not seen: changes of modules that the program imports.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import inspect
 import json
@@ -22,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from njc.evaluation.cases.case_file import Case, NumberedCase
-from njc.target import InvalidRowError, TargetFunction, bind_arguments
+from njc.target import InvalidRowError, TargetFunction, bind_arguments, call_function
 from njrt.errors import (
     AuthenticationError,
     ConfigurationError,
@@ -39,6 +38,10 @@ _STOPPING = (ConfigurationError, AuthenticationError, ModelNotFoundError, Server
 
 MAX_SHOWN = 20_000
 """Characters to keep of the prompts and replies of a failed run."""
+
+
+ResultKey = tuple[str, str, str, int]
+"""The digests of the program and of the case, the model, and the number of the repeat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +66,8 @@ class CaseResult:
     """The prompts and replies of a failed run."""
 
     @property
-    def key(self) -> tuple[str, str, str, int]:
-        """The program, case, model and repeat."""
+    def key(self) -> ResultKey:
+        """The key of the result."""
         return self.program, self.case, self.model, self.repeat
 
 
@@ -76,13 +79,17 @@ class PlannedRun:
     model: str
     repeat: int
 
+    def make_key(self, program: str) -> ResultKey:
+        """Return the key of its result, for a version of the program."""
+        return program, self.numbered.digest, self.model, self.repeat
+
 
 @dataclass(slots=True)
 class ResultFile:
     """The results of a file (state: the known ones)."""
 
     path: Path
-    known: dict[tuple[str, str, str, int], CaseResult] = field(default_factory=dict)
+    known: dict[ResultKey, CaseResult] = field(default_factory=dict)
 
     def read(self) -> None:
         """Read the file, if it exists; leave out a line that a killed process did not finish.
@@ -188,15 +195,9 @@ def _call_and_check(target: TargetFunction, case: Case) -> str:
         raise ConfigurationError(
             f"the inputs of a case do not fit {target.name}: {error}"
         ) from None
-    result = target.function(*positional, **named)
-    if inspect.isawaitable(result):
-        result = asyncio.run(_await(result))
+    result = call_function(target, positional, named)
     arguments = dict(zip(target.parameters, positional, strict=False)) | named
     return "; ".join(_list_problems(target, case, result, arguments))
-
-
-async def _await(awaitable: Any) -> Any:
-    return await awaitable
 
 
 def _list_problems(

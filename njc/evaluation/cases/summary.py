@@ -1,7 +1,8 @@
 """Pass rates of cases: for each model, in a table, and in a page that has the failures first.
 
-    model                passed     rate  95 % interval  pass^3  calls  tokens  cost  seconds
-    openai/gpt-4.1-mini  34 of 40   .850  .709 to .929     .801     40  12,030  $0.01     41.2
+    model             passed   rate   95 % interval  calls  tokens     cost  seconds
+    ----------------  ------  -----  --------------  -----  ------  -------  -------
+    configured model  6 of 6  1.000  0.610 to 1.000      6     906  $0.0000     10.9
 
 `pass^k` is the probability that a case passes k times in a row, by the estimate of Yao et al. (2024,
 https://arxiv.org/abs/2406.12045), averaged over the cases; the interval is Wilson's, over all runs.
@@ -17,7 +18,9 @@ from statistics import fmean
 from njc.evaluation.cases.case_file import NumberedCase
 from njc.evaluation.cases.runner import CaseResult
 from njc.evaluation.comparison.gate import PassGate, estimate_pass_power
+from njc.evaluation.comparison.page import render_template
 from njc.evaluation.comparison.results import compute_pass_interval
+from njc.evaluation.comparison.text import format_text_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +62,8 @@ class Summary:
 
 def format_table(summaries: Sequence[Summary]) -> str:
     """Return the table of all summaries."""
-    head = ["", "passed", "rate", "95 % interval", "calls", "tokens", "cost", "seconds"]
-    rows = [[summary.name, *_format_cells(summary)] for summary in summaries]
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if not number else cell.rjust(width)
-            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in (head, *rows)
-    )
+    head = ["model", "passed", "rate", "95 % interval", "calls", "tokens", "cost", "seconds"]
+    return format_text_table(head, [[each.name, *_format_cells(each)] for each in summaries])
 
 
 def _format_cells(summary: Summary) -> Iterator[str]:
@@ -128,22 +123,15 @@ def compute_sign_test(better: int, worse: int) -> float:
 
 def render_page(title: str, cases: Sequence[NumberedCase], summaries: Sequence[Summary]) -> str:
     """Render the page; needs jinja2 (the extra `bench`)."""
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("njc.evaluation.cases"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
     rows = [
         (numbered, summary.name, summary.results.get(numbered.digest, ()))
         for numbered in cases
         for summary in summaries
     ]
     rows.sort(key=lambda row: all(run.passed for run in row[2]))
-    return environment.get_template("cases.html").render(
+    return render_template(
+        "njc.evaluation.cases",
+        "cases.html",
         title=title,
         table=[(summary.name, list(_format_cells(summary))) for summary in summaries],
         rows=rows,

@@ -29,19 +29,26 @@ _MODE_DESCRIPTIONS = {
 _COLORS = make_placeholders("ink", "bar")
 
 
-def render_comparison_page(rows: Sequence[ModeSummary], command: str) -> str:
-    """Render the page; needs jinja2 and matplotlib (the extra `bench`)."""
+def render_template(package: str, name: str, **values: Any) -> str:
+    """Render a template of a package; needs jinja2 (the extra `bench`)."""
     import jinja2
 
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("njc.evaluation.comparison"),
+        loader=jinja2.PackageLoader(package),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
+    return environment.get_template(name).render(values)
+
+
+def render_comparison_page(rows: Sequence[ModeSummary], command: str) -> str:
+    """Render the page; needs jinja2 and matplotlib (the extra `bench`)."""
     usages = [run.usage for row in rows for run in row.runs]
-    return environment.get_template("page.html").render(
+    return render_template(
+        "njc.evaluation.comparison",
+        "page.html",
         command=command,
         advice=write_advice(rows),
         mode_headings=MODE_HEADINGS,

@@ -18,7 +18,7 @@ from functools import partial
 from typing import assert_never
 
 from njrt.agent.answer import find_exception, find_name_problem, find_output_form, find_return_form
-from njrt.agent.doubts import State, find_doubts, read_state
+from njrt.agent.block_warnings import State, find_warnings, read_state
 from njrt.agent.jump_outcomes import make_exception, make_jump_outcome
 from njrt.agent.references import ReferenceTable
 from njrt.agent.repeated_refusals import RepeatedRefusals
@@ -460,12 +460,12 @@ class Handlers:
             name, value, lambda: render_value(value, MAX_PART_CHARS, self.redactor)
         )
 
-    def list_doubts(self, outcome: Outcome) -> tuple[str, ...]:
+    def list_warnings(self, outcome: Outcome) -> tuple[str, ...]:
         """Return signs that the block did nothing that its text asks for."""
         if isinstance(outcome, Raised) or self.block.code:
             return ()
         try:
-            return tuple(find_doubts(self.block.instruction, self.codes, self.scope, self.state))
+            return tuple(find_warnings(self.block.instruction, self.codes, self.scope, self.state))
         except (RecursionError, MemoryError):  # of the compiler, for deep code
             return ()
 

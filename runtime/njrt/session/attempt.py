@@ -160,11 +160,9 @@ class Attempt:
         """Fail unless the outputs fit their declared types, and the asserts after the block hold."""
         if misfits := self._scope.misfits():
             raise TypeError("; ".join(misfits))
-        names = ("ns", "cls", "given")
-        given = {name: self._live.arguments.get(name) for name in names}
-        texts = self._live.arguments.get("ensures", ())
+        given = self._live.arguments.get
         contract = make_contract(
-            texts, self._live.variables, given["given"], given["ns"], given["cls"]
+            given("ensures", ()), self._live.variables, given("given"), given("ns"), given("cls")
         )
         if contract is not None and (breach := contract.find_breach(lambda name, value: "...")):
             raise AssertionError(str(breach))

@@ -111,13 +111,13 @@ def make_session(
         )
         if block.code:
             return run_static_code(block.code, serve)
-        doubted.append(handlers)
+        opened.append(handlers)
         reopen = partial(build_opening, block, scope, form.text if form else "", handlers.redactor)
         opening = reopen()
         files = find_attachments(scope, block.reads, handlers.redactor)
         return converse(block, setup.protocol, opening, serve, form, first_turn, files, reopen)
 
-    doubted: list[Handlers] = []
+    opened: list[Handlers] = []
     conversation = with_rollback(with_code_on_request(block, scope, begin), scope, options.on_error)
     if canary is not None:
         canary.open(scope)
@@ -130,7 +130,7 @@ def make_session(
         block.instruction,
         observe,
         redact,
-        lambda outcome: doubted[-1].list_doubts(outcome) if doubted else (),
+        lambda outcome: opened[-1].list_warnings(outcome) if opened else (),
     )
     return Session(
         with_closed_scope(conversation, scope),
@@ -229,9 +229,9 @@ def with_lifecycle_events(
     instruction: str = "",
     observe: Observe = observe_nothing,
     redact: Redact | None = None,
-    list_doubts: Callable[[Outcome], tuple[str, ...]] = lambda _: (),
+    list_warnings: Callable[[Outcome], tuple[str, ...]] = lambda _: (),
 ) -> Conversation:
-    """Yield the conversation of a run, which emits `Began` and `Ended`, and a `BlockWarning` for each doubt."""
+    """Yield the conversation of a run, which emits `Began` and `Ended`, and warns of a block that did nothing."""
     run, place, listener = setup.run, setup.place, setup.listener
     began = time.monotonic()
     token = enter_run(run)
@@ -249,10 +249,10 @@ def with_lifecycle_events(
         )
     )
 
-    def end(outcome: Outcome | BaseException, doubts: tuple[str, ...] = ()) -> None:
+    def end(outcome: Outcome | BaseException, signs: tuple[str, ...] = ()) -> None:
         leave_run(token)
         seconds = time.monotonic() - began
-        listener(Ended(run, time.time(), outcome, seconds, observe(), redact, doubts))
+        listener(Ended(run, time.time(), outcome, seconds, observe(), redact, signs))
 
     try:
         outcome = yield from conversation
@@ -261,12 +261,12 @@ def with_lifecycle_events(
             add_place(error, place)
         end(error)
         raise
-    doubts = list_doubts(outcome)
-    end(outcome, doubts)
-    for doubt in doubts:
+    signs = list_warnings(outcome)
+    end(outcome, signs)
+    for sign in signs:
         file, _, line = place.rpartition(":")
         number = int(line) if line.isdecimal() else 1
-        warnings.warn_explicit(doubt, BlockWarning, file or place, number, registry=_warned)
+        warnings.warn_explicit(sign, BlockWarning, file or place, number, registry=_warned)
     return outcome
 
 

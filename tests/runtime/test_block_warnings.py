@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import njrt
-from njrt.agent.doubts import find_word_tests, read_state
+from njrt.agent.block_warnings import find_word_tests, read_state
 from njrt.execution.syntax import parse_python
 from njrt.models.scripted import run
 
@@ -97,7 +97,7 @@ def test_an_output_that_repeats_an_input() -> None:
     assert warned("Correct the spelling of <mail> in <:out>.", {"out": mail}, "out") == []
 
 
-def test_a_refused_attempt_is_no_doubt() -> None:
+def test_a_refused_attempt_is_no_warning() -> None:
     mail, praise = "Great!", [1]
     replies = [run('"praise" in mail and mail = 3'), run("praise.append(mail)", done=True)]
     with warnings.catch_warnings(), njrt.using(model=njrt.Scripted(replies)):

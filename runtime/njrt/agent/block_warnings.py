@@ -183,7 +183,7 @@ def find_repeated_inputs(
                 yield output, name
 
 
-def find_doubts(
+def find_warnings(
     instruction: str, codes: Sequence[str], scope: Scope, before: State | None
 ) -> Iterator[str]:
     """Yield the signs at the end of a block; `before` is the state of the objects that it could change."""
