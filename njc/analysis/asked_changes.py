@@ -29,6 +29,8 @@ class AskedChange:
     reference: Reference
     is_sum: bool = False
     """The verb may mean a computation instead, if what it adds to is a number or a text."""
+    has_result: bool = False
+    """A later sentence puts the result into an output."""
 
 
 _CLAUSE = r"(?:\A\s*|[.;:,!?]\s*|\n[ \t]*\n\s*|\n\s*[-*•]\s*|\b(?:and|then|or|also|please|otherwise|else|first|finally)\s+)"
@@ -43,7 +45,7 @@ _ACTING = (
 )
 _ANY_VERB = re.compile(rf"\b(?:{_ADDING}|{_STORING}|{_ACTING})", re.IGNORECASE)
 _INTO = re.compile(
-    rf"\b(?P<verb>{_ADDING})(?:s|es)?\b{_INSIDE}\b(?:to|onto|into|in|on)\s+"
+    rf"\b(?P<verb>{_ADDING})(?:s|es)?\b{_INSIDE}\b(?:to|onto|into|in|(?<!based )on)\s+"
     rf"(?:(?:the|each|every|end|start|front|list|all|of|its|one)\s+){{0,4}}\Z"
     rf"|{_CLAUSE}(?P<put>{_STORING})(?:s|es)?\b(?:(?!<:)[^.;:!?]){{0,60}}?\b(?:into|onto|to)\s+(?:the\s+)?\Z",
     re.IGNORECASE,
@@ -60,6 +62,11 @@ _HAS_RESULT = re.compile(
     re.IGNORECASE,
 )
 """An output behind the reference that takes the result in place of a change."""
+_LATER_RESULT = re.compile(
+    r"[.;!?]\s+(?:then\s+)?(?:put|store|save|write|return)\s+(?:only\s+)?(?:it|them|the\s+(?:result|output|new|corrected|changed)\w*)\b[^.;!?]*<:",
+    re.IGNORECASE,
+)
+"""A further sentence that puts the result into an output: a text or a number, which cannot be changed, is then only read."""
 _KEEPS = re.compile(
     r"(?:increase|increment|decrease|decrement|reset|set|toggle|mark|flag|tick|update|modify|change|overwrite|clear|empty|add)"
     r"\b[^.;!?]*?(?:[.;!?]|\b(?:and|then)\b)",
@@ -99,7 +106,9 @@ def find_asked_changes(block: NaturalBlock) -> Iterator[AskedChange]:
         seen.add(reference.path)
         start = reference.start - len(before) + found.start(name)
         is_sum = found[name].lower() == "add" and not keeps
-        yield AskedChange(found[name].lower(), start, start + len(found[name]), reference, is_sum)
+        later = _LATER_RESULT.search(text, reference.end - shift) is not None
+        end = start + len(found[name])
+        yield AskedChange(found[name].lower(), start, end, reference, is_sum, later)
 
 
 def find_act(block: NaturalBlock) -> str | None:

@@ -49,6 +49,8 @@ class Authority:
     """None if the author or the project chose the effect set."""
     reason: str
     remedy: str = ""
+    can_answer: bool = False
+    """Whether nothing but values that could be changed calls for code, and the text asks for no change of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,8 @@ class Obstacle:
     """It is the lack of anything that a block without code could do."""
     is_unknown: bool = False
     """It is a variable whose type is not known."""
+    is_input: bool = False
+    """It is a value that could be changed."""
 
 
 def decide_authority(block: NaturalBlock, types: TypeReader, project: Options) -> Authority:
@@ -78,7 +82,15 @@ def decide_authority(block: NaturalBlock, types: TypeReader, project: Options) -
         )
     remedies = [obstacle.remedy for obstacle in obstacles]
     remedy = "; ".join(remedies) if all(remedies) and len(remedies) <= 2 else ""
-    return Authority(labels, "direct", "; ".join(o.reason for o in obstacles), remedy)
+    can_answer = all(obstacle.is_input for obstacle in obstacles) and _only_reads(block)
+    return Authority(labels, "direct", "; ".join(o.reason for o in obstacles), remedy, can_answer)
+
+
+def _only_reads(block: NaturalBlock) -> bool:
+    """Return whether a block has outputs, reads none of them, and its text asks for no change of its inputs."""
+    written = {path.partition(".")[0] for path in block.writes}
+    read = {path.partition(".")[0] for path in block.reads}
+    return bool(written) and not written & read and not any(find_asked_changes(block))
 
 
 def list_offered_labels(block: NaturalBlock, project: Options) -> tuple[OfferedLabel, ...]:
@@ -174,7 +186,7 @@ def find_fixed_changes(block: NaturalBlock, types: TypeReader) -> Iterator[Fixed
             types.name_of(part) in SCALARS or types.name_of(part) == "typing.Literal"
             for part in types.union_parts(types.expand(typed))
         )
-        if not (is_scalar and asked.is_sum):
+        if not (is_scalar and (asked.is_sum or asked.has_result)):
             yield FixedChange(asked, typed, is_scalar and "." not in path)
 
 
@@ -199,7 +211,7 @@ def _find_input_obstacle(block: NaturalBlock, path: str, types: TypeReader) -> I
         if (changeable := find_changeable(typed, types)) is not None:
             holds = f", which holds `{changeable}`" * (str(changeable) != str(types.expand(typed)))
             reason = f"it may change `{path}: {typed}`{holds}"
-            yield Obstacle(reason, _suggest_type(path, typed, changeable, types))
+            yield Obstacle(reason, _suggest_type(path, typed, changeable, types), is_input=True)
     elif kind := types.find_definition(root, scope):
         remedy = f"{ANSWER_REMEDY}, if it only reads `{path}`" if root.isupper() else ""
         yield Obstacle(f"it may use the {kind} `{root}`", remedy)
@@ -211,6 +223,7 @@ def _find_input_obstacle(block: NaturalBlock, path: str, types: TypeReader) -> I
             f"it may change `{path}`, whose type is not known",
             f"annotate `{path}`" if can_annotate else f"{ANSWER_REMEDY}, if it only reads `{path}`",
             is_unknown=True,
+            is_input=True,
         )
 
 

@@ -14,7 +14,12 @@ import ast
 import re
 from collections.abc import Iterator
 
-from njc.analysis.authority import Authority, find_fixed_changes, find_obstacles
+from njc.analysis.authority import (
+    ANSWER_REMEDY,
+    Authority,
+    find_fixed_changes,
+    find_obstacles,
+)
 from njc.analysis.containment import find_containment_problem
 from njc.analysis.control_words import find_doubtful_names, find_implied_jumps, list_named_jumps
 from njc.analysis.inference import TypeReader
@@ -156,9 +161,20 @@ def _find_missing_name(block: NaturalBlock, types: TypeReader) -> str | None:
 def find_code_hint(
     source: SourceFile, block: NaturalBlock, authority: Authority
 ) -> Iterator[Diagnostic]:
-    """Say what to write so that a block needs no code."""
-    if authority.remedy:
-        message = f"the block has code: {authority.reason}"
+    """Report how a block would need no code; an option corrects it if the text asks for no change."""
+    message = f"the block has code: {authority.reason}"
+    marker = _MARKER.match(block.literal)
+    if authority.can_answer and marker is not None:
+        hint = f"{authority.remedy}; or {ANSWER_REMEDY}" if authority.remedy else ANSWER_REMEDY
+        if ANSWER_REMEDY in authority.remedy:
+            hint = authority.remedy
+        written = f'{marker[0]}(effects="answer")'
+        end = block.start + marker.end()
+        yield make_diagnostic(source, "NJ304", block.start, end, message, hint, written)
+    elif authority.remedy:
         yield make_diagnostic(
             source, "NJ304", block.start, block.start + 10, message, authority.remedy
         )
+
+
+_MARKER = re.compile(r"\w*(?:\"{3}|'{3})(?:natural|prompt)(?=[ \t]*[\r\n])")

@@ -4,7 +4,10 @@
     Read <letter> into <:cart> as a <Cart>.                     `cart` is a Cart
     Decide into <:polite> whether <mail> is polite.             `polite` is a bool
     Rate <text> as <:mood>: either good, fair, or bad.          `mood` is a Literal["good", "fair", "bad"]
+    Read <letter> as a <Cart>, and save it as <:c>.             `c` is a Cart
+    Keep the odd <numbers>. Store the result in <:odd>.         `odd` has the type of `numbers`: list[int]
     return title                                                `title` is what the function returns: `-> str`
+    Message(body=reply)                                         `reply` has the type of the field `body`
     f("..."), text.split()                                      the parameter `text` is a str
 
 Not seen: words of other languages, types that follow from code in other files. If two of these differ, there is no hint.
@@ -15,8 +18,9 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from njc.analysis.inference import TypeReader
 from njc.analysis.types import Typed, find_signature_scope, unquote
@@ -32,7 +36,11 @@ _SCALARS = {
     "bool": r"bool(?:ean)?s?",
     "str": r"str(?:ing)?s?|texts?",
 }
-_MEMBERS = {**_SCALARS, "str": rf"{_SCALARS['str']}|words|names|sentences|lines"}
+_TEXTS = (
+    "words|names|sentences|lines|claims|statements|titles|phrases|keywords|tags|topics|questions|facts|hints|ideas|steps"
+    "|suggestions|reasons|addresses|cities|countries|ingredients"
+)
+_MEMBERS = {**_SCALARS, "str": rf"{_SCALARS['str']}|{_TEXTS}"}
 _SCALAR = "|".join(f"(?P<{name}>{words})" for name, words in _SCALARS.items())
 _TYPE = rf"(?:an?\s+|the\s+)?(?:(?P<many>list|set|tuple)\s+of\s+(?P<member>{'|'.join(_MEMBERS.values())})|{_SCALAR})\b"
 _AFTER = re.compile(rf"\s*(?:[,(:-]\s*)?(?:(?:as|being|which is|is)\s+)?{_TYPE}", re.IGNORECASE)
@@ -44,6 +52,17 @@ _WHETHER_AFTER = re.compile(
 _WHETHER_BEFORE = re.compile(
     r"\bwhether\b(?:(?!\band\b)[^,;])*\b(?:as|in|into)\s+\Z", re.IGNORECASE
 )
+_MANY = re.compile(r"\b(?:list|set|tuple|dict(?:ionary)?)s?\s+of\b", re.IGNORECASE)
+_STORED = re.compile(
+    r"\b(?:save|store|put|write|assign|record|keep)s?\s+(?:it|them|this|that|(?:the|your)\s+(?:result|answer|label|decision)s?)"
+    rf"(?:\s+as\s+{_TYPE})?\s+(?:to|in|into|as|under)\s+\Z",
+    re.IGNORECASE,
+)
+"""The words before a reference that takes a result; the words before them describe the result."""
+_AS_A = re.compile(r"\bas\s+an?\s+\Z", re.IGNORECASE)
+_ARTICLE = re.compile(r"\ban?\s+\Z", re.IGNORECASE)
+_PICKS = re.compile(r"\b(?:filter|remove|keep|select|sort|drop|deduplicate|reverse|order)\b", re.IGNORECASE)  # fmt: skip
+_LISTS = ("list", "set", "tuple", "collections.abc.Sequence", "typing.Sequence")
 _COUNT = re.compile(r"\b(?:the\s+number\s+of|how\s+many|count)\b.*\b(?:as|in|into)\s+\Z", re.IGNORECASE | re.DOTALL)  # fmt: skip
 _EACH = re.compile(r"\b(?:each|every|per|by)\b", re.IGNORECASE)
 _WORD = r"[\"'“‘]?([\w-]+)[\"'”’]?"
@@ -74,9 +93,10 @@ def find_type_hints(
     *_, module = walk_outwards(blocks[0].scope)
     calls = _collect_calls(module.node)
     uses = {scope: _collect_uses(scope.node) for scope in {block.scope for block in blocks}}
+    signatures = _collect_signatures(module.node)
     for block in blocks:
         found = (
-            *_find_output_types(block, uses[block.scope], types),
+            *_find_output_types(block, uses[block.scope], types, signatures),
             *_find_parameter_types(source, block, uses[block.scope], calls),
         )
         for stated in found:
@@ -90,13 +110,19 @@ def _make_hint(
     is_missing = isinstance(home, Global) and not home.known
     needs_import = is_missing and stated.type.startswith("Literal[")
     message = f"`{stated.name}` is `{stated.type}` by the words or the code around it, and has no annotation"
-    hint = f"write `{stated.written}`" + needs_import * ", and `from typing import Literal`"
-    replacement = None if needs_import else stated.written
-    return make_diagnostic(source, "NJ308", stated.start, stated.end, message, hint, replacement)
+    hint = f"write `{stated.written}`" + needs_import * f", and `{LITERAL_IMPORT}`"
+    found = make_diagnostic(
+        source, "NJ308", stated.start, stated.end, message, hint, stated.written
+    )
+    return replace(found, imports=LITERAL_IMPORT) if needs_import else found
 
 
-_Calls = dict[str, list[ast.Call]]
-"""The calls of functions, by their names."""
+LITERAL_IMPORT = "from typing import Literal"
+
+_Calls = dict[str, list[tuple[ast.Call, dict[str, ast.expr]]]]
+"""The calls of functions, by their names, each with the annotated parameters of the function around it."""
+_Signatures = dict[str, dict[str, ast.expr]]
+"""The annotated fields of classes and parameters of functions at the top of the file, in their order."""
 
 
 @dataclass(slots=True)
@@ -111,6 +137,8 @@ class _Uses:
     """Variables with a call of a method of `str`."""
     members: dict[str, str] = field(default_factory=dict)
     """The variable of the loop over each."""
+    passed: list[tuple[str, str, str | int]] = field(default_factory=list)
+    """Variables that are arguments: their name, the called function, and the keyword or the position."""
 
 
 def _collect_uses(code: ast.AST) -> _Uses:
@@ -131,21 +159,54 @@ def _collect_uses(code: ast.AST) -> _Uses:
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)):
                 if method in _TEXT_METHODS:
                     uses.texts.add(name)
+            case ast.Call(func=ast.Name(id=called), args=positional, keywords=keywords):
+                given = [*enumerate(positional), *((each.arg, each.value) for each in keywords)]
+                uses.passed += [
+                    (value.id, called, at)
+                    for at, value in given
+                    if isinstance(value, ast.Name) and at is not None
+                ]
     return uses
 
 
 def _collect_calls(module: ast.AST) -> _Calls:
-    calls: dict[str, list[ast.Call]] = {}
-    for node in ast.walk(module):
+    calls: _Calls = {}
+    waiting: list[tuple[ast.AST, dict[str, ast.expr]]] = [(module, {})]
+    while waiting:
+        node, known = waiting.pop()
+        if isinstance(node, FunctionDefinition):
+            known = _list_annotated(node)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            calls.setdefault(node.func.id, []).append(node)
+            calls.setdefault(node.func.id, []).append((node, known))
+        waiting += [(inner, known) for inner in ast.iter_child_nodes(node)]
     return calls
+
+
+def _list_annotated(function: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, ast.expr]:
+    given = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+    return {each.arg: each.annotation or ast.Name("Any", ast.Load()) for each in given}
+
+
+def _collect_signatures(module: ast.AST) -> _Signatures:
+    found: _Signatures = {}
+    for node in getattr(module, "body", ()):
+        if isinstance(node, FunctionDefinition):
+            found[node.name] = _list_annotated(node)
+        elif isinstance(node, ast.ClassDef):
+            found[node.name] = {
+                each.target.id: each.annotation
+                for each in node.body
+                if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)
+            }
+    return found
 
 
 # ── outputs ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def _find_output_types(block: NaturalBlock, uses: _Uses, types: TypeReader) -> Iterator[StatedType]:
+def _find_output_types(
+    block: NaturalBlock, uses: _Uses, types: TypeReader, signatures: _Signatures
+) -> Iterator[StatedType]:
     seen: set[str] = set()
     for reference in block.references:
         name = reference.path
@@ -155,9 +216,26 @@ def _find_output_types(block: NaturalBlock, uses: _Uses, types: TypeReader) -> I
         if block.is_fstring or types.output_type(name, block.scope) is not None:
             continue
         found = [*_read_words(block, reference, types), *_read_uses(block, name, uses, types)]
-        if found and len(set(found)) == 1:
+        found += _read_passed(name, uses, signatures)
+        is_contradicted = name in uses.members and found[:1] and found[0] in _SCALARS
+        if found and len(set(found)) == 1 and not is_contradicted:
+            found = [*_add_none(found[0], name, block)]
+        if found and len(set(found)) == 1 and not is_contradicted:
             written = f"<:{name}: {found[0]}>"
             yield StatedType(name, found[0], reference.start, reference.end, written)
+
+
+def _add_none(type_: str, name: str, block: NaturalBlock) -> Iterator[str]:
+    """Yield the type, with `None` if the text allows it for this output; nothing if it names `None` for anything unclear."""
+    allowed = [found[1] for found in _AS_NONE.finditer(block.words)]
+    if "None" in type_ or (name not in allowed and len(_NONE.findall(block.words)) == len(allowed)):
+        yield type_
+    elif name in allowed:
+        yield f"{type_} | None"
+
+
+_NONE = re.compile(r"\b(?:None|null)\b")
+_AS_NONE = re.compile(r"<:(\w+)>\s+(?:as|to|is|=|is set to|stays)\s+`?(?:None|null)\b")
 
 
 def _read_words(block: NaturalBlock, reference: Reference, types: TypeReader) -> Iterator[str]:
@@ -175,14 +253,69 @@ def _read_words(block: NaturalBlock, reference: Reference, types: TypeReader) ->
             if types.find_definition(other.path, block.scope) == "class":
                 yield other.path
             return
+    if (stored := _STORED.search(before)) is not None:
+        yield from _read_stored(block, reference, before[: stored.start()], stored, types)
+        return
     sentence = re.split(r"[.;!?](?:\s|\Z)", before)[-1], re.split(r"[.;!?](?:\s|\Z)", after)[0]
     if choice := _CHOICE.search(sentence[1]):
-        words = [word for word in re.findall(_WORD, choice[1]) if word.lower() != "or"]
-        yield f"Literal[{', '.join(f'{chr(34)}{word}{chr(34)}' for word in words)}]"
+        yield _format_literal(choice)
+    elif _MANY.search(sentence[1]):
+        return
     elif _WHETHER_AFTER.match(sentence[1]) or _WHETHER_BEFORE.search(sentence[0]):
         yield "bool"
     elif _COUNT.search(sentence[0]) and not any(map(_EACH.search, sentence)):
         yield "int"
+    else:
+        yield from _find_namesake(block, reference, types)
+
+
+def _read_stored(
+    block: NaturalBlock,
+    reference: Reference,
+    before: str,
+    stored: re.Match[str],
+    types: TypeReader,
+) -> Iterator[str]:
+    """Yield the type of a stored result, as the clause before it states it."""
+    if any(stored[name] for name in ("many", *_SCALARS)):
+        yield _name_type(stored)
+        return
+    clauses = [clause for clause in re.split(r"[.;!?](?:\s|\Z)", before) if clause.strip(" \n,")]
+    clause = clauses[-1] if clauses else ""
+    first = block.end - 3 - len(block.words)
+    start = first + before.rfind(clause)
+    inside = [other for other in block.references if start <= other.start < start + len(clause)]
+    for other in inside:
+        if _AS_A.search(block.words[: other.start - first]):
+            if types.find_definition(other.path, block.scope) == "class":
+                yield other.path
+            return
+    if choice := _CHOICE.search(clause):
+        yield _format_literal(choice)
+    elif _PICKS.search(clause):
+        typed = [types.infer(ast.Name(other.path, ast.Load()), block.scope) for other in inside]
+        lists = [each for each in typed if each and types.name_of(types.expand(each)) in _LISTS]
+        if len(lists) == 1 and None not in typed:
+            yield format_annotation(unquote(lists[0].annotation))
+    else:
+        yield from _find_namesake(block, reference, types)
+
+
+def _find_namesake(block: NaturalBlock, output: Reference, types: TypeReader) -> Iterator[str]:
+    """Yield the class that an output is named after, if the text asks for one of it: a <Cart> for `cart`."""
+    first = block.end - 3 - len(block.words)
+    for other in block.references:
+        name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", other.path).lower()
+        is_one = _ARTICLE.search(block.words[: other.start - first])
+        if name == output.path and other.path != name and is_one:
+            if types.find_definition(other.path, block.scope) == "class":
+                yield other.path
+            return
+
+
+def _format_literal(choice: re.Match[str]) -> str:
+    words = [word for word in re.findall(_WORD, choice[1]) if word.lower() != "or"]
+    return f"Literal[{', '.join(f'{chr(34)}{word}{chr(34)}' for word in words)}]"
 
 
 def _name_type(found: re.Match[str]) -> str:
@@ -213,6 +346,20 @@ def _read_uses(block: NaturalBlock, name: str, uses: _Uses, types: TypeReader) -
         yield "list[str]"
 
 
+def _read_passed(name: str, uses: _Uses, signatures: _Signatures) -> Iterator[str]:
+    """Yield the annotations of the fields and parameters that a variable is passed to, without `None`."""
+    for variable, called, at in uses.passed:
+        parameters = signatures.get(called, {})
+        if variable != name or not parameters:
+            continue
+        key = at if isinstance(at, str) else next(iter([*parameters][at : at + 1]), "")
+        if (annotation := parameters.get(key)) is not None:
+            text = format_annotation(unquote(annotation))
+            text = re.sub(r"^(?:typing\.)?Optional\[(.*)\]$|\s*\|\s*None$", r"\1", text)
+            if text.partition("[")[0].rpartition(".")[2] not in _UNSPECIFIC:
+                yield text
+
+
 _UNSPECIFIC = ("Any", "object", "None", "Optional", "Union", "Callable")
 
 
@@ -234,9 +381,9 @@ def _find_parameter_types(
         is_read = name in block.reads and name not in block.writes
         if parameter.annotation is not None or not is_read:
             continue
-        given = [defaults[name]] if name in defaults else []
+        given = [_name_constant(defaults[name])] if name in defaults else []
         given += _find_arguments(block, position, name, calls)
-        found = [_name_constant(value) for value in given] + ["str"] * (name in uses.texts)
+        found = [*given] + ["str"] * (name in uses.texts)
         if found and set(found) <= {"str", "int", "float", "bool"} and len(set(found)) == 1:
             start = source.get_offset(parameter.lineno, parameter.col_offset)
             end, written = start + len(name), f"{name}: {found[0]}"
@@ -247,19 +394,22 @@ def _find_parameter_types(
             yield StatedType(name, found[0], start, end, written)
 
 
-def _find_arguments(
-    block: NaturalBlock, position: int, name: str, calls: _Calls
-) -> Iterator[ast.expr]:
-    """Yield the arguments in the file for a parameter of a function at its top."""
+def _find_arguments(block: NaturalBlock, position: int, name: str, calls: _Calls) -> Iterator[str]:
+    """Yield the types of the arguments in the file for a parameter of a function at its top; `?` if one is not known."""
     if block.scope.parent is None or block.scope.parent.kind != "module":
         return
-    for call in calls.get(block.scope.name, ()):
+    for call, known in calls.get(block.scope.name, ()):
         if position < len(call.args):
-            yield call.args[position]
-        yield from (keyword.value for keyword in call.keywords if keyword.arg == name)
+            yield _name_constant(call.args[position], known)
+        for keyword in call.keywords:
+            if keyword.arg == name:
+                yield _name_constant(keyword.value, known)
 
 
-def _name_constant(value: ast.expr) -> str:
+def _name_constant(value: ast.expr, known: Mapping[str, ast.expr] = MappingProxyType({})) -> str:
+    """Return the type of a constant, or the annotation of the parameter that is passed on."""
+    if isinstance(value, ast.Name) and value.id in known:
+        return format_annotation(unquote(known[value.id]))
     if isinstance(value, ast.JoinedStr):
         return "str"
     return type(value.value).__name__ if isinstance(value, ast.Constant) else "?"

@@ -40,6 +40,8 @@ class Diagnostic:
     hint: str | None = field(default=None, compare=False)
     replacement: str | None = field(default=None, compare=False)
     """The text to put in the place of the range, where only one correction is right: `njc check --fix`."""
+    imports: str = field(default="", compare=False)
+    """The import that the replacement needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +262,7 @@ CODES: Mapping[str, DiagnosticCode] = {
         'reported, too, words after "not", "never" or "without" and words in quotes are not.',
     ),
     "NJ304": DiagnosticCode(
-        "code for want of an annotation",
+        "code because an annotation is missing",
         "hint",
         "The model of this block may run code, because the compiler cannot see that none is needed: an output "
         "has no type or one that njc does not see, or a variable that the text reads could be changed as far as its "

@@ -15,7 +15,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from njc.codegen.emit import find_import_place
 from njc.frontend.diagnostics import Diagnostic
+from njc.frontend.parse import parse
 from njc.frontend.source import SourceFile
 from njc.project.build import CompileResult
 
@@ -42,6 +44,7 @@ def correct(result: CompileResult, recompile: Recompile, with_hints: bool = Fals
 
 def apply_replacements(source: SourceFile, diagnostics: Iterable[Diagnostic]) -> SourceFile:
     """Put the replacements of the diagnostics into the text; of two that overlap, the first counts."""
+    diagnostics = list(diagnostics)
     edits = sorted(
         {
             (
@@ -59,7 +62,18 @@ def apply_replacements(source: SourceFile, diagnostics: Iterable[Diagnostic]) ->
             parts += [source.text[position:start], text]
             position = end
     text = "".join([*parts, source.text[position:]])
+    for line in dict.fromkeys(found.imports for found in diagnostics if found.imports):
+        text = _add_import(replace(source, data=text.encode(source.encoding)), line)
     return replace(source, data=source.bom + text.encode(source.encoding)) if edits else source
+
+
+def _add_import(source: SourceFile, line: str) -> str:
+    """Return the text with an import above its first statement that is no docstring and no import from the future."""
+    module = parse(source)
+    if isinstance(module, Diagnostic):
+        return source.text
+    at, text = find_import_place(module, len(source.text), [line])
+    return source.text[:at] + text + source.text[at:]
 
 
 def _count_findings(result: CompileResult) -> Counter[tuple[str, str]]:

@@ -20,9 +20,10 @@ _SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 def format_json(diagnostics: Iterable[Diagnostic]) -> str:
     """Write findings as a JSON list, one object each."""
-    return json.dumps(
-        [asdict(diagnostic) for diagnostic in diagnostics], indent=2, ensure_ascii=False
-    )
+    found = [asdict(diagnostic) for diagnostic in diagnostics]
+    for each in found:
+        del each["imports"]  # the correction of an editor is the replacement alone
+    return json.dumps(found, indent=2, ensure_ascii=False)
 
 
 def format_github(diagnostics: Iterable[Diagnostic]) -> str:

@@ -49,6 +49,13 @@ WORDS = [
     ("Compute the mean of <text> as <:x>, a float.", "float"),
     ("Put into <:x> (an integer) the length of <text>.", "int"),
     ("Store the mood of <text> in the boolean <:x>.", "bool"),
+    ("Rate <text> as either good, or bad, and save the result to <:x>.", 'Literal["good", "bad"]'),
+    ("Read <text> as a <Cart> and save it as <:x>.", "Cart"),
+    ("Explain <text> and store it as a string to <:x>.", "str"),
+    ("Keep the longest <rows>. Store the result in <:x>.", "list[int]"),
+    ("Save to <:x> a list of claims in <text>, whether they are true or false.", "list[str]"),
+    ("Put the age in <text> into <:x> as an integer. Save <:x> as None if there is none.", "int | None"),
+    ("Put the age in <text> into <:x> as an integer, and save <:y> as None.", "int"),
     ("Put the names in <text> into a list of strings <:x>.", "list[str]"),
     ("Put into <:x>, a set of integers, the years in <text>.", "set[int]"),
     ("Put into <:x> as a tuple of floats the prices in <text>.", "tuple[float, ...]"),
@@ -71,22 +78,23 @@ SILENT = [
     "Put <text> into <:x: bytes> as a float.",
     "Put <text> into <:x.y> as a float.",
     "Put a <Cart> and <text> into <:x>.",
+    "Read <text> as a letter, make a <Cart> of it, and save it as <:x>.",
+    "Count the <rows>. Store the result in <:x>.",
+    "Keep the longest of <rows> and of <text>, or neither. Put them into <:x>, or say why.",
+    "Say whether <text> is None. Put the age in it into <:x> as an integer.",
+    "Put into <:x> a list of parts of <text>, true or false.",
 ]
 
 
 @pytest.mark.parametrize(("prompt", "type_"), WORDS)
 def test_words(prompt: str, type_: str) -> None:
-    text = (
-        f'class Cart: ...\n\n\ndef f(text):\n    """natural\n    {prompt}\n    """\n    print(x)\n'
-    )
+    text = f'class Cart: ...\n\n\ndef f(text, rows: list[int]):\n    """natural\n    {prompt}\n    """\n    print(x)\n'
     assert find_stated(text)["x"] == type_
 
 
 @pytest.mark.parametrize("prompt", SILENT)
 def test_words_without_a_type(prompt: str) -> None:
-    text = (
-        f'class Cart: ...\n\n\ndef f(text):\n    """natural\n    {prompt}\n    """\n    print(x)\n'
-    )
+    text = f'class Cart: ...\n\n\ndef f(text, rows: list[int]):\n    """natural\n    {prompt}\n    """\n    print(x)\n'
     assert "x" not in find_stated(text)
 
 
@@ -98,6 +106,11 @@ USES = [
     ("def f(text):", "if not x:\n        return 1", {"x": "bool"}),
     ("def f(text):", "if x:\n        return x", {}),
     ("def f(text):", "print(x.upper())", {"x": "str"}),
+    ("def f(text):", "note(x)", {"x": "str"}),
+    ("def f(text):", "Cart(size=x)", {"x": "int"}),
+    ("def f(text):", "Cart(other=x)", {}),
+    ("def f(text):", "note(x)\n    Cart(size=x)", {}),
+    ("def f(text):", "note(3, anything=x)", {}),
     ("def f(text):", "for y in x:\n        print(y.strip())", {"x": "list[str]"}),
     ("def f(text) -> int:", "print(x.upper())\n    return x", {}),
     ("def f(text):", "print(text.lower(), x)", {"text": "str"}),
@@ -110,7 +123,10 @@ USES = [
 
 @pytest.mark.parametrize(("head", "below", "said"), USES)
 def test_uses(head: str, below: str, said: dict[str, str]) -> None:
-    text = f'class Cart: ...\n\n\n{head}\n    """natural\n    Put what <text> means into <:x>.\n    """\n    {below}\n'
+    text = (
+        "class Cart:\n    size: int | None\n\n\ndef note(text: str, anything: object = 1): ...\n\n\n"
+        f'{head}\n    """natural\n    Put what <text> means into <:x>.\n    """\n    {below}\n'
+    )
     assert find_stated(text) == said
 
 
@@ -136,3 +152,74 @@ def test_fix_writes_them(tmp_path: Path) -> None:
     assert "<:x: float>" in file.read_text()
     compiled = compile_source(SourceFile("mail.njpy", file.read_bytes()))
     assert compiled.authorities[0].effects == "answer"
+
+
+def test_a_loop_contradicts_a_scalar() -> None:
+    text = 'def f(text):\n    """natural\n    Put the age in <text> into <:x> as an integer.\n    """\n'
+    assert find_stated(f"{text}    for y in x:\n        print(y)\n") == {}
+
+
+def test_a_class_is_the_type_of_its_namesake() -> None:
+    head = "class LineItem:\n    name: str\n\n\ndef f(text):\n"
+    block = '    """natural\n    Create a <LineItem> of <text>. Take the first.\n\n    Save as <:line_item>\n    """\n'
+    assert find_stated(f"{head}{block}    return line_item\n") == {"line_item": "LineItem"}
+    several = block.replace("a <LineItem>", "all <LineItem>s")
+    assert find_stated(f"{head}{several}    return line_item\n") == {}
+
+
+def test_parameters_that_are_passed_on() -> None:
+    block = '    """natural\n    Put the key of <text> into <:x>.\n    """\n    return x\n'
+    caller = "\n\ndef g(mail: str):\n    return f(mail)\n"
+    assert find_stated(f"def f(text):\n{block}{caller}") == {"text": "str"}
+    assert find_stated(f"def f(text):\n{block}{caller.replace(': str', '')}") == {}
+    assert find_stated(f"def f(text):\n{block}{caller}\nf(3)\n") == {}
+
+
+def fix(folder: Path, text: str) -> tuple[str, list[str | None]]:
+    """Correct a program with its hints; return its text, and the effects of its blocks."""
+    file = folder / "mail.njpy"
+    file.write_text(text)
+    result = CliRunner().invoke(njc, ["check", "--fix", "--hints", str(file)])
+    assert result.exit_code == 0, result.output
+    compiled = compile_source(SourceFile("mail.njpy", file.read_bytes()))
+    return file.read_text(), [authority.effects for authority in compiled.authorities]
+
+
+def test_fix_adds_the_import_of_literal(tmp_path: Path) -> None:
+    head = '"""Mails."""\n\nimport json\n\n\n'
+    block = 'def f(mail: str):\n    """natural\n    Rate <mail> as <:x>: either good, or bad.\n    """\n    return x\n'
+    fixed, effects = fix(tmp_path, head + block)
+    assert fixed.startswith('"""Mails."""\n\nfrom typing import Literal\nimport json\n')
+    assert '<:x: Literal["good", "bad"]>' in fixed
+    assert effects == ["answer"]
+    assert fixed.count("import Literal") == 1
+
+
+READERS = {
+    "unknown types": ("def f(a, b, c):", "Put the mean of <a>, <b> and <c> into <:x: float>."),
+    "a list": ("def f(rows: list[int]):", "Put the longest of <rows> into <:x: str>."),
+    "a class": ("def f(cart: 'Cart'):", "Put the sum of <cart> into <:x: float>."),
+}
+CHANGERS = {
+    "a change": ("def f(rows: list[int]):", "Append 3 to <rows>, and put its length into <:x: int>."),
+    "a removal": ("def f(a, b):", "Put the best of <a> into <:x: str>, and remove it from <b>."),
+    "the same variable": ("def f(rows: list[int]):", "Keep the odd <rows> in <:rows>, their sum in <:x: int>."),
+    "a function": ("def f(a):", "Call <print> with <a>, and put it into <:x: str>."),
+    "no output": ("def f(a, b):", "Tell what <a> has that <b> has not."),
+    "an option": ("def f(a, b):", "Put the sum of <a> and <b> into <:x: int>."),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("head", "prompt"), READERS.values(), ids=READERS)
+def test_fix_has_blocks_answer_that_only_read(tmp_path: Path, head: str, prompt: str) -> None:
+    text = f'class Cart: ...\n\n\n{head}\n    """natural\n    {prompt}\n    """\n    return x\n'
+    fixed, _ = fix(tmp_path, text)
+    assert fixed == text.replace('"""natural', '"""natural(effects="answer")')
+
+
+@pytest.mark.parametrize(("head", "prompt"), CHANGERS.values(), ids=CHANGERS)
+def test_fix_leaves_blocks_that_may_change(tmp_path: Path, head: str, prompt: str) -> None:
+    options = "(max_calls=3)" * (prompt == CHANGERS["an option"][1])
+    text = f'{head}\n    """natural{options}\n    {prompt}\n    """\n    return 1\n'
+    fixed, effects = fix(tmp_path, text)
+    assert (fixed, effects) == (text, ["direct"])
