@@ -33,6 +33,7 @@ from njc.codegen.linemap import (
     remap_tree,
 )
 from njc.codegen.lower import WrittenBlock, apply_written, choose_aliases, lower, serialize_written
+from njc.codegen.tuned import TunedBlock, serialize_tuned
 from njc.frontend.blocks import NaturalBlock, collect_block_outputs, find_blocks
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.frontend.directives import (
@@ -94,10 +95,14 @@ class Analysis:
 
 
 def compile_source(
-    source: SourceFile, *, project: Options = NO_OPTIONS, version: str = __version__
+    source: SourceFile,
+    *,
+    project: Options = NO_OPTIONS,
+    tuned: Sequence[TunedBlock] = (),
+    version: str = __version__,
 ) -> Compilation:
     """Compile a `.njpy` file, and report all findings; a `.py` file is copied below the header."""
-    return generate(analyze(source), project=project, version=version)
+    return generate(analyze(source), project=project, tuned=tuned, version=version)
 
 
 def analyze(source: SourceFile) -> Analysis:
@@ -127,19 +132,21 @@ def generate(
     analysis: Analysis,
     *,
     project: Options = NO_OPTIONS,
+    tuned: Sequence[TunedBlock] = (),
     version: str = __version__,
     written: Sequence[WrittenBlock] = (),
     note: str = "",
 ) -> Compilation:
     """Generate the compiled form of a file.
 
-    `written` is code, generated beforehand, that takes the place of some of the blocks; `note` is a line about
+    `tuned` has the forms that were chosen by measurement. `written` is code, generated beforehand, that takes the place of some of the blocks; `note` is a line about
     it for the head of the file.
     """
     source, module, blocks = analysis.source, analysis.module, analysis.blocks
     if analysis.has_errors:
         return Compilation(source, blocks, analysis.diagnostics, None, LineMap())
-    header = make_header(source, project, version, serialize_written(source, written, note))
+    added = serialize_written(source, written, note) + serialize_tuned(tuned)
+    header = make_header(source, project, version, added)
     if module is None:
         return _compile_without_blocks(source, header)
     types = TypeReader(analysis.outputs, source.text, blocks)
@@ -156,7 +163,9 @@ def generate(
     instead = {code.block.start: code for code in written}
     lowered = tuple(
         apply_written(call, instead.get(call.block.start))
-        for call in lower(blocks, authorities, contracts, types, aliases, source.path, project)
+        for call in lower(
+            blocks, authorities, contracts, types, aliases, source.path, project, tuned
+        )
     )
     pieces = emit(module, lowered, header, aliases.runtime, note)
     encoded = [piece.text.encode(source.encoding, _ENCODING_ERRORS) for piece in pieces]

@@ -84,10 +84,10 @@ EDGE = """
     njrt.models         anthropic breaker named network openai pydantic_ai rate_limit remote retry scripted sends streaming wrapped
     njrt.observability  listeners trace
     njrt.persistence    folder_lock memory_store open_store postgres_store recorder recording_place redis_store reply_store sqlite_store store
-    njrt.session        attempt block_options canary drive effect_server gate interception layered_model prediction recorders run_setup session settings
+    njrt.session        attempt block_options canary drive effect_server gate interception layered_model prediction recorders run_setup session settings tuning
     njc                 authority cli doctor hatch_plugin hook run setuptools_plugin target worker
-    njc.project         build config load outputs units wheel where
-    njc.evaluation.cases           case_file runner
+    njc.project         build config load outputs tuned units wheel where
+    njc.evaluation.cases           case_file runner tuner
     njc.evaluation.repair          command testing tests_worker time_limit
     njc.evaluation.built_imports   account block_recorder
     njc.evaluation.built_imports.child sitecustomize
@@ -99,7 +99,7 @@ EDGE = """
     njc.runs.trace_view      index page
     njc.batch           anthropic_batches calling estimate executors journal local openai_batches rows store vendor waves
     njc.commands.compiling build check clean show types where
-    njc.commands.running compare debug eval run trace usage
+    njc.commands.running compare debug eval run trace tune usage
     njc.commands.setup  cache doctor init migrate skill
     njc.commands.static_code lock static
     njc.commands.production batch canary migrate_model replay

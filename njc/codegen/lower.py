@@ -18,13 +18,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from njc.analysis.authority import Authority, may_reraise
 from njc.analysis.contracts import BlockContract
 from njc.analysis.types import Typed, TypeDefinitions, find_signature_scope
 from njc.codegen.output_types import find_output_types, find_return_type
+from njc.codegen.tuned import TunedBlock, find_block_tuning
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.names import (
     BlockOutputs,
@@ -127,7 +128,7 @@ def apply_written(lowered: LoweredBlock, written: WrittenBlock | None) -> Emitta
     return GuardedBlock(written, lowered)
 
 
-_OF_CONVERSATIONS = ("ensures=", "given=", "effects=")
+_OF_CONVERSATIONS = ("ensures=", "given=", "effects=", "tuned=", "examples=")
 """Arguments without a meaning if no model is asked."""
 
 
@@ -183,6 +184,7 @@ def lower(
     aliases: Aliases,
     path: str,
     project: Options,
+    tuned: Sequence[TunedBlock] = (),
 ) -> Iterator[LoweredBlock]:
     """Lower the blocks of a module; their options are already merged with those of the file."""
     outputs = definitions.outputs
@@ -210,7 +212,10 @@ def lower(
                 )
             ),
             f"await {aliases.runtime}.arun" if block.scope.is_async else f"{aliases.runtime}.run",
-            tuple(_build_arguments(block, authority, contract, definitions, path, project)),
+            (
+                *_build_arguments(block, authority, contract, definitions, path, project),
+                *_build_tuned_arguments(block, tuned),
+            ),
             tuple(_build_except_clauses(block, authority, aliases, definitions)),
             may_reraise(block, project),
         )
@@ -321,6 +326,35 @@ def _build_arguments(
         f'"{name}": {format_literal(value)}' for name, value in list_given_options(project)
     ]:
         yield Argument("project={", tuple(settings), "}")
+
+
+def _build_tuned_arguments(block: NaturalBlock, tuned: Sequence[TunedBlock]) -> Iterator[Argument]:
+    """List the arguments of tuned forms, without the options that the author has set."""
+    choices = find_block_tuning(block, tuned)
+    options = {
+        choice.model: {
+            name: value
+            for name, value in choice.options.items()
+            if getattr(block.options, name) is None
+        }
+        for choice in choices
+    }
+    if items := [
+        f"{format_literal(model)}: {{{_format_items(set_)}}}" for model, set_ in options.items()
+    ]:
+        yield Argument("tuned={", tuple(items), "}")
+    if examples := [
+        f"({', '.join(map(format_literal, (choice.model, *example)))})"
+        for choice in choices
+        for example in choice.examples
+    ]:
+        yield Argument("examples=[", tuple(examples), "]")
+
+
+def _format_items(options: Mapping[str, object]) -> str:
+    return ", ".join(
+        f"{format_literal(name)}: {format_literal(value)}" for name, value in options.items()
+    )
 
 
 def _make_text_argument(name: str, words: Iterable[str]) -> Argument:

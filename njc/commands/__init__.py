@@ -81,6 +81,11 @@ COMMAND_GROUPS: Mapping[str, Mapping[str, Entry]] = {
             "Call FUNCTION for each case of the file CASES, and count what passes.",
             "njc eval mail.njpy:route cases.jsonl --repeats 3",
         ),
+        "tune": Entry(
+            "running",
+            "Choose the form of each block of FUNCTION by its pass rate on CASES.",
+            "njc tune mail.njpy:route cases.jsonl --model openai/gpt-4.1-mini",
+        ),
         "debug": Entry(
             "running",
             "Step through the effects of blocks, forward and back.",

@@ -17,10 +17,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from njc.codegen.header import make_header
+from njc.codegen.tuned import TunedBlock, serialize_tuned
 from njc.frontend.diagnostics import Diagnostic
 from njc.frontend.source import SourceFile
 from njc.project.config import Project
 from njc.project.outputs import ExistingFile, find_overwrite_obstacle, read_existing_file, write_all
+from njc.project.tuned import find_tuned_blocks
 from njc.project.units import Unit, read_file
 from njrt.options import Options
 
@@ -53,6 +55,7 @@ class CompileTask:
     source: SourceFile
     options: Options
     parse_always: bool = False
+    tuned: tuple[TunedBlock, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +121,7 @@ def plan_build(
         or not (
             _is_same_text(compiled[unit].output or b"", existing[unit])
             if unit in compiled
-            else _is_fresh(existing[unit], sources[unit], project.options)
+            else _is_fresh(unit, existing[unit], sources[unit], project)
         )
     ]
     results = compile_all(
@@ -168,7 +171,9 @@ def compile_all(
     A file without natural blocks is only parsed if `parse_always` is set.
     """
     tasks = {
-        unit: CompileTask(unit, source, project.options, parse_always)
+        unit: CompileTask(
+            unit, source, project.options, parse_always, find_tuned_blocks(unit, project)
+        )
         for unit, source in sources.items()
     }
     results = {
@@ -191,7 +196,7 @@ def run_compile_task(task: CompileTask) -> CompileResult:
     from njc.compiler import compile_source
 
     with _pause_gc():
-        compilation = compile_source(task.source, project=task.options)
+        compilation = compile_source(task.source, project=task.options, tuned=task.tuned)
         return make_compile_result(task, compilation)
 
 
@@ -253,8 +258,11 @@ def _choose_job_count(sources: Iterable[SourceFile]) -> int:
     return min(os.cpu_count() or 1, 1 + size // _BYTES_PER_PROCESS)
 
 
-def _is_fresh(existing: ExistingFile, source: SourceFile, options: Options) -> bool:
-    return existing.state == "compiled" and existing.header == make_header(source, options)
+def _is_fresh(unit: Unit, existing: ExistingFile, source: SourceFile, project: Project) -> bool:
+    if existing.state != "compiled":
+        return False
+    tuned = serialize_tuned(find_tuned_blocks(unit, project))
+    return existing.header == make_header(source, project.options, written=tuned)
 
 
 def _is_same_text(output: bytes, existing: ExistingFile) -> bool:

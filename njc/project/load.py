@@ -17,6 +17,7 @@ from njc.frontend.parse import compile_tree
 from njc.frontend.source import SourceFile
 from njc.project.build import CompileTask, Finding, collect_findings, is_error, make_compile_result
 from njc.project.config import Project
+from njc.project.tuned import find_tuned_blocks
 from njc.project.units import make_unit
 
 
@@ -45,8 +46,9 @@ def load_code(file: Path, data: bytes, project: Project) -> tuple[CodeType, tupl
     Raises NaturalSyntaxError if there are errors.
     """
     unit = make_unit(file, project)
+    tuned = find_tuned_blocks(unit, project)
     task = CompileTask(unit, SourceFile(unit.path, data), project.options, parse_always=True)
-    compilation = compile_source(task.source, project=task.options)
+    compilation = compile_source(task.source, project=task.options, tuned=tuned)
     findings = collect_findings([make_compile_result(task, compilation)], project.warnings)
     if any(map(is_error, findings)):
         raise NaturalSyntaxError(str(unit.source), findings)

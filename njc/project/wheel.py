@@ -15,7 +15,8 @@ from njc.compiler import compile_source
 from njc.frontend.diagnostics import render_diagnostic
 from njc.frontend.source import SourceFile
 from njc.project.config import find_project
-from njc.project.units import SUFFIX
+from njc.project.tuned import find_tuned_blocks
+from njc.project.units import SUFFIX, make_unit
 
 
 class WheelCompileError(Exception):
@@ -29,7 +30,8 @@ def compile_wheel_files(sources: Mapping[str, Path], project_root: Path) -> dict
     problems: list[str] = []
     for path, file in sorted(sources.items()):
         source = SourceFile(path, file.read_bytes())
-        compilation = compile_source(source, project=project.options)
+        tuned = find_tuned_blocks(make_unit(file, project), project)
+        compilation = compile_source(source, project=project.options, tuned=tuned)
         if compilation.output is None:
             problems += [render_diagnostic(found, source) for found in compilation.diagnostics]
         else:

@@ -14,13 +14,13 @@ from pathlib import Path
 from njc.project.build import Finding, is_error, plan_build, read_source, write_changes
 from njc.project.config import Project
 from njc.project.outputs import write_all
+from njc.project.tuned import LOCK_FILE_NAME, find_tuned_blocks
 from njc.project.units import Unit, find_package_files, format_path
 from njc.static.build import HoleRequest, StaticBuild, fill_holes
 from njc.static.fit import StaticFile, make_static_file
 from njc.static.generate import MAX_ATTEMPTS, Generated, GenerationFailed
 from njc.static.holes import Hole
 from njc.static.lock import (
-    LOCK_FILE_NAME,
     StaticLock,
     format_lock,
     read_lock,
@@ -37,7 +37,10 @@ def find_lock_file(units: Sequence[Unit], project: Project) -> Path:
 
 def find_static_files(units: Sequence[Unit], project: Project) -> list[StaticFile]:
     """Find the files with holes."""
-    files = (make_static_file(unit, read_source(unit), project.options) for unit in units)
+    files = (
+        make_static_file(unit, read_source(unit), project.options, find_tuned_blocks(unit, project))
+        for unit in units
+    )
     return [file for file in files if file is not None]
 
 

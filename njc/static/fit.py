@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from njc.codegen.lower import WrittenBlock, choose_aliases
+from njc.codegen.tuned import TunedBlock
 from njc.compiler import Analysis, Compilation, analyze, generate
 from njc.frontend.diagnostics import make_diagnostic
 from njc.frontend.parse import can_hold_blocks, can_set_mode
@@ -38,6 +39,7 @@ class StaticFile:
     analysis: Analysis
     holes: tuple[Hole, ...]
     project: Options
+    tuned: tuple[TunedBlock, ...] = ()
 
     @property
     def source(self) -> SourceFile:
@@ -52,7 +54,9 @@ class StaticFile:
         return {node.name: node for node in body if isinstance(node, ast.ClassDef)}
 
 
-def make_static_file(unit: Unit, source: SourceFile, project: Options) -> StaticFile | None:
+def make_static_file(
+    unit: Unit, source: SourceFile, project: Options, tuned: tuple[TunedBlock, ...] = ()
+) -> StaticFile | None:
     """Find the holes of a file; None if there are none, or where it cannot be compiled anyway."""
     is_static = project.mode not in (None, "live")
     if not can_hold_blocks(source.data) or not (is_static or can_set_mode(source.data)):
@@ -61,14 +65,16 @@ def make_static_file(unit: Unit, source: SourceFile, project: Options) -> Static
     if analysis.module is None or analysis.has_errors:
         return None
     holes = tuple(find_holes(analysis.module, analysis.blocks, project))
-    return StaticFile(unit, analysis, holes, project) if holes else None
+    return StaticFile(unit, analysis, holes, project, tuned) if holes else None
 
 
 def compile_static_file(
     file: StaticFile, written: Sequence[WrittenBlock], note: str = ""
 ) -> Compilation:
     """Compile a file with code in the place of some of its blocks."""
-    return generate(file.analysis, project=file.project, written=written, note=note)
+    return generate(
+        file.analysis, project=file.project, tuned=file.tuned, written=written, note=note
+    )
 
 
 def make_hole_finding(file: StaticFile, hole: Hole, code: str, message: str, hint: str) -> Finding:

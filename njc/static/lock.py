@@ -33,10 +33,10 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeVar
 
+from njc.project.tuned import TunedSection, check_sections
 from njrt.errors import ConfigurationError
 from njrt.production.approval.manifest import BlockAuthority, BlockKey
 
-LOCK_FILE_NAME = "njc.lock"
 LOCK_VERSION = 1
 _FILE_HEAD = f"""\
 # The code that models wrote for natural blocks. Made by njc; review it and commit it.
@@ -143,6 +143,8 @@ class StaticLock:
 
     entries: Mapping[LockKey, LockEntry] = field(default_factory=dict)
     authority: Mapping[BlockKey, BlockAuthority] = field(default_factory=dict)
+    tuned: Mapping[tuple[str, str, str], TunedSection] = field(default_factory=dict)
+    """The forms that were chosen for blocks and models."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +187,8 @@ def transfer_changes(before: StaticLock, after: StaticLock, current: StaticLock)
     }
     entries = _transfer_items(before.entries, after.entries, current.entries)
     authority = _transfer_items(before.authority, after.authority, current.authority)
-    return StaticLock({**entries, **edited}, authority)
+    tuned = _transfer_items(before.tuned, after.tuned, current.tuned)
+    return StaticLock({**entries, **edited}, authority, tuned)
 
 
 def _transfer_items(
@@ -233,7 +236,8 @@ def read_lock(file: Path) -> StaticLock:
         line, path = _locate(text, first["loc"]), ".".join(map(str, first["loc"]))
         raise ConfigurationError(f"{file}:{line}: `{path}`: {first['msg']}; {_WAY_OUT}") from None
     authority = {section.key: section for section in read.authority}
-    return add_entries(StaticLock(authority=authority), read.block)
+    tuned = {section.key: section for section in check_sections(file, document)}
+    return add_entries(StaticLock(authority=authority, tuned=tuned), read.block)
 
 
 _WAY_OUT = "correct it, install the njc that wrote it, or delete the file and build again"
@@ -245,7 +249,8 @@ def _locate(text: str, path: Sequence[str | int]) -> int:
     heads = [0] + [
         number
         for number, line in enumerate(lines, 1)
-        if line.strip() in ("[[block]]", "[[authority]]") and not _is_in_string(lines[: number - 1])
+        if line.strip() in ("[[block]]", "[[authority]]", "[[tuned]]")
+        and not _is_in_string(lines[: number - 1])
     ]
     index = path[1] + 1 if len(path) > 1 and isinstance(path[1], int) else 0
     head = heads[min(index, len(heads) - 1)]
@@ -268,7 +273,12 @@ def format_lock(lock: StaticLock) -> str:
     """Write a lock as text, its entries in the order of their names."""
     entries = [lock.entries[key] for key in sorted(lock.entries)]
     sections = [lock.authority[key] for key in sorted(lock.authority)]
-    parts = [*map(_format_entry, entries), *map(_format_authority, sections)]
+    tuned = [lock.tuned[key] for key in sorted(lock.tuned)]
+    parts = [
+        *map(_format_entry, entries),
+        *map(_format_authority, sections),
+        *map(_format_tuned, tuned),
+    ]
     return "\n".join([_FILE_HEAD, *("\n".join(part) + "\n" for part in parts)])
 
 
@@ -282,6 +292,20 @@ def _format_authority(section: BlockAuthority) -> Iterator[str]:
     yield f"attributes = {_format_value(section.attributes)}"
     if section.calls:
         yield f"calls = {_format_value(section.calls)}"
+
+
+def _format_tuned(section: TunedSection) -> Iterator[str]:
+    yield "[[tuned]]"
+    yield f"file = {_format_string(section.file)}"
+    yield f"instruction = {_format_multiline_string(section.instruction)}"
+    yield f"model = {_format_string(section.model)}"
+    yield f"options = {_format_value(dict(section.options))}"
+    yield f"date = {_format_string(section.date)}"
+    yield f"evidence = {_format_value(asdict(section.evidence))}"
+    if section.examples:
+        yield "examples = ["
+        yield from (f"  {_format_value(list(example))}," for example in section.examples)
+        yield "]"
 
 
 def _format_entry(entry: LockEntry) -> Iterator[str]:

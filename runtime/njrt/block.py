@@ -33,6 +33,8 @@ class Block:
     options: Options
     reads: tuple[str, ...] = ()
     """The outputs that the prompt reads as well. The compiler says which: the instruction may have values in it."""
+    examples: tuple[tuple[str, str], ...] = ()
+    """Earlier values as they were shown, each with the reply, to show before the values of this run."""
     code: str = ""
     """Static code, which is run in place of a conversation with a model."""
 

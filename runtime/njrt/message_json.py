@@ -52,6 +52,48 @@ def parse_json_lines(lines: Iterable[str]) -> Iterator[Any]:
             continue
 
 
+MAX_SEARCHED = 20_000
+"""Characters at the end of a text that are searched for a JSON object."""
+
+
+def find_last_object(text: str) -> dict[str, Any] | None:
+    """Return the last object in a text that is not inside another one, as JSON or as a dict of Python; None without one.
+
+    Small models write `None` and single quotes if no schema is enforced.
+    """
+    text = text[-MAX_SEARCHED:]
+    decoder, found, start = json.JSONDecoder(strict=False), None, text.find("{")
+    for _ in range(MAX_TRIED):
+        if start < 0:
+            break
+        try:
+            value, end = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            line = text[start:].partition("\n")[0]
+            value, end = _read_literal(line[: line.rfind("}") + 1]), start + 1
+            if value is not None:
+                end = start + len(line)
+        found = found if value is None else value
+        start = text.find("{", end)
+    return found
+
+
+def _read_literal(text: str) -> dict[str, Any] | None:
+    """Return the dict that a Python literal is, if it has a JSON form."""
+    import ast
+
+    try:
+        value = ast.literal_eval(text)
+        json.dumps(value)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+MAX_TRIED = 500
+"""Braces that are tried as the start of an object."""
+
+
 def hash_json(value: Any) -> str:
     """Return a digest of a JSON value: the same for equal values in every process, for any order of keys."""
     import hashlib  # takes milliseconds; only recordings and caches need it
@@ -65,8 +107,10 @@ def hash_conversation(messages: Sequence[Message]) -> str:
     return hash_json([message_to_json(message) for message in messages])
 
 
-def list_new_messages(messages: Sequence[Message]) -> Sequence[Message]:
-    """Return the messages after the model's last one."""
+def list_new_messages(messages: Sequence[Message], turn: int) -> Sequence[Message]:
+    """Return the messages after the model's last one; all in the first turn, which may have examples."""
+    if turn == 1:
+        return messages
     for index in range(len(messages) - 1, -1, -1):
         if isinstance(messages[index], ModelMessage):
             return messages[index + 1 :]

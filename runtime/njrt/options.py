@@ -27,6 +27,7 @@ Jumps = Literal["named", "all"]
 Mode = Literal["live", "static", "static-raw", "auto"]
 Policy = Literal["guarded", "open", "contained"]
 OnError = Literal["keep", "rollback"]
+Reasoning = Literal["none", "text", "ask"]
 FallbackMode = Literal["error", "live"]
 
 
@@ -51,6 +52,10 @@ class Options:
     """`live`: a model carries the block out when it runs. The static modes are decided at build time."""
     fallback: FallbackMode | None = None
     """A static block for which no code could be written becomes a build error, or a live block."""
+    reasoning: Reasoning | None = None
+    """`text`: the model reasons in text before its reply; `ask`: its code asks it for each judgement (docs/tuning.md)."""
+    votes: int | None = None
+    """Replies to ask for in each turn; the one that most agree on is used."""
     temperature: float | None = None
     """Sampling temperature; by default the vendor's."""
     max_reply_tokens: int | None = None
@@ -123,6 +128,7 @@ OPTION_CHOICES: Mapping[str, tuple[str, ...]] = {
     "mode": get_args(Mode),
     "policy": get_args(Policy),
     "on_error": get_args(OnError),
+    "reasoning": get_args(Reasoning),
     "fallback": get_args(FallbackMode),
 }
 OPTION_NAMES = tuple(field.name for field in fields(Options))
@@ -130,6 +136,7 @@ ON_WORDS = ("on", "1", "true", "yes")
 OFF_WORDS = ("off", "0", "false", "no")
 """The values of environment variables that turn something on or off."""
 _INTEGER_OPTIONS = (
+    "votes",
     "max_reply_tokens",
     "max_effects",
     "max_calls",

@@ -23,6 +23,7 @@ from njc.compiler import Compilation, compile_source
 from njc.frontend.blocks import describe_block
 from njc.project.build import CompileTask, collect_findings, make_compile_result, read_source
 from njc.project.report import format_findings
+from njc.project.tuned import find_tuned_blocks
 from njc.project.units import find_units
 
 CompilerStage = Literal["blocks", "lower"]
@@ -53,7 +54,8 @@ def command(
     project = resolve_project([source], flags)
     (unit,) = find_units([source], project)
     task = CompileTask(unit, read_source(unit), project.options, parse_always=True)
-    compilation = compile_source(task.source, project=task.options)
+    tuned = find_tuned_blocks(unit, project)
+    compilation = compile_source(task.source, project=task.options, tuned=tuned)
     result = make_compile_result(task, compilation)
     console.findings(format_findings(collect_findings([result], project.warnings), "text"))
     match stage:

@@ -47,6 +47,8 @@ class NumberedCase:
     case: Case
     digest: str
     """A digest of the case, and of how many equal ones precede it: results of another version of it are not used."""
+    text: str = ""
+    """The line."""
 
     @property
     def title(self) -> str:
@@ -73,7 +75,7 @@ def read_cases(path: Path) -> list[NumberedCase]:
             case = _read_case(line, f"{path}:{number}")
             digest = _compute_digest(case)
             equal[digest] += 1
-            cases.append(NumberedCase(number, case, f"{digest}-{equal[digest]}"))
+            cases.append(NumberedCase(number, case, f"{digest}-{equal[digest]}", line))
     if not cases:
         raise ConfigurationError(f'{path} has no case; write {{"inputs": {{...}}, "expect": ...}}')
     return cases

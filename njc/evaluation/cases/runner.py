@@ -20,7 +20,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from njc.codegen.tuned import serialize_tuned
 from njc.evaluation.cases.case_file import Case, NumberedCase
+from njc.project.config import find_project
+from njc.project.tuned import find_tuned_blocks
+from njc.project.units import SUFFIX, make_unit
 from njc.target import InvalidRowError, TargetFunction, bind_arguments, call_function
 from njrt.errors import (
     AuthenticationError,
@@ -44,6 +48,22 @@ ResultKey = tuple[str, str, str, int]
 """The digests of the program and of the case, the model, and the number of the repeat."""
 
 
+MAX_KEPT = 4_000
+"""Characters of a prompt and its reply that are kept as a possible example."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRun:
+    """A run of a block: the prompt, and the one reply."""
+
+    instruction: str
+    effects: str
+    model: str
+    shown: str = ""
+    """Empty if the case failed, if the model was asked more than once, and if the text is too long."""
+    reply: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class CaseResult:
     """One run of a case."""
@@ -64,6 +84,8 @@ class CaseResult:
     seconds: float = 0.0
     shown: str = ""
     """The prompts and replies of a failed run."""
+    blocks: tuple[BlockRun, ...] = ()
+    """The blocks that ran."""
 
     @property
     def key(self) -> ResultKey:
@@ -122,9 +144,14 @@ class ResultFile:
 
 
 def compute_program_digest(program: Path, target: str) -> str:
-    """Return a digest of a program's file and of the function's name."""
+    """Return a digest of a program's file, of its tuned forms, and of the function's name."""
     text = program.read_bytes() if program.is_file() else b""
-    return hashlib.sha256(text + target.rpartition(":")[2].encode()).hexdigest()[:12]
+    tuned = ""
+    if program.suffix == SUFFIX:
+        project = find_project(program, os.environ)
+        tuned = serialize_tuned(find_tuned_blocks(make_unit(program, project), project))
+    name = target.rpartition(":")[2] + tuned
+    return hashlib.sha256(text + name.encode()).hexdigest()[:12]
 
 
 def list_planned_runs(
@@ -169,6 +196,7 @@ def run_case(target: TargetFunction, planned: PlannedRun, program: str) -> CaseR
             totals.usd,
             round(time.monotonic() - began, 3),
             _read_shown(trace) if problem else "",
+            tuple(_list_block_runs(trace, not problem)),
         )
 
 
@@ -219,6 +247,29 @@ def _list_problems(
 def _cut(value: Any, most: int = 200) -> str:
     text = repr(value)
     return text if len(text) <= most else f"{text[:most]}..."
+
+
+def _list_block_runs(trace: Path, has_passed: bool) -> Iterator[BlockRun]:
+    """Yield the runs of blocks in a trace, in their order."""
+    first_lines: dict[str, Any] = {}
+    asked: dict[str, list[tuple[str, str]]] = {}
+    for line in parse_json_lines(trace.read_text(encoding="utf-8").splitlines()):
+        match line:
+            case {"place": str(), "run": run, "instruction": list()}:
+                first_lines[run] = line
+                asked[run] = []
+            case {"event": "asked", "run": run, "shown": [*_, {"user": list(shown)}]} if (
+                run in asked
+            ):
+                asked[run].append(("\n".join(shown), ""))
+            case {"event": "replied", "run": run, "reply": {"text": list(text)}} if asked.get(run):
+                asked[run][-1] = asked[run][-1][0], "\n".join(text)
+    for name, first in first_lines.items():
+        opening, reply = asked[name][0] if len(asked[name]) == 1 else ("", "")
+        if len(opening) + len(reply) > MAX_KEPT or not (reply and has_passed):
+            opening = reply = ""
+        instruction = "\n".join(first["instruction"])
+        yield BlockRun(instruction, first["effects"], first["model"], opening, reply)
 
 
 def _read_shown(trace: Path) -> str:

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from njrt.agent.prompt import ANSWER_FORM, REASONED_FORM
 from njrt.block import Block
 from njrt.effects import (
     BindOutputs,
@@ -34,6 +35,7 @@ from njrt.effects import (
     ReturnAnswer,
 )
 from njrt.errors import ConfigurationError
+from njrt.message_json import find_last_object
 from njrt.messages import Json, Reply, make_object_schema
 from njrt.scope.scope import Bound, Scope
 from njrt.values.adapters import DeclaredType
@@ -55,10 +57,11 @@ Alternative = tuple[Json, str]
 class AnswerForm:
     """What the reply to one block may be: `schema` for servers that enforce one, `text` for the model.
 
-    `outputs` are the names that the reply binds.
+    `outputs` are the names that the reply binds. There is no schema if the model reasons in text before it answers: a
+    server that enforces one would suppress the text.
     """
 
-    schema: Json
+    schema: Json | None
     text: str
     outputs: tuple[str, ...] = ()
 
@@ -82,19 +85,24 @@ def make_answer_form(block: Block, scope: Scope) -> AnswerForm:
     if definitions:
         schema["$defs"] = definitions
     meanings = list_meanings(scope.types.get(path) for path in scope.outputs)
-    text = describe_form(examples, meanings, raising)
-    return AnswerForm(schema, text, tuple(scope.outputs))
+    is_reasoned = block.options.reasoning == "text"
+    text = describe_form(examples, meanings, raising, is_reasoned)
+    return AnswerForm(None if is_reasoned else schema, text, tuple(scope.outputs))
 
 
 def describe_form(
-    examples: Sequence[str], meanings: Sequence[str], raising: Sequence[str] = ()
+    examples: Sequence[str],
+    meanings: Sequence[str],
+    raising: Sequence[str] = (),
+    is_reasoned: bool = False,
 ) -> str:
     """The form of a reply as the model reads it: its alternatives, what the names of enums mean, exceptions last."""
     first, *jumps = examples
+    start = REASONED_FORM if is_reasoned else ANSWER_FORM
     if jumps and first == PASS_EXAMPLE:
-        lines = ["Reply with one of:", *examples]
+        lines = [f"{start} one of:", *examples]
     else:
-        lines = [f"Reply with {first}{':' if meanings else ''}", *meanings]
+        lines = [f"{start} {first}{':' if meanings else ''}", *meanings]
         if jumps:
             lines.append(f"or, only if the instruction asks for it here, with {' or '.join(jumps)}")
     if raising:
@@ -115,6 +123,9 @@ def list_meanings(kinds: Iterable[DeclaredType]) -> list[str]:
 
 PASS_EXAMPLE = '{"pass": true}'
 """The reply that does nothing, of a block without outputs."""
+
+COPIED_EXAMPLE = "Reply with the answer. Only if it is impossible, raise `{}`, and write the reason into `message`."
+"""The answer to a reply that copies the example of an exception, as small models do after a mistake."""
 
 _STRING: Json = {"type": "string"}
 _TRUE: Json = {"const": True}
@@ -192,10 +203,12 @@ def find_exception(scope: Scope, name: str) -> type[BaseException] | None:
 _FENCED_JSON = re.compile(r"^```\w*[ \t]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
-def parse_answer(reply: Reply, outputs: Sequence[str] = ()) -> tuple[Effect | Refusal, ...]:
+def parse_answer(
+    reply: Reply, outputs: Sequence[str] = (), is_reasoned: bool = False
+) -> tuple[Effect | Refusal, ...]:
     """Read a reply as the one effect that it stands for; empty if there is no text at all.
 
-    An output named `needs_code` is one of the `outputs`; names of other forms are no names of variables.
+    If it `is_reasoned`, the answer is the last JSON object in the text. An output named `needs_code` is one of the `outputs`; names of other forms are no names of variables.
     """
     for call in reply.message.calls:
         return (_make_effect(call.arguments, outputs),) if call.arguments else (_refuse(call.raw),)
@@ -204,7 +217,9 @@ def parse_answer(reply: Reply, outputs: Sequence[str] = ()) -> tuple[Effect | Re
     try:
         value = json.loads(text, strict=False)
     except (ValueError, RecursionError):
-        return (_refuse(text),)
+        value = find_last_object(reply.message.text) if is_reasoned else None
+        if value is None:
+            return (_refuse(text[-80:] if is_reasoned else text),)
     return (_make_effect(value, outputs),)
 
 
@@ -221,6 +236,8 @@ def _refuse(text: str) -> Refusal:
 
 def _make_effect(value: Any, outputs: Sequence[str]) -> Effect | Refusal:
     match value:
+        case {"raise": str(name), "message": "why"} if len(value) == 2:
+            return Refusal(COPIED_EXAMPLE.format(name), restart=COPIED_EXAMPLE.format(name))
         case {"raise": str(name), **others} if others.keys() <= {"message"}:
             return RaiseNamed(name, str(others.get("message") or ""))
         case {"needs_code": str(reason)} if len(value) == 1 and "needs_code" not in outputs:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import count
 
 from njrt.agent.answer import AnswerForm, parse_answer
-from njrt.agent.prompt import ANSWER_PROMPT, STRICT_ANSWER_PROMPT, build_system_prompt
+from njrt.agent.prompt import build_answer_prompt, build_system_prompt
 from njrt.agent.text_protocol import parse_text_effects
 from njrt.agent.tools import list_call_forms, make_tools, parse_tool_call
 from njrt.block import Block
@@ -81,15 +81,16 @@ def converse(
     first_turn: int = 1,
     attachments: tuple[Attachment, ...] = (),
     reopen: Callable[[], str] | None = None,
+    examples: tuple[Message, ...] = (),
 ) -> AnswerConversation:
     """Carry out a block: ask the model, serve the effects that it requests, until one ends the block.
 
-    The opening is shown with the `attachments`. With the effect set `answer` the replies have the `form`, and the
+    The opening is shown with the `attachments`, after the `examples`. With the effect set `answer` the replies have the `form`, and the
     model may end it by asking for code. `reopen` writes the opening again, with the values of now: where a mistake is
     repeated, and the model has seen nothing else, it begins again from there, without the code that failed.
     """
     effects = block.options.effects or "direct"
-    messages: tuple[Message, ...] = (UserMessage(opening, attachments),)
+    messages: tuple[Message, ...] = (*examples, UserMessage(opening, attachments))
     detector = RepeatDetector(block.options.temperature)
     unusable = 0
     has_answers = False
@@ -99,7 +100,8 @@ def converse(
         )
         assert isinstance(reply, Reply)
         outputs = form.outputs if form is not None else ()
-        requested = read_effects(reply, effects, protocol, messages, outputs)
+        is_reasoned = form is not None and form.schema is None
+        requested = read_effects(reply, effects, protocol, messages, outputs, is_reasoned)
         if problem := find_reply_problem(reply, requested):
             unusable += 1
             if reply.stop == "refusal" or unusable >= MAX_UNUSABLE_REPLIES:
@@ -132,12 +134,12 @@ def converse(
                 :-2
             ]  # not shown twice, at a higher temperature: a model copies what it reads twice
         if form is not None and (restart := find_restart(results)):
-            messages = (UserMessage(f"{opening}\n\n{restart}", attachments),)
+            messages = (*examples, UserMessage(f"{opening}\n\n{restart}", attachments))
             continue
         has_answers = has_answers or any(isinstance(result, Answer) for result in results)
         if reopen is not None and not has_answers and times > 1:
             results_text = "\n\n".join(map(format_result, results))
-            messages = (UserMessage(f"{reopen()}\n\n{results_text}", attachments),)
+            messages = (*examples, UserMessage(f"{reopen()}\n\n{results_text}", attachments))
             continue
         ending = ONE_BLOCK if effects == "direct" and protocol == "text" else ""
         messages = (*messages, reply.message, make_results_message(reply, results, ending))
@@ -157,7 +159,7 @@ def make_request(
     options = block.options
     if form is not None:
         return Request(
-            system=STRICT_ANSWER_PROMPT if options.authority == "strict" else ANSWER_PROMPT,
+            system=build_answer_prompt(options),
             messages=messages,
             temperature=temperature,
             max_reply_tokens=options.max_reply_tokens or 4096,
@@ -167,7 +169,7 @@ def make_request(
             schema=form.schema,
         )
     return Request(
-        system=build_system_prompt(effects, protocol, list_call_forms(effects)),
+        system=build_system_prompt(effects, protocol, list_call_forms(effects), options.reasoning),
         messages=messages,
         tools=make_tools(effects) if protocol == "tools" else (),
         temperature=temperature,
@@ -184,6 +186,7 @@ def read_effects(
     protocol: Protocol,
     messages: tuple[Message, ...],
     outputs: Sequence[str] = (),
+    is_reasoned: bool = False,
 ) -> tuple[Effect | Refusal, ...]:
     """Return the effects that a reply requests, in order; in the text protocol its text is read for them.
 
@@ -193,7 +196,7 @@ def read_effects(
     if is_too_long(reply):
         return ()
     if effects == "answer":
-        return parse_answer(reply, outputs)
+        return parse_answer(reply, outputs, is_reasoned)
     if reply.message.calls:
         return tuple(parse_tool_call(call, effects) for call in reply.message.calls)
     if protocol == "tools":

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import re
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 from njrt.block import Block
-from njrt.messages import Protocol
-from njrt.options import EffectSet
+from njrt.messages import Message, ModelMessage, Protocol, UserMessage
+from njrt.options import EffectSet, Options, Reasoning
 from njrt.rendering.describe import describe_variable, render_value
 from njrt.rendering.redaction import Redactor
 from njrt.rendering.shown_classes import find_shown_classes
@@ -50,9 +50,15 @@ is printed come back.
 
 {DIRECT_RULES}"""
 
+ONLY_A_BLOCK = """\
+Reply with one ```python block that carries the instruction out on these variables, and nothing \
+else."""
+
+END_WITH_A_BLOCK = """\
+End your reply with one ```python block that carries the instruction out on these variables."""
+
 DIRECT_TEXT_PROMPT = f"""\
-{INTRODUCTION} Reply with one ```python block that carries the instruction out on these variables, and nothing \
-else.
+{INTRODUCTION} {ONLY_A_BLOCK}
 
 {DIRECT_RULES}
 
@@ -82,8 +88,28 @@ JSON object, on one line, in the form given.
 - Judge, extract, compute, translate and write yourself.
 - If it is impossible: {"raise": "ValueError", "message": "why"}"""
 
-ANSWER_PROMPT = f"""{STRICT_ANSWER_PROMPT}
-- If only code can do it: {{"needs_code": "why"}}"""
+NEEDS_CODE_RULE = """
+- If only code can do it: {"needs_code": "why"}"""
+
+ANSWER_PROMPT = STRICT_ANSWER_PROMPT + NEEDS_CODE_RULE
+
+REASONED_ANSWER_RULES = """\
+You are a function in a Python program: <x> is an input, <:x> an output. Follow the instruction. First reason step by \
+step, in at most six short lines without code; then end with one JSON object, on one line, in the form given.
+- Judge, extract, compute, translate and write yourself.
+- If it is impossible: {"raise": "ValueError", "message": "why"}"""
+
+REASONED_CODE_RULE = """
+
+First reason step by step about these values, in at most six short lines; then send the code."""
+
+ASKING_RULE = """
+
+Put each judgement about a text or a thing to `ask(question, type)`, with the value in the question, and let the code \
+act on the answer:
+for item in items:
+    if ask(f"Is this an insult? {item}", bool):
+        item.hidden = True"""
 
 ENDING_RULES = """\
 `raise`, `break`, `continue` and `return` jump in the program, as far as they are listed; `raise` and `return` take \
@@ -154,12 +180,30 @@ EFFECTS_SHOWING_VALUES = ("answer", "direct", "nightjar")
 """The effect sets in which the opening shows the values of the inputs."""
 
 
-def build_system_prompt(effects: EffectSet, protocol: Protocol, signatures: Sequence[str]) -> str:
+def build_answer_prompt(options: Options) -> str:
+    """Return the system prompt of the effect set `answer`."""
+    prompt = REASONED_ANSWER_RULES if options.reasoning == "text" else STRICT_ANSWER_PROMPT
+    return prompt if options.authority == "strict" else prompt + NEEDS_CODE_RULE
+
+
+CODE_RULES: Mapping[Reasoning | None, str] = {"text": REASONED_CODE_RULE, "ask": ASKING_RULE}
+"""What follows the prompt of the effect set `direct`, by the option `reasoning`."""
+
+
+def build_system_prompt(
+    effects: EffectSet,
+    protocol: Protocol,
+    signatures: Sequence[str],
+    reasoning: Reasoning | None = None,
+) -> str:
     """Return the system prompt of an effect set; `signatures` are those of its tools, for the text protocol."""
+    if effects == "direct":
+        prompt = DIRECT_TOOLS_PROMPT if protocol == "tools" else DIRECT_TEXT_PROMPT
+        if reasoning == "text":
+            prompt = prompt.replace(ONLY_A_BLOCK, END_WITH_A_BLOCK)
+        return prompt + CODE_RULES.get(reasoning, "")
     if protocol == "tools" or effects == "answer":
         return SYSTEM_PROMPTS[effects]
-    if effects == "direct":
-        return DIRECT_TEXT_PROMPT
     return (
         SYSTEM_PROMPTS[effects]
         + TEXT_CALLS_RULE
@@ -183,6 +227,43 @@ def format_example_block(effects: EffectSet) -> str:
     for call, answer in EXAMPLE_CALLS[effects]:
         lines += ["```json", call, "```", "", f"When `{answer}` has come back:", ""]
     return "\n".join([*lines, "```json", '{"name": "done", "arguments": {}}', "```", ""])
+
+
+def build_examples(block: Block, form: str = "") -> tuple[Message, ...]:
+    """Return the examples of a block as earlier turns of the conversation; the first has the instruction and the form."""
+    messages: list[Message] = []
+    for shown, reply in block.examples:
+        text = shown if messages else join_opening(block.instruction, shown.split("\n"), form)
+        messages += [UserMessage(text), ModelMessage(reply)]
+    return tuple(messages)
+
+
+def extract_shown(opening: str, instruction: str) -> str | None:
+    """Return the values in an opening, without the instruction and the form of an answer; None if it has another shape."""
+    rule = choose_rule(instruction)
+    start, found, shown = opening.partition(f"\n{rule}\n")
+    if not found or not start.startswith(instruction):
+        return None
+    ends = [shown.rfind(f"\n{form} ") for form in (ANSWER_FORM, REASONED_FORM)]
+    return shown[: max(ends)] if max(ends) >= 0 else shown
+
+
+ANSWER_FORM = "Reply with"
+REASONED_FORM = "First reason step by step, in at most six short lines without code. Then end with"
+"""The first words of the form of an answer, without and with reasoning before it."""
+
+
+def join_opening(
+    instruction: str, lines: Sequence[str], form: str, fixed: Sequence[str] = ()
+) -> str:
+    """Return the text of a first message, its values in `lines`, the parts that are the same in all runs in `fixed`."""
+    rule = choose_rule(instruction)
+    if not form:
+        return "\n".join([instruction, *([rule, *fixed, *lines] if fixed or lines else [])])
+    parts = [*lines, form]
+    if len(form) > LONG_FORM:
+        parts = [form, rule, *lines] if lines else [form]
+    return "\n".join([instruction, rule, *fixed, *parts])
 
 
 def build_opening(
@@ -217,19 +298,13 @@ def build_opening(
                     )
             case Absent() if name not in scope.outputs:
                 lines.append(f"{name}: not bound")
-    rule = choose_rule(block.instruction)
     if form:
-        parts = [*lines, form]
-        if len(form) > LONG_FORM:
-            parts = [form, rule, *lines] if lines else [form]
-        return redactor.redact_whole("\n".join([block.instruction, rule, *fixed, *parts]))
-    lines = [*fixed, *lines]
+        return redactor.redact_whole(join_opening(block.instruction, lines, form, fixed))
     outs = [format_output_line(block, scope, path, budget, redactor) for path in scope.outputs]
     if block.labels:
         allowed = ", ".join(f"`{JUMP_FORMS[label]}`" for label in block.labels)
         outs.append(f"Allowed jumps: {allowed}")
-    lines += outs
-    return redactor.redact_whole("\n".join([block.instruction, *([rule, *lines] if lines else [])]))
+    return redactor.redact_whole(join_opening(block.instruction, [*lines, *outs], "", fixed))
 
 
 def describe_class_briefly(

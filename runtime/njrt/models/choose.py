@@ -47,16 +47,21 @@ _models_lock = threading.Lock()
 def choose_model(options: Options, environ: Mapping[str, str]) -> Model:
     """Return the model that `options` choose, or else the first for which `environ` has a key or a server."""
     base_url = options.base_url
-    names = [name for part in (options.model or "").split(",") if (name := part.strip())]
-    old, _, new = environ.get("NJC_REPLACE_MODEL", "").partition("=")
-    if new and not old:
-        names = [new]
-    elif new and (not names or old in names):
-        names = [new if name == old else name for name in names] or [new]
-    if not names:
+    if not (names := list_model_names(options, environ)):
         return _choose_default(base_url, environ)
     models = tuple(_choose_named(name, base_url, environ) for name in names)
     return models[0] if len(models) == 1 else FallbackModel(models)
+
+
+def list_model_names(options: Options, environ: Mapping[str, str]) -> list[str]:
+    """Return the names of the configured models, those after the first to fall back to; empty for a vendor's default."""
+    names = [name for part in (options.model or "").split(",") if (name := part.strip())]
+    old, _, new = environ.get("NJC_REPLACE_MODEL", "").partition("=")
+    if new and not old:
+        return [new]
+    if new and (not names or old in names):
+        return [new if name == old else name for name in names] or [new]
+    return names
 
 
 def _choose_default(base_url: str | None, environ: Mapping[str, str]) -> Model:

@@ -20,6 +20,7 @@ from dataclasses import replace
 from typing import Any
 
 from njrt.errors import ConfigurationError, ModelError, ReplyError
+from njrt.message_json import find_last_object
 from njrt.messages import Protocol, Reply, Request
 from njrt.models.adapt import adapt_model
 from njrt.models.conditions import extract_json, is_unusable_reply
@@ -106,7 +107,11 @@ def make_ballot(request: Request, reply: Reply) -> str:
             [[call.name, normalize(call.arguments or call.raw)] for call in message.calls]
         )
     code = _FENCED.search(message.text)
-    return normalize_code(code[1]) if code else message.text.strip()
+    if code and not code[0].startswith("```json"):
+        return normalize_code(code[1])
+    # The reasoning before an answer does not count.
+    answer = find_last_object(message.text)
+    return message.text.strip() if answer is None else make_answer_ballot(json.dumps(answer))
 
 
 _FENCED = re.compile(r"^```\w*[ \t]*\n(.*?)^```", re.DOTALL | re.MULTILINE)

@@ -125,7 +125,8 @@ def event_to_json(event: Event) -> dict[str, Any]:
                 asked["temperature"] = request.temperature
             return asked | {
                 "shown": [
-                    message_to_json(message) for message in list_new_messages(request.messages)
+                    message_to_json(message)
+                    for message in list_new_messages(request.messages, request.turn)
                 ]
             }
         case Replied(turn=turn, reply=reply, seconds=seconds):

@@ -130,7 +130,10 @@ class OpenRecording:
     def describe_difference(self, request: Request) -> str:
         """Describe the first difference between what the program shows now and what was recorded."""
         now = _list_text_lines(
-            [message_to_json(message) for message in list_new_messages(request.messages)]
+            [
+                message_to_json(message)
+                for message in list_new_messages(request.messages, request.turn)
+            ]
         )
         here = self._find_recorded_lines(request)
         if not here:

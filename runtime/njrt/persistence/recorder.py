@@ -278,7 +278,10 @@ class Recorder:
         """Return the reply that was recorded at this turn of this block; notes why it no longer matches."""
         problem = recording.describe_difference(request).rstrip()
         entry = recording.take_similar_entry(request)
-        shown = [message_to_json(message) for message in list_new_messages(request.messages)]
+        shown = [
+            message_to_json(message)
+            for message in list_new_messages(request.messages, request.turn)
+        ]
         if entry is None or list(entry.shown) != shown:  # else only what came before differs
             self._note_drift(request.place, request.turn, problem)
         return entry
@@ -309,7 +312,10 @@ class Recorder:
             return positions.setdefault(root, len(positions))
 
     def _record(self, position: int, key: str, request: Request, reply: Reply) -> None:
-        shown = tuple(message_to_json(message) for message in list_new_messages(request.messages))
+        shown = tuple(
+            message_to_json(message)
+            for message in list_new_messages(request.messages, request.turn)
+        )
         keep_attachments(self.place, request.messages)
         with self._lock:
             recording = self._get_open_recording()

@@ -53,6 +53,7 @@ from njrt.session.question import AnswerType, ask_model
 from njrt.session.recursion_room import recursion_room
 from njrt.session.run_setup import RunSetup, add_place_note, set_up_run
 from njrt.session.session import CanaryObserver, Session, make_session
+from njrt.session.tuning import NO_TUNING, NOT_TUNED, choose_tuning, find_model_name
 from njrt.timeouts import call_with_timeout
 
 StepAnswerer = Callable[[ConversationStep, Session], Coroutine[Any, Any, StepResult]]
@@ -295,6 +296,8 @@ def start_session(
     lends: Mapping[str, Any] | None = None,
     ensures: Sequence[str] = (),
     given: VariablesLambda | None = None,
+    tuned: Mapping[str, Mapping[str, Any]] = NOT_TUNED,
+    examples: Sequence[tuple[str, str, str]] = (),
     **options: Any,
 ) -> Session:
     """Prepare one run of a block, from the arguments in compiled code and the settings around it.
@@ -304,8 +307,13 @@ def start_session(
     in a class body or a method; `tried` says how static code fared that was tried first; `canary` compares the run with
     that of the code; `code` is static code, which is run in place of a conversation, and
     `lends` has names for it beside the variables; `ensures` are the asserts that follow the block, as texts, and `given` is a
-    lambda over the variables that only they read; `project` and the other keywords are options.
+    lambda over the variables that only they read; `tuned` has options for the block by model, as `njc tune` chose them, and
+    `examples` has shown values with replies; `project` and the other keywords are options.
     """
+    tuning = NO_TUNING
+    if tuned:
+        tuning = choose_tuning(tuned, examples, find_model_name(at, options, project))
+        options |= tuning.options
     setup = set_up_run(at, options, project, bool(code))
     make_block_scope = partial(
         make_scope,
@@ -320,7 +328,8 @@ def start_session(
         at=at,
     )
     instruction, jumps = extract_instruction(prompt), tuple(labels.split())
-    block = Block(instruction, jumps, at, is_async, setup.options, tuple(reads.split()))
+    shown = tuning.examples if tuning.fits(setup.options) else ()
+    block = Block(instruction, jumps, at, is_async, setup.options, tuple(reads.split()), shown)
     scope = make_block_scope()
     if code:
         block = replace(

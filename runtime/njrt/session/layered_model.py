@@ -72,6 +72,10 @@ def make_layered_model(settings: Settings, options: Options, *outer: Layer) -> L
 
     def choose() -> Model:
         model = settings.model or choose_model(options, os.environ)
+        if options.votes and options.votes > 1:
+            from njrt.models.vote import VoteModel
+
+            model = VoteModel(model, options.votes)
         return model if settings.wrap is None else settings.wrap(model)
 
     layers: list[Layer] = []

@@ -26,7 +26,7 @@ from njrt.agent.conversation import (
     converse,
 )
 from njrt.agent.handlers import Handlers, redact_secrets
-from njrt.agent.prompt import build_opening
+from njrt.agent.prompt import build_examples, build_opening
 from njrt.block import Block
 from njrt.decisions import OpenInterceptor, PendingEffect
 from njrt.effects import Answer, Effect, NeedsCode, Refusal, Run
@@ -115,7 +115,10 @@ def make_session(
         reopen = partial(build_opening, block, scope, form.text if form else "", handlers.redactor)
         opening = reopen()
         files = find_attachments(scope, block.reads, handlers.redactor)
-        return converse(block, setup.protocol, opening, serve, form, first_turn, files, reopen)
+        examples = build_examples(block, form.text if form else "")
+        return converse(
+            block, setup.protocol, opening, serve, form, first_turn, files, reopen, examples
+        )
 
     opened: list[Handlers] = []
     conversation = with_rollback(with_code_on_request(block, scope, begin), scope, options.on_error)
@@ -174,7 +177,8 @@ def with_code_on_request(
     is_answer = block.options.effects == "answer"
     outcome = yield from begin(block, make_answer_form(block, scope) if is_answer else None, 1)
     if isinstance(outcome, CodeNeeded):
-        with_code = replace(block, options=replace(block.options, effects="direct"))
+        options = replace(block.options, effects="direct")
+        with_code = replace(block, options=options, examples=())
         outcome = yield from begin(with_code, None, outcome.turn + 1)
         assert not isinstance(outcome, CodeNeeded)
     return outcome

@@ -1,0 +1,54 @@
+"""What `njc tune` chose for a block, as arguments of its call.
+
+    [[tuned]] of njc.lock        tuned={"openai/local": {"reasoning": "text", "votes": 3}},
+                                 examples=[("openai/local", "review: str = 'Great!'", '{"mood": "good"}')],
+
+The prompt in the compiled file is the author's. An option that the author has set on the block or in the file stays, too.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from njc.frontend.blocks import NaturalBlock
+from njrt.block import extract_instruction
+
+OptionValue = str | int | float
+
+
+@dataclass(frozen=True, slots=True)
+class TunedBlock:
+    """The choice for a block, which is known by its instruction, and for a model."""
+
+    instruction: str
+    model: str
+    options: Mapping[str, OptionValue]
+    examples: Sequence[tuple[str, str]] = ()
+    """The values that the model was shown in right runs, and its replies."""
+
+
+def extract_source_instruction(block: NaturalBlock) -> str:
+    """Return the instruction of a block as its source has it; an f-string keeps its braces."""
+    if block.is_fstring:
+        return extract_instruction(block.literal.strip("frFR").strip("\"'"))
+    return extract_instruction(ast.literal_eval(block.literal))
+
+
+def find_block_tuning(block: NaturalBlock, tuned: Sequence[TunedBlock]) -> list[TunedBlock]:
+    """Return the choices for a block, one a model, in the order of the models."""
+    if not tuned:
+        return []
+    instruction = extract_source_instruction(block)
+    found = {entry.model: entry for entry in tuned if entry.instruction == instruction}
+    return [found[model] for model in sorted(found)]
+
+
+def serialize_tuned(tuned: Sequence[TunedBlock]) -> str:
+    """Return all that these choices add to a compiled file, as one text; "" for no choices."""
+    entries = sorted(tuned, key=lambda entry: (entry.instruction, entry.model))
+    return "\0".join(
+        f"{entry.instruction}\0{entry.model}\0{sorted(entry.options.items())!a}\0{[*map(tuple, entry.examples)]!a}"
+        for entry in entries
+    )

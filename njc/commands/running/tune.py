@@ -1,0 +1,128 @@
+"""`njc tune mail.njpy:route cases.jsonl`: choose the form of each block by its pass rate on cases."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from njc.commands.terminal.console import Console
+from njc.commands.terminal.flags import with_console
+from njc.evaluation.cases.case_file import NumberedCase, read_cases
+from njc.evaluation.cases.runner import ResultFile
+from njc.evaluation.cases.tuner import Tuner
+from njc.evaluation.cases.tuning import compare_held_out, is_kept, split_cases
+from njc.project.config import find_project
+from njc.project.units import SUFFIX, make_unit
+from njc.target import get_target, make_absolute
+from njrt.errors import ConfigurationError
+
+MINIMUM_CASES = 10
+"""Of each half; with fewer cases any difference may be chance."""
+
+
+@click.command("tune")
+@click.argument("target", metavar="PROGRAM:FUNCTION")
+@click.argument("cases", metavar="CASES", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--model", default="", metavar="NAME", help="The model (default: configured).")
+@click.option("--calls", type=click.IntRange(min=1), default=2000, metavar="N", help="Model calls to make at most.")  # fmt: skip
+@click.option("--repeats", type=click.IntRange(min=1), default=1, metavar="N", help="Runs of each case.")  # fmt: skip
+@click.option("--tokens", type=click.FloatRange(min=1), default=2.0, metavar="X", help="Tokens at most, as a multiple.")  # fmt: skip
+@click.option("--confidence", type=click.FloatRange(0.5, 0.999), default=0.95, help="To keep a form.", show_default=True)  # fmt: skip
+@click.option(
+    "--held-out",
+    "check_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Cases to check on (default: half of CASES).",
+)
+@click.option("--check", is_flag=True, help="Do not write njc.lock.")
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="File of results (default: CASES.tuning.jsonl).",
+)
+@with_console
+@click.pass_context
+def command(
+    ctx: click.Context,
+    console: Console,
+    /,
+    target: str,
+    cases: Path,
+    model: str,
+    calls: int,
+    repeats: int,
+    tokens: float,
+    confidence: float,
+    check_file: Path | None,
+    check: bool,
+    out: Path | None,
+) -> None:
+    """Choose the form of each block of FUNCTION by its pass rate on CASES.
+
+    Forms are compared on half of the cases: reasoning before the answer, code, examples, votes. The best one is
+    compared with the program as it is on the other half, and written into njc.lock if it is better there. Results are
+    kept, and an interrupted command continues.
+    """
+    loaded = get_target(make_absolute(target))
+    if loaded.program.suffix != SUFFIX:
+        raise ConfigurationError(f"{target} is not in a {SUFFIX} file")
+    project = find_project(loaded.program, os.environ)
+    unit = make_unit(loaded.program, project)
+    choosing, held_out = _read_parts(cases, check_file)
+    tuner = Tuner(
+        console.note,
+        make_absolute(target),
+        unit,
+        project,
+        ResultFile(out or cases.with_name(f"{cases.stem}.tuning.jsonl")),
+        model,
+        repeats,
+        calls,
+        reserved=2 * len(held_out) * repeats,
+    )
+    console.note(f"choosing on {len(choosing)} cases, checking on {len(held_out)} others")
+    chosen = tuner.choose(choosing, tokens)
+    if not chosen:
+        console.result("no form is better than the program as it is; nothing is written")
+        ctx.exit(0)
+    tuner.reserved = 0
+    before = tuner.run({}, held_out)
+    after = tuner.run(chosen, held_out)
+    evidence = compare_held_out(before, after, tuner.count_looks(held_out))
+    for instruction, form in chosen.items():
+        console.result(f"{tuner.places[instruction]}: {form}")
+    console.result(f"held out: {evidence}")
+    if not is_kept(evidence, confidence):
+        console.result(f"not better with a confidence of {confidence:g}; nothing is written")
+    elif check:
+        console.result("better; nothing is written (--check)")
+    else:
+        console.result(f"written to {tuner.write(chosen, evidence)}")
+
+
+def _read_parts(
+    cases: Path, check_file: Path | None
+) -> tuple[list[NumberedCase], list[NumberedCase]]:
+    """Return the cases to choose on, and those to check on.
+
+    Raises:
+        ConfigurationError: there are too few, or a case is in both files.
+    """
+    if check_file is None:
+        choosing, held_out = split_cases(read_cases(cases))
+    else:
+        choosing, held_out = read_cases(cases), read_cases(check_file)
+        if shared := {case.digest for case in choosing} & {case.digest for case in held_out}:
+            found = next(case for case in held_out if case.digest in shared)
+            raise ConfigurationError(f"{check_file}:{found.line}: this case is also in {cases}")
+    if min(len(choosing), len(held_out)) < MINIMUM_CASES:
+        raise ConfigurationError(
+            f"there are {len(choosing)} cases to choose a form on and {len(held_out)} to check it on; "
+            f"each needs at least {MINIMUM_CASES}"
+        )
+    return choosing, held_out

@@ -1,0 +1,156 @@
+"""The sections `[[tuned]]` of njc.lock: the form of a block that was best on cases, with the evidence.
+
+    [[tuned]]
+    file = "mail.njpy"
+    instruction = '''
+    Put into <:team: Team> the team for <mail>.
+    '''
+    model = "openai/local"
+    options = { reasoning = "text" }
+    date = "2026-03-01"
+    evidence = { cases = 50, before = 0.620000, after = 0.780000, better = 10, worse = 2, ... }
+
+A section counts for the instruction that it names: after a change of the text the block is compiled as if nothing was tuned.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from njc.codegen.tuned import OptionValue, TunedBlock
+from njc.project.config import Project
+from njc.project.units import Unit
+from njrt.errors import ConfigurationError
+from njrt.options import find_option_problem
+
+LOCK_FILE_NAME = "njc.lock"
+LOCK_VARIABLE = "NJC_LOCK"
+"""Names another lock to read the sections `[[tuned]]` from."""
+TUNED_OPTIONS = ("effects", "reasoning", "votes")
+"""The options that a section may set."""
+
+_HEAD = "[[tuned]]"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The measurement on the held-out cases, which had no part in the choice."""
+
+    cases: int
+    before: float
+    """The pass rate without the section."""
+    after: float
+    better: int
+    """The cases that pass more often."""
+    worse: int
+    chance: float
+    """The probability of such a difference by chance alone, times the number of looks."""
+    looks: int
+    """How many candidates were compared on these cases."""
+    tokens_before: float
+    """The mean tokens of a run."""
+    tokens_after: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.before:.3f} -> {self.after:.3f} on {self.cases} held-out cases "
+            f"(better in {self.better}, worse in {self.worse}; p = {self.chance:.3f}), "
+            f"{self.tokens_before:.0f} -> {self.tokens_after:.0f} tokens"
+        )
+
+
+NO_EVIDENCE = Evidence(0, 0.0, 0.0, 0, 0, 1.0, 0, 0.0, 0.0)
+"""Of a form that is being tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class TunedSection:
+    """One section, with the fields of the file."""
+
+    file: str
+    """The path of the source, relative to its root."""
+    instruction: str
+    model: str
+    options: Mapping[str, OptionValue]
+    date: str
+    evidence: Evidence
+    examples: Sequence[tuple[str, str]] = ()
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """The key of the section in a lock."""
+        return self.file, self.instruction.strip("\n"), self.model
+
+    @property
+    def choice(self) -> TunedBlock:
+        """The choice, without its evidence."""
+        instruction = self.instruction.strip("\n")
+        return TunedBlock(instruction, self.model, self.options, tuple(self.examples))
+
+
+@dataclass(frozen=True, slots=True)
+class _TunedSections:
+    """The sections of a file; others are ignored."""
+
+    tuned: tuple[TunedSection, ...] = ()
+
+
+def find_lock_path(unit: Unit, project: Project) -> Path:
+    """Return the lock of a source: beside pyproject.toml, else in the source root."""
+    if named := os.environ.get(LOCK_VARIABLE):
+        return Path(named)
+    return (project.file.parent if project.file else unit.root) / LOCK_FILE_NAME
+
+
+def find_tuned_blocks(unit: Unit, project: Project) -> tuple[TunedBlock, ...]:
+    """Return the tuned forms of the blocks of a source.
+
+    Raises:
+        ConfigurationError: the lock cannot be read.
+    """
+    path = find_lock_path(unit, project)
+    try:
+        stat = path.stat()
+    except OSError:
+        return ()
+    sections = _read_sections(path, stat.st_mtime_ns, stat.st_size)
+    return tuple(section.choice for section in sections if section.file == unit.path)
+
+
+@lru_cache(maxsize=64)
+def _read_sections(path: Path, _modified: int, _size: int) -> tuple[TunedSection, ...]:
+    try:
+        text = path.read_text(encoding="utf-8")
+        if _HEAD not in text:  # most locks: pydantic is not loaded
+            return ()
+        return check_sections(path, tomllib.loads(text))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigurationError(f"{path} cannot be read: {error}") from None
+
+
+def check_sections(path: Path, document: Mapping[str, Any]) -> tuple[TunedSection, ...]:
+    """Return the sections of a lock that is parsed.
+
+    Raises:
+        ConfigurationError: a section has another form, or sets what cannot be tuned.
+    """
+    from njrt.typed_json import InvalidJsonError, validate_value
+
+    try:
+        read: _TunedSections = validate_value({"tuned": document.get("tuned", ())}, _TunedSections)
+    except InvalidJsonError as error:
+        raise ConfigurationError(f"{path}: {error}") from None
+    for section in read.tuned:
+        for name, value in section.options.items():
+            problem = find_option_problem(name, value)
+            if name not in TUNED_OPTIONS:
+                problem = f"option `{name}` cannot be tuned"
+            if problem:
+                raise ConfigurationError(f"{path}: [[tuned]] of {section.file}: {problem}")
+    return read.tuned

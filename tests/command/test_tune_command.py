@@ -1,0 +1,333 @@
+"""`njc tune`: the form of a block is chosen on some cases, checked on others, and written only if it is better there."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from njc.evaluation.cases.case_file import read_cases
+from njc.evaluation.cases.runner import BlockRun, CaseResult
+from njc.evaluation.cases.tuning import (
+    choose_examples,
+    compare_held_out,
+    is_kept,
+    split_cases,
+)
+from njc.static.lock import read_lock
+from openai_server import OpenAIServer, says
+
+PROGRAM = '''\
+from typing import Literal
+
+
+def route(mail: str) -> str:
+    """natural
+    Put into <:team: Literal["billing", "shipping"]> the team for <mail>.
+    """
+    return team
+'''
+CASES = [
+    {"inputs": {"mail": f"{number}: my invoice"}, "expect": "billing"}
+    if number % 4 == 0
+    else {"inputs": {"mail": f"{number}: my parcel"}, "expect": "shipping"}
+    for number in range(24)
+]
+
+
+@dataclass
+class Shown:
+    """What a rule sees of a request."""
+
+    body: dict[str, Any]
+    roles: list[str] = field(init=False)
+    last: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.roles = [message["role"] for message in self.body["messages"]]
+        self.last = self.body["messages"][-1]["content"]
+
+    @property
+    def is_reasoned(self) -> bool:
+        return "reason step by step" in self.last
+
+    @property
+    def is_code(self) -> bool:
+        return "```python" in self.body["messages"][0]["content"]
+
+    @property
+    def examples(self) -> int:
+        return self.roles.count("assistant")
+
+    @property
+    def mail(self) -> str:
+        found = re.findall(r"mail(?:: str)? = '(.*)'", self.last)
+        return found[-1]
+
+    @property
+    def right(self) -> str:
+        return "shipping" if "parcel" in self.mail else "billing"
+
+
+class RuleServer(OpenAIServer):
+    """A server whose model follows a rule; `answer` gives a team, or the text of a reply."""
+
+    def __init__(self, answer: Callable[[Shown], str]) -> None:
+        super().__init__(vendor=False, models=("small",))
+        self.answer = answer
+
+    def answer_without_script(self, seen: Any) -> Any:
+        if seen.path == "/v1/models":
+            return super().answer_without_script(seen)
+        shown = Shown(seen.body)
+        team = self.answer(shown)
+        if shown.is_code:
+            return says(f'```python\nteam = "{team}"\n```')
+        reply = json.dumps({"team": team})
+        return says(f"It is about {shown.mail}.\n{reply}" if shown.is_reasoned else reply)
+
+
+def tune(
+    folder: Path,
+    answer: Callable[[Shown], str],
+    *words: str,
+    program: str = PROGRAM,
+    cases: Any = CASES,
+    command: str = "tune",
+) -> tuple[subprocess.CompletedProcess[str], int]:
+    """Run the command; return how it ended, and how many calls of the model it made."""
+    file, lines = folder / "triage.njpy", folder / "cases.jsonl"
+    file.write_text(program)
+    lines.write_text("".join(json.dumps(case) + "\n" for case in cases))
+    with RuleServer(answer) as server:
+        done = subprocess.run(
+            [sys.executable, "-m", "njc", command, f"{file}:route", str(lines), *words],
+            cwd=folder,
+            env={**os.environ, "NJC_BASE_URL": server.base_url, "NJC_MODEL": "openai/small"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return done, sum(seen.method == "POST" for seen in server.seen)
+
+
+def answer_if(condition: Callable[[Shown], bool]) -> Callable[[Shown], str]:
+    """A model that is right under a condition, and else says billing."""
+    return lambda shown: shown.right if condition(shown) else "billing"
+
+
+def test_reasoning_is_chosen_checked_and_written(tmp_path: Path) -> None:
+    rule = answer_if(lambda shown: shown.is_reasoned)
+    done, calls = tune(tmp_path, rule, "--tokens", "3")
+    assert done.returncode == 0, done.stderr
+    first = done.stdout
+    assert 'triage.njpy:5: reasoning="text"' in first
+    held_out = re.search(
+        r"0\.\d+ -> 1\.000 on 12 held-out cases \(better in (\d+), worse in 0; p = 0\.0",
+        done.stdout,
+    )
+    assert held_out, done.stdout
+    assert int(held_out[1]) >= 6
+    (section,) = read_lock(tmp_path / "njc.lock").tuned.values()
+    assert (section.model, section.options) == ("openai/small", {"reasoning": "text"})
+    assert (section.evidence.cases, section.evidence.looks) == (12, 1)
+
+    subprocess.run([sys.executable, "-m", "njc", "build", "triage.njpy"], cwd=tmp_path, check=True)
+    compiled = (tmp_path / "triage.py").read_text()
+    assert 'tuned={"openai/small": {"reasoning": "text"}}' in compiled
+    assert "Put into <:team:" in compiled
+    done, _ = tune(tmp_path, rule, command="eval")
+    assert "24 of 24" in done.stdout
+
+    again, further = tune(tmp_path, rule, "--tokens", "3")
+    assert (again.stdout, further) == (first, 0)
+    assert calls > 60
+
+
+def test_examples_are_taken_from_right_cases(tmp_path: Path) -> None:
+    rule = answer_if(lambda shown: shown.examples >= 2 or int(shown.mail.split(":")[0]) % 3 == 0)
+    done, _ = tune(tmp_path, rule, "--tokens", "4", "--confidence", "0.5")
+    assert "2 examples" in done.stdout, done.stdout + done.stderr
+    (section,) = read_lock(tmp_path / "njc.lock").tuned.values()
+    assert section.options == {}
+    for shown, reply in section.examples:
+        assert re.fullmatch(r"mail = '\d+: my \w+'", shown)
+        assert json.loads(reply) == {"team": "shipping" if "parcel" in shown else "billing"}
+
+
+def test_nothing_is_written_if_nothing_is_better(tmp_path: Path) -> None:
+    done, _ = tune(tmp_path, answer_if(lambda shown: not shown.is_reasoned))
+    assert "no form is better" in done.stdout, done.stderr
+    assert not (tmp_path / "njc.lock").exists()
+
+
+def test_what_only_fits_the_chosen_half_is_not_written(tmp_path: Path) -> None:
+    path = tmp_path / "given.jsonl"
+    path.write_text("".join(json.dumps(case) + "\n" for case in CASES))
+    mails = {case.case.inputs["mail"] for case in split_cases(read_cases(path))[0]}
+    done, _ = tune(tmp_path, answer_if(lambda shown: shown.is_reasoned and shown.mail in mails))
+    assert 'reasoning="text"' in done.stdout
+    assert re.search(r"(0\.\d+) -> \1 on 12", done.stdout)
+    assert "nothing is written" in done.stdout
+    assert not (tmp_path / "njc.lock").exists()
+
+
+def test_further_candidates_on_the_same_cases_raise_the_bar(tmp_path: Path) -> None:
+    done, _ = tune(tmp_path, answer_if(lambda shown: shown.is_reasoned), "--check")
+    first = find_chance(done.stdout)
+    assert "better; nothing is written" in done.stdout
+    other = PROGRAM.replace("the team for", "the group for")
+    rule = answer_if(lambda shown: shown.is_reasoned and "group" in shown.last)
+    done, _ = tune(tmp_path, rule, program=other)
+    assert find_chance(done.stdout) == pytest.approx(3 * first, abs=2e-3)
+
+
+def find_chance(text: str) -> float:
+    """The p of the held-out cases."""
+    found = re.search(r"p = ([\d.]+)\)", text)
+    assert found, text
+    return float(found[1])
+
+
+def test_the_calls_are_limited(tmp_path: Path) -> None:
+    done, calls = tune(tmp_path, answer_if(lambda shown: shown.is_code), "--calls", "50")
+    assert calls == 24
+    assert 'effects="direct": left out, 50 calls would not be enough' in done.stderr
+    done, calls = tune(tmp_path, answer_if(lambda shown: shown.is_code), "--calls", "90")
+    assert 'effects="direct"' in done.stdout
+    assert calls <= 90 - 24
+
+
+def test_what_costs_too_much_is_not_chosen(tmp_path: Path) -> None:
+    class Costly(RuleServer):
+        def answer_without_script(self, seen: Any) -> Any:
+            answer = super().answer_without_script(seen)
+            if seen.method == "POST" and Shown(seen.body).is_reasoned:
+                answer.body["usage"] |= {"prompt_tokens": 9000}
+            return answer
+
+    assert issubclass(Costly, RuleServer)
+    rule = answer_if(lambda shown: shown.is_reasoned)
+    file, lines = tmp_path / "triage.njpy", tmp_path / "cases.jsonl"
+    file.write_text(PROGRAM)
+    lines.write_text("".join(json.dumps(case) + "\n" for case in CASES))
+    with Costly(rule) as server:
+        done = subprocess.run(
+            [sys.executable, "-m", "njc", "tune", f"{file}:route", str(lines)],
+            env={**os.environ, "NJC_BASE_URL": server.base_url, "NJC_MODEL": "openai/small"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert "no form is better" in done.stdout, done.stderr
+
+
+def test_what_the_author_has_set_is_left_alone(tmp_path: Path) -> None:
+    program = PROGRAM.replace('"""natural\n', '"""natural(reasoning="none", effects="answer")\n')
+    rule = answer_if(lambda shown: shown.is_reasoned or shown.is_code)
+    done, _ = tune(tmp_path, rule, program=program)
+    assert "no form is better" in done.stdout, done.stderr
+    assert "reasoning=" not in done.stderr
+
+
+def test_a_changed_prompt_is_no_longer_tuned(tmp_path: Path) -> None:
+    tune(tmp_path, answer_if(lambda shown: shown.is_reasoned))
+    assert (tmp_path / "njc.lock").exists()
+    (tmp_path / "triage.njpy").write_text(PROGRAM.replace("the team", "the best team"))
+    subprocess.run([sys.executable, "-m", "njc", "build", "triage.njpy"], cwd=tmp_path, check=True)
+    assert "tuned" not in (tmp_path / "triage.py").read_text()
+
+
+WRONG: dict[str, tuple[Any, tuple[str, ...], str]] = {
+    "too few": (CASES[:12], (), "there are 6 cases to choose a form on and 6 to check it on"),
+    "shared": (CASES, ("--held-out", "cases.jsonl"), "this case is also in"),
+}
+
+
+@pytest.mark.parametrize(("cases", "words", "message"), WRONG.values(), ids=WRONG)
+def test_wrong_usage(tmp_path: Path, cases: Any, words: tuple[str, ...], message: str) -> None:
+    done, calls = tune(tmp_path, lambda shown: shown.right, *words, cases=cases)
+    assert (done.returncode, calls) == (2, 0)
+    assert message in done.stderr
+
+
+def test_a_broken_section_is_an_error_with_its_file(tmp_path: Path) -> None:
+    (tmp_path / "triage.njpy").write_text(PROGRAM)
+    for options, message in (
+        ('{ model = "other" }', "option `model` cannot be tuned"),
+        ("{ votes = 0 }", "whole number from 1"),
+        ("3", "options"),
+    ):
+        (tmp_path / "njc.lock").write_text(
+            'version = 1\n[[tuned]]\nfile = "triage.njpy"\ninstruction = "x"\nmodel = "m"\n'
+            f'date = "2026-01-01"\noptions = {options}\nevidence = {{ cases = 1, before = 0.0, after = 1.0, better = 1, '
+            "worse = 0, chance = 0.1, looks = 1, tokens_before = 1.0, tokens_after = 1.0 }\n"
+        )
+        done = subprocess.run(
+            [sys.executable, "-m", "njc", "build", "triage.njpy"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 2
+        assert "njc.lock" in done.stderr
+        assert message in done.stderr
+
+
+def test_the_halves_depend_on_the_cases_alone(tmp_path: Path) -> None:
+    path = tmp_path / "cases.jsonl"
+    lines = [json.dumps(case) for case in CASES]
+
+    def split(lines: list[str]) -> list[set[str]]:
+        path.write_text("\n".join(lines) + "\n")
+        return [{case.text for case in part} for part in split_cases(read_cases(path))]
+
+    choosing, held_out = split(lines)
+    assert len(choosing) == len(held_out) == 12
+    assert not choosing & held_out
+    assert split(lines[::-1]) == [choosing, held_out]
+    assert split(lines + lines[:5]) == [choosing, held_out]
+
+
+def make_result(digest: str, passed: bool, reply: str = "", opening: str = "") -> CaseResult:
+    block = BlockRun("Judge <x>.", "answer", "m", opening, reply)
+    return CaseResult("p", digest, "", 1, passed, blocks=(block,) if reply else ())
+
+
+def test_examples_differ_in_their_answers() -> None:
+    results = {
+        f"c{number}": [
+            make_result(
+                f"c{number}",
+                True,
+                json.dumps({"y": number == 7}),
+                f"Judge <x>.\n---\nx = {number}\nReply with {{...}}",
+            )
+        ]
+        for number in range(9)
+    }
+    examples, cases = choose_examples(results, "Judge <x>.", 2)
+    assert ("x = 7", '{"y": true}') in examples
+    assert len(examples) == len(cases) == 2
+
+
+@pytest.mark.parametrize(
+    ("better", "worse", "looks", "kept"),
+    [(6, 0, 1, True), (6, 0, 2, False), (5, 0, 1, False), (12, 3, 1, True), (3, 12, 1, False)],
+)
+def test_what_counts_as_better(better: int, worse: int, looks: int, kept: bool) -> None:
+    outcomes = [(False, True)] * better + [(True, False)] * worse + [(True, True)] * 10
+    before, after = (
+        {f"c{n}": [make_result(f"c{n}", pair[side])] for n, pair in enumerate(outcomes)}
+        for side in (0, 1)
+    )
+    assert is_kept(compare_held_out(before, after, looks), 0.95) is kept
