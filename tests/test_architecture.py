@@ -101,7 +101,7 @@ EDGE = """
     njc.commands.compiling build check clean show types where
     njc.commands.running compare debug eval run trace tune usage
     njc.commands.setup  cache doctor init migrate skill
-    njc.commands.static_code lock static
+    njc.commands.static_code annotate lock static
     njc.commands.production batch canary migrate_model replay
     njc.commands.terminal console console_flags flags repeat sandbox_flags status_line trace_status
     njc.runs.dap             adapter requests stop_view

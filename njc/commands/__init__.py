@@ -57,6 +57,11 @@ COMMAND_GROUPS: Mapping[str, Mapping[str, Entry]] = {
             "Map a compiled line to its source line, or the reverse.",
             "njc where compiled_out/mail.py:40",
         ),
+        "annotate": Entry(
+            "static_code",
+            "Propose types for outputs and parameters without one.",
+            "njc annotate src/mail.njpy",
+        ),
         "types": Entry(
             "compiling", "Run a type checker (mypy, pyright) on natural code.", "njc types src"
         ),

@@ -1,0 +1,223 @@
+"""`njc annotate mail.njpy`: have a model propose the types that a program lacks, and show them as a diff."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from difflib import unified_diff
+from functools import partial
+from pathlib import Path
+
+import click
+
+from njc.analysis.inference import TypeReader
+from njc.commands.terminal.console import Console
+from njc.commands.terminal.flags import SOURCES, resolve_project, with_console
+from njc.compiler import analyze
+from njc.editors.type_check.checker import check_types
+from njc.evaluation.cases.runner import ResultFile
+from njc.frontend.diagnostics import Diagnostic
+from njc.frontend.source import SourceFile
+from njc.project.build import (
+    CompileResult,
+    CompileTask,
+    collect_findings,
+    is_error,
+    read_source,
+    run_compile_task,
+)
+from njc.project.config import Project
+from njc.project.fixes import apply_replacements, correct
+from njc.project.outputs import write_all
+from njc.project.report import format_count
+from njc.project.units import Unit, find_units
+from njc.static.annotate import (
+    MissingType,
+    ask_for_type,
+    find_missing_types,
+    make_annotation,
+    read_type,
+)
+from njrt.errors import ConfigurationError, ReplyError
+from njrt.session.ask import llm_at
+
+
+@click.command("annotate")
+@SOURCES
+@click.option("--write", is_flag=True, help="Write the types into the sources.")
+@click.option(
+    "--cases",
+    nargs=2,
+    type=(str, click.Path(path_type=Path, dir_okay=False)),
+    metavar="FUNCTION FILE",
+    help="Keep types only if no fewer cases pass.",
+)
+@with_console
+@click.pass_context
+def command(
+    ctx: click.Context,
+    console: Console,
+    /,
+    sources: Sequence[Path],
+    write: bool,
+    cases: tuple[str, Path] | None,
+) -> None:
+    """Propose types for outputs and parameters without one.
+
+    Types that the text or the code states come first, as with `njc check --hints --fix`; a model is asked for the others.
+    The result is a diff. A type that leads to a new finding or a new error of mypy is left out.
+    """
+    project = resolve_project(sources, {})
+    units = find_units(sources, project)
+    if cases and len(units) != 1:
+        raise ConfigurationError("--cases needs one source")
+    changed: dict[Path, bytes] = {}
+    for unit in units:
+        before = read_source(unit)
+        annotator = Annotator(console, unit, project)
+        after = annotator.annotate(before)
+        if cases and after.data != before.data and not annotator.passes(before, after, *cases):
+            continue
+        if after.data != before.data:
+            changed[unit.source] = after.data
+            console.result(_format_diff(unit, before, after))
+    if write:
+        write_all(changed, {file: file.stat().st_mode & 0o777 for file in changed})
+    done = "annotated" if write else "to be annotated; --write does it"
+    console.note(f"{format_count(len(changed), 'file')} {done}" if changed else "no type to add")
+    ctx.exit(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Annotator:
+    """The annotation of one source."""
+
+    console: Console
+    unit: Unit
+    project: Project
+
+    def annotate(self, source: SourceFile) -> SourceFile:
+        """Return the source with all types that can be found and hold."""
+        result = self.compile(source)
+        if any(map(is_error, collect_findings([result], self.project.warnings))):
+            raise ConfigurationError(f"{self.unit.display_path} has errors; njc check shows them")
+        result = correct(self.compile_types(source), self.compile_types, with_hints=True)
+        passed_over: set[tuple[str, bool, int]] = set()
+        known = self.find_type_errors(source)
+        while (missing := self.find_next(result.source, passed_over)) is not None:
+            passed_over.add(_make_key(missing))
+            if (proposed := self.propose(missing, result.source)) is None:
+                continue
+            tried = self.compile_types(apply_replacements(result.source, [proposed]))
+            what = f"{self.unit.display_path}:{missing.block.line}: `{proposed.replacement}`"
+            if _count(tried) > _count(result):
+                self.console.note(f"{what} is left out: {_describe_new(result, tried)}")
+            elif new := self.find_type_errors(tried.source) - known:
+                self.console.note(f"{what} is left out: {min(new)}")
+            else:
+                result = correct(tried, self.compile_types, with_hints=True)
+        return correct(self.compile(result.source), self.compile, with_hints=True).source
+
+    def compile(self, source: SourceFile) -> CompileResult:
+        """Compile a version of the source."""
+        return run_compile_task(
+            CompileTask(self.unit, source, self.project.options, parse_always=True)
+        )
+
+    def compile_types(self, source: SourceFile) -> CompileResult:
+        """Compile a version of the source, and keep only the hints that are stated types."""
+        result = self.compile(source)
+        return replace(result, hints=tuple(hint for hint in result.hints if hint.code == "NJ308"))
+
+    def find_next(
+        self, source: SourceFile, passed_over: set[tuple[str, bool, int]]
+    ) -> MissingType | None:
+        """Return the first missing type that was not tried."""
+        analysis = analyze(source)
+        types = TypeReader(analysis.outputs, source.text, analysis.blocks)
+        found = find_missing_types(source, analysis.blocks, types)
+        return next((each for each in found if _make_key(each) not in passed_over), None)
+
+    def propose(self, missing: MissingType, source: SourceFile) -> Diagnostic | None:
+        """Return the correction that a model proposes; None if it is no type."""
+        place = f"{self.unit.path}:{missing.block.line}"
+        try:
+            answer = llm_at(place)(ask_for_type(missing, source))
+        except ReplyError as error:
+            self.console.note(f"{place}: `{missing.name}`: {error}")
+            return None
+        analysis = analyze(source)
+        types = TypeReader(analysis.outputs, source.text, analysis.blocks)
+        proposed = read_type(str(answer), missing, types)
+        if proposed is None:
+            text = str(answer).strip().partition("\n")[0][:80]
+            self.console.note(f"{place}: `{missing.name}`: no type can be made of {text!r}")
+            return None
+        return make_annotation(source, missing, proposed)
+
+    def find_type_errors(self, source: SourceFile) -> frozenset[str]:
+        """Return the errors of mypy in a version of the source, without their places; none if there is no mypy."""
+        if importlib.util.find_spec("mypy") is None:
+            return frozenset()
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / self.unit.source.name
+            file.write_bytes(source.data)
+            report = check_types([file], ["mypy", "--ignore-missing-imports"], Project())
+            lines = (line.partition(": error: ")[2] for line in report.output.splitlines())
+            return frozenset(line for line in lines if line)
+
+    def passes(self, before: SourceFile, after: SourceFile, function: str, cases: Path) -> bool:
+        """Return whether no fewer cases pass with the types."""
+        old, new = (self.count_passed(version, function, cases) for version in (before, after))
+        self.console.note(f"{function}: {old} cases pass without the types, {new} with them")
+        return new >= old
+
+    def count_passed(self, source: SourceFile, function: str, cases: Path) -> int:
+        """Return how many cases pass with a version of the source."""
+        with tempfile.TemporaryDirectory() as folder:
+            file, results = Path(folder) / self.unit.source.name, Path(folder) / "results.jsonl"
+            file.write_bytes(source.data)
+            path = os.pathsep.join([str(self.unit.source.parent), os.environ.get("PYTHONPATH", "")])
+            words = [f"{file}:{function}", str(cases.absolute()), "--out", str(results)]
+            done = subprocess.run(
+                [sys.executable, "-m", "njc", "eval", *words],
+                env={**os.environ, "PYTHONPATH": path.rstrip(os.pathsep)},
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            if done.returncode:
+                raise ConfigurationError(f"the cases cannot be run: {done.stderr.strip()}")
+            kept = ResultFile(results)
+            kept.read()
+            return sum(result.passed for result in kept.known.values())
+
+
+def _make_key(missing: MissingType) -> tuple[str, bool, int]:
+    return missing.name, missing.is_input, missing.block.line
+
+
+def _count(result: CompileResult) -> int:
+    return len(result.diagnostics) + (result.output is None)
+
+
+def _describe_new(before: CompileResult, after: CompileResult) -> str:
+    known = {found.message for found in before.diagnostics}
+    new = (found.message for found in after.diagnostics if found.message not in known)
+    return next(new, "it does not compile")
+
+
+def _format_diff(unit: Unit, before: SourceFile, after: SourceFile) -> str:
+    name = unit.display_path
+    lines = partial(str.splitlines, keepends=True)
+    return "".join(_end_lines(unified_diff(lines(before.text), lines(after.text), name, name)))
+
+
+def _end_lines(lines: Iterator[str]) -> Iterator[str]:
+    for line in lines:
+        yield line if line.endswith("\n") else f"{line}\n"

@@ -1,0 +1,171 @@
+"""Types that a model proposes for outputs and parameters without one, at build time.
+
+    find_missing_types(source, blocks, types)     MissingType(name="mood", start=..., is_input=False, ...)
+    ask_for_type(missing, source)                 "Here is a part of a program ... Which type has `mood`?"
+    read_type('`Literal["good", "bad"]`', ...)    ProposedType('Literal["good", "bad"]', "from typing import Literal")
+
+A proposal is an expression of the names that the program has, of Python's own types, and of a few that are imported for it.
+Not seen: whether the type is the right one. Findings, a type checker, cases and the author decide that.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from njc.analysis.inference import TypeReader
+from njc.analysis.types import Typed
+from njc.frontend.blocks import NaturalBlock
+from njc.frontend.diagnostics import Diagnostic, make_diagnostic
+from njc.frontend.names import FunctionDefinition
+from njc.frontend.source import SourceFile
+
+IMPORTS = {
+    "Literal": "from typing import Literal",
+    "Sequence": "from collections.abc import Sequence",
+    "Mapping": "from collections.abc import Mapping",
+    "date": "from datetime import date",
+    "datetime": "from datetime import datetime",
+    "Decimal": "from decimal import Decimal",
+}
+"""Names that a proposal may use although the program has not imported them."""
+
+MAX_SHOWN_LINES = 60
+"""Lines of the program around a block that the model is shown."""
+
+_UNSPECIFIC = ("Any", "object", "None")
+_NODES = (ast.Expression, ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.BinOp, ast.BitOr, ast.Tuple, ast.Load, ast.UnaryOp, ast.USub)  # fmt: skip
+_CODE = re.compile(
+    r"\b(?:generator|iterator|coroutine|function|lambda|closure|(?:sub)?class|instance|instantiate|object)(?:e?s|d)?\b",
+    re.IGNORECASE,
+)
+"""Words of a text that asks for more than data."""
+_QUOTES = re.compile(r"^```\w*\s*|```$|^`|`$")
+
+
+@dataclass(frozen=True, slots=True)
+class MissingType:
+    """An output, or a parameter that a block reads, without a type."""
+
+    name: str
+    block: NaturalBlock
+    start: int
+    end: int
+    is_input: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedType:
+    """A type, and the import that it needs."""
+
+    text: str
+    imports: str = ""
+
+
+def find_missing_types(
+    source: SourceFile, blocks: Sequence[NaturalBlock], types: TypeReader
+) -> Iterator[MissingType]:
+    """Yield the outputs and parameters of all blocks that have no type; each parameter once."""
+    seen: set[int] = set()
+    for block in blocks:
+        if block.is_fstring or block.options.effects is not None:
+            continue
+        outputs: set[str] = set()
+        for reference in block.references:
+            name = reference.path
+            if not reference.writes or reference.is_dotted or name in outputs:
+                continue
+            outputs.add(name)
+            if not reference.type and types.output_type(name, block.scope) is None:
+                yield MissingType(name, block, reference.start, reference.end, False)
+        for parameter in _list_bare_parameters(block):
+            start = source.get_offset(parameter.lineno, parameter.col_offset)
+            if parameter.arg in block.reads and start not in seen:
+                seen.add(start)
+                end = start + len(parameter.arg)
+                yield MissingType(parameter.arg, block, start, end, True)
+
+
+def _list_bare_parameters(block: NaturalBlock) -> list[ast.arg]:
+    node = block.scope.node
+    if not isinstance(node, FunctionDefinition):
+        return []
+    given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+    defaults = {*node.args.defaults, *node.args.kw_defaults}
+    has_self = block.scope.mangling_class is not None and given[:1]
+    bare = [each for each in given[bool(has_self) :] if each.annotation is None]
+    return bare if not defaults - {None} else []  # `x=1` would be `x: int = 1`: a hint does that
+
+
+def ask_for_type(missing: MissingType, source: SourceFile) -> str:
+    """Return the question for a type."""
+    block = missing.block
+    node = block.scope.node
+    first = max(getattr(node, "lineno", 1), block.line - MAX_SHOWN_LINES // 2)
+    last = min(getattr(node, "end_lineno", None) or block.end_line + 5, first + MAX_SHOWN_LINES)
+    shown = "".join(source.line(number).rstrip("\r\n") + "\n" for number in range(first, last + 1))
+    classes = sorted(_list_classes(block))
+    role = (
+        f"Which type has the parameter `{missing.name}`, which the instruction only reads?"
+        if missing.is_input
+        else f"Which type has the variable `{missing.name}`, which the instruction binds?"
+    )
+    return (
+        "This is a part of a Python program. The string that starts with `natural` is an instruction: it reads <x> and binds "
+        f"<:x>.\n\n{shown}\n{role} Answer with the type alone, such as str, bool, float, list[str], "
+        'Literal["yes", "no"]' + "".join(f", {name}" for name in classes[:8]) + "."
+    )
+
+
+def _list_classes(block: NaturalBlock) -> set[str]:
+    return {reference.path for reference in block.references if reference.path[:1].isupper()}
+
+
+def read_type(answer: str, missing: MissingType, types: TypeReader) -> ProposedType | None:
+    """Return the type that an answer proposes; None for another text, for `object`, and for data in place of code."""
+    text = _QUOTES.sub("", answer.strip()).strip().partition("\n")[0].strip().rstrip(".")
+    try:
+        tree = ast.parse(text, mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    if not all(isinstance(node, _NODES) for node in ast.walk(tree)):
+        return None
+    imports = ""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Name) or _is_known(node.id, missing, types):
+            continue
+        if node.id not in IMPORTS or imports not in ("", IMPORTS[node.id]):
+            return None
+        imports = IMPORTS[node.id]
+    if ast.unparse(tree.body) in _UNSPECIFIC or isinstance(tree.body, ast.Constant):
+        return None
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    if (
+        not missing.is_input
+        and _CODE.search(missing.block.words)
+        and not names & _list_classes(missing.block)
+    ):
+        return None
+    return ProposedType(text, imports)
+
+
+def _is_known(name: str, missing: MissingType, types: TypeReader) -> bool:
+    typed = Typed(ast.Name(name, ast.Load()), missing.block.scope)
+    if types.class_of_type(typed) or types.alias_of(name, missing.block.scope):
+        return True
+    found = types.name_of(typed)
+    return "." in found or isinstance(getattr(builtins, name, None), type) or name == "None"
+
+
+def make_annotation(source: SourceFile, missing: MissingType, proposed: ProposedType) -> Diagnostic:
+    """Return the correction that writes a type."""
+    written = f"{missing.name}: {proposed.text}"
+    written = written if missing.is_input else f"<:{written}>"
+    message = f"`{missing.name}` has no annotation"
+    found = make_diagnostic(
+        source, "NJ308", missing.start, missing.end, message, f"write `{written}`", written
+    )
+    return replace(found, imports=proposed.imports)
