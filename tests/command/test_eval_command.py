@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -264,3 +265,49 @@ def test_a_server_that_is_down_fails_no_case(tmp_path: Path) -> None:
     assert done.returncode == 3, done.stderr
     assert "cannot reach" in done.stderr
     assert not (tmp_path / "cases.results.jsonl").exists()
+
+
+def test_several_cases_at_a_time(tmp_path: Path) -> None:
+    program, cases = write(tmp_path, CASES)
+    model = njrt.Scripted(answer, protocol="text", delay=0.5)
+    began = time.monotonic()
+    with njrt.using(model=model):
+        result = CliRunner().invoke(njc, ["eval", f"{program}:route", cases, "-j", "3"])
+    assert "3 of 3" in result.output
+    assert time.monotonic() - began < 1.4
+    results = (tmp_path / "cases.results.jsonl").read_text().splitlines()
+    assert len({json.loads(line)["case"] for line in results}) == 3
+
+
+def test_warnings_are_counted_and_named(tmp_path: Path) -> None:
+    tasks = [{"done": False}]
+    text = PROGRAM.replace("Set done to true in each of <tasks>.", "Mark <tasks> as done.")
+    given = [{"inputs": {"tasks": tasks}, "after": {"tasks": tasks}}]
+    program, cases = write(tmp_path, given, text)
+    result = evaluate(f"{program}:tick", cases, model=lambda _: run("x = 1", done=True))
+    assert "1 of 1" in result.output
+    assert result.output.split("warnings")[1].strip()
+    assert "line 1: warning: the block has changed nothing" in result.output
+
+
+def test_a_run_is_accepted_as_a_case(tmp_path: Path) -> None:
+    given = [CASES[0], {"inputs": {"mail": "The invoice"}, "name": "new"}]
+    program, cases = write(tmp_path, given)
+    plain = evaluate(f"{program}:route", cases, model=answer)
+    assert "needs `expect`, `after` or `check`" in plain.output
+    result = evaluate(f"{program}:route", cases, "--accept", model=answer)
+    assert result.exit_code == 0, result.output
+    assert "2 of 2" in result.output
+    first, second = map(json.loads, Path(cases).read_text().splitlines())
+    assert first == CASES[0]
+    assert second == {"inputs": {"mail": "The invoice"}, "expect": "billing", "name": "new"}
+
+
+def test_changed_arguments_are_accepted(tmp_path: Path) -> None:
+    program, cases = write(tmp_path, [{"inputs": {"tasks": [{"done": False}]}}])
+    reply = run("tasks[0]['done'] = True", done=True)
+    evaluate(f"{program}:tick", cases, "--accept", model=lambda _: reply)
+    assert json.loads(Path(cases).read_text()) == {
+        "inputs": {"tasks": [{"done": False}]},
+        "after": {"tasks": [{"done": True}]},
+    }

@@ -12,25 +12,28 @@ import click
 
 from njc.commands.terminal.console import Console, ProgressLine
 from njc.commands.terminal.flags import with_console
-from njc.evaluation.cases.case_file import NumberedCase, read_cases
+from njc.evaluation.cases.case_file import NumberedCase, format_case, read_cases
 from njc.evaluation.cases.runner import (
     CaseResult,
     ResultFile,
+    accept_case,
     compute_program_digest,
     list_planned_runs,
-    run_case,
+    run_cases,
 )
 from njc.evaluation.cases.summary import (
     Summary,
     compare_versions,
     format_failures,
     format_table,
+    format_warnings,
     render_page,
 )
 from njc.evaluation.comparison.gate import PassGate, parse_gate
 from njc.project.load import NaturalSyntaxError
+from njc.project.outputs import write_all
 from njc.project.report import format_findings
-from njc.target import get_target, make_absolute
+from njc.target import TargetFunction, get_target, make_absolute
 from njrt.errors import ConfigurationError
 from njrt.packages import require_packages
 
@@ -57,6 +60,8 @@ from njrt.packages import require_packages
     metavar="FILE",
     help="Write a page with the failures and prompts.",
 )
+@click.option("-j", "--jobs", type=click.IntRange(min=1), default=1, metavar="N", help="Cases at a time.")  # fmt: skip
+@click.option("--accept", is_flag=True, help="Write results of cases that expect nothing.")
 @click.option("--fresh", is_flag=True, help="Discard the results of an earlier run.")
 @with_console
 @click.pass_context
@@ -72,6 +77,8 @@ def command(
     gate: str | None,
     out: Path | None,
     html: Path | None,
+    jobs: int,
+    accept: bool,
     fresh: bool,
 ) -> None:
     """Call FUNCTION for each case of the file CASES, and count what passes.
@@ -82,6 +89,8 @@ def command(
     checked = parse_gate(gate) if gate else None
     if checked is not None and checked.power > repeats:
         raise ConfigurationError(f"{checked} needs --repeats {checked.power}")
+    if accept:
+        console.note(_accept_results(get_target(make_absolute(target)), cases))
     numbered = read_cases(cases)
     names = [name for text in models for name in text.split(",") if name] or [""]
     results = ResultFile(out or cases.with_name(f"{cases.stem}.results.jsonl"))
@@ -94,7 +103,7 @@ def command(
     )
     results.read()
     try:
-        digest = _run_missing(console, target, numbered, results, repeats, names)
+        digest = _run_missing(console, target, numbered, results, repeats, names, jobs)
     except NaturalSyntaxError as uncompilable:
         console.findings(format_findings(uncompilable.findings, "text"))
         ctx.exit(1)
@@ -110,6 +119,8 @@ def command(
     console.result(f"{title}\n\n{format_table(summaries)}")
     if failures := "\n".join(format_failures(numbered, summaries)):
         console.result(f"\n{failures}")
+    if warnings := "\n".join(format_warnings(numbered, summaries)):
+        console.result(f"\n{warnings}")
     for after, before in zip(summaries, summaries[len(names) :], strict=False):
         console.result(f"\n{compare_versions(before, after)}")
     if html is not None:
@@ -125,6 +136,7 @@ def _run_missing(
     results: ResultFile,
     repeats: int,
     models: Sequence[str],
+    jobs: int,
 ) -> str:
     """Make the runs that are not in the file; return the digest of the program."""
     loaded = get_target(make_absolute(target))
@@ -134,11 +146,24 @@ def _run_missing(
     if len(missing) < len(planned):
         console.note(f"{len(planned) - len(missing):,} runs are known from {results.path}")
     progress = ProgressLine(console, "running")
-    for number, run in enumerate(missing):
+    progress(0, len(missing))
+    for number, result in enumerate(run_cases(loaded, missing, digest, jobs), 1):
+        results.add(result)
         progress(number, len(missing))
-        results.add(run_case(loaded, run, digest))
-    progress(len(missing), len(missing))
     return digest
+
+
+def _accept_results(target: TargetFunction, cases: Path) -> str:
+    """Write the results of cases that expect nothing into their file; return a note about it."""
+    lines = cases.read_text(encoding="utf-8-sig").split("\n") if cases.exists() else []
+    open_cases = [
+        each for each in read_cases(cases, needs_result=False) if not each.case.has_expectation
+    ]
+    for each in open_cases:
+        lines[each.line - 1] = format_case(accept_case(target, each.case))
+    if open_cases:
+        write_all({cases: "\n".join(lines).encode()}, {})
+    return f"{len(open_cases):,} results accepted in {cases}; review the difference"
 
 
 def _evaluate_version(

@@ -38,6 +38,11 @@ class Case:
         """Whether the result must be a given one."""
         return not (isinstance(self.expect, str) and self.expect == _ABSENT)
 
+    @property
+    def has_expectation(self) -> bool:
+        """Whether anything is expected."""
+        return bool(self.has_expected_result or self.after or self.check)
+
 
 @dataclass(frozen=True, slots=True)
 class NumberedCase:
@@ -56,8 +61,8 @@ class NumberedCase:
         return self.case.name or f"line {self.line}"
 
 
-def read_cases(path: Path) -> list[NumberedCase]:
-    """Read a file of cases.
+def read_cases(path: Path, needs_result: bool = True) -> list[NumberedCase]:
+    """Read a file of cases; unless it `needs_result`, a case may have inputs alone.
 
     Raises:
         ConfigurationError: a line is not a case, or the file is empty.
@@ -72,7 +77,7 @@ def read_cases(path: Path) -> list[NumberedCase]:
     equal: Counter[str] = Counter()
     for number, line in enumerate(lines, 1):
         if line.strip():
-            case = _read_case(line, f"{path}:{number}")
+            case = _read_case(line, f"{path}:{number}", needs_result)
             digest = _compute_digest(case)
             equal[digest] += 1
             cases.append(NumberedCase(number, case, f"{digest}-{equal[digest]}", line))
@@ -81,7 +86,17 @@ def read_cases(path: Path) -> list[NumberedCase]:
     return cases
 
 
-def _read_case(line: str, place: str) -> Case:
+def format_case(case: Case) -> str:
+    """Return a case as a line of its file."""
+    written: dict[str, Any] = {"inputs": case.inputs}
+    written |= {"expect": case.expect} if case.has_expected_result else {}
+    written |= {
+        name: value for name in ("after", "check", "name") if (value := getattr(case, name))
+    }
+    return format_json_line(written)
+
+
+def _read_case(line: str, place: str, needs_result: bool) -> Case:
     try:
         case: Case = from_json(line, Case)
     except InvalidJsonError as error:
@@ -89,7 +104,7 @@ def _read_case(line: str, place: str) -> Case:
     unknown = _find_unknown_keys(line)
     if unknown:
         raise ConfigurationError(f"{place}: unknown key `{unknown}`")
-    if not (case.has_expected_result or case.after or case.check):
+    if needs_result and not case.has_expectation:
         raise ConfigurationError(f"{place}: a case needs `expect`, `after` or `check`")
     try:
         compile(case.check or "0", "check", "eval")

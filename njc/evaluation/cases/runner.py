@@ -15,8 +15,12 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextvars import copy_context
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +90,8 @@ class CaseResult:
     """The prompts and replies of a failed run."""
     blocks: tuple[BlockRun, ...] = ()
     """The blocks that ran."""
+    warnings: tuple[str, ...] = ()
+    """The warnings of blocks, such as one that has changed nothing."""
 
     @property
     def key(self) -> ResultKey:
@@ -166,6 +172,27 @@ def list_planned_runs(
     ]
 
 
+def run_cases(
+    target: TargetFunction, planned: Sequence[PlannedRun], program: str, jobs: int
+) -> Iterator[CaseResult]:
+    """Yield the results of the runs, of one model after the other, up to `jobs` at a time."""
+    for model, runs in groupby(planned, key=lambda run: run.model):
+        with _asking(model), ThreadPoolExecutor(jobs) as pool:
+            waiting = list(runs)
+            running: set[Future[CaseResult]] = set()
+            try:
+                while waiting or running:
+                    while waiting and len(running) < jobs:
+                        call = partial(
+                            copy_context().run, run_case, target, waiting.pop(0), program
+                        )
+                        running.add(pool.submit(call))
+                    done, running = wait(running, return_when=FIRST_COMPLETED)
+                    yield from (future.result() for future in done)
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)
+
+
 def run_case(target: TargetFunction, planned: PlannedRun, program: str) -> CaseResult:
     """Call the function for a case, and check the result.
 
@@ -175,7 +202,7 @@ def run_case(target: TargetFunction, planned: PlannedRun, program: str) -> CaseR
     case, began = planned.numbered.case, time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         trace = Path(folder) / "trace.jsonl"
-        with _asking(planned.model), watch() as account, using(trace=trace):
+        with watch() as account, using(trace=trace):
             try:
                 problem = _call_and_check(target, case)
             except _STOPPING:
@@ -197,7 +224,20 @@ def run_case(target: TargetFunction, planned: PlannedRun, program: str) -> CaseR
             round(time.monotonic() - began, 3),
             _read_shown(trace) if problem else "",
             tuple(_list_block_runs(trace, not problem)),
+            tuple(_list_warnings(trace)),
         )
+
+
+def accept_case(target: TargetFunction, case: Case) -> Case:
+    """Call the function for a case that expects nothing, and return the case with its result."""
+    arguments, result = _call(target, case)
+    now = {name: make_json_value(value) for name, value in arguments.items()}
+    changed = {
+        name: now[name] for name, value in case.inputs.items() if now.get(name, value) != value
+    }
+    if result is None and changed:
+        return replace(case, after=changed)
+    return replace(case, expect=make_json_value(result), after=changed)
 
 
 @contextmanager
@@ -217,6 +257,12 @@ def _asking(model: str) -> Iterator[None]:
 
 def _call_and_check(target: TargetFunction, case: Case) -> str:
     """Return the problems, or ""."""
+    arguments, result = _call(target, case)
+    return "; ".join(_list_problems(target, case, result, arguments))
+
+
+def _call(target: TargetFunction, case: Case) -> tuple[dict[str, Any], Any]:
+    """Call the function; return its arguments, as they are then, and the result."""
     try:
         positional, named = bind_arguments(target, case.inputs)
     except InvalidRowError as error:
@@ -224,8 +270,7 @@ def _call_and_check(target: TargetFunction, case: Case) -> str:
             f"the inputs of a case do not fit {target.name}: {error}"
         ) from None
     result = call_function(target, positional, named)
-    arguments = dict(zip(target.parameters, positional, strict=False)) | named
-    return "; ".join(_list_problems(target, case, result, arguments))
+    return dict(zip(target.parameters, positional, strict=False)) | named, result
 
 
 def _list_problems(
@@ -270,6 +315,12 @@ def _list_block_runs(trace: Path, has_passed: bool) -> Iterator[BlockRun]:
             opening = reply = ""
         instruction = "\n".join(first["instruction"])
         yield BlockRun(instruction, first["effects"], first["model"], opening, reply)
+
+
+def _list_warnings(trace: Path) -> Iterator[str]:
+    """Yield the warnings in a trace."""
+    for line in parse_json_lines(trace.read_text(encoding="utf-8").splitlines()):
+        yield from line.get("warnings", ())
 
 
 def _read_shown(trace: Path) -> str:

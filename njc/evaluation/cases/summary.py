@@ -63,7 +63,31 @@ class Summary:
 def format_table(summaries: Sequence[Summary]) -> str:
     """Return the table of all summaries."""
     head = ["model", "passed", "rate", "95 % interval", "calls", "tokens", "cost", "seconds"]
-    return format_text_table(head, [[each.name, *_format_cells(each)] for each in summaries])
+    rows = [[each.name, *_format_cells(each)] for each in summaries]
+    if any(run.warnings for each in summaries for run in each.runs):
+        head.append("warnings")
+        rows = [
+            [*row, f"{sum(len(run.warnings) for run in each.runs):,}"]
+            for row, each in zip(rows, summaries, strict=True)
+        ]
+    return format_text_table(head, rows)
+
+
+def format_warnings(
+    cases: Sequence[NumberedCase], summaries: Sequence[Summary], most: int = 10
+) -> Iterator[str]:
+    """Yield a line for each warning of a run that passed: a failure has a line already."""
+    titles = {numbered.digest: numbered.title for numbered in cases}
+    lines = dict.fromkeys(
+        f"{titles[run.case]}: warning: {warning}"
+        for summary in summaries
+        for run in summary.runs
+        if run.passed
+        for warning in run.warnings
+    )
+    yield from [*lines][:most]
+    if len(lines) > most:
+        yield f"{len(lines) - most:,} more warnings"
 
 
 def _format_cells(summary: Summary) -> Iterator[str]:
