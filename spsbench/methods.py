@@ -14,7 +14,7 @@ import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from njrt.options import EffectSet, Mode, Options
+from njrt.options import EffectSet, Mode, Options, Reasoning
 from spsbench.task import ProgramFile
 
 
@@ -31,6 +31,8 @@ class Method:
     mode: Mode = "live"
     is_cached: bool = False
     """Whether equal conversations within a trial get the same reply from a cache."""
+    reasoning: Reasoning | None = None
+    """How the model prepares its reply."""
     has_interpreter: bool = False
     """Whether the prompts of a manual program may run Python on a state of their own."""
 
@@ -38,7 +40,7 @@ class Method:
     def compile_options(self) -> Options:
         """How the program is compiled: the paper's effect sets offer all jumps, and code to every block."""
         if self.effects is None:
-            return Options()
+            return Options(reasoning=self.reasoning)
         return Options(authority="code", jumps="named" if self.effects == "direct" else "all")
 
     @property
@@ -91,6 +93,13 @@ METHODS: Mapping[str, Method] = {
             "natural.njpy",
             "answers with data where no code is needed, else as direct: the default of njc",
             None,
+        ),
+        Method(
+            "natural-ask",
+            "natural.njpy",
+            "as natural, and code asks the model for each judgement",
+            None,
+            reasoning="ask",
         ),
         Method(
             "rewritten",
