@@ -81,7 +81,7 @@ EDGE = """
     njrt.execution      contracts interruptions source_cache tracebacks
     njrt.execution.contained execute operations process seccomp server wire
     njrt.execution.guard effects
-    njrt.models         anthropic breaker named network openai pydantic_ai rate_limit remote retry scripted sends streaming wrapped
+    njrt.models         anthropic breaker choose network openai pydantic_ai rate_limit remote retry scripted sends streaming wrapped
     njrt.observability  listeners trace
     njrt.persistence    folder_lock memory_store open_store postgres_store recorder recording_place redis_store reply_store sqlite_store store
     njrt.session        attempt block_options canary drive effect_server gate interception layered_model prediction recorders run_setup session settings tuning

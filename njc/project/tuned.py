@@ -32,7 +32,7 @@ from njrt.options import find_option_problem
 LOCK_FILE_NAME = "njc.lock"
 LOCK_VARIABLE = "NJC_LOCK"
 """Names another lock to read the sections `[[tuned]]` from."""
-TUNED_OPTIONS = ("effects", "reasoning", "votes")
+TUNED_OPTIONS = ("effects", "reasoning", "votes", "second_model", "second_below")
 """The options that a section may set."""
 
 _HEAD = "[[tuned]]"

@@ -182,6 +182,8 @@ def reply_to_json(reply: Reply) -> dict[str, Any]:
         fields["attempts"] = attempts_to_json(reply.attempts)
     if reply.agreement is not None:
         fields["agreement"] = reply.agreement
+    if reply.probability is not None:
+        fields["probability"] = reply.probability
     return fields
 
 
@@ -218,7 +220,8 @@ def reply_from_json(fields: Mapping[str, Any], model: str) -> Reply:
     usage = fields.get("usage", {})
     counts = {name: usage.get(name, 0) for name in ("input", "output", "cached")}
     used = Usage(**counts, usd=usage.get("usd"))
-    return Reply(message, stop, used, model, agreement=fields.get("agreement"))
+    agreement, probability = fields.get("agreement"), fields.get("probability")
+    return Reply(message, stop, used, model, agreement=agreement, probability=probability)
 
 
 def _call_from_json(fields: Mapping[str, Any]) -> ToolCall:

@@ -100,7 +100,7 @@ class Request:
     limit for all models together, None for no limit. `place` is that of the block (`file.njpy:line`), `turn` the
     number of the request in this run, from 1; both are for errors, recordings and traces, are never sent to a model
     and are not part of a cache key. `schema` is the JSON schema that the text of the reply must fit; adapters have the
-    server enforce it where it can. `on_text` is called with the text of the reply so far, in another thread, while the
+    server enforce it where it can. `wants_probability` asks for the probability of the answer. `on_text` is called with the text of the reply so far, in another thread, while the
     reply comes in; None, or a model that replies at once: never. `before_call` is called by a model that makes several
     calls for one request, before each call but the first, with the usage of those so far; it raises a `LimitError` if
     no further call may be made. `call_layer` gives the layer (`njrt.models.model.Layer`) around each of its calls of a
@@ -117,6 +117,7 @@ class Request:
     place: str = ""
     turn: int = 1
     schema: Json | None = None
+    wants_probability: bool = False
     on_text: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
     before_call: Callable[[Usage], None] | None = field(default=None, compare=False, repr=False)
     call_layer: Callable[[Any], Any] | None = field(default=None, compare=False, repr=False)
@@ -167,6 +168,7 @@ class Reply:
 
     `attempts` are all calls that were made for it, if there were several; `usage` is then that of all of them.
     `agreement` is the share of the calls whose replies agree with this one, where several models have voted.
+    `probability` is the product over the tokens of an answer's values, if the request wants it and the server gives it.
     """
 
     message: ModelMessage
@@ -176,6 +178,7 @@ class Reply:
     source: Literal["model", "cache", "recording", "script"] = "model"
     attempts: tuple[CallAttempt, ...] = ()
     agreement: float | None = None
+    probability: float | None = None
 
 
 def make_object_schema(properties: Mapping[str, Json]) -> dict[str, Any]:

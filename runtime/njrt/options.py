@@ -56,6 +56,10 @@ class Options:
     """`text`: the model reasons in text before its reply; `ask`: its code asks it for each judgement (docs/tuning.md)."""
     votes: int | None = None
     """Replies to ask for in each turn; the one that most agree on is used."""
+    second_model: str | None = None
+    """A model that is asked if this one is not sure of an answer."""
+    second_below: float | None = None
+    """The probability of an answer below which the second model is asked."""
     temperature: float | None = None
     """Sampling temperature; by default the vendor's."""
     max_reply_tokens: int | None = None
@@ -151,7 +155,7 @@ _NUMBER_OPTIONS = (
     "max_code_seconds",
     "max_usd",
 )
-_SHARE_OPTIONS = ("canary", "canary_tolerated", "canary_false_alarms")
+_SHARE_OPTIONS = ("second_below", "canary", "canary_tolerated", "canary_false_alarms")
 
 
 def find_option_problem(name: str, value: Any) -> str | None:

@@ -18,6 +18,7 @@ from njc.evaluation.cases.case_file import read_cases
 from njc.evaluation.cases.runner import BlockRun, CaseResult
 from njc.evaluation.cases.tuning import (
     choose_examples,
+    choose_threshold,
     compare_held_out,
     is_kept,
     split_cases,
@@ -331,3 +332,52 @@ def test_what_counts_as_better(better: int, worse: int, looks: int, kept: bool) 
         for side in (0, 1)
     )
     assert is_kept(compare_held_out(before, after, looks), 0.95) is kept
+
+
+def test_a_threshold_for_a_second_model(tmp_path: Path) -> None:
+    """The first model is right where it is sure; the second is always right."""
+
+    class Two(RuleServer):
+        def answer_without_script(self, seen: Any) -> Any:
+            if seen.method == "GET":
+                return super().answer_without_script(seen)
+            shown = Shown(seen.body)
+            is_sure = int(shown.mail.split(":")[0]) % 3 != 0
+            right = is_sure or seen.body["model"] == "large"
+            other = {"shipping": "billing", "billing": "shipping"}[shown.right]
+            text = json.dumps({"team": shown.right if right else other})
+            answer = says(text)
+            answer.body["choices"][0]["logprobs"] = {
+                "content": [{"token": text, "logprob": -0.01 if is_sure else -1.0}]
+            }
+            return answer
+
+    file, lines = tmp_path / "triage.njpy", tmp_path / "cases.jsonl"
+    file.write_text(PROGRAM.replace("natural\n", 'natural(reasoning="none", effects="answer")\n'))
+    lines.write_text("".join(json.dumps(case) + "\n" for case in CASES))
+    with Two(lambda shown: shown.right) as server:
+        server.models = ("small", "large")
+        done = subprocess.run(
+            [sys.executable, "-m", "njc", "tune", f"{file}:route", str(lines), "--second", "openai/large"],
+            env={**os.environ, "NJC_BASE_URL": server.base_url, "NJC_MODEL": "openai/small"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )  # fmt: skip
+    assert "answered by the first model alone: " in done.stdout, done.stderr
+    assert re.search(r"-> 1\.000 on 12 held-out cases", done.stdout), done.stdout
+    assert ", 0 wrong (0.000;" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("runs", "threshold"),
+    [
+        ([(0.9, True), (0.8, True), (0.7, False)], 0.8),
+        ([(0.9, False), (0.8, True)], None),
+        ([(0.9, True), (0.9, False), (0.8, True)], None),
+        ([(0.5, True)] * 30 + [(0.4, False)], 0.4),
+        ([], None),
+    ],
+)
+def test_the_threshold(runs: list[tuple[float, bool]], threshold: float | None) -> None:
+    assert choose_threshold(runs, 0.05) == threshold

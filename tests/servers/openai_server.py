@@ -29,6 +29,7 @@ FIELDS = {
     "response_format",
     "stream",
     "stream_options",
+    "logprobs",
 }
 VENDOR_FIELDS = FIELDS | {
     "max_completion_tokens",

@@ -12,7 +12,13 @@ from njc.commands.terminal.flags import with_console
 from njc.evaluation.cases.case_file import NumberedCase, read_cases
 from njc.evaluation.cases.runner import ResultFile
 from njc.evaluation.cases.tuner import Tuner
-from njc.evaluation.cases.tuning import compare_held_out, is_kept, split_cases
+from njc.evaluation.cases.tuning import (
+    compare_held_out,
+    describe_sure_runs,
+    is_kept,
+    list_sure_runs,
+    split_cases,
+)
 from njc.project.config import find_project
 from njc.project.units import SUFFIX, make_unit
 from njc.target import get_target, make_absolute
@@ -30,6 +36,8 @@ MINIMUM_CASES = 10
 @click.option("--repeats", type=click.IntRange(min=1), default=1, metavar="N", help="Runs of each case.")  # fmt: skip
 @click.option("--tokens", type=click.FloatRange(min=1), default=2.0, metavar="X", help="Tokens at most, as a multiple.")  # fmt: skip
 @click.option("--confidence", type=click.FloatRange(0.5, 0.999), default=0.95, help="To keep a form.", show_default=True)  # fmt: skip
+@click.option("--second", metavar="NAME", help="A model for answers that are not sure.")
+@click.option("--errors", type=click.FloatRange(0, 0.5), default=0.05, metavar="X", help="With --second: wrong answers to allow.")  # fmt: skip
 @click.option(
     "--held-out",
     "check_file",
@@ -58,6 +66,8 @@ def command(
     repeats: int,
     tokens: float,
     confidence: float,
+    second: str | None,
+    errors: float,
     check_file: Path | None,
     check: bool,
     out: Path | None,
@@ -87,6 +97,8 @@ def command(
     )
     console.note(f"choosing on {len(choosing)} cases, checking on {len(held_out)} others")
     chosen = tuner.choose(choosing, tokens)
+    if second is not None:
+        chosen = tuner.add_second(choosing, chosen, second, errors)
     if not chosen:
         console.result("no form is better than the program as it is; nothing is written")
         ctx.exit(0)
@@ -97,6 +109,8 @@ def command(
     for instruction, form in chosen.items():
         console.result(f"{tuner.places[instruction]}: {form}")
     console.result(f"held out: {evidence}")
+    if second is not None:
+        console.result(describe_sure_runs(list_sure_runs(after), len(held_out) * repeats))
     if not is_kept(evidence, confidence):
         console.result(f"not better with a confidence of {confidence:g}; nothing is written")
     elif check:

@@ -66,6 +66,8 @@ class BlockRun:
     shown: str = ""
     """Empty if the case failed, if the model was asked more than once, and if the text is too long."""
     reply: str = ""
+    probability: float | None = None
+    """The probability of the answer, if the model was asked for it and no other model was asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,6 +300,7 @@ def _list_block_runs(trace: Path, has_passed: bool) -> Iterator[BlockRun]:
     """Yield the runs of blocks in a trace, in their order."""
     first_lines: dict[str, Any] = {}
     asked: dict[str, list[tuple[str, str]]] = {}
+    sure: dict[str, float] = {}
     for line in parse_json_lines(trace.read_text(encoding="utf-8").splitlines()):
         match line:
             case {"place": str(), "run": run, "instruction": list()}:
@@ -307,14 +310,20 @@ def _list_block_runs(trace: Path, has_passed: bool) -> Iterator[BlockRun]:
                 run in asked
             ):
                 asked[run].append(("\n".join(shown), ""))
-            case {"event": "replied", "run": run, "reply": {"text": list(text)}} if asked.get(run):
+            case {"event": "replied", "run": run, "reply": {"text": list(text)} as reply} if (
+                asked.get(run)
+            ):
                 asked[run][-1] = asked[run][-1][0], "\n".join(text)
+                if "probability" in reply:
+                    sure[run] = reply["probability"]
     for name, first in first_lines.items():
         opening, reply = asked[name][0] if len(asked[name]) == 1 else ("", "")
         if len(opening) + len(reply) > MAX_KEPT or not (reply and has_passed):
             opening = reply = ""
         instruction = "\n".join(first["instruction"])
-        yield BlockRun(instruction, first["effects"], first["model"], opening, reply)
+        yield BlockRun(
+            instruction, first["effects"], first["model"], opening, reply, sure.get(name)
+        )
 
 
 def _list_warnings(trace: Path) -> Iterator[str]:

@@ -34,12 +34,16 @@ from njc.evaluation.cases.tuning import (
     ResultsByCase,
     Score,
     choose_examples,
+    choose_threshold,
     compute_score,
+    describe_sure_runs,
     find_block,
     is_better,
     list_block_runs,
     list_forms,
+    list_sure_runs,
     select,
+    with_second,
     with_votes,
 )
 from njc.frontend.blocks import NaturalBlock
@@ -100,6 +104,38 @@ class Tuner:
             if form != PLAIN:
                 chosen[run.instruction] = form
         return chosen
+
+    def add_second(
+        self,
+        cases: Sequence[NumberedCase],
+        chosen: dict[str, Form],
+        second: str,
+        most_errors: float,
+    ) -> dict[str, Form]:
+        """Return the forms with a second model, if a threshold separates right answers of the first one.
+
+        Raises:
+            ConfigurationError: several blocks run in a case, or the block has no answer with a schema.
+        """
+        if len(self.places) != 1:
+            raise ConfigurationError("--second needs a function with one block")
+        (instruction,) = self.places
+        form = chosen.get(instruction, PLAIN)
+        probe = {instruction: with_second(form, second, 0.0)}
+        runs = list_sure_runs(self.run(probe, cases))
+        if not runs:
+            raise ConfigurationError(
+                "--second needs a block that answers with data, without reasoning"
+            )
+        threshold = choose_threshold(runs, most_errors)
+        if threshold is None:
+            self.note(
+                f"  no threshold has at most {most_errors:g} wrong answers of the first model"
+            )
+            return chosen
+        alone = [run for run in runs if run[0] >= threshold]
+        self.note(f"  second_below={threshold}: {describe_sure_runs(alone, len(runs))}")
+        return {instruction: with_second(form, second, threshold)}
 
     def choose_form(
         self,

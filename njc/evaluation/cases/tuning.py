@@ -22,6 +22,7 @@ from njc.codegen.tuned import OptionValue, TunedBlock, extract_source_instructio
 from njc.evaluation.cases.case_file import NumberedCase
 from njc.evaluation.cases.runner import BlockRun, CaseResult
 from njc.evaluation.cases.summary import compute_sign_test
+from njc.evaluation.comparison.results import compute_pass_interval
 from njc.frontend.blocks import NaturalBlock
 from njc.project.tuned import Evidence
 from njrt.agent.prompt import extract_shown
@@ -188,6 +189,44 @@ def compare_held_out(before: ResultsByCase, after: ResultsByCase, looks: int) ->
 def is_kept(evidence: Evidence, confidence: float) -> bool:
     """Return whether a choice is better on the held-out cases, with this confidence."""
     return evidence.better > evidence.worse and evidence.chance <= 1 - confidence
+
+
+def list_sure_runs(results: ResultsByCase) -> list[tuple[float, bool]]:
+    """Return the probability of each answer of the first model alone, and whether the case has passed."""
+    return [
+        (block.probability, result.passed)
+        for result in _list_results(results)
+        for block in result.blocks
+        if block.probability is not None
+    ]
+
+
+def choose_threshold(runs: Sequence[tuple[float, bool]], most_errors: float) -> float | None:
+    """Return the lowest probability above that no larger share of answers is wrong; None without one."""
+    ranked = sorted(runs, reverse=True)
+    found, wrong = None, 0
+    for count, (probability, passed) in enumerate(ranked, 1):
+        wrong += not passed
+        is_last = count == len(ranked) or ranked[count][0] < probability
+        if is_last and wrong / count <= most_errors:
+            found = probability
+    return found
+
+
+def describe_sure_runs(runs: Sequence[tuple[float, bool]], of: int) -> str:
+    """Return how many runs the first model has answered alone, and how many of these are wrong."""
+    wrong = sum(not passed for _, passed in runs)
+    low, high = compute_pass_interval(wrong, len(runs))
+    rate = wrong / (len(runs) or 1)
+    return (
+        f"answered by the first model alone: {len(runs)} of {of} runs, {wrong} wrong "
+        f"({rate:.3f}; 95 % interval {low:.3f} to {high:.3f})"
+    )
+
+
+def with_second(form: Form, model: str, below: float) -> Form:
+    """Return the form with a second model behind the first."""
+    return replace(form, options={**form.options, "second_model": model, "second_below": below})
 
 
 def with_votes(form: Form) -> Form:

@@ -167,6 +167,7 @@ def make_request(
             place=block.place,
             turn=turn,
             schema=form.schema,
+            wants_probability=form.schema is not None and options.second_below is not None,
         )
     return Request(
         system=build_system_prompt(effects, protocol, list_call_forms(effects), options.reasoning),

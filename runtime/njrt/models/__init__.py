@@ -7,8 +7,9 @@ conversation, strict_schema, response,
 streaming, sends, network, remote             shared by the adapters
 openai, anthropic, pydantic_ai                the adapters
 wrapped, conditions                           shared by the wrappers
-retry, fallback, vote, breaker, rate_limit    the wrappers
-adapt, choose, named                          from objects, options and names to the model
+retry, fallback, vote, cascade, breaker,
+rate_limit                                    the wrappers
+adapt, choose                                 from objects, options and names to the model
 
     njrt.models.RetryModel(njrt.models.OpenAI("gpt-4.1", retries=0), attempts=5)
 
@@ -19,6 +20,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from njrt.models.anthropic import Anthropic
     from njrt.models.breaker import BreakerModel
+    from njrt.models.cascade import CascadeModel
+    from njrt.models.choose import get_model
     from njrt.models.conditions import (
         Condition,
         is_failure,
@@ -27,7 +30,6 @@ if TYPE_CHECKING:
     )
     from njrt.models.fallback import FallbackModel
     from njrt.models.model import Model
-    from njrt.models.named import get_model
     from njrt.models.openai import OpenAI
     from njrt.models.pydantic_ai import PydanticAI
     from njrt.models.rate_limit import RateLimitModel
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Anthropic",
     "BreakerModel",
+    "CascadeModel",
     "Condition",
     "FallbackModel",
     "Model",
@@ -56,6 +59,7 @@ __all__ = [
 _LOADED_LATER = {
     "Anthropic": "anthropic",
     "BreakerModel": "breaker",
+    "CascadeModel": "cascade",
     "Condition": "conditions",
     "FallbackModel": "fallback",
     "Model": "model",
@@ -65,7 +69,7 @@ _LOADED_LATER = {
     "RetryModel": "retry",
     "Scripted": "scripted",
     "VoteModel": "vote",
-    "get_model": "named",
+    "get_model": "choose",
     "is_failure": "conditions",
     "is_server_failure": "conditions",
     "is_unusable_reply": "conditions",

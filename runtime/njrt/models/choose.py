@@ -8,6 +8,7 @@
     model="openai/gpt-4.1,anthropic/…"                FallbackModel((OpenAI(…), Anthropic(…)))
     no option, ANTHROPIC_API_KEY=…                    Anthropic(DEFAULT_MODELS["anthropic"])
     no option, no key                                 NoModelError
+    get_model("openai/gpt-4.1")                       the same by a name, to put wrappers around
 
 A base_url is always that of a server with OpenAI's chat completions API; the other vendors ignore it. Every choice has one
 model, which is shared with its connections.
@@ -20,13 +21,20 @@ base_url. No key is sent over http to another machine, unless NJC_ALLOW_HTTP=on.
 from __future__ import annotations
 
 import difflib
+import os
 import threading
 from collections.abc import Callable, Mapping
 
 from njrt.errors import ConfigurationError, NoModelError
 from njrt.models.fallback import FallbackModel
 from njrt.models.model import Model
-from njrt.options import ON_WORDS, Options
+from njrt.options import (
+    DEFAULTS,
+    ON_WORDS,
+    Options,
+    merge_option_layers,
+    read_environment_options,
+)
 
 DEFAULT_MODELS: Mapping[str, str] = {
     "anthropic": "claude-sonnet-5-5",
@@ -42,6 +50,16 @@ NO_MODEL_MESSAGE = (
 
 _models: dict[tuple[object, ...], Model] = {}
 _models_lock = threading.Lock()
+
+
+def get_model(name: str | None = None, *, base_url: str | None = None) -> Model:
+    """Return the model of a name, or the one that the environment configures; one for the whole process.
+
+    Raises `ConfigurationError` for a name that none has, and `NoModelError` if none is configured.
+    """
+    environment = read_environment_options(os.environ)
+    options = merge_option_layers(Options(model=name, base_url=base_url), environment, DEFAULTS)
+    return choose_model(options, os.environ)
 
 
 def choose_model(options: Options, environ: Mapping[str, str]) -> Model:

@@ -37,6 +37,7 @@ from njrt.messages import (
     Usage,
     UserMessage,
 )
+from njrt.models.cascade import compute_probability
 from njrt.models.conversation import (
     make_sendable_arguments,
     make_unsupported_file_error,
@@ -163,6 +164,8 @@ class OpenAI(RemoteModel):
             body = make_completion_body(request, model, self.is_own_server)
             completions = client.chat.completions
             assembler = CompletionAssembler()
+            if request.wants_probability:
+                request = replace(request, on_text=None)  # the tokens come with a whole response
             return await self.call_or_stream(completions, request, body, assembler, sends)
 
         return await self.exchange_schema(request, exchange)
@@ -200,7 +203,12 @@ class OpenAI(RemoteModel):
         message, stop = parse_choice(completion.choices[0], len(request.messages))
         usage, cache_writes = parse_completion_usage(completion.usage or CompletionUsage())
         usage = self._price(usage, cache_writes, is_batch)
-        return Reply(message, stop, usage, completion.model or model)
+        reply = Reply(message, stop, usage, completion.model or model)
+        found = completion.choices[0].logprobs
+        if not request.wants_probability or found is None or not found.content:
+            return reply
+        tokens = ((each.token, each.logprob) for each in found.content)
+        return replace(reply, probability=compute_probability(message.text, tokens))
 
     def _price(self, usage: Usage, cache_writes: int, is_batch: bool = False) -> Usage:
         if self.is_own_server:
@@ -241,11 +249,27 @@ class CompletionMessage:
 
 
 @dataclass(frozen=True, slots=True)
+class CompletionToken:
+    """A token of a reply, and the logarithm of its probability."""
+
+    token: str
+    logprob: float
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionTokens:
+    """The tokens of a reply, if they were asked for."""
+
+    content: list[CompletionToken] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Choice:
     """One of the replies of a completion; only the first is used."""
 
     message: CompletionMessage | None = None
     finish_reason: str | None = None
+    logprobs: CompletionTokens | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,6 +328,8 @@ def make_completion_body(request: Request, model: str, own_server: bool = False)
         schema = request.schema if own_server else make_strict_schema(request.schema)
         form = {"name": "reply", "schema": schema} | ({} if own_server else {"strict": True})
         body["response_format"] = {"type": "json_schema", "json_schema": form}
+    if request.wants_probability:
+        body["logprobs"] = True
     if not own_server:
         body["prompt_cache_key"] = make_prompt_cache_key(request)
     if family := find_thinking_family(model):

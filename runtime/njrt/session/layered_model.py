@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
@@ -72,6 +72,8 @@ def make_layered_model(settings: Settings, options: Options, *outer: Layer) -> L
 
     def choose() -> Model:
         model = settings.model or choose_model(options, os.environ)
+        if options.second_below is not None:
+            model = add_second_model(model, options)
         if options.votes and options.votes > 1:
             from njrt.models.vote import VoteModel
 
@@ -97,6 +99,24 @@ def make_layered_model(settings: Settings, options: Options, *outer: Layer) -> L
         return LayeredModel(model, (*outer, *layers))
     # A stored reply is taken before recording, cache and budgets are asked.
     return LayeredModel(settings.steps.wrap_model(LayeredModel(model, tuple(layers))), outer)
+
+
+def add_second_model(model: Model, options: Options) -> Model:
+    """Return the model with the second one behind it.
+
+    Raises:
+        ConfigurationError: no second model is named.
+    """
+    from njrt.models.cascade import CascadeModel
+
+    if not options.second_model:
+        raise ConfigurationError(
+            "`second_below` needs `second_model`, the model that is asked then"
+        )
+    second = choose_model(
+        replace(options, model=options.second_model), {**os.environ, "NJC_REPLACE_MODEL": ""}
+    )
+    return CascadeModel(model, second, options.second_below or 0.0)
 
 
 def make_budget_layer(

@@ -1,0 +1,86 @@
+"""Asking a second model if the first is not sure of its answer.
+
+    CascadeModel(small, large, 0.9)
+
+    {"team": "billing"}, probability 0.97      used
+    {"team": "billing"}, probability 0.55      the second model is asked
+
+The probability of an answer is the product of the probabilities of the tokens of its values, as servers with OpenAI's API
+give them (`logprobs`). It is of use for a few possible values (bool, Literal, enums), and of little for free text. Only
+requests that want it are judged: answers with a schema. `njc tune --second` measures the error rate of a threshold.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from njrt.errors import ConfigurationError, LimitError
+from njrt.messages import Protocol, Reply, Request
+from njrt.models.adapt import adapt_model
+from njrt.models.model import Model
+from njrt.models.wrapped import Attempts, Calls, WrappedModel, choose_protocol
+
+
+class CascadeModel(WrappedModel):
+    """`first`, and `second` if the probability of the first one's answer is below `below`.
+
+    Raises:
+        ConfigurationError: the server of the first model gives no probabilities.
+    """
+
+    def __init__(self, first: Any, second: Any, below: float) -> None:
+        self.first: Model = adapt_model(first)
+        self.second: Model = adapt_model(second)
+        self.below = below
+
+    @property
+    def name(self) -> str:
+        return f"cascade({self.first.name},{self.second.name})"
+
+    @property
+    def protocol(self) -> Protocol:
+        return choose_protocol((self.first, self.second))
+
+    async def answer(self, request: Request, calls: Calls) -> Reply:
+        attempts = Attempts(request, calls)
+        reply = await attempts.ask(self.first)
+        if not (isinstance(reply, Reply) and request.wants_probability):
+            return attempts.finish(reply)
+        if reply.probability is None and reply.message.text.strip():
+            raise ConfigurationError(
+                f"{self.first.name} gives no probabilities of its tokens, so `second_below` cannot be used with it"
+            )
+        if (reply.probability or 0.0) >= self.below:
+            return attempts.finish(reply)
+        try:
+            better = await attempts.ask(self.second, wants_probability=False, on_text=None)
+        except LimitError:
+            return attempts.finish(reply)
+        return attempts.finish(better if isinstance(better, Reply) else reply, "unsure")
+
+
+_JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"(?P<key>\s*:)?|-?\d[\d.eE+-]*|true|false|null')
+
+
+def compute_probability(text: str, tokens: Iterable[tuple[str, float]]) -> float | None:
+    """Return the probability of the values in the JSON `text`, from its tokens and their logarithms.
+
+    Names and punctuation do not count: a schema fixes them. None if the tokens do not have the text. They may have more:
+    some servers remove a fence from the text.
+    """
+    tokens = list(tokens)
+    text = text.strip()
+    start = "".join(token for token, _ in tokens).find(text)
+    if start < 0:
+        return None
+    spans = [found.span() for found in _JSON_TOKEN.finditer(text) if not found["key"]]
+    total, position = 0.0, -start
+    for token, logarithm in tokens:
+        end = position + len(token)
+        if any(position < last and first < end for first, last in spans):
+            total += logarithm
+        position = end
+    return round(math.exp(min(total, 0.0)), 6) if spans else None
