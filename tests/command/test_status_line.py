@@ -202,6 +202,7 @@ def test_the_line_counts_calls_tokens_and_cost() -> None:
             line.begin_call("r-1", "shop.njpy:3")
             line.end_call("r-1", 1200, 0.25)
             line.end_call("r-1", 99, 9.0)  # there is no such call any more
+            line.end_run("r-1", 2)
             line.begin_call("r-1", "shop.njpy:3")
             line.begin_call("r-2", "other.njpy:7")
             line.set_text("r-1", "total = 7\n\x1b[2J" + "x" * 500)
@@ -209,7 +210,7 @@ def test_the_line_counts_calls_tokens_and_cost() -> None:
         finally:
             line.close()
     assert shown.startswith(
-        "shop.njpy:3  and 1 more  gpt-4.1  12 s  3 calls  1,200 tokens  $0.2500"
+        "shop.njpy:3  and 1 more  gpt-4.1  12 s  3 calls  1,200 tokens  $0.2500  2 warnings"
     )
     assert "\x1b" not in shown
 

@@ -245,6 +245,16 @@ def test_a_changed_prompt_is_no_longer_tuned(tmp_path: Path) -> None:
     (tmp_path / "triage.njpy").write_text(PROGRAM.replace("the team", "the best team"))
     subprocess.run([sys.executable, "-m", "njc", "build", "triage.njpy"], cwd=tmp_path, check=True)
     assert "tuned" not in (tmp_path / "triage.py").read_text()
+    for words, said in ((), "stale: its prompt has changed"), (("--update",), ""):
+        done = subprocess.run(
+            [sys.executable, "-m", "njc", "lock", "triage.njpy", *words],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert said in done.stdout
+    assert "[[tuned]]" not in (tmp_path / "njc.lock").read_text()
 
 
 WRONG: dict[str, tuple[Any, tuple[str, ...], str]] = {

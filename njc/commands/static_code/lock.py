@@ -22,6 +22,7 @@ from njc.commands.terminal.flags import (
     resolve_project,
     with_console,
 )
+from njc.evaluation.cases.tuning import Form
 from njc.project.config import Project
 from njc.project.report import format_count, format_findings
 from njc.project.units import Unit, find_units
@@ -115,7 +116,7 @@ def command(
             (hole.name, hole.mode + kind) for hole in chosen for kind in ("", LEARNED_SUFFIX)
         ]
         removed = removed or [(entry.name, entry.mode) for entry in find_unused(lock)]
-        save_lock(remove_entries(lock, removed), lock, file)
+        save_lock(_remove_stale_tuned(remove_entries(lock, removed), units), lock, file)
         names = {hole.name for hole in chosen or holes}
         build = fill_units(
             units,
@@ -130,6 +131,8 @@ def command(
     statuses = find_hole_statuses(holes, lock)
     alarms = find_alarms(chosen or holes, statuses)
     console.result("\n".join(_format_statuses(chosen or holes, statuses, alarms, why)))
+    for line in _format_tuned(lock, units):
+        console.result(line)
     for entry in find_unused(lock):
         console.note(f"unused: {entry.name} ({entry.mode}); `njc lock --update` removes it")
     unwritten = sum(not isinstance(status, Locked) for status in statuses.values())
@@ -158,6 +161,30 @@ def _lock_authority(
         save_lock(changed, lock, file)
     console.note(f"{format_count(len(changed.authority), 'block')} in the manifest of {file}")
     return int(check and bool(diff))
+
+
+def _format_tuned(lock: StaticLock, units: Sequence[Unit]) -> Iterator[str]:
+    """Yield a line for each form that was chosen for a block of these sources."""
+    blocks = find_block_keys(units)
+    files = {unit.path for unit in units}
+    for section in lock.tuned.values():
+        if section.file in files:
+            form = Form(section.options, tuple(section.examples))
+            is_stale = section.key[:2] not in blocks
+            state = "stale: its prompt has changed" if is_stale else str(section.evidence)
+            yield f"{section.file}  tuned for {section.model}: {form}; {state}"
+
+
+def _remove_stale_tuned(lock: StaticLock, units: Sequence[Unit]) -> StaticLock:
+    """Remove the forms that were chosen for blocks of these sources that are not there any more."""
+    blocks = find_block_keys(units)
+    files = {unit.path for unit in units}
+    kept = {
+        key: section
+        for key, section in lock.tuned.items()
+        if key[0] not in files or key[:2] in blocks
+    }
+    return replace(lock, tuned=kept)
 
 
 def find_named_hole(block: str, holes: Sequence[Hole]) -> Hole:

@@ -59,7 +59,7 @@ class StatusLine:
         self._terminal = terminal
         self._calls: dict[str, _OpenCall] = {}
         self._models: dict[str, str] = {}
-        self._finished = self._tokens = 0
+        self._finished = self._tokens = self._warnings = 0
         self._usd: float | None = None
         self._is_painted = False
         self._lock = threading.RLock()
@@ -98,6 +98,12 @@ class StatusLine:
             if not self._calls:
                 self.erase()
                 self._streams.close()
+
+    def end_run(self, run: str, warnings: int) -> None:
+        """Count the warnings of a block that has ended."""
+        with self._lock:
+            self._warnings += warnings
+            self.end_call(run)
 
     def close(self) -> None:
         """Remove the line, for good."""
@@ -140,6 +146,7 @@ class StatusLine:
             f"{count:,} call" + ("" if count == 1 else "s"),
             f"{self._tokens:,} tokens" if self._tokens else "",
             "" if self._usd is None else f"${self._usd:.4f}",
+            f"{self._warnings:,} warning{'s' * (self._warnings > 1)}" if self._warnings else "",
         ]
         line = "  ".join(escape_unprintable(part) for part in parts if part)
         room = shutil.get_terminal_size().columns - 1 - len(line) - 3
@@ -204,8 +211,10 @@ class StatusListener:
             case Replied(run=run, reply=reply):
                 usage, is_free = reply.usage, reply.source == "cache"
                 self._line.end_call(run, usage.input + usage.output, 0.0 if is_free else usage.usd)
-            case Unanswered(run=run) | Ended(run=run):
+            case Unanswered(run=run):
                 self._line.end_call(run)
+            case Ended(run=run, warnings=warnings):
+                self._line.end_run(run, len(warnings))
             case _:
                 pass
 

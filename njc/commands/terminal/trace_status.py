@@ -18,6 +18,7 @@ from njc.commands.terminal.status_line import REPAINT_SECONDS, StatusLine, is_st
 from njc.runs.timeline.trace_lines import (
     AskedLine,
     BeganLine,
+    EndedLine,
     RepliedLine,
     TraceLine,
     TraceReader,
@@ -64,5 +65,7 @@ def _show_trace_line(read: TraceLine, line: StatusLine, places: dict[str, str]) 
             line.end_call(run, cost.input + cost.output, cost.usd)
         case UnansweredLine(run=run):
             line.end_call(run)
+        case EndedLine(run=run, warnings=warnings):
+            line.end_run(run, len(warnings))
         case _:
             pass
