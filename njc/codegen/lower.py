@@ -38,7 +38,7 @@ from njc.frontend.names import (
 )
 from njc.frontend.references import format_string
 from njc.frontend.source import SourceFile
-from njrt.options import OPTION_NAMES, Options
+from njrt.options import OPTION_NAMES, Options, merge_option_layers
 from njrt.private_names import mangle
 
 RUNTIME_PACKAGE = "njrt"
@@ -214,7 +214,7 @@ def lower(
             f"await {aliases.runtime}.arun" if block.scope.is_async else f"{aliases.runtime}.run",
             (
                 *_build_arguments(block, authority, contract, definitions, path, project),
-                *_build_tuned_arguments(block, tuned),
+                *_build_tuned_arguments(block, tuned, project),
             ),
             tuple(_build_except_clauses(block, authority, aliases, definitions)),
             may_reraise(block, project),
@@ -328,14 +328,17 @@ def _build_arguments(
         yield Argument("project={", tuple(settings), "}")
 
 
-def _build_tuned_arguments(block: NaturalBlock, tuned: Sequence[TunedBlock]) -> Iterator[Argument]:
-    """List the arguments of tuned forms, without the options that the author has set."""
+def _build_tuned_arguments(
+    block: NaturalBlock, tuned: Sequence[TunedBlock], project: Options
+) -> Iterator[Argument]:
+    """List the arguments of tuned forms, without options that the author has set, and without code for strict blocks."""
     choices = find_block_tuning(block, tuned)
+    is_strict = merge_option_layers(block.options, project).authority == "strict"
     options = {
         choice.model: {
             name: value
             for name, value in choice.options.items()
-            if getattr(block.options, name) is None
+            if getattr(block.options, name) is None and not (name == "effects" and is_strict)
         }
         for choice in choices
     }

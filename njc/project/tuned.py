@@ -101,20 +101,22 @@ class _TunedSections:
     tuned: tuple[TunedSection, ...] = ()
 
 
-def find_lock_path(unit: Unit, project: Project) -> Path:
-    """Return the lock of a source: beside pyproject.toml, else in the source root."""
-    if named := os.environ.get(LOCK_VARIABLE):
+def find_lock_path(unit: Unit, project: Project, environ: Mapping[str, str] = os.environ) -> Path:
+    """Return the lock of a source: the one that the environment names, else beside pyproject.toml, else in the source root."""
+    if named := environ.get(LOCK_VARIABLE):
         return Path(named)
     return (project.file.parent if project.file else unit.root) / LOCK_FILE_NAME
 
 
-def find_tuned_blocks(unit: Unit, project: Project) -> tuple[TunedBlock, ...]:
+def find_tuned_blocks(
+    unit: Unit, project: Project, environ: Mapping[str, str] = os.environ
+) -> tuple[TunedBlock, ...]:
     """Return the tuned forms of the blocks of a source.
 
     Raises:
         ConfigurationError: the lock cannot be read.
     """
-    path = find_lock_path(unit, project)
+    path = find_lock_path(unit, project, environ)
     try:
         stat = path.stat()
     except OSError:

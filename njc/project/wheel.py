@@ -30,7 +30,7 @@ def compile_wheel_files(sources: Mapping[str, Path], project_root: Path) -> dict
     problems: list[str] = []
     for path, file in sorted(sources.items()):
         source = SourceFile(path, file.read_bytes())
-        tuned = find_tuned_blocks(make_unit(file, project), project)
+        tuned = find_tuned_blocks(make_unit(file, project), project, environ={})
         compilation = compile_source(source, project=project.options, tuned=tuned)
         if compilation.output is None:
             problems += [render_diagnostic(found, source) for found in compilation.diagnostics]

@@ -211,6 +211,13 @@ def test_an_author_may_set_both(monkeypatch: pytest.MonkeyPatch) -> None:
     assert b'tuned={"small": {}}' in compiled.output
 
 
+def test_no_section_gives_code_to_a_strict_block() -> None:
+    program = PROGRAM.replace('"""natural\n', '"""natural(authority="strict")\n', 1)
+    module = load(tuned({"effects": "direct", "reasoning": "text"}), program=program)
+    _, requests = ask(module, ['Good.\n{"mood": "good"}'])
+    assert requests[0].messages[0].text.endswith('{"mood": "good" | "bad"}')  # type: ignore[union-attr]
+
+
 OBJECTS: dict[str, tuple[str, Any]] = {
     "nothing": ("no", None),
     "the last": ('{"a": 1} {"b": 2}', {"b": 2}),
