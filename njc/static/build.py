@@ -22,6 +22,7 @@ from njc.compiler import Compilation
 from njc.project.build import Finding
 from njc.project.units import Unit
 from njc.static.author import Author, choose_author
+from njc.static.contract_task import ContractTask, ContractVerdict, make_contract_task
 from njc.static.fit import (
     StaticFile,
     compile_static_file,
@@ -73,6 +74,8 @@ class HoleRequest:
     """Stores the attempts of a conversation, and returns where."""
     notify: Callable[[str], None] = lambda line: None
     """Called with a line before each step."""
+    test_contract: Callable[[ContractTask], ContractVerdict] = lambda task: ContractVerdict()
+    """Runs the code of a block on inputs, and the asserts around it."""
     only: Callable[[Hole], bool] = lambda hole: True
     """Selects the holes that models are asked for; other holes without locked code are skipped."""
 
@@ -271,17 +274,27 @@ def _generate_hole(
 ) -> HoleResult:
     """Have a model write the code of a hole."""
     most = 1 if hole.mode == "static-raw" else request.attempts
+    check, verdicts = make_code_check(file, hole), dict[str, ContractVerdict]()
+
+    def check_contract(code: str) -> tuple[str, ...]:
+        task = make_contract_task(file, hole, code) if hole.mode != "static-raw" else None
+        verdict = request.test_contract(task) if task is not None else ContractVerdict()
+        verdicts[code] = verdict
+        return (verdict.refusal,) if verdict.refusal else ()
+
     result = author.run_conversation(
-        generate_code(hole, make_code_check(file, hole), most, author.temperature)
+        generate_code(
+            hole, lambda code: check(code) or check_contract(code), most, author.temperature
+        )
     )
     at = request.keep_attempts(hole, result)
     match result:
         case Generated(code) if needs_judgement(hole, code):
             return _make_live_result(hole, result, request, JUDGEMENT_REASON)
         case Generated(code):
-            return HoleResult(
-                make_lock_entry(hole, normalize_code(code, hole), result, request.today())
-            )
+            entry = make_lock_entry(hole, normalize_code(code, hole), result, request.today())
+            held = verdicts.get(code, ContractVerdict()).held
+            return HoleResult(replace(entry, contract=f"held on {held} inputs" if held else ""))
         case GenerationFailed(attempts) if _can_stay_live(hole):
             return _make_live_result(
                 hole,

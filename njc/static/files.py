@@ -6,9 +6,12 @@ njc.lock                                    beside pyproject.toml, else in the s
 
 from __future__ import annotations
 
+import importlib.util
 import re
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from njc.project.build import Finding, is_error, plan_build, read_source, write_changes
@@ -17,6 +20,7 @@ from njc.project.outputs import write_all
 from njc.project.tuned import LOCK_FILE_NAME, find_tuned_blocks
 from njc.project.units import Unit, find_package_files, format_path
 from njc.static.build import HoleRequest, StaticBuild, fill_holes
+from njc.static.contract_task import ContractTask, ContractVerdict
 from njc.static.fit import StaticFile, make_static_file
 from njc.static.generate import MAX_ATTEMPTS, Generated, GenerationFailed
 from njc.static.holes import Hole
@@ -26,6 +30,7 @@ from njc.static.lock import (
     read_lock,
     transfer_changes,
 )
+from njc.worker import Worker, make_clean_environment
 from njrt.errors import ConfigurationError
 
 
@@ -68,12 +73,34 @@ def fill_units(
         lambda written: save_lock(written, lock, file),
         lambda hole, result: keep_attempts(hole, result, file.parent),
         notify,
+        test_contract,
         only,
     )
     build = fill_holes(files, lock, request)
     if build.lock != lock and not locked:
         save_lock(build.lock, lock, file)
     return build
+
+
+CONTRACT_SECONDS = 30.0
+"""For the test of one piece of code; what takes longer is not judged."""
+
+
+def test_contract(task: ContractTask) -> ContractVerdict:
+    """Run the code of a block on inputs that Hypothesis makes, in another process; no verdict without it."""
+    if importlib.util.find_spec("hypothesis") is None:
+        return ContractVerdict()
+    environment = make_clean_environment()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Worker("njc.static.contract_worker", Path(folder), environment) as worker,
+    ):
+        worker.send(asdict(task))
+        try:
+            found = worker.receive(CONTRACT_SECONDS)
+        except TimeoutError:
+            found = None
+    return ContractVerdict(found["held"], found["refusal"]) if found else ContractVerdict()
 
 
 def write_static_build(

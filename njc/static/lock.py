@@ -121,6 +121,8 @@ class LockEntry:
     """What the variables were like in these examples."""
     checks: CheckCounts | None = None
     """How the program's checks went with this code, where they were run."""
+    contract: str = ""
+    """On how many inputs the asserts around the block held."""
     rationale: str = ""
     """What the model wrote about the mistake that this code corrects, if `njc static --repair` wrote it."""
 
@@ -326,6 +328,7 @@ def _format_entry(entry: LockEntry) -> Iterator[str]:
         "score": entry.score and asdict(entry.score),
         "checks": checks,
         "shapes": dict(sorted(entry.shapes.items())) or None,
+        "contract": entry.contract or None,
         "live": entry.live or None,
     }
     yield "[[block]]"

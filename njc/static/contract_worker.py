@@ -1,0 +1,109 @@
+"""The child process that tests the code of a block against its contract: `python -m njc.static.contract_worker`.
+
+    {"code": "total = -n", "inputs": {"n": "int"}, "ensures": ["total >= 0"], ...}
+        ->  {"held": 0, "refusal": "with n=1 it gives total=-1, and `assert total >= 0` is false"}
+
+Inputs are made by Hypothesis, the same in every run; a counterexample is reduced by it.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import sys
+import textwrap
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any
+
+from njc.worker import Message, open_channel
+from njrt.execution.contracts import parse_assert
+
+EXAMPLES = 200
+MAX_SHOWN = 200
+MEMORY_BYTES = 2 << 30
+_FUNCTION = "_nj_block"
+
+
+class BrokenContractError(Exception):
+    """The code breaks an assert; the message shows how."""
+
+
+def test_contract(task: Message) -> dict[str, Any]:
+    """Run the code on inputs; return on how many the asserts held, or a counterexample."""
+    from hypothesis import HealthCheck, assume, given, settings
+    from hypothesis import strategies as st
+
+    # Hypothesis looks up the annotations of classes in their modules.
+    namespace = vars(sys.modules.setdefault("contract", ModuleType("contract")))
+    for text in task["prelude"]:
+        exec(text, namespace)
+    kinds = {name: eval(text, namespace) for name, text in task["inputs"].items()}
+    body = textwrap.indent(task["code"].strip("\n") or "pass", "    ")
+    exec(f"def {_FUNCTION}({', '.join(kinds)}):\n{body}\n    return locals()", namespace)
+    held = 0
+
+    @settings(
+        max_examples=EXAMPLES,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(st.fixed_dictionaries({name: st.from_type(kind) for name, kind in kinds.items()}))
+    def check(values: dict[str, Any]) -> None:
+        nonlocal held
+        try:
+            assume(all(holds(text, namespace | values) for text in task["requires"]))
+            after = namespace[_FUNCTION](**copy.deepcopy(values))
+        except Exception as error:
+            if type(error).__module__.startswith("hypothesis"):
+                raise
+            return  # what the code raises is the program's affair
+        for text in task["ensures"]:
+            if not holds(text, namespace | after):
+                raise BrokenContractError(describe(text, values, after))
+        held += 1
+
+    try:
+        check()
+    except BrokenContractError as error:
+        return {"held": 0, "refusal": str(error)}
+    return {"held": held, "refusal": ""}
+
+
+def holds(text: str, names: Mapping[str, Any]) -> bool:
+    """Return whether an assert is true."""
+    test, _ = parse_assert(text)
+    return bool(eval(compile(ast.Expression(test), "assert", "eval"), dict(names)))
+
+
+def describe(text: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """Return a counterexample as text."""
+    given = ", ".join(f"{name}={cut(value)}" for name, value in before.items())
+    made = ", ".join(
+        f"{name}={cut(value)}"
+        for name, value in after.items()
+        if name not in before or value != before[name]
+    )
+    return f"with {given} it gives {made or 'nothing'}, and `assert {text}` is false"
+
+
+def cut(value: Any) -> str:
+    """Return a value as a text of limited length."""
+    text = repr(value)
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
+
+
+def main() -> None:
+    """Test the task that the parent sends."""
+    channel = open_channel(MEMORY_BYTES)
+    task = channel.receive()
+    try:
+        channel.send(test_contract(task))
+    except Exception as error:
+        channel.send({"held": 0, "refusal": "", "problem": f"{type(error).__name__}: {error}"})
+
+
+if __name__ == "__main__":
+    main()
