@@ -20,6 +20,7 @@ from njc.evaluation.cases.tuning import (
     choose_examples,
     choose_threshold,
     compare_held_out,
+    get_first_model,
     is_kept,
     split_cases,
 )
@@ -391,3 +392,10 @@ def test_a_threshold_for_a_second_model(tmp_path: Path) -> None:
 )
 def test_the_threshold(runs: list[tuple[float, bool]], threshold: float | None) -> None:
     assert choose_threshold(runs, 0.05) == threshold
+
+
+@pytest.mark.parametrize(
+    "name", ["a/b", "vote(3xa/b)", "cascade(a/b,c/d)", "vote(2xcascade(a/b,c/d))"]
+)
+def test_the_name_of_a_wrapped_model(name: str) -> None:
+    assert get_first_model(name) == "a/b"

@@ -1,4 +1,4 @@
-"""The asserts around a static block as the specification of its code: tested on inputs, and counterexamples fed back."""
+"""The asserts around a static block as the specification of its code (docs/contracts.md): tested on inputs, counterexamples fed back."""
 
 from __future__ import annotations
 

@@ -36,6 +36,7 @@ MINIMUM_CASES = 10
 @click.option("--repeats", type=click.IntRange(min=1), default=1, metavar="N", help="Runs of each case.")  # fmt: skip
 @click.option("--tokens", type=click.FloatRange(min=1), default=2.0, metavar="X", help="Tokens at most, as a multiple.")  # fmt: skip
 @click.option("--confidence", type=click.FloatRange(0.5, 0.999), default=0.95, help="To keep a form.", show_default=True)  # fmt: skip
+@click.option("-j", "--jobs", type=click.IntRange(min=1), default=1, metavar="N", help="Cases at a time.")  # fmt: skip
 @click.option("--second", metavar="NAME", help="A model for answers that are not sure.")
 @click.option("--errors", type=click.FloatRange(0, 0.5), default=0.05, metavar="X", help="With --second: wrong answers to allow.")  # fmt: skip
 @click.option(
@@ -66,6 +67,7 @@ def command(
     repeats: int,
     tokens: float,
     confidence: float,
+    jobs: int,
     second: str | None,
     errors: float,
     check_file: Path | None,
@@ -92,6 +94,7 @@ def command(
         ResultFile(out or cases.with_name(f"{cases.stem}.tuning.jsonl")),
         model,
         repeats,
+        jobs,
         calls,
         reserved=2 * len(held_out) * repeats,
     )

@@ -1,6 +1,6 @@
 """The runs of `njc tune`: each form of a program in a separate lock, its cases in another process.
 
-tuner = Tuner(print, "triage.njpy:route", unit, project, ResultFile(path), "", 1, 2000, reserved=120)
+tuner = Tuner(print, "triage.njpy:route", unit, project, ResultFile(path), "", 1, 1, 2000, reserved=120)
 tuner.choose(cases, most_tokens=2.0)     {"Put into <:team: ...": Form({"reasoning": "text"})}
 tuner.run(forms, held_out)               the results of the cases with these forms
 """
@@ -38,6 +38,7 @@ from njc.evaluation.cases.tuning import (
     compute_score,
     describe_sure_runs,
     find_block,
+    get_first_model,
     is_better,
     list_block_runs,
     list_forms,
@@ -55,6 +56,8 @@ from njc.static.files import save_lock
 from njc.static.lock import StaticLock, format_lock, read_lock
 from njrt.errors import ConfigurationError
 
+MARGIN = 0.1
+"""How much lower the rate of a form may be on the first half of the cases to be tried on all."""
 CHARACTERS_OF_TOKEN = 4.0
 """For the length of examples, before they are tried."""
 
@@ -71,6 +74,7 @@ class Tuner:
     results: ResultFile
     model: str
     repeats: int
+    jobs: int
     calls: int
     reserved: int
     """Calls that are needed at the end."""
@@ -91,7 +95,7 @@ class Tuner:
         runs = list_block_runs(plain_results)
         if not runs:
             raise ConfigurationError(f"{self.target} has run no natural block in these cases")
-        self.name = runs[0].model
+        self.name = get_first_model(runs[0].model)
         blocks = analyze(read_source(self.unit)).blocks
         chosen: dict[str, Form] = {}
         for run in runs:
@@ -157,12 +161,13 @@ class Tuner:
                 self.note(f"  {form}: left out, {self.calls:,} calls would not be enough")
                 return
             without = form.cases | best.cases
-            for part in (cases[: len(cases) // 2], cases):
+            for part, margin in ((cases[: len(cases) // 2], MARGIN), (cases, 0.0)):
                 tried = self.run({**chosen, run.instruction: form}, part)
                 known, plain = select(results, tried), select(plain_results, tried)
                 score = compute_score(tried, without)
                 other, least = compute_score(known, without), compute_score(plain, without)
-                if score.rate < other.rate or score.tokens > most_tokens * least.tokens:
+                is_worse = score.rate < other.rate - margin
+                if is_worse or score.tokens > most_tokens * least.tokens:
                     self.note(f"  {form}: {_describe(score)}")
                     return
             better = is_better(score, other, least, most_tokens)
@@ -221,7 +226,7 @@ class Tuner:
             return
         file = folder / "cases.jsonl"
         file.write_text("".join(case.text + "\n" for case in cases), encoding="utf-8")
-        words = [self.target, str(file), "--repeats", str(self.repeats)]
+        words = [self.target, str(file), "--repeats", str(self.repeats), "-j", str(self.jobs)]
         words += ["--model", self.model] if self.model else []
         done = subprocess.run(
             [

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -121,6 +122,14 @@ def list_block_runs(results: ResultsByCase) -> list[BlockRun]:
     for run in runs:
         first.setdefault(run.instruction, run)
     return list(first.values())
+
+
+def get_first_model(name: str) -> str:
+    """Return the name of a model without the votes and the second model that its author has set."""
+    found = re.fullmatch(r"vote\(\d+x(.*)\)", name)
+    name = found[1] if found else name
+    found = re.fullmatch(r"cascade\(([^,]*),.*\)", name)
+    return found[1] if found else name
 
 
 def choose_examples(
