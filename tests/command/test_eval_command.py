@@ -311,3 +311,12 @@ def test_changed_arguments_are_accepted(tmp_path: Path) -> None:
         "inputs": {"tasks": [{"done": False}]},
         "after": {"tasks": [{"done": True}]},
     }
+
+
+def test_a_function_without_a_block_that_runs(tmp_path: Path) -> None:
+    program = PROGRAM + "\n\ndef double(n: int) -> int:\n    return 2 * n\n"
+    given = [{"inputs": {"n": 2}, "expect": 4}, {"inputs": {"n": 2}, "expect": 5}]
+    file, cases = write(tmp_path, given, program)
+    result = evaluate(f"{file}:double", cases, model=answer)
+    assert result.exit_code == 0, result.output
+    assert "1 of 2" in result.output

@@ -231,6 +231,16 @@ def test_lenses_tell_cost_and_recording() -> None:
     assert list_lenses(document, {}, set()) == []
 
 
+def test_a_lens_runs_the_cases_of_a_function() -> None:
+    document = make_document(HEAD + PROMPT.format("Put the length of <text> into <:n: int>."))
+    (block,) = document.reading.blocks  # type: ignore[union-attr]
+    tested = {block.scope.name, "other"}
+    assert [lens.cases_of for lens in list_lenses(document, {}, set(), tested)] == [
+        block.scope.name
+    ]
+    assert list_lenses(document, {}, set(), {"other"}) == []
+
+
 def test_tokens_of_a_prompt() -> None:
     tokens = [
         (PROGRAM[it.start : it.end], it.type, it.modifiers)

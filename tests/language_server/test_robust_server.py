@@ -310,6 +310,19 @@ def test_a_program_that_fails_tells_why(shared: RawClient, tmp_path: Path) -> No
     assert "the end of it" in text
 
 
+def test_the_cases_of_a_function_are_run(shared: RawClient, tmp_path: Path) -> None:
+    file = tmp_path / "counted.njpy"
+    file.write_text("def double(n: int) -> int:\n    return 2 * n\n")
+    (tmp_path / "cases").mkdir()
+    (tmp_path / "cases" / "double.jsonl").write_text('{"inputs": {"n": 2}, "expect": 4}\n')
+    arguments = {"command": "njc.runCases", "arguments": [file.as_uri(), "double"]}
+    text = shared.ask("workspace/executeCommand", arguments)["result"]
+    assert "1 of 1" in text
+    refused = {"command": "njc.runCases", "arguments": [file.as_uri(), "triple"]}
+    error = shared.ask("workspace/executeCommand", refused)["error"]
+    assert error["message"] == "there is no file cases/triple.jsonl"
+
+
 def test_input_from_a_file_is_answered(tmp_path: Path) -> None:
     """What the event loop cannot wait for is read by threads."""
     params = {"processId": None, "rootUri": None, "capabilities": {}}

@@ -296,12 +296,18 @@ def _cut(value: Any, most: int = 200) -> str:
     return text if len(text) <= most else f"{text[:most]}..."
 
 
+def _read_trace(trace: Path) -> Iterator[Any]:
+    """Yield the lines of a trace; none if no block has run."""
+    if trace.exists():
+        yield from parse_json_lines(trace.read_text(encoding="utf-8").splitlines())
+
+
 def _list_block_runs(trace: Path, has_passed: bool) -> Iterator[BlockRun]:
     """Yield the runs of blocks in a trace, in their order."""
     first_lines: dict[str, Any] = {}
     asked: dict[str, list[tuple[str, str]]] = {}
     sure: dict[str, float] = {}
-    for line in parse_json_lines(trace.read_text(encoding="utf-8").splitlines()):
+    for line in _read_trace(trace):
         match line:
             case {"place": str(), "run": run, "instruction": list()}:
                 first_lines[run] = line
@@ -328,14 +334,14 @@ def _list_block_runs(trace: Path, has_passed: bool) -> Iterator[BlockRun]:
 
 def _list_warnings(trace: Path) -> Iterator[str]:
     """Yield the warnings in a trace."""
-    for line in parse_json_lines(trace.read_text(encoding="utf-8").splitlines()):
+    for line in _read_trace(trace):
         yield from line.get("warnings", ())
 
 
 def _read_shown(trace: Path) -> str:
     """Return the prompts and replies, in the order of the trace."""
     parts: list[str] = []
-    for line in parse_json_lines(trace.read_text(encoding="utf-8").splitlines()):
+    for line in _read_trace(trace):
         match line:
             case {"place": place}:
                 parts.append(f"== {place}")

@@ -2,6 +2,7 @@
 
 3 runs, 4 calls, 1,204 tokens, $0.0031          the runs of this block in the newest trace of the project
 run on the recording                            where a recording of the project has the block
+run cases                                       if `cases/FUNCTION.jsonl` exists beside the program
 """
 
 from __future__ import annotations
@@ -27,23 +28,35 @@ class BlockCost:
 
 @dataclass(frozen=True, slots=True)
 class BlockLens:
-    """A title above a block; `runs_recording` if a click on it runs the program on its recording."""
+    """A title above a block; a click runs the program on its recording (`runs_recording`), or the cases of a function."""
 
     block: NaturalBlock
     title: str
     runs_recording: bool = False
+    cases_of: str = ""
+    """The function to run the cases of."""
 
 
 def list_lenses(
-    document: Document, costs: Mapping[str, BlockCost], recorded: Collection[str]
+    document: Document,
+    costs: Mapping[str, BlockCost],
+    recorded: Collection[str],
+    tested: Collection[str] = (),
 ) -> list[BlockLens]:
-    """Return the lenses of a text; costs and recordings go by the place of a block, such as `mail.njpy:12`."""
+    """Return the lenses of a text; costs and recordings go by the place of a block, such as `mail.njpy:12`.
+
+    `tested` are the functions with cases.
+    """
     reading = document.reading
     lenses: list[BlockLens] = []
     for block in reading.blocks if reading is not None else ():
         place = f"{document.path}:{block.line}"
         if place in recorded:
             lenses.append(BlockLens(block, "run on the recording", True))
+        scope = block.scope
+        is_top = scope.parent is not None and scope.parent.kind == "module"
+        if is_top and scope.is_function and scope.name in tested:
+            lenses.append(BlockLens(block, "run cases", cases_of=scope.name))
         if cost := costs.get(place):
             lenses.append(BlockLens(block, format_cost(cost)))
     return lenses

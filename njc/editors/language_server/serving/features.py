@@ -30,13 +30,14 @@ from njc.editors.language_server.answers.outline import list_folds, list_parts
 from njc.editors.language_server.answers.rename import RenameRefused, find_renamed, rename
 from njc.editors.language_server.serving.conversion import Converter, choose_encoding
 from njc.editors.language_server.serving.protocol import answer_errors
-from njc.editors.language_server.serving.recorded_run import run_on_recording
+from njc.editors.language_server.serving.recorded_run import run_cases, run_on_recording
 from njc.editors.language_server.serving.server import NaturalLanguageServer
 from njc.editors.language_server.serving.workspace_files import get_file
 from njc.editors.language_server.texts.documents import ContentChange, Document, apply_changes
 from njc.project.units import SUFFIX
 
 RUN_COMMAND = "njc.runOnRecording"
+CASES_COMMAND = "njc.runCases"
 COMPILED_TEXT = "njc/compiledText"
 REQUEST_FAILED = -32803
 
@@ -68,6 +69,7 @@ def make_server() -> NaturalLanguageServer:
         server.feature(name, _OPTIONS.get(name))(handler)
     server.feature(COMPILED_TEXT)(_bind(server, _get_compiled_text))
     server.command(RUN_COMMAND)(_make_run_command(server))
+    server.command(CASES_COMMAND)(_make_cases_command(server))
     return server
 
 
@@ -235,11 +237,14 @@ def _list_lenses(at: RequestedPlace, params: lsp.CodeLensParams) -> Answer:
         return None
     runs = at.server.files.read_runs(file)
     lenses = []
-    for lens in list_lenses(at.document, runs.costs, runs.recorded):
+    tested = at.server.files.list_cases(file)
+    for lens in list_lenses(at.document, runs.costs, runs.recorded, tested):
         start = at.converter.make_range(lens.block.start, lens.block.start)
         command = lsp.Command(lens.title, "")
         if lens.runs_recording:
             command = lsp.Command(lens.title, RUN_COMMAND, None, [at.document.uri, lens.block.line])
+        if lens.cases_of:
+            command = lsp.Command(lens.title, CASES_COMMAND, None, [at.document.uri, lens.cases_of])
         lenses.append(lsp.CodeLens(start, command))
     return lenses
 
@@ -292,12 +297,27 @@ def _make_run_command(server: NaturalLanguageServer) -> Callable[..., Answer]:
         if recording is None:
             message = f"no recording of the project has the block {place}"
             raise JsonRpcException(message, REQUEST_FAILED)
-        text = await run_on_recording(file, place, recording, server.files.environ)
-        server.window_log_message(lsp.LogMessageParams(lsp.MessageType.Info, text))
-        server.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, text[:1000]))
-        return text
+        return _show(server, await run_on_recording(file, place, recording, server.files.environ))
 
     return run_command
+
+
+def _make_cases_command(server: NaturalLanguageServer) -> Callable[..., Answer]:
+    async def run_function_cases(uri: str, function: str) -> str:
+        """Run the cases of a function, and show how many pass."""
+        file = get_file(uri)
+        cases = server.files.list_cases(file).get(function) if file is not None else None
+        if file is None or cases is None:
+            raise JsonRpcException(f"there is no file cases/{function}.jsonl", REQUEST_FAILED)
+        return _show(server, await run_cases(file, function, cases, server.files.environ))
+
+    return run_function_cases
+
+
+def _show(server: NaturalLanguageServer, text: str) -> str:
+    server.window_log_message(lsp.LogMessageParams(lsp.MessageType.Info, text))
+    server.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, text[:1000]))
+    return text
 
 
 _NOTIFICATIONS: Mapping[str, Callable[[NaturalLanguageServer, Params], Answer]] = {

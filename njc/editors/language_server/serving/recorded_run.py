@@ -1,6 +1,7 @@
-"""Running the program of a block on a recording, in a process of its own, and telling what the block did.
+"""Running the program of a block on a recording, or a function on its cases, in another process.
 
 run_on_recording(mail.njpy, "mail.njpy:12", recordings/mail.jsonl)      the steps of that block's last run
+run_cases(mail.njpy, "route", cases/route.jsonl)                        what `njc eval` prints
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from njc.runs.trace_view.selection import Selection
 from njc.runs.trace_view.terminal import format_run
 from njrt.errors import ConfigurationError
 
+CASES_SECONDS = 600.0
 RUN_SECONDS = 60.0
 """Seconds after which the program is ended."""
 _MOST_OUTPUT = 2_000
@@ -38,6 +40,27 @@ async def run_on_recording(
             [sys.executable, "-m", "njc", "run", str(file)], file.parent, environment
         )
         return "\n".join([*_describe_last_run(trace, place), *output])
+
+
+async def run_cases(file: Path, function: str, cases: Path, environ: Mapping[str, str]) -> str:
+    """Count how many cases of a function pass, and return the table and the failures as text."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "njc", "eval", f"{file}:{function}", str(cases)),
+        cwd=file.parent,
+        env=environ,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        output, errors = await asyncio.wait_for(process.communicate(), CASES_SECONDS)
+    except TimeoutError:
+        return f"the cases were ended after {CASES_SECONDS:g} seconds; the next run continues"
+    finally:
+        with suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)
+    return (output or errors).decode("utf-8", "replace").strip()
 
 
 async def _run(command: list[str], folder: Path, environment: Mapping[str, str]) -> list[str]:

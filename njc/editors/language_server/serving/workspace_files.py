@@ -89,6 +89,10 @@ class WorkspaceFiles:
                 return other
         return None
 
+    def list_cases(self, file: Path) -> dict[str, Path]:
+        """Return the files of cases beside a program, by the name of the function: `cases/FUNCTION.jsonl`."""
+        return {found.stem: found for found in sorted((file.parent / "cases").glob("*.jsonl"))}
+
     def _list_run_files(self, file: Path) -> list[Path]:
         """Return the files of JSON Lines in the project, the oldest first."""
         found = {
