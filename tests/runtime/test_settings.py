@@ -197,6 +197,7 @@ VALUES = {
     "max_effects": 5, "max_calls": 5, "max_seconds": 2.5, "max_call_seconds": 2, "max_code_seconds": 2,
     "max_repeats": 5, "max_tokens": 5, "max_usd": 0.5, "show_chars": 5, "redact": False,
     "store": "memory:", "budget": "usd=5 per=day", "tenant": "acme",
+    "votes": 5, "second_model": "openai/n", "second_below": 0.5,
     "canary": 0.02, "canary_tolerated": 0.2, "canary_false_alarms": 0.05, "canary_seed": 5,
 }  # fmt: skip
 """A value for each option that is no choice among words."""
@@ -210,7 +211,7 @@ def test_every_option_has_its_variable(monkeypatch: pytest.MonkeyPatch, name: st
     assert getattr(chosen(block={name: value}), name) == value
     monkeypatch.setenv(f"NJC_{name.upper()}", "")
     assert getattr(chosen(), name) == getattr(DEFAULTS, name)
-    if name not in ("model", "base_url", "store", "budget", "tenant"):
+    if name not in ("model", "base_url", "second_model", "store", "budget", "tenant"):
         monkeypatch.setenv(f"NJC_{name.upper()}", "nonsense")
         with pytest.raises(
             ConfigurationError, match=f"NJC_{name.upper()}: option `{name}` must be"

@@ -343,10 +343,22 @@ def _get_file_identity(path: Path) -> tuple[int, int] | None:
     return None
 
 
+_LOCKED_WAITS = (0.01, 0.05, 0.1, 0.2, 0.5, 1.0)
+"""Seconds between attempts to change the journal of a new file."""
+
+
 def _create_tables(connection: sqlite3.Connection) -> None:
     """Create the tables of a new file, or those of an older version, in one transaction: others may do the same."""
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-    connection.execute("PRAGMA journal_mode = WAL")
+    for wait in (*_LOCKED_WAITS, None):
+        # SQLite does not wait for another process that changes the mode of the same new file.
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            break
+        except sqlite3.OperationalError:
+            if wait is None:
+                raise
+            time.sleep(wait)
     connection.execute("BEGIN IMMEDIATE")
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version == 1:
