@@ -162,19 +162,15 @@ def find_code_hint(
     source: SourceFile, block: NaturalBlock, authority: Authority
 ) -> Iterator[Diagnostic]:
     """Report how a block would need no code; an option corrects it if the text asks for no change."""
-    message = f"the block has code: {authority.reason}"
-    marker = _MARKER.match(block.literal)
-    if authority.can_answer and marker is not None:
-        hint = f"{authority.remedy}; or {ANSWER_REMEDY}" if authority.remedy else ANSWER_REMEDY
-        if ANSWER_REMEDY in authority.remedy:
-            hint = authority.remedy
-        written = f'{marker[0]}(effects="answer")'
-        end = block.start + marker.end()
+    marker = _MARKER.match(block.literal) if authority.can_answer else None
+    ways = [authority.remedy]
+    if marker is not None and ANSWER_REMEDY not in authority.remedy:
+        ways.append(ANSWER_REMEDY)
+    if hint := "; or ".join(filter(None, ways)):
+        end = block.start + (marker.end() if marker is not None else 10)
+        written = f'{marker[0]}(effects="answer")' if marker is not None else None
+        message = f"the block has code: {authority.reason}"
         yield make_diagnostic(source, "NJ304", block.start, end, message, hint, written)
-    elif authority.remedy:
-        yield make_diagnostic(
-            source, "NJ304", block.start, block.start + 10, message, authority.remedy
-        )
 
 
 _MARKER = re.compile(r"\w*(?:\"{3}|'{3})(?:natural|prompt)(?=[ \t]*[\r\n])")

@@ -171,9 +171,7 @@ def compile_all(
     A file without natural blocks is only parsed if `parse_always` is set.
     """
     tasks = {
-        unit: CompileTask(
-            unit, source, project.options, parse_always, find_tuned_blocks(unit, project)
-        )
+        unit: make_compile_task(unit, source, project, parse_always=parse_always)
         for unit, source in sources.items()
     }
     results = {
@@ -191,13 +189,25 @@ def compile_all(
     return [results[unit] for unit in tasks]
 
 
+def make_compile_task(
+    unit: Unit, source: SourceFile, project: Project, *, parse_always: bool = True
+) -> CompileTask:
+    """Return the task to compile a source with the options and the tuned forms of its project."""
+    tuned = find_tuned_blocks(unit, project)
+    return CompileTask(unit, source, project.options, parse_always, tuned)
+
+
 def run_compile_task(task: CompileTask) -> CompileResult:
     """Compile one source."""
+    with _pause_gc():
+        return make_compile_result(task, compile_task(task))
+
+
+def compile_task(task: CompileTask) -> Compilation:
+    """Compile one source; return all that is known of it."""
     from njc.compiler import compile_source
 
-    with _pause_gc():
-        compilation = compile_source(task.source, project=task.options, tuned=task.tuned)
-        return make_compile_result(task, compilation)
+    return compile_source(task.source, project=task.options, tuned=task.tuned)
 
 
 @contextmanager

@@ -12,12 +12,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import CodeType
 
-from njc.compiler import compile_source, parse_compiled_tree
+from njc.compiler import parse_compiled_tree
 from njc.frontend.parse import compile_tree
 from njc.frontend.source import SourceFile
-from njc.project.build import CompileTask, Finding, collect_findings, is_error, make_compile_result
+from njc.project.build import (
+    Finding,
+    collect_findings,
+    compile_task,
+    is_error,
+    make_compile_result,
+    make_compile_task,
+)
 from njc.project.config import Project
-from njc.project.tuned import find_tuned_blocks
 from njc.project.units import make_unit
 
 
@@ -46,9 +52,8 @@ def load_code(file: Path, data: bytes, project: Project) -> tuple[CodeType, tupl
     Raises NaturalSyntaxError if there are errors.
     """
     unit = make_unit(file, project)
-    tuned = find_tuned_blocks(unit, project)
-    task = CompileTask(unit, SourceFile(unit.path, data), project.options, parse_always=True)
-    compilation = compile_source(task.source, project=task.options, tuned=tuned)
+    task = make_compile_task(unit, SourceFile(unit.path, data), project)
+    compilation = compile_task(task)
     findings = collect_findings([make_compile_result(task, compilation)], project.warnings)
     if any(map(is_error, findings)):
         raise NaturalSyntaxError(str(unit.source), findings)

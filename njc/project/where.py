@@ -10,10 +10,8 @@ from pathlib import Path
 
 from njc.codegen.header import parse_header
 from njc.codegen.linemap import find_compiled_line, find_source_line, parse_line_map
-from njc.compiler import compile_source
-from njc.project.build import read_source
+from njc.project.build import compile_task, make_compile_task, read_source
 from njc.project.config import Project
-from njc.project.tuned import find_tuned_blocks
 from njc.project.units import SUFFIX, find_units, format_path, read_file
 from njrt.errors import ConfigurationError
 
@@ -30,8 +28,7 @@ def find_counterpart(file: Path, line: int, project: Project) -> tuple[Path, int
 
 def _find_compiled_place(file: Path, line: int, project: Project) -> tuple[Path, int]:
     (unit,) = find_units([file], project)
-    tuned = find_tuned_blocks(unit, project)
-    compilation = compile_source(read_source(unit), project=project.options, tuned=tuned)
+    compilation = compile_task(make_compile_task(unit, read_source(unit), project))
     if compilation.output is None:
         raise ConfigurationError(
             f"{format_path(file)} has errors; `njc check {format_path(file)}` shows them"

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 
 from njc.analysis.contracts import find_contract, format_assert
 from njc.analysis.inference import TypeReader
-from njc.frontend.names import FunctionDefinition
 from njc.frontend.references import format_annotation
 from njc.static.fit import StaticFile
 from njc.static.holes import Hole
@@ -49,10 +48,10 @@ def make_contract_task(file: StaticFile, hole: Hole, code: str) -> ContractTask 
     """Return the test of a block's code; None if there is no contract, or it cannot be tested."""
     block, module = hole.block, file.analysis.module
     node = block.scope.node
-    is_plain = isinstance(node, ast.FunctionDef) and hole.class_name is None and not hole.labels
-    if module is None or not block.ensures or not is_plain or hole.helper in code:
+    if not isinstance(node, ast.FunctionDef) or hole.class_name is not None or hole.labels:
         return None
-    assert isinstance(node, FunctionDefinition)
+    if module is None or not block.ensures or hole.helper in code:
+        return None
     types = TypeReader(file.analysis.outputs, file.source.text, file.analysis.blocks)
     contract = find_contract(file.source, block, types)
     prelude = tuple(_list_definitions(module.tree))

@@ -29,10 +29,10 @@ from njc.commands.terminal.repeat import watch_sources
 from njc.frontend.source import SourceFile
 from njc.project.build import (
     CompileResult,
-    CompileTask,
     collect_findings,
     compile_all,
     is_error,
+    make_compile_task,
     read_source,
     run_compile_task,
 )
@@ -138,7 +138,7 @@ def _correct_findings(
 
 
 def _compile_again(unit: Unit, project: Project, source: SourceFile) -> CompileResult:
-    return run_compile_task(CompileTask(unit, source, project.options, parse_always=True))
+    return run_compile_task(make_compile_task(unit, source, project))
 
 
 def _read_contents(

@@ -19,11 +19,16 @@ from njc.commands.terminal.flags import (
     resolve_project,
     with_console,
 )
-from njc.compiler import Compilation, compile_source
+from njc.compiler import Compilation
 from njc.frontend.blocks import describe_block
-from njc.project.build import CompileTask, collect_findings, make_compile_result, read_source
+from njc.project.build import (
+    collect_findings,
+    compile_task,
+    make_compile_result,
+    make_compile_task,
+    read_source,
+)
 from njc.project.report import format_findings
-from njc.project.tuned import find_tuned_blocks
 from njc.project.units import find_units
 
 CompilerStage = Literal["blocks", "lower"]
@@ -53,9 +58,8 @@ def command(
     """Show the natural blocks of FILE, or its compiled form."""
     project = resolve_project([source], flags)
     (unit,) = find_units([source], project)
-    task = CompileTask(unit, read_source(unit), project.options, parse_always=True)
-    tuned = find_tuned_blocks(unit, project)
-    compilation = compile_source(task.source, project=task.options, tuned=tuned)
+    task = make_compile_task(unit, read_source(unit), project)
+    compilation = compile_task(task)
     result = make_compile_result(task, compilation)
     console.findings(format_findings(collect_findings([result], project.warnings), "text"))
     match stage:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ from njc.evaluation.cases.runner import (
     compute_program_digest,
     list_planned_runs,
     run_cases,
+    run_eval_process,
 )
 from njc.evaluation.cases.summary import (
     Summary,
@@ -180,25 +180,9 @@ def _evaluate_version(
             there = copy / file.resolve().relative_to(root.resolve())
             if not there.is_file():
                 raise ConfigurationError(f"{ref} has no file {program}")
-            words = [f"{there}:{function}", str(cases.absolute()), "--repeats", str(repeats)]
-            words += [part for name in models if name for part in ("--model", name)]
-            done = subprocess.run(
-                [
-                    sys.executable,
-                    "-m",
-                    "njc",
-                    "eval",
-                    *words,
-                    "--out",
-                    str(results.path.absolute()),
-                ],
-                cwd=there.parent,
-                capture_output=True,
-                text=True,
-                check=False,
+            run_eval_process(
+                f"{there}:{function}", cases, results.path, repeats=repeats, models=models
             )
-            if done.returncode:
-                raise ConfigurationError(f"the version {ref} cannot be run: {done.stderr.strip()}")
             return compute_program_digest(there, target)
         finally:
             _call_git(root, "worktree", "remove", "--force", str(copy))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -20,14 +18,14 @@ from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import SOURCES, resolve_project, with_console
 from njc.compiler import analyze
 from njc.editors.type_check.checker import check_types
-from njc.evaluation.cases.runner import ResultFile
+from njc.evaluation.cases.runner import ResultFile, run_eval_process
 from njc.frontend.diagnostics import Diagnostic
 from njc.frontend.source import SourceFile
 from njc.project.build import (
     CompileResult,
-    CompileTask,
     collect_findings,
     is_error,
+    make_compile_task,
     read_source,
     run_compile_task,
 )
@@ -125,9 +123,7 @@ class Annotator:
 
     def compile(self, source: SourceFile) -> CompileResult:
         """Compile a version of the source."""
-        return run_compile_task(
-            CompileTask(self.unit, source, self.project.options, parse_always=True)
-        )
+        return run_compile_task(make_compile_task(self.unit, source, self.project))
 
     def compile_types(self, source: SourceFile) -> CompileResult:
         """Compile a version of the source, and keep only the hints that are stated types."""
@@ -183,16 +179,8 @@ class Annotator:
             file, results = Path(folder) / self.unit.source.name, Path(folder) / "results.jsonl"
             file.write_bytes(source.data)
             path = os.pathsep.join([str(self.unit.source.parent), os.environ.get("PYTHONPATH", "")])
-            words = [f"{file}:{function}", str(cases.absolute()), "--out", str(results)]
-            done = subprocess.run(
-                [sys.executable, "-m", "njc", "eval", *words],
-                env={**os.environ, "PYTHONPATH": path.rstrip(os.pathsep)},
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            if done.returncode:
-                raise ConfigurationError(f"the cases cannot be run: {done.stderr.strip()}")
+            environ = {**os.environ, "PYTHONPATH": path.rstrip(os.pathsep)}
+            run_eval_process(f"{file}:{function}", cases, results, environ=environ)
             kept = ResultFile(results)
             kept.read()
             return sum(result.passed for result in kept.known.values())

@@ -116,7 +116,9 @@ def command(
             (hole.name, hole.mode + kind) for hole in chosen for kind in ("", LEARNED_SUFFIX)
         ]
         removed = removed or [(entry.name, entry.mode) for entry in find_unused(lock)]
-        save_lock(_remove_stale_tuned(remove_entries(lock, removed), units), lock, file)
+        stale = _find_stale_tuned(lock, units)
+        current = {key: each for key, each in lock.tuned.items() if key not in stale}
+        save_lock(replace(remove_entries(lock, removed), tuned=current), lock, file)
         names = {hole.name for hole in chosen or holes}
         build = fill_units(
             units,
@@ -165,26 +167,20 @@ def _lock_authority(
 
 def _format_tuned(lock: StaticLock, units: Sequence[Unit]) -> Iterator[str]:
     """Yield a line for each form that was chosen for a block of these sources."""
-    blocks = find_block_keys(units)
-    files = {unit.path for unit in units}
-    for section in lock.tuned.values():
+    stale, files = _find_stale_tuned(lock, units), {unit.path for unit in units}
+    for key, section in lock.tuned.items():
         if section.file in files:
             form = Form(section.options, tuple(section.examples))
-            is_stale = section.key[:2] not in blocks
-            state = "stale: its prompt has changed" if is_stale else str(section.evidence)
+            state = "stale: its prompt has changed" if key in stale else str(section.evidence)
             yield f"{section.file}  tuned for {section.model}: {form}; {state}"
 
 
-def _remove_stale_tuned(lock: StaticLock, units: Sequence[Unit]) -> StaticLock:
-    """Remove the forms that were chosen for blocks of these sources that are not there any more."""
-    blocks = find_block_keys(units)
+def _find_stale_tuned(lock: StaticLock, units: Sequence[Unit]) -> set[tuple[str, str, str]]:
+    """Return the keys of forms that were chosen for blocks that these sources no longer have."""
     files = {unit.path for unit in units}
-    kept = {
-        key: section
-        for key, section in lock.tuned.items()
-        if key[0] not in files or key[:2] in blocks
-    }
-    return replace(lock, tuned=kept)
+    chosen = [key for key in lock.tuned if key[0] in files]
+    blocks = find_block_keys(units) if chosen else frozenset()
+    return {key for key in chosen if key[:2] not in blocks}
 
 
 def find_named_hole(block: str, holes: Sequence[Hole]) -> Hole:

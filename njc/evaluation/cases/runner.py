@@ -12,11 +12,13 @@ import hashlib
 import inspect
 import json
 import os
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -179,7 +181,8 @@ def run_cases(
 ) -> Iterator[CaseResult]:
     """Yield the results of the runs, of one model after the other, up to `jobs` at a time."""
     for model, runs in groupby(planned, key=lambda run: run.model):
-        with _asking(model), ThreadPoolExecutor(jobs) as pool:
+        asking = set_variable("NJC_REPLACE_MODEL", f"={model}") if model else nullcontext()
+        with asking, ThreadPoolExecutor(jobs) as pool:
             waiting = list(runs)
             running: set[Future[CaseResult]] = set()
             try:
@@ -211,7 +214,7 @@ def run_case(target: TargetFunction, planned: PlannedRun, program: str) -> CaseR
                 raise
             except Exception as error:
                 problem = f"{type(error).__name__}: {error}"
-        totals = account.totals
+        totals, lines = account.totals, _read_trace(trace)
         return CaseResult(
             program,
             planned.numbered.digest,
@@ -224,9 +227,9 @@ def run_case(target: TargetFunction, planned: PlannedRun, program: str) -> CaseR
             totals.output_tokens,
             totals.usd,
             round(time.monotonic() - began, 3),
-            _read_shown(trace) if problem else "",
-            tuple(_list_block_runs(trace, not problem)),
-            tuple(_list_warnings(trace)),
+            _format_shown(lines) if problem else "",
+            tuple(_list_block_runs(lines, not problem)),
+            tuple(warning for line in lines for warning in line.get("warnings", ())),
         )
 
 
@@ -243,18 +246,47 @@ def accept_case(target: TargetFunction, case: Case) -> Case:
 
 
 @contextmanager
-def _asking(model: str) -> Iterator[None]:
-    """Have all blocks ask a model, whatever model they name."""
-    before = os.environ.get("NJC_REPLACE_MODEL")
-    if model:
-        os.environ["NJC_REPLACE_MODEL"] = f"={model}"
+def set_variable(name: str, value: str) -> Iterator[None]:
+    """Set a variable of the environment, and restore it."""
+    before = os.environ.get(name)
+    os.environ[name] = value
     try:
         yield
     finally:
-        if model:
-            del os.environ["NJC_REPLACE_MODEL"]
-            if before is not None:
-                os.environ["NJC_REPLACE_MODEL"] = before
+        del os.environ[name]
+        if before is not None:
+            os.environ[name] = before
+
+
+def run_eval_process(
+    target: str,
+    cases: Path,
+    out: Path,
+    *,
+    repeats: int = 1,
+    jobs: int = 1,
+    models: Sequence[str] = (),
+    environ: Mapping[str, str] | None = None,
+) -> None:
+    """Run the cases on a version of a program in another process, which writes the results into the file `out`.
+
+    Raises:
+        ConfigurationError: the process has failed.
+    """
+    words = [target, str(cases.absolute()), "--out", str(out.absolute())]
+    words += ["--repeats", str(repeats), "-j", str(jobs)]
+    words += [word for model in models if model for word in ("--model", model)]
+    done = subprocess.run(
+        [sys.executable, "-m", "njc", "eval", *words],
+        cwd=Path(target.rpartition(":")[0]).parent,
+        env=environ,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise ConfigurationError(f"the cases cannot be run: {done.stderr.strip()[-2000:]}")
 
 
 def _call_and_check(target: TargetFunction, case: Case) -> str:
@@ -296,18 +328,19 @@ def _cut(value: Any, most: int = 200) -> str:
     return text if len(text) <= most else f"{text[:most]}..."
 
 
-def _read_trace(trace: Path) -> Iterator[Any]:
-    """Yield the lines of a trace; none if no block has run."""
-    if trace.exists():
-        yield from parse_json_lines(trace.read_text(encoding="utf-8").splitlines())
+def _read_trace(trace: Path) -> list[Any]:
+    """Return the lines of a trace; none if no block has run."""
+    if not trace.exists():
+        return []
+    return list(parse_json_lines(trace.read_text(encoding="utf-8").splitlines()))
 
 
-def _list_block_runs(trace: Path, has_passed: bool) -> Iterator[BlockRun]:
-    """Yield the runs of blocks in a trace, in their order."""
+def _list_block_runs(lines: Sequence[Any], has_passed: bool) -> Iterator[BlockRun]:
+    """Yield the runs of blocks in the lines of a trace, in their order."""
     first_lines: dict[str, Any] = {}
     asked: dict[str, list[tuple[str, str]]] = {}
     sure: dict[str, float] = {}
-    for line in _read_trace(trace):
+    for line in lines:
         match line:
             case {"place": str(), "run": run, "instruction": list()}:
                 first_lines[run] = line
@@ -332,16 +365,10 @@ def _list_block_runs(trace: Path, has_passed: bool) -> Iterator[BlockRun]:
         )
 
 
-def _list_warnings(trace: Path) -> Iterator[str]:
-    """Yield the warnings in a trace."""
-    for line in _read_trace(trace):
-        yield from line.get("warnings", ())
-
-
-def _read_shown(trace: Path) -> str:
+def _format_shown(lines: Sequence[Any]) -> str:
     """Return the prompts and replies, in the order of the trace."""
     parts: list[str] = []
-    for line in _read_trace(trace):
+    for line in lines:
         match line:
             case {"place": place}:
                 parts.append(f"== {place}")

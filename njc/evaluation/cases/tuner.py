@@ -7,9 +7,6 @@ tuner.run(forms, held_out)               the results of the cases with these for
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -25,6 +22,8 @@ from njc.evaluation.cases.runner import (
     ResultFile,
     compute_program_digest,
     list_planned_runs,
+    run_eval_process,
+    set_variable,
 )
 from njc.evaluation.cases.tuning import (
     EXAMPLE_COUNTS,
@@ -39,7 +38,6 @@ from njc.evaluation.cases.tuning import (
     describe_sure_runs,
     find_block,
     get_first_model,
-    is_better,
     list_block_runs,
     list_forms,
     list_sure_runs,
@@ -170,7 +168,7 @@ class Tuner:
                 if is_worse or score.tokens > most_tokens * least.tokens:
                     self.note(f"  {form}: {_describe(score)}")
                     return
-            better = is_better(score, other, least, most_tokens)
+            better = score.rank > other.rank
             self.note(f"  {form}: {_describe(score)}{' (best so far)' if better else ''}")
             if better:
                 best, results = form, tried
@@ -194,16 +192,10 @@ class Tuner:
         with tempfile.TemporaryDirectory() as folder:
             lock = Path(folder) / "njc.lock"
             lock.write_text(format_lock(self.make_lock(forms, NO_EVIDENCE)), encoding="utf-8")
-            before = os.environ.get(LOCK_VARIABLE)
-            os.environ[LOCK_VARIABLE] = str(lock)
-            try:
+            with set_variable(LOCK_VARIABLE, str(lock)):
                 digest = compute_program_digest(self.unit.source, self.target)
                 self.results.read()
                 self.make_missing_runs(digest, cases, Path(folder))
-            finally:
-                del os.environ[LOCK_VARIABLE]
-                if before is not None:
-                    os.environ[LOCK_VARIABLE] = before
         self.plain = self.plain or digest
         self.digests.add(digest)
         self.used = sum(
@@ -226,28 +218,15 @@ class Tuner:
             return
         file = folder / "cases.jsonl"
         file.write_text("".join(case.text + "\n" for case in cases), encoding="utf-8")
-        words = [self.target, str(file), "--repeats", str(self.repeats), "-j", str(self.jobs)]
-        words += ["--model", self.model] if self.model else []
-        done = subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "njc",
-                "eval",
-                *words,
-                "--out",
-                str(self.results.path.absolute()),
-            ],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
+        run_eval_process(
+            self.target,
+            file,
+            self.results.path,
+            repeats=self.repeats,
+            jobs=self.jobs,
+            models=[self.model],
         )
         self.results.read()
-        if done.returncode or any(
-            run.make_key(digest) not in self.results.known for run in planned
-        ):
-            raise ConfigurationError(f"the cases cannot be run: {done.stderr.strip()[-2000:]}")
 
     def can_afford(self, calls: int) -> bool:
         """Return whether so many calls can be made, besides the calls of the check."""

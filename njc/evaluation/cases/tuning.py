@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from njc.codegen.tuned import OptionValue, TunedBlock, extract_source_instruction
+from njc.codegen.tuned import OptionValue, extract_source_instruction
 from njc.evaluation.cases.case_file import NumberedCase
 from njc.evaluation.cases.runner import BlockRun, CaseResult
 from njc.evaluation.cases.summary import compute_sign_test
@@ -52,10 +52,6 @@ class Form:
         if self.examples:
             parts.append(f"{len(self.examples)} examples")
         return ", ".join(parts) or "as it is"
-
-    def apply(self, instruction: str, model: str) -> TunedBlock:
-        """Return the form as the choice for a block and a model."""
-        return TunedBlock(instruction, model, self.options, self.examples)
 
 
 PLAIN = Form({})
@@ -174,11 +170,6 @@ def compute_score(results: ResultsByCase, without: frozenset[str] = frozenset())
 def select(results: ResultsByCase, others: ResultsByCase) -> ResultsByCase:
     """Return the results of the cases that others have, too."""
     return {digest: runs for digest, runs in results.items() if digest in others}
-
-
-def is_better(candidate: Score, best: Score, plain: Score, most_tokens: float) -> bool:
-    """Return whether a candidate is better than the best so far, within a multiple of the tokens of the plain form."""
-    return candidate.rank > best.rank and candidate.tokens <= most_tokens * plain.tokens
 
 
 def compare_held_out(before: ResultsByCase, after: ResultsByCase, looks: int) -> Evidence:

@@ -82,22 +82,25 @@ continue
 ```
 """
 
-STRICT_ANSWER_PROMPT = """\
-You are a function in a Python program: <x> is an input, <:x> an output. Follow the instruction; reply with one \
-JSON object, on one line, in the form given.
+ANSWER_ROLE = "You are a function in a Python program: <x> is an input, <:x> an output. Follow the instruction"
+
+ANSWER_RULES = """\
 - Judge, extract, compute, translate and write yourself.
 - If it is impossible: {"raise": "ValueError", "message": "why"}"""
+
+STRICT_ANSWER_PROMPT = f"""\
+{ANSWER_ROLE}; reply with one JSON object, on one line, in the form given.
+{ANSWER_RULES}"""
 
 NEEDS_CODE_RULE = """
 - If only code can do it: {"needs_code": "why"}"""
 
 ANSWER_PROMPT = STRICT_ANSWER_PROMPT + NEEDS_CODE_RULE
 
-REASONED_ANSWER_RULES = """\
-You are a function in a Python program: <x> is an input, <:x> an output. Follow the instruction. First reason step by \
-step, in at most six short lines without code; then end with one JSON object, on one line, in the form given.
-- Judge, extract, compute, translate and write yourself.
-- If it is impossible: {"raise": "ValueError", "message": "why"}"""
+REASONED_ANSWER_PROMPT = f"""\
+{ANSWER_ROLE}. First reason step by step, in at most six short lines without code; then end with one JSON object, on \
+one line, in the form given.
+{ANSWER_RULES}"""
 
 REASONED_CODE_RULE = """
 
@@ -182,7 +185,7 @@ EFFECTS_SHOWING_VALUES = ("answer", "direct", "nightjar")
 
 def build_answer_prompt(options: Options) -> str:
     """Return the system prompt of the effect set `answer`."""
-    prompt = REASONED_ANSWER_RULES if options.reasoning == "text" else STRICT_ANSWER_PROMPT
+    prompt = REASONED_ANSWER_PROMPT if options.reasoning == "text" else STRICT_ANSWER_PROMPT
     return prompt if options.authority == "strict" else prompt + NEEDS_CODE_RULE
 
 
