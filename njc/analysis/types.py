@@ -114,6 +114,14 @@ class TypeDefinitions:
                 return home
         return None
 
+    def is_import(self, name: str, scope: NameScope) -> bool:
+        """Return whether nothing but import statements binds a name, as `scope` sees it."""
+        home = self.find_home(name, scope)
+        bindings = self.find_statements_binding(name, home) if home is not None else []
+        return bool(bindings) and all(
+            isinstance(each, ast.Import | ast.ImportFrom) for each in bindings
+        )
+
     def find_statements_binding(self, name: str, scope: NameScope) -> list[ast.stmt]:
         """Return the statements of a scope that bind a name, as it is written."""
         if scope not in self._statements_by_scope:

@@ -293,6 +293,8 @@ def _build_arguments(
         defaults = ", ".join(f"{name}={name}" for name in types.class_names)
         lambda_ = f"types=lambda {defaults}" if defaults else "types=lambda"
         yield Argument(f"{lambda_}: {{", tuple(items), "}")
+    if used := _list_used_imports(block, definitions):
+        yield _make_text_argument("uses", used)
     if authority.labels:
         yield _make_text_argument("labels", authority.labels)
     if contract.texts:
@@ -326,6 +328,20 @@ def _build_arguments(
         f'"{name}": {format_literal(value)}' for name, value in list_given_options(project)
     ]:
         yield Argument("project={", tuple(settings), "}")
+
+
+def _list_used_imports(block: NaturalBlock, definitions: TypeDefinitions) -> list[str]:
+    """Return the parts of imports that the text reads, such as `files.read_text`, unless it names the whole import."""
+    dotted = [reference for reference in block.references if reference.is_dotted]
+    if not dotted:
+        return []
+    whole = {each.root for each in block.references if not each.is_dotted or each.writes}
+    paths = (each.path for each in dotted if each.root not in whole)
+    return [
+        path
+        for path in dict.fromkeys(paths)
+        if definitions.is_import(path.partition(".")[0], block.scope)
+    ]
 
 
 def _build_tuned_arguments(

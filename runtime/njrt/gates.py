@@ -50,6 +50,8 @@ class CallRule:
     """Called with the arguments; a falsy result refuses the call, and so does a text, which is the reason."""
     find: Find | None = None
     """Called with the key of a call that a crash has interrupted: its result, or None if it was not made."""
+    named: bool = False
+    """A block may call it only if its text names the function or the module that has it."""
 
     def __post_init__(self) -> None:
         """Raise ConfigurationError if a part of the rule is wrong."""
@@ -211,6 +213,7 @@ def gated(
     at_most: int | None = None,
     check: Check | None = None,
     find: Find | None = None,
+    named: bool = False,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 
 
@@ -222,6 +225,7 @@ def gated(
     at_most: int | None = None,
     check: Check | None = None,
     find: Find | None = None,
+    named: bool = False,
 ) -> Any:
     """Have calls of a function, also an async one, by the code of blocks pass a gate.
 
@@ -230,13 +234,14 @@ def gated(
         at_most: how many calls one run of a block may make.
         check: called with the same arguments; the call is refused if it returns something false, or a text with the reason.
         find: called with `call_key()` of a call that a crash has interrupted; returns its result, or None if it was not made.
+        named: a block may call it only if its text names the function, as `<pay>` or `<shop.pay>`, or its module.
 
     A refused call raises `PermissionError` in the code, which may continue.
 
     Raises:
         ConfigurationError: an argument is wrong.
     """
-    rule = CallRule(decide, at_most, check, find)
+    rule = CallRule(decide, at_most, check, find, named)
     return _gate(rule, function) if function is not None else functools.partial(_gate, rule)
 
 

@@ -70,7 +70,7 @@ from njrt.options import Policy
 from njrt.outcome import Completed, Outcome, Raised, UserValue
 from njrt.rendering.describe import render_value
 from njrt.rendering.redaction import Redactor
-from njrt.rendering.shown_classes import find_shown_classes
+from njrt.rendering.shown_classes import find_shown_classes, find_signature_classes
 from njrt.scope.scope import Bound, Scope, make_scope
 from njrt.timeouts import DeadlineExceeded, call_with_timeout
 from njrt.values.introspection import is_exception_class
@@ -138,6 +138,7 @@ class Handlers:
             scope.show_classes(
                 find_shown_classes(scope.list_variables().values(), scope.types.values())
             )
+            scope.show_classes(find_signature_classes(scope.list_used_functions()))
 
     def serve(self, effect: Effect | Refusal, turn: int) -> EffectGenerator:
         """Serve one effect; a refusal stands for a request that could not be read as one."""

@@ -16,14 +16,15 @@ import re
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from types import FunctionType
 from typing import Any
 
 from njrt.block import Block
 from njrt.messages import Message, ModelMessage, Protocol, UserMessage
 from njrt.options import EffectSet, Options, Reasoning
-from njrt.rendering.describe import describe_variable, render_value
+from njrt.rendering.describe import describe_function, describe_variable, render_value
 from njrt.rendering.redaction import Redactor
-from njrt.rendering.shown_classes import find_shown_classes
+from njrt.rendering.shown_classes import find_shown_classes, find_signature_classes
 from njrt.rendering.signatures import format_type, get_doc_summary
 from njrt.scope.scope import Absent, Bound, Scope
 from njrt.values.introspection import get_class_namespace, is_a
@@ -293,16 +294,23 @@ def build_opening(
                         name, value, value in answered, budget, redactor
                     )
                 else:
-                    is_for_code = not form
-                    lines.append(
-                        describe_variable(name, value, budget, redactor, is_for_code)
-                        if budget
-                        else name
-                    )
+                    for path, shown in scope.list_named(name, value).items():
+                        if not budget:
+                            lines.append(path)
+                        elif path != name and type(shown) is FunctionType:
+                            lines.append(describe_function(path, shown, budget, redactor))
+                        else:
+                            is_for_code = not form
+                            lines.append(
+                                describe_variable(path, shown, budget, redactor, is_for_code)
+                            )
             case Absent() if name not in scope.outputs:
                 lines.append(f"{name}: not bound")
     if form:
         return redactor.redact_whole(join_opening(block.instruction, lines, form, fixed))
+    if budget:
+        for cls in find_signature_classes(scope.list_used_functions()):
+            fixed.append(describe_variable(cls.__name__, cls, budget, redactor))
     outs = [format_output_line(block, scope, path, budget, redactor) for path in scope.outputs]
     if block.labels:
         allowed = ", ".join(f"`{JUMP_FORMS[label]}`" for label in block.labels)

@@ -20,6 +20,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import EnumMeta
+from inspect import cleandoc
 from itertools import islice
 from typing import Any
 
@@ -99,6 +100,15 @@ def describe_variable(
     if shown != description.text:
         return _join_lines(budget, f"{name}: {description.title}{text}", iter(()))
     return _join_lines(budget, f"{name}: {description.title}{text}", description.lines)
+
+
+def describe_function(path: str, function: UserValue, budget: int, redactor: Redactor) -> str:
+    """Describe a function that a prompt names in a module: its signature, and all of its docstring that fits."""
+    title = _format_function_title(function, ValueWriter(find_write_function, redactor))
+    doc = function.__doc__ if type(function.__doc__) is str else ""
+    return _join_lines(
+        budget, f"{path}: {title}", filter(str.strip, cleandoc(doc[:budget]).splitlines())
+    )
 
 
 def describe_on_one_line(

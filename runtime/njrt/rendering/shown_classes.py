@@ -14,6 +14,7 @@ import typing
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
+from types import FunctionType
 from typing import Any
 
 from njrt.rendering.signatures import read_annotations
@@ -50,8 +51,19 @@ def find_shown_classes(values: Iterable[Any], types: Iterable[Any]) -> list[type
                 found[id(cls)] = cls
                 for owner in list_user_ancestors(cls):
                     for annotation in read_annotations(owner).values():
-                        waiting += _resolve_names(annotation, owner)
+                        waiting += _resolve_names(annotation, get_module_name(owner))
     return list(found.values())
+
+
+def find_signature_classes(functions: Iterable[FunctionType]) -> list[type]:
+    """Return the program's own classes in the annotations of functions, and in the fields of these classes."""
+    declared = [
+        part
+        for function in functions
+        for annotation in function.__annotations__.values()
+        for part in _resolve_names(annotation, function.__module__)
+    ]
+    return find_shown_classes((), declared)
 
 
 def _list_classes(value: Any) -> list[type]:
@@ -67,11 +79,11 @@ def _list_classes(value: Any) -> list[type]:
     return list({id(cls): cls for cls in classes}.values())
 
 
-def _resolve_names(annotation: Any, owner: type) -> list[Any]:
-    """Return an annotation; where it is a text, what its names mean in the module of the class. No code of it runs."""
+def _resolve_names(annotation: Any, owner: str) -> list[Any]:
+    """Return an annotation; for a text, the values of its names in the module of its owner. No code of it runs."""
     if not isinstance(annotation, str):
         return [annotation]
-    module = sys.modules.get(get_module_name(owner))
+    module = sys.modules.get(owner)
     names = read_attributes(module) if module is not None else {}
     return [names[name] for name in re.findall(r"[^\W\d]\w*", annotation) if name in names]
 

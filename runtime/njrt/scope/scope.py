@@ -19,7 +19,7 @@ import builtins
 import enum
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass
-from types import CellType, FunctionType
+from types import CellType, FunctionType, ModuleType
 from typing import Any
 
 from njrt.effects import Refusal
@@ -30,7 +30,7 @@ from njrt.scope.advice import format_read_only_error
 from njrt.scope.loaded_names import find_host_name, find_named_classes, list_loaded_names
 from njrt.scope.printed import Transcript
 from njrt.scope.typecheck import find_type_mismatch, is_declared, resolve_types
-from njrt.values.introspection import get_class_name, is_a, is_exactly
+from njrt.values.introspection import get_class_name, is_a, is_exactly, read_attributes
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +75,7 @@ class Scope:
         own: tuple[str, ...],
         declared_nonlocal: tuple[str, ...],
         place: str,
+        uses: tuple[str, ...] = (),
     ) -> None:
         code = variables.__code__
         self.names = tuple(dict.fromkeys((*list_loaded_names(code), *own)))
@@ -96,6 +97,7 @@ class Scope:
         self.host = find_host_name(variables, namespace)
         self.future_flags = code.co_flags & _FUTURE_ANNOTATIONS
         self.place = place
+        self.uses = uses
         self.scratch: dict[str, CellType] = {}
         self.borrowed: dict[str, CellType] = {}
         self.lent: dict[str, UserValue] = {}
@@ -158,6 +160,24 @@ class Scope:
         """Return the variables that the block sees and that are bound: those that the prompt names, then its own."""
         found = {name: self.lookup(name) for name in (*self.names, *self.scratch)}
         return {name: bound.value for name, bound in found.items() if isinstance(bound, Bound)}
+
+    def list_named(self, name: str, value: UserValue) -> dict[str, UserValue]:
+        """Return a variable as the prompt names it: itself, or the parts of a module that the prompt reads."""
+        parts = {
+            path: found
+            for path in self.uses
+            if path.startswith(f"{name}.")
+            for found in [_find_part(value, path.split(".")[1:])]
+            if found is not None
+        }
+        return parts or {name: value}
+
+    def list_used_functions(self) -> list[FunctionType]:
+        """Return the functions of modules that the prompt names as parts of these."""
+        if not self.uses:
+            return []
+        named = (self.list_named(name, value) for name, value in self.list_variables().items())
+        return [part for parts in named for part in parts.values() if type(part) is FunctionType]
 
     def is_bound(self, path: str) -> bool:
         """Return whether the variable, or for `a.b` the attribute path, has a value."""
@@ -368,6 +388,7 @@ def make_scope(
     ns: MutableMapping[str, Any] | None = None,
     own: str = "",
     nl: str = "",
+    uses: str = "",
     at: str = "",
 ) -> Scope:
     """Make the scope of one run of a block from the arguments that compiled code gives `run`."""
@@ -382,11 +403,21 @@ def make_scope(
         own=tuple(own.split()),
         declared_nonlocal=tuple(nl.split()),
         place=at,
+        uses=tuple(uses.split()),
     )
 
 
 _FUTURE_ANNOTATIONS = 0x1000000
 """The flag that `from __future__ import annotations` leaves on code objects."""
+
+
+def _find_part(value: UserValue, attributes: Iterable[str]) -> UserValue | None:
+    """Return the value at a path of attributes of modules, without running their code; None if it does not exist."""
+    for attribute in attributes:
+        if not is_a(value, ModuleType):
+            return None
+        value = read_attributes(value).get(attribute)
+    return value
 
 
 def _has_attribute_path(value: UserValue, attributes: list[str]) -> bool:

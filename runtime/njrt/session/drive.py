@@ -289,6 +289,7 @@ def start_session(
     ns: MutableMapping[str, Any] | None = None,
     own: str = "",
     nl: str = "",
+    uses: str = "",
     project: Mapping[str, Any] | None = None,
     tried: str = "",
     canary: CanaryObserver | None = None,
@@ -304,7 +305,7 @@ def start_session(
 
     `writes` are the outputs, `reads` those that the prompt reads as well, and `labels` the legal jumps, all
     separated by blanks; `types` maps outputs to their types; `cls`, `me`, `ns`, `own` and `nl` describe a block
-    in a class body or a method; `tried` says how static code fared that was tried first; `canary` compares the run with
+    in a class body or a method; `uses` has the parts of imports that the prompt names; `tried` says how static code fared that was tried first; `canary` compares the run with
     that of the code; `code` is static code, which is run in place of a conversation, and
     `lends` has names for it beside the variables; `ensures` are the asserts that follow the block, as texts, and `given` is a
     lambda over the variables that only they read; `tuned` has options for the block by model, as `njc tune` chose them, and
@@ -325,6 +326,7 @@ def start_session(
         ns=ns,
         own=own,
         nl=nl,
+        uses=uses,
         at=at,
     )
     instruction, jumps = extract_instruction(prompt), tuple(labels.split())

@@ -16,9 +16,11 @@ import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import islice
+from types import FunctionType, ModuleType
 from typing import Any, cast
 
 from njrt.decisions import (
@@ -41,13 +43,15 @@ from njrt.outcome import Raised
 from njrt.persistence.recording_file import RecordedTouch, TouchState
 from njrt.rendering.describe import render_value
 from njrt.rendering.redaction import Redactor
+from njrt.scope.scope import Scope
 from njrt.session.interception import CallRecord, ask_interceptors, is_final
 from njrt.session.run_setup import RunSetup, make_ending_error
 from njrt.session.settings import get_settings
 from njrt.timeouts import clock
 from njrt.values.decode import decode_values
 from njrt.values.encode import encode_values
-from njrt.values.failures import failure_from_json, failure_to_json
+from njrt.values.failures import CALL_NOTE, failure_from_json, failure_to_json
+from njrt.values.introspection import read_attributes
 
 _MAX_VALUE_CHARS = 200
 """Characters of a value that is not JSON, in the recording and before an interceptor."""
@@ -72,6 +76,7 @@ class RunGate:
     def __init__(
         self,
         setup: RunSetup,
+        scope: Scope,
         describe: Callable[[Effect, int, int], PendingEffect],
         redactor: Redactor,
     ) -> None:
@@ -80,6 +85,7 @@ class RunGate:
         """The error of an interceptor that has ended the block, also if the code catches it."""
         self.rules = setup.settings.calls
         self._setup, self._describe, self._redactor = setup, describe, redactor
+        self._scope = scope
         self._lock = threading.Lock()
         self._counts: Counter[str] = Counter()
         self._number = self._running = 0
@@ -126,6 +132,10 @@ class RunGate:
             number, count = self._number, self._counts[gated.name]
         if rule.decide == "deny":
             raise PermissionError(f"calls of {gated.name} are not allowed here")
+        if rule.named and not names_function(self._scope, gated):
+            raise PermissionError(
+                f"the prompt does not name {gated.name}: write `<{gated.name}>` in it to allow the call"
+            )
         if rule.at_most is not None and count > rule.at_most:
             times = "once" if rule.at_most == 1 else f"{rule.at_most} times"
             raise PermissionError(f"{gated.name} may be called {times} here")
@@ -232,7 +242,7 @@ class RunGate:
                 return steps.call_once(gated.function, find, args, named)
         record = allowed.record
         if record is not None and record.was_made:
-            return _read_result(record.recorded)
+            return read_call_result(record.recorded)
         found = self._look_up(allowed)
         if is_async and inspect.isawaitable(found):
             found = await found
@@ -244,9 +254,13 @@ class RunGate:
                         found = gated.function(*args, **named)
                         found = await found if is_async else found
             except Exception as error:
-                self._end(allowed, "failed", failure_to_json(error))
-                raise
-            self._end(allowed, "done", _write_result(found))
+                if allowed.record is None:
+                    raise
+                failure = failure_to_json(error)
+                self._end(allowed, "failed", failure)
+                # As in a replay, which does not have the frames of the function.
+                raise failure_from_json(failure, CALL_NOTE) from None
+            self._end(allowed, "done", write_call_result(found))
             return found
 
     def _look_up(self, allowed: _Allowed) -> Any:
@@ -344,10 +358,42 @@ def _stopped_clock(is_async: bool) -> Iterator[None]:
         clock.start()
 
 
+def names_function(scope: Scope, gated: GatedFunction) -> bool:
+    """Return whether the variables of a block lead to a function: by its name, its module, or an object that holds it."""
+    named = [
+        part
+        for name, value in scope.list_variables().items()
+        for part in scope.list_named(name, value).values()
+    ]
+    return any(_leads_to(value, gated.function, _MAX_STEPS) for value in named)
+
+
+_MAX_STEPS = 3
+"""Steps from a variable to a function: the object, its list, its item."""
+_MAX_HELD = 100
+"""Members of an object that are looked at."""
+
+
+def _leads_to(value: Any, function: Callable[..., Any], steps: int) -> bool:
+    if type(value) is FunctionType:
+        return value is function or getattr(value, "__wrapped__", None) is function
+    attributes = read_attributes(value)
+    if isinstance(value, ModuleType):
+        return attributes.get("__name__") == function.__module__
+    kind = type(value)
+    if kind in (list, tuple, set, frozenset):
+        held: Iterable[Any] = value
+    else:
+        held = value.values() if kind is dict else attributes.values()
+    return steps > 0 and any(
+        _leads_to(each, function, steps - 1) for each in list(islice(held, _MAX_HELD))
+    )
+
+
 _ABSENT = object()
 
 
-def _write_result(value: Any) -> dict[str, Any]:
+def write_call_result(value: Any) -> dict[str, Any]:
     """Return the stored form of a result: its text and classes, or why it cannot be read back."""
     encoded = encode_values({"result": value}, own="")
     if "result" in encoded.lost:
@@ -355,7 +401,7 @@ def _write_result(value: Any) -> dict[str, Any]:
     return {"text": encoded.texts["result"], "classes": dict(encoded.classes)}
 
 
-def _read_result(recorded: RecordedTouch) -> Any:
+def read_call_result(recorded: RecordedTouch) -> Any:
     """Return the result of a call that was made before, or raise its exception.
 
     Raises:
@@ -363,7 +409,7 @@ def _read_result(recorded: RecordedTouch) -> Any:
     """
     result = recorded.result
     if recorded.state == "failed":
-        raise failure_from_json(dict(result))
+        raise failure_from_json(dict(result), CALL_NOTE)
     if "text" not in result:
         raise CallInDoubtError(
             f"{recorded.place}: the call {format_call(recorded.effect)} was made before, but its result could not be stored "

@@ -106,7 +106,7 @@ def make_session(
             if setup.settings.predictor
             else None,
             redact,
-            make_gate(block, setup, describe, handlers.redactor),
+            make_gate(block, scope, setup, describe, handlers.redactor),
             lambda: scope.touches,
         )
         if block.code:
@@ -146,6 +146,7 @@ def make_session(
 
 def make_gate(
     block: Block,
+    scope: Scope,
     setup: RunSetup,
     describe: Callable[[Effect, int, int], PendingEffect],
     redactor: Redactor,
@@ -165,7 +166,7 @@ def make_gate(
         return None
     from njrt.session.gate import RunGate
 
-    return RunGate(setup, describe, redactor)
+    return RunGate(setup, scope, describe, redactor)
 
 
 def with_code_on_request(

@@ -4,7 +4,7 @@
 
 An exception comes back as one of its class, with its `args` and attributes. Where its class cannot be imported or these are not
 JSON, the program gets a `StepFailedError` with its name and message: in the first run as well as in later ones. Its cause and
-traceback are not stored; a note says where it was raised.
+traceback are not stored; a note has the place.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ UNSTORED = ("run", "attempts", "__notes__")
 """Attributes of exceptions that are lost."""
 
 NOTE = "raised in a step of a workflow, at "
+CALL_NOTE = "raised in a gated call, at "
 
 
 class StepFailedError(NaturalError):
@@ -44,15 +45,15 @@ def failure_to_json(error: Exception) -> dict[str, Any]:
     return failure
 
 
-def failure_from_json(failure: dict[str, Any]) -> Exception:
-    """Return the exception that was stored."""
+def failure_from_json(failure: dict[str, Any], note: str = NOTE) -> Exception:
+    """Return the exception that was stored; a note has the place."""
     kind = find_class(failure["module"], failure["name"])
     if kind is None:
         return StepFailedError(f"{failure['name']}: {', '.join(map(str, failure['args']))}")
     error: Exception = kind.__new__(kind, *failure["args"])
     vars(error).update(failure["fields"])
     if failure["at"]:
-        error.add_note(NOTE + failure["at"])
+        error.add_note(note + failure["at"])
     return error
 
 
@@ -77,8 +78,8 @@ def find_class(module: str, name: str) -> type[Exception] | None:
 def find_place(error: Exception) -> str:
     """Return where it was raised first: the innermost place of its traceback, or what its note says."""
     for note in getattr(error, "__notes__", ()):
-        if note.startswith(NOTE):
-            return str(note.removeprefix(NOTE))
+        if note.startswith((NOTE, CALL_NOTE)):
+            return str(note.removeprefix(NOTE).removeprefix(CALL_NOTE))
     frames = traceback.extract_tb(error.__traceback__)
     if not frames:
         return ""
