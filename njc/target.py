@@ -22,7 +22,7 @@ import os
 import sys
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -54,8 +54,10 @@ class TargetFunction:
     annotations: Mapping[str, Any]
 
 
-def load_target(name: str) -> TargetFunction:
+def load_target(name: str, modules: Mapping[str, ModuleType] | None = None) -> TargetFunction:
     """Import a program and find the function in it; `name` is PROGRAM:FUNCTION.
+
+    `modules` are programs that are imported, by their names.
 
     Raises ConfigurationError, or what the program raises as NaturalSyntaxError if it cannot be compiled.
     """
@@ -65,7 +67,7 @@ def load_target(name: str) -> TargetFunction:
             f"`{name}` does not name a function; write PROGRAM:FUNCTION, such as mail.njpy:triage"
         )
     hook.install()
-    module = _import_program(program)
+    module = (modules or {}).get(program) or _import_program(program)
     function: Any = module
     for part in path.split("."):
         try:
@@ -86,6 +88,20 @@ def load_target(name: str) -> TargetFunction:
     is_async = inspect.iscoroutinefunction(function)
     file = Path(getattr(module, "__file__", None) or program)
     return TargetFunction(name, file, function, is_async, parameters, annotations)
+
+
+def load_targets(names: Sequence[str]) -> list[TargetFunction]:
+    """Load several functions; a program of more than one is imported once.
+
+    Raises:
+        ConfigurationError, NaturalSyntaxError: as for `load_target`.
+    """
+    hook.install()
+    modules: dict[str, ModuleType] = {}
+    for program in dict.fromkeys(name.rpartition(":")[0] for name in names):
+        if program:
+            modules[program] = _import_program(program)
+    return [load_target(name, modules) for name in names]
 
 
 @functools.cache

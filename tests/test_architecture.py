@@ -37,7 +37,7 @@ LAYERS: Mapping[str, str] = {
         execution persistence
         agent approval budgets canary
         session
-        durable
+        durable mcp
         __init__ pytest_plugin
     """,
     "njc": """
@@ -51,7 +51,7 @@ LAYERS: Mapping[str, str] = {
         repair
         learning run target
         timeline
-        trace_view dap authority batch drift cases
+        trace_view dap authority batch mcp drift cases
         debug language_server notebook
         commands
         cli
@@ -81,11 +81,13 @@ EDGE = """
     njrt.execution      contracts interruptions source_cache tracebacks
     njrt.execution.contained execute operations process seccomp server wire
     njrt.execution.guard effects
+    njrt.mcp            server sessions
     njrt.models         anthropic breaker choose network openai pydantic_ai rate_limit remote retry scripted sends streaming wrapped
     njrt.observability  listeners trace
     njrt.persistence    folder_lock memory_store open_store postgres_store recorder recording_place redis_store reply_store sqlite_store store
     njrt.session        attempt block_options canary drive effect_server gate interception layered_model prediction recorders run_setup session settings tuning
     njc                 authority cli doctor hatch_plugin hook run setuptools_plugin target worker
+    njc.mcp             servers
     njc.project         build config load outputs tuned units wheel where
     njc.evaluation.cases           case_file runner tuner
     njc.evaluation.repair          command testing tests_worker time_limit
@@ -100,7 +102,7 @@ EDGE = """
     njc.batch           anthropic_batches calling estimate executors journal local openai_batches rows store vendor waves
     njc.commands.compiling build check clean show types where
     njc.commands.running compare debug eval run trace tune usage
-    njc.commands.setup  cache doctor init migrate skill
+    njc.commands.setup  cache doctor init mcp migrate skill
     njc.commands.static_code annotate lock static
     njc.commands.production batch canary migrate_model replay
     njc.commands.terminal console console_flags flags repeat sandbox_flags status_line trace_status
@@ -234,12 +236,13 @@ GUESTS: Mapping[str, str] = {
     "njc editors": "editors language_server notebook type_check pygments_lexer",
     "njc evaluation": "evaluation cases repair learning comparison built_imports execution_trace traced_frames drift",
     "njc batch": "batch",
+    "njc mcp": "mcp",
     "njc migrate": "migrate",
     "njc sandbox": "sandbox",
     "njc authority": "authority",
     "njc doctor": "doctor",
     "njc wheels": "hatch_plugin setuptools_plugin",
-    "njrt production": "production approval budgets canary durable pytest_plugin",
+    "njrt production": "production approval budgets canary durable mcp pytest_plugin",
 }
 """The tools around the core, by package and group; docs/architecture.md opens with them. All else is core."""
 COMMANDS = ("commands", "cli", "__main__")

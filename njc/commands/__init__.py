@@ -142,6 +142,11 @@ COMMAND_GROUPS: Mapping[str, Mapping[str, Entry]] = {
         "dap": Entry(
             "editors", "Serve an editor by the Debug Adapter Protocol on stdio.", "njc dap"
         ),
+        "mcp": Entry(
+            "setup",
+            "Use tools of MCP servers as functions, and functions as tools.",
+            "njc mcp add clock -- python -m mcp_server_time",
+        ),
         "skill": Entry("setup", "Print the guide to natural code for coding agents.", "njc skill"),
         "migrate": Entry(
             "setup",

@@ -33,6 +33,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeVar
 
+from njc.project.servers import ServerSection
 from njc.project.tuned import TunedSection, check_sections
 from njrt.errors import ConfigurationError
 from njrt.production.approval.manifest import BlockAuthority, BlockKey
@@ -147,6 +148,8 @@ class StaticLock:
     authority: Mapping[BlockKey, BlockAuthority] = field(default_factory=dict)
     tuned: Mapping[tuple[str, str, str], TunedSection] = field(default_factory=dict)
     """The forms that were chosen for blocks and models."""
+    servers: Mapping[str, ServerSection] = field(default_factory=dict)
+    """The MCP servers by their names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +159,7 @@ class _LockFile:
     version: Literal[1]
     block: tuple[LockEntry, ...] = ()
     authority: tuple[BlockAuthority, ...] = ()
+    mcp: tuple[ServerSection, ...] = ()
 
 
 LEARNED_SUFFIX = "-learned"
@@ -190,7 +194,8 @@ def transfer_changes(before: StaticLock, after: StaticLock, current: StaticLock)
     entries = _transfer_items(before.entries, after.entries, current.entries)
     authority = _transfer_items(before.authority, after.authority, current.authority)
     tuned = _transfer_items(before.tuned, after.tuned, current.tuned)
-    return StaticLock({**entries, **edited}, authority, tuned)
+    servers = _transfer_items(before.servers, after.servers, current.servers)
+    return StaticLock({**entries, **edited}, authority, tuned, servers)
 
 
 def _transfer_items(
@@ -239,7 +244,8 @@ def read_lock(file: Path) -> StaticLock:
         raise ConfigurationError(f"{file}:{line}: `{path}`: {first['msg']}; {_WAY_OUT}") from None
     authority = {section.key: section for section in read.authority}
     tuned = {section.key: section for section in check_sections(file, document)}
-    return add_entries(StaticLock(authority=authority, tuned=tuned), read.block)
+    servers = {section.name: section for section in read.mcp}
+    return add_entries(StaticLock({}, authority, tuned, servers), read.block)
 
 
 _WAY_OUT = "correct it, install the njc that wrote it, or delete the file and build again"
@@ -251,7 +257,7 @@ def _locate(text: str, path: Sequence[str | int]) -> int:
     heads = [0] + [
         number
         for number, line in enumerate(lines, 1)
-        if line.strip() in ("[[block]]", "[[authority]]", "[[tuned]]")
+        if line.strip() in ("[[block]]", "[[authority]]", "[[tuned]]", "[[mcp]]")
         and not _is_in_string(lines[: number - 1])
     ]
     index = path[1] + 1 if len(path) > 1 and isinstance(path[1], int) else 0
@@ -280,6 +286,7 @@ def format_lock(lock: StaticLock) -> str:
         *map(_format_entry, entries),
         *map(_format_authority, sections),
         *map(_format_tuned, tuned),
+        *(_format_server(lock.servers[name]) for name in sorted(lock.servers)),
     ]
     return "\n".join([_FILE_HEAD, *("\n".join(part) + "\n" for part in parts)])
 
@@ -308,6 +315,13 @@ def _format_tuned(section: TunedSection) -> Iterator[str]:
         yield "examples = ["
         yield from (f"  {_format_value(list(example))}," for example in section.examples)
         yield "]"
+
+
+def _format_server(section: ServerSection) -> Iterator[str]:
+    yield "[[mcp]]"
+    for key, value in asdict(section).items():
+        if value and (key, value) != ("timeout", 60.0):
+            yield f"{key} = {_format_value(list(value) if isinstance(value, tuple) else value)}"
 
 
 def _format_entry(entry: LockEntry) -> Iterator[str]:
@@ -358,7 +372,7 @@ def _format_value(value: object) -> str:
 
 
 def _format_key(name: str) -> str:
-    return name if name.isascii() else _format_string(name)
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _format_string(name)
 
 
 _NEEDS_ESCAPES = re.compile(r"'''|[\x00-\x08\x0b-\x1f\x7f]")

@@ -1,0 +1,215 @@
+"""`njc mcp`: tools of MCP servers as Python functions, and compiled functions as tools."""
+
+from __future__ import annotations
+
+import keyword
+import os
+import socket
+import sys
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from njc.commands.terminal.console import Console
+from njc.commands.terminal.console_flags import console_flags
+from njc.commands.terminal.flags import with_console
+from njc.project.config import find_project
+from njc.project.report import format_count
+from njc.project.tuned import LOCK_FILE_NAME
+from njc.static.files import save_lock
+from njc.static.lock import StaticLock, read_lock
+from njrt.errors import ConfigurationError
+from njrt.packages import require_packages
+
+if TYPE_CHECKING:
+    from njc.project.servers import ServerSection
+
+
+@click.group("mcp")
+@console_flags
+def command() -> None:
+    """Use tools of MCP servers as functions, and functions as tools."""
+    require_packages("njc mcp", "njpy[mcp]", "mcp", "black")
+
+
+@command.command("add")
+@click.argument("name")
+@click.argument("command_line", nargs=-1, metavar="[-- COMMAND...]", type=click.UNPROCESSED)
+@click.option("--url", default="", metavar="URL", help="The URL of a running server.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="The module (default: NAME.py).")  # fmt: skip
+@click.option("--env", multiple=True, metavar="VARIABLE", help="A variable that the server gets.")
+@click.option("--header", "headers", multiple=True, metavar="NAME=VALUE", help="An HTTP header; ${VARIABLE} is replaced.")  # fmt: skip
+@click.option("--allow", multiple=True, metavar="TOOL", help="A tool that blocks call undecided; * is all.")  # fmt: skip
+@click.option("--timeout", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True, metavar="SECONDS", help="Seconds for one call.")  # fmt: skip
+@with_console
+def add(
+    console: Console,
+    name: str,
+    command_line: Sequence[str],
+    url: str,
+    out: Path | None,
+    env: Sequence[str],
+    headers: Sequence[str],
+    allow: Sequence[str],
+    timeout: float,
+) -> None:
+    """Write a module with a function for each tool of a server.
+
+    The server is started by COMMAND, or reached at a URL. njc.lock gets
+    digests of the tools, for `njc mcp check`.
+    """
+    from njc.project.servers import ServerSection
+
+    if bool(command_line) == bool(url):
+        raise click.UsageError("name a command after --, or a --url, and not both")
+    file = (out or Path(f"{name}.py")).absolute()
+    _check_module_name(file)
+    lock_file = _find_lock()
+    lock = read_lock(lock_file)
+    section = ServerSection(
+        name,
+        Path(os.path.relpath(file, lock_file.parent)).as_posix(),
+        tuple(command_line),
+        url,
+        tuple(env),
+        dict(map(_split_header, headers)),
+        tuple(allow),
+        timeout,
+        digest=lock.servers[name].digest if name in lock.servers else "",
+    )
+    _write(console, section, lock, lock_file)
+
+
+@command.command("update")
+@click.argument("names", nargs=-1, metavar="[NAME...]")
+@with_console
+def update(console: Console, names: Sequence[str]) -> None:
+    """Ask the servers again, and write their modules."""
+    from njc.mcp.servers import find_section
+
+    lock_file = _find_lock()
+    lock = read_lock(lock_file)
+    for section in find_section(lock.servers, names, lock_file):
+        _write(console, section, lock, lock_file)
+        lock = read_lock(lock_file)
+
+
+@command.command("check")
+@click.argument("names", nargs=-1, metavar="[NAME...]")
+@click.pass_context
+@with_console
+def check(console: Console, ctx: click.Context, names: Sequence[str]) -> None:
+    """Compare servers and modules with njc.lock; exit 1 if one differs."""
+    from njc.mcp.servers import check_server, find_section
+
+    lock_file = _find_lock()
+    sections = find_section(read_lock(lock_file).servers, names, lock_file)
+    stale = False
+    for section in sections:
+        differences = list(check_server(section, lock_file.parent))
+        stale = stale or any(not line.startswith(" ") for line in differences)
+        state = "as in the lock" if not differences else ""
+        console.result("\n".join([f"{section.name}: {state}".rstrip(), *differences]))
+    if stale:
+        console.note("review the differences, then run: njc mcp update")
+    ctx.exit(int(stale))
+
+
+@command.command("remove")
+@click.argument("name")
+@with_console
+def remove(console: Console, name: str) -> None:
+    """Remove a server from njc.lock, and its module."""
+    from njc.mcp.servers import find_section, hash_text
+
+    lock_file = _find_lock()
+    lock = read_lock(lock_file)
+    (section,) = find_section(lock.servers, [name], lock_file)
+    file = lock_file.parent / section.file
+    if file.exists() and hash_text(file.read_text(encoding="utf-8")) != section.digest:
+        raise ConfigurationError(
+            f"{file} was edited; delete it yourself, then run the command again"
+        )
+    file.unlink(missing_ok=True)
+    kept = {key: each for key, each in lock.servers.items() if key != name}
+    save_lock(replace(lock, servers=kept), lock, lock_file)
+    console.note(f"{section.file} is removed")
+
+
+@command.command("serve")
+@click.argument("targets", nargs=-1, required=True, metavar="PROGRAM:FUNCTION...")
+@click.option("--name", default="njc", show_default=True, help="The name of the server.")
+@click.option("--http", "port", type=click.IntRange(0, 65535), metavar="PORT", help="Serve streamable HTTP at /mcp; 0: any port.")  # fmt: skip
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address for --http.")
+@click.option(
+    "--budget", default="", metavar="TEXT", help="Budgets of each client, as in NJC_BUDGET."
+)
+@with_console
+def serve(
+    console: Console, targets: Sequence[str], name: str, port: int | None, host: str, budget: str
+) -> None:
+    """Serve functions as the tools of an MCP server.
+
+    On standard input and output, or with --http at a URL.
+    """
+    from njc.mcp.serve import make_mcp_server
+    from njc.target import load_targets
+    from njrt.production.budgets.budget import parse_budgets
+
+    budgets = parse_budgets(budget) if budget else ()
+    with redirect_stdout(sys.stderr):  # what programs print when they are imported
+        server = make_mcp_server(load_targets(targets), name, budgets)
+    if port is None:
+        server.run("stdio")
+        return
+    port = port or _find_free_port(host)
+    console.note(f"serving {format_count(len(targets), 'tool')} at http://{host}:{port}/mcp")
+    server.run("streamable-http", host=host, port=port)
+
+
+def _write(console: Console, section: ServerSection, lock: StaticLock, lock_file: Path) -> None:
+    from njc.mcp.servers import add_server
+
+    written = add_server(section, lock_file.parent)
+    servers = {**lock.servers, written.name: written}
+    save_lock(replace(lock, servers=servers), lock, lock_file)
+    tools = format_count(len(written.tools), "tool")
+    console.note(f"{written.file}: {tools} of {written.server or written.name}")
+
+
+def _find_lock() -> Path:
+    """Return the lock of the project here: beside pyproject.toml, else in this folder."""
+    project = find_project(Path.cwd(), os.environ)
+    folder = project.file.parent if project.file else Path.cwd()
+    return folder.absolute() / LOCK_FILE_NAME
+
+
+def _check_module_name(file: Path) -> None:
+    """Raise ConfigurationError for a module that Python cannot import, or that hides one of the standard library."""
+    name = file.stem
+    if not name.isidentifier() or keyword.iskeyword(name) or file.suffix != ".py":
+        raise ConfigurationError(
+            f"{file.name} cannot be imported; name a module with --out FILE.py"
+        )
+    if name in sys.stdlib_module_names and not (file.parent / "__init__.py").exists():
+        raise ConfigurationError(
+            f"{file.name} would hide Python's own module `{name}`; choose another NAME or --out"
+        )
+
+
+def _split_header(text: str) -> tuple[str, str]:
+    name, found, value = text.partition("=")
+    if not found or not name.strip():
+        raise click.UsageError(f"--header is NAME=VALUE, not {text!r}")
+    return name.strip(), value.strip()
+
+
+def _find_free_port(host: str) -> int:
+    with socket.socket() as bound:
+        bound.bind((host, 0))
+        found: int = bound.getsockname()[1]
+        return found

@@ -1,0 +1,202 @@
+"""The module of a server: typed functions, one synchronous and one asynchronous for each tool.
+
+    Tool(name="read_text", input_schema={...})         @njrt.gated(decide="allow")
+                                                ─>     def read_text(path: str) -> str:
+                                                           \"\"\"Read a file ...\"\"\"
+                                                           return server.call("read_text", {"path": path})
+
+All texts of the server are data: names become identifiers, values are written by `repr`, descriptions are docstrings.
+"""
+
+from __future__ import annotations
+
+import builtins
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from njc.mcp.schema_types import (
+    TypedName,
+    TypeWriter,
+    add_none,
+    clean_text,
+    make_class_name,
+    make_identifier,
+    make_unique,
+    quote_docstring,
+)
+from njc.project.servers import ServerSection
+
+HEADER = "# Written by `njc mcp add`; `njc mcp update` writes it again. Do not edit it."
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool of a server, as the server describes it."""
+
+    name: str
+    description: str
+    input_schema: Mapping[str, Any]
+    output_schema: Mapping[str, Any] | None = None
+    reads_only: bool = False
+    """Whether calls change nothing, by the server's declaration."""
+    is_repeatable: bool = False
+    """Whether a second equal call changes nothing more, by the server's declaration."""
+
+
+def compute_digest(tools: Sequence[Tool]) -> str:
+    """Return the digest of the descriptions and schemas of tools; their order does not count."""
+    described = [asdict(tool) for tool in sorted(tools, key=lambda tool: tool.name)]
+    text = json.dumps(described, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def compare_tools(before: Mapping[str, str], tools: Sequence[Tool]) -> Iterator[str]:
+    """Yield a line for each tool that differs from its digest in the lock."""
+    now = {tool.name: compute_digest([tool]) for tool in tools}
+    for name in sorted({*before, *now}):
+        if name not in now:
+            yield f"- {name}: the server does not have it any more"
+        elif name not in before:
+            yield f"+ {name}: new"
+        elif before[name] != now[name]:
+            yield f"~ {name}: its description or schema has changed"
+
+
+def write_module(section: ServerSection, tools: Sequence[Tool]) -> str:
+    """Return the text of the module of a server."""
+    import black
+
+    writer, used = TypeWriter(), {"server", "njrt", *dir(builtins)}
+    functions = [line for tool in tools for line in _write_tool(tool, section, writer, used)]
+    lines = [
+        HEADER,
+        quote_docstring(
+            f"Tools of the MCP server {clean_text(section.server) or section.name}.", ""
+        ),
+        "",
+        "from __future__ import annotations",
+        "",
+        "from typing import Any, Literal",
+        "",
+        "from pydantic import BaseModel, ConfigDict, Field",
+        "",
+        "import njrt",
+        "from njrt.mcp import McpServer",
+        "",
+        *_write_server(section),
+        *(f"\n\n{text}" for text in writer.classes),
+        *functions,
+    ]
+    text = "\n".join(_drop_unused_imports(lines))
+    return black.format_str(text + "\n", mode=black.Mode(line_length=100))
+
+
+def _write_server(section: ServerSection) -> Iterator[str]:
+    yield "server = McpServer("
+    yield f"    {section.name!r},"
+    if section.url:
+        yield f"    url={section.url!r},"
+    else:
+        yield f"    command={list(section.command)!r},"
+    if section.env:
+        yield f"    env={list(section.env)!r},"
+    if section.headers:
+        yield f"    headers={dict(section.headers)!r},"
+    if section.timeout != 60:
+        yield f"    timeout={section.timeout!r},"
+    yield ")"
+
+
+def _write_tool(
+    tool: Tool, section: ServerSection, writer: TypeWriter, used: set[str]
+) -> Iterator[str]:
+    """Yield both functions of a tool."""
+    name = make_unique(make_identifier(tool.name), used)
+    owner = make_class_name(tool.name)
+    parameters = writer.list_properties(tool.input_schema, owner, tool.input_schema)
+    result, is_wrapped = _write_result(tool, owner, writer)
+    is_allowed = tool.reads_only or "*" in section.allow or tool.name in section.allow
+    rule = '@njrt.gated(decide="allow", named=True)' if is_allowed else "@njrt.gated(named=True)"
+    head = f"({_write_parameters(parameters)}) -> {result or 'str'}:"
+    call = ", ".join(_write_call(tool, parameters, result, is_wrapped))
+    doc = _write_docstring(tool, parameters)
+    yield f"\n\n{rule}\ndef {name}{head}"
+    yield f"    {doc}"
+    yield f"    result: {result or 'str'} = server.call({call})"
+    yield "    return result"
+    async_name = make_unique(f"{name}_async", used)
+    yield f"\n\n{rule}\nasync def {async_name}{head}"
+    yield f"    {doc}"
+    yield f"    result: {result or 'str'} = await server.acall({call})"
+    yield "    return result"
+
+
+def _write_parameters(parameters: Sequence[TypedName]) -> str:
+    written = [
+        f"{each.name}: {each.annotation}"
+        if each.is_required
+        else f"{each.name}: {each.annotation} = {each.default}"
+        if each.default is not None
+        else f"{each.name}: {add_none(each.annotation)} = None"
+        for each in parameters
+    ]
+    return ", ".join(written)
+
+
+def _write_call(
+    tool: Tool, parameters: Sequence[TypedName], result: str, is_wrapped: bool
+) -> Iterator[str]:
+    yield repr(tool.name)
+    yield "{" + ", ".join(f"{each.key!r}: {each.name}" for each in parameters) + "}"
+    if result:
+        yield f"result={result}"
+    if is_wrapped:
+        yield "wrapped=True"
+    optional = [each.key for each in parameters if not each.is_required and each.default is None]
+    if optional:
+        yield f"optional={optional!r}"
+    if tool.reads_only or tool.is_repeatable:
+        yield "repeatable=True"
+
+
+def _write_result(tool: Tool, owner: str, writer: TypeWriter) -> tuple[str, bool]:
+    """Return the type of the structured content, or an empty text, and whether it is wrapped in an object.
+
+    SDKs wrap a result that is no object into one with the only field `result`.
+    """
+    schema = tool.output_schema
+    if not isinstance(schema, Mapping):
+        return "", False
+    properties = schema.get("properties")
+    if isinstance(properties, Mapping) and list(properties) == ["result"]:
+        return writer.write(properties["result"], f"{owner}Result", schema), True
+    return writer.write(schema, f"{owner}Result", schema), False
+
+
+def _write_docstring(tool: Tool, parameters: Sequence[TypedName]) -> str:
+    text = clean_text(tool.description) or f"Call the tool {clean_text(tool.name)}."
+    described = [each for each in parameters if each.description]
+    if described:
+        lines = ["", "", "Args:"]
+        for each in described:
+            words = " ".join(each.description.split())
+            lines.append(f"    {each.name}: {words}")
+        text += "\n".join(lines)
+    return quote_docstring(text)
+
+
+def _drop_unused_imports(lines: Sequence[str]) -> Iterator[str]:
+    """Yield the lines; an import has only names that are used."""
+    rest = "\n".join(line for line in lines if not line.startswith(("from ", "import ")))
+    for line in lines:
+        start, found, names = line.partition(" import ")
+        if line.startswith(("from typing", "from pydantic")) and found:
+            kept = [name for name in names.split(", ") if re.search(rf"\b{name}\b", rest)]
+            if kept:
+                yield f"{start} import {', '.join(kept)}"
+        else:
+            yield line

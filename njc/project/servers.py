@@ -1,0 +1,40 @@
+"""The sections `[[mcp]]` of njc.lock: MCP servers with modules, and digests of their tools.
+
+    [[mcp]]
+    name = "files"
+    file = "shop/files.py"
+    command = ["npx", "-y", "@modelcontextprotocol/server-filesystem", "."]
+    server = "secure-filesystem-server 0.2.0"
+    digest = "9f3c..."
+    tools = { read_text_file = "41aa...", ... }
+
+Values of variables and tokens are never in it: `env` and `headers` name variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSection:
+    """One section, with the fields of the file."""
+
+    name: str
+    file: str
+    """The path of the module, relative to the lock."""
+    command: tuple[str, ...] = ()
+    url: str = ""
+    env: tuple[str, ...] = ()
+    """The names of the variables that the server gets."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    allow: tuple[str, ...] = ()
+    """The tools that blocks may call undecided, besides read-only ones; `*` is all."""
+    timeout: float = 60.0
+    server: str = ""
+    """The name and version that the server has given."""
+    digest: str = ""
+    """The digest of the module as it was written."""
+    tools: Mapping[str, str] = field(default_factory=dict)
+    """The digests of the tools by their names."""

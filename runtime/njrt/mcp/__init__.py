@@ -1,0 +1,15 @@
+"""Tools of MCP servers as functions, for the modules that `njc mcp add` writes (extra `mcp`)."""
+
+from njrt.mcp.errors import ToolConnectionError, ToolError, ToolTimeoutError
+from njrt.mcp.results import Resource, ToolText
+from njrt.mcp.server import McpServer, Progress
+
+__all__ = [
+    "McpServer",
+    "Progress",
+    "Resource",
+    "ToolConnectionError",
+    "ToolError",
+    "ToolText",
+    "ToolTimeoutError",
+]

@@ -1,0 +1,111 @@
+"""The result of a tool as a value of Python.
+
+    structured content, with a type     `Table(name="users", rows=3)`: validated against the type
+    text                                `"a text"`
+    text and an image                   `ToolText("a text")`, a str; `.parts` has `Image` objects and resources as well
+
+Source of the fields: `CallToolResult` in the Model Context Protocol, 2025-11-25 and 2026-07-28.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from njrt.mcp.errors import ToolError
+from njrt.media import Audio, Image
+
+if TYPE_CHECKING:
+    from mcp.types import CallToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A resource in a result: its content, or only its address if the server has sent a link."""
+
+    uri: str
+    content: str | bytes | None = None
+    media_type: str = ""
+
+
+Part = str | Image | Audio | Resource
+
+
+class ToolText(str):
+    """The text of a result that has more than text; `parts` are all its parts, in their order."""
+
+    parts: tuple[Part, ...]
+
+    def __new__(cls, text: str, parts: tuple[Part, ...] = ()) -> ToolText:
+        """Make the text of a result with these parts."""
+        made = super().__new__(cls, text)
+        made.parts = parts
+        return made
+
+
+def read_result(tool: str, result: CallToolResult, expected: Any, is_wrapped: bool) -> Any:
+    """Return the value of a result.
+
+    Args:
+        tool: the name of the tool in messages.
+        expected: the type of the structured content; None for a tool without one.
+        is_wrapped: the value is in the field `result` of the structured content.
+
+    Raises:
+        ToolError: the tool has failed, or its result does not fit its schema.
+    """
+    parts = tuple(_read_parts(result))
+    text = "\n".join(part for part in parts if isinstance(part, str))
+    if result.is_error:
+        raise ToolError(f"{tool}: {text or 'the tool has failed'}")
+    if expected is None:
+        has_more = any(not isinstance(part, str) for part in parts)
+        return ToolText(text, parts) if has_more else text
+    content = result.structured_content
+    if is_wrapped and isinstance(content, dict):
+        content = content.get("result")
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        return TypeAdapter(expected).validate_python(content)
+    except ValidationError as error:
+        (first, *_) = error.errors()
+        at = "".join(f"[{part!r}]" for part in first["loc"])
+        raise ToolError(
+            f"{tool}: the result does not fit the schema: result{at}: {first['msg']}"
+        ) from None
+
+
+def _read_parts(result: CallToolResult) -> Iterator[Part]:
+    """Yield the parts of the content of a result."""
+    from mcp.types import TextResourceContents
+
+    for block in result.content:
+        match block.type:
+            case "text":
+                yield block.text
+            case "image":
+                yield _make_media(Image, block.data, block.mime_type)
+            case "audio":
+                yield _make_media(Audio, block.data, block.mime_type)
+            case "resource_link":
+                yield Resource(str(block.uri), None, block.mime_type or "")
+            case "resource":
+                held = block.resource
+                content = (
+                    held.text
+                    if isinstance(held, TextResourceContents)
+                    else base64.b64decode(held.blob)
+                )
+                yield Resource(str(held.uri), content, held.mime_type or "")
+
+
+def _make_media(cls: type[Image] | type[Audio], data: str, media_type: str) -> Part:
+    """Return a file; as a resource, if its bytes are not of the class."""
+    content = base64.b64decode(data)
+    try:
+        return cls(content, media_type)
+    except ValueError:
+        return Resource("", content, media_type)

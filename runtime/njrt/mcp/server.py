@@ -1,0 +1,374 @@
+"""An MCP server and the calls of its tools, for the functions that `njc mcp add` writes.
+
+    server = McpServer("files", command=["npx", "-y", "@modelcontextprotocol/server-filesystem", "."])
+
+    server.call("read_text_file", {"path": "a.txt"})                         "a text"
+    server.call("list_tables", {}, result=list[Table], wrapped=True)         [Table(name="users")]
+    await server.acall("read_text_file", {"path": "a.txt"})
+
+The server is started, or the URL is opened, by the first call. The code of a block calls gated functions
+(`njrt.gates`); calls by the program itself are recorded and replayed here, so that a recording holds what tools returned.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from njrt.effect_json import effect_to_json, format_call
+from njrt.effects import Touch
+from njrt.errors import CallInDoubtError, ConfigurationError, RecordingMissingError
+from njrt.gates import call_key
+from njrt.mcp.errors import ToolConnectionError, ToolError, ToolTimeoutError
+from njrt.mcp.results import read_result
+from njrt.mcp.sessions import (
+    Session,
+    SessionLostError,
+    get_process,
+    open_session,
+    submit,
+)
+from njrt.packages import require_packages
+
+if TYPE_CHECKING:
+    from mcp import Client
+    from mcp.types import CallToolResult
+
+    from njrt.persistence.recorder import Recorder
+
+_POLL_SECONDS = 0.05
+"""How often a waiting call lets its thread be stopped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A message of a running tool about its progress; `total` may be unknown."""
+
+    tool: str
+    done: float
+    total: float | None
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """One call of a tool, ready to be sent."""
+
+    tool: str
+    arguments: dict[str, Any]
+    result: Any
+    wrapped: bool
+    repeatable: bool
+
+
+class McpServer:
+    """A server and the session with it (state: the session, after the first call).
+
+    Threads and tasks may share one. After a fork, and after the connection was lost, the next call opens another session.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        command: Sequence[str] = (),
+        url: str = "",
+        env: Sequence[str] = (),
+        headers: Mapping[str, str] | None = None,
+        timeout: float = 60.0,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> None:
+        """Describe a server; nothing is started.
+
+        Args:
+            name: the name in messages and recordings.
+            command: the command that starts the server, which is spoken to by its standard input and output.
+            url: the URL of a server that is running (streamable HTTP).
+            env: the names of variables of the environment that the server gets; of others only such as PATH and HOME.
+            headers: HTTP headers; `${NAME}` in a value is a variable of the environment.
+            timeout: seconds for one call, with the start of the server.
+            on_progress: called with each message about the progress of a tool, in another thread.
+        """
+        if bool(command) == bool(url):
+            raise ConfigurationError(
+                f"the MCP server {name} needs a command or a URL, and not both"
+            )
+        self.name, self.url, self.command = name, url, tuple(command)
+        self.env, self.headers = tuple(env), dict(headers or {})
+        self.timeout, self.on_progress = timeout, on_progress
+        self._session: Session | None = None
+        self._process = 0
+        self._log = ""
+
+    def call(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        *,
+        result: Any = None,
+        wrapped: bool = False,
+        optional: Sequence[str] = (),
+        repeatable: bool = False,
+    ) -> Any:
+        """Call a tool and return its result.
+
+        Args:
+            tool: the name of the tool at the server.
+            arguments: its arguments by name.
+            result: the type of the structured content; None for a tool that returns text.
+            wrapped: the value is in the field `result` of the structured content.
+            optional: arguments that are left out of the call in place of None.
+            repeatable: a call may be made twice, by the tool's declaration; after a lost connection it is.
+
+        Raises:
+            ToolError: the tool has failed; ToolTimeoutError, ToolConnectionError: it was not reached in time, or at all.
+            RecordingMissingError: a recording is replayed that does not have this call.
+        """
+        call = _Call(tool, _to_json(arguments, optional), result, wrapped, repeatable)
+        with self._recorded(call) as report:
+            if not report.was_made:
+                report.value = self._wait(submit(self._answer(call)))
+        return report.value
+
+    async def acall(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        *,
+        result: Any = None,
+        wrapped: bool = False,
+        optional: Sequence[str] = (),
+        repeatable: bool = False,
+    ) -> Any:
+        """Do the same in a coroutine; a cancelled coroutine cancels the call."""
+        call = _Call(tool, _to_json(arguments, optional), result, wrapped, repeatable)
+        with self._recorded(call) as report:
+            if not report.was_made:
+                report.value = await asyncio.wrap_future(submit(self._answer(call)))
+        return report.value
+
+    def close(self) -> None:
+        """End the session, and the process of the server; the next call opens another one."""
+        session, self._session = self._session, None
+        if session is not None and self._process == get_process():
+            submit(session.close()).result()
+
+    def list_tools(self) -> tuple[Client, list[Any]]:
+        """Return the client and the tools of the server, as the SDK has them.
+
+        Raises:
+            ToolConnectionError, ToolTimeoutError: as for `call`.
+        """
+
+        async def ask() -> tuple[Client, list[Any]]:
+            async with self._translated("tools/list"):
+                return await self._get_session().list_tools(self.timeout)
+
+        found: tuple[Client, list[Any]] = self._wait(submit(ask()))
+        return found
+
+    # ── the session ──────────────────────────────────────────────────────────────────────────────
+
+    async def _answer(self, call: _Call) -> Any:
+        """Return the value of a call that is made."""
+        async with self._translated(call.tool):
+            try:
+                found = await self._send(call)
+            except SessionLostError as error:
+                if error.was_sent and not call.repeatable:
+                    raise
+                found = await self._send(call)
+        return read_result(f"{self.name}.{call.tool}", found, call.result, call.wrapped)
+
+    async def _send(self, call: _Call) -> CallToolResult:
+        async def report(progress: float, total: float | None, message: str | None) -> None:
+            if self.on_progress is not None:
+                self.on_progress(Progress(call.tool, progress, total, message or ""))
+
+        return await self._get_session().call(call.tool, call.arguments, self.timeout, report)
+
+    @asynccontextmanager
+    async def _translated(self, tool: str) -> Any:
+        """Raise the errors of this module in place of the SDK's."""
+        from mcp import MCPError
+
+        name = f"{self.name}.{tool}"
+        try:
+            yield
+        except TimeoutError:
+            raise ToolTimeoutError(
+                f"{name} has not answered in {self.timeout:g} seconds (timeout=)"
+            ) from None
+        except SessionLostError as error:
+            sent = "; the call may have been made" if error.was_sent else ""
+            text = f"{name}: no connection to {self._describe()}: {error}{sent}{self._read_log()}"
+            raise ToolConnectionError(text) from None
+        except MCPError as error:
+            raise ToolError(f"{name}: {error}") from None
+
+    def _get_session(self) -> Session:
+        """Return the session; called on the loop."""
+        if self._session is None or self._process != get_process():
+            self._session, self._process = open_session(self._open_client), get_process()
+        return self._session
+
+    def _open_client(self) -> AbstractAsyncContextManager[Client]:
+        require_packages(f"the MCP server {self.name}", "njpy-runtime[mcp]", "mcp")
+        return self._open_url() if self.url else self._open_command()
+
+    @asynccontextmanager
+    async def _open_url(self) -> Any:
+        import httpx2
+        from mcp import Client
+        from mcp.client.streamable_http import streamable_http_client
+
+        headers = {name: self._expand(value) for name, value in self.headers.items()}
+        seconds = httpx2.Timeout(30.0, read=None)
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=seconds) as http,
+            Client(streamable_http_client(self.url, http_client=http)) as client,
+        ):
+            yield client
+
+    @asynccontextmanager
+    async def _open_command(self) -> Any:
+        from mcp import Client, StdioServerParameters
+        from mcp.client.stdio import stdio_client
+
+        program, *words = self.command
+        env = {name: os.environ[name] for name in self.env if name in os.environ}
+        parameters = StdioServerParameters(command=program, args=words, env=env)
+        with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
+            try:
+                async with Client(stdio_client(parameters, errlog=log)) as client:
+                    yield client
+            finally:
+                log.seek(0)
+                self._log = log.read()[-1000:].strip()
+
+    def _expand(self, value: str) -> str:
+        """Return the value of a header, with the variables of the environment.
+
+        Raises:
+            ConfigurationError: one is not set.
+        """
+
+        def find(match: re.Match[str]) -> str:
+            if match[1] not in os.environ:
+                raise ConfigurationError(
+                    f"the MCP server {self.name} needs the variable {match[1]}"
+                )
+            return os.environ[match[1]]
+
+        return re.sub(r"\$\{(\w+)\}", find, value)
+
+    def _describe(self) -> str:
+        return self.url or f"`{' '.join(self.command)}`"
+
+    def _read_log(self) -> str:
+        return f"\nthe server has written: {self._log}" if self._log else ""
+
+    # ── waiting and recording ────────────────────────────────────────────────────────────────────
+
+    def _wait(self, future: Future[Any]) -> Any:
+        """Wait for a call in short steps, so that limits of time and Ctrl-C end it."""
+        try:
+            while True:
+                try:
+                    return future.result(_POLL_SECONDS)
+                except FutureTimeoutError:
+                    if future.done():
+                        raise
+        except BaseException:
+            future.cancel()
+            raise
+
+    @contextmanager
+    def _recorded(self, call: _Call) -> Iterator[_Report]:
+        """Take the result of a call from the recording, or write it there."""
+        recorder = None if call_key() else _find_recorder()
+        if recorder is None:
+            replayed = _find_recorder() if call_key() else None
+            if replayed is not None and not replayed.records:
+                raise _make_missing_error(self.name, call, replayed)
+            yield _Report()
+            return
+        from njrt.persistence.recording_file import RecordedTouch
+        from njrt.session.gate import read_call_result, write_call_result
+        from njrt.values.failures import failure_to_json
+
+        effect = effect_to_json(Touch(f"{self.name}.{call.tool}", call.arguments))
+        key = format_call(effect)  # equal calls are found in their order, others in any order
+        asked = RecordedTouch(uuid.uuid4().hex, f"MCP server {self.name}", key, 1, effect)
+        index, found = recorder.take_call(asked, is_alone=False)
+        report = _Report()
+        if found is not None and found.state in ("done", "failed"):
+            report.was_made, report.value = True, read_call_result(found)
+            yield report
+            return
+        if not recorder.records:
+            raise _make_missing_error(self.name, call, recorder)
+        if found is not None and found.state == "begun" and not call.repeatable:
+            raise CallInDoubtError(
+                f"the call {key} was interrupted by a crash, and may have been made; it is not made again. "
+                f"Look whether it was; then remove its lines from {recorder.place.name}"
+            )
+        index = recorder.record_call(index, replace(asked, state="begun"))
+        try:
+            yield report
+        except Exception as error:
+            failed = replace(asked, state="failed", result=failure_to_json(error))
+            recorder.record_call(index, failed)
+            raise
+        done = replace(asked, state="done", result=write_call_result(report.value))
+        recorder.record_call(index, done)
+
+
+class _Report:
+    """The result of a call (state: whether it is known)."""
+
+    def __init__(self) -> None:
+        self.was_made = False
+        self.value: Any = None
+
+
+def _find_recorder() -> Recorder | None:
+    """Return the recording that is replayed or made here; None in a workflow, which stores its steps."""
+    from njrt.session.layered_model import find_recorder
+    from njrt.session.settings import get_settings
+
+    settings = get_settings()
+    return None if settings.steps is not None else find_recorder(settings, os.environ)
+
+
+def _make_missing_error(server: str, call: _Call, recorder: Recorder) -> RecordingMissingError:
+    effect = effect_to_json(Touch(f"{server}.{call.tool}", call.arguments))
+    error = RecordingMissingError(
+        f"the recording {recorder.place.name} has no call {format_call(effect)}; record it again"
+    )
+    recorder.errors.append(error)
+    return error
+
+
+def _to_json(arguments: Mapping[str, Any], optional: Sequence[str]) -> dict[str, Any]:
+    """Return arguments as JSON: models by their fields that are set, with the names of the schema."""
+    from pydantic import TypeAdapter
+
+    given = {
+        name: value
+        for name, value in arguments.items()
+        if value is not None or name not in optional
+    }
+    made: dict[str, Any] = TypeAdapter(dict[str, Any]).dump_python(
+        given, mode="json", by_alias=True, exclude_unset=True
+    )
+    return made

@@ -1,0 +1,214 @@
+"""Sessions with MCP servers, on one event loop in a separate thread, for synchronous and asynchronous callers.
+
+    session = Session(make_client)
+    submit(session.call("now", {}, 60, None))      a Future; the session is opened first, and again after it was lost
+
+A client of the SDK must be entered and left by the same task, so that one task holds it for as long as it is open.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from contextlib import AbstractAsyncContextManager, suppress
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from weakref import WeakSet
+
+from njrt.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from mcp import Client
+    from mcp.types import CallToolResult
+
+T = TypeVar("T")
+
+CLOSE_SECONDS = 5.0
+"""How long the end of a process waits for the servers that it started."""
+
+
+class ProgressCallback(Protocol):
+    """Called with each message about the progress of a call."""
+
+    async def __call__(self, progress: float, total: float | None, message: str | None) -> None:
+        """Take one message."""
+
+
+class SessionLostError(Exception):
+    """The connection was lost; `was_sent` if a call may have reached the server."""
+
+    def __init__(self, reason: str, was_sent: bool) -> None:
+        """Keep the reason, and whether the call may have taken effect."""
+        super().__init__(reason)
+        self.was_sent = was_sent
+
+
+class Session:
+    """A session with one server (state: the client while it is open). Its coroutines run on the loop of `submit`."""
+
+    def __init__(self, make_client: Callable[[], AbstractAsyncContextManager[Client]]) -> None:
+        """Open nothing yet."""
+        self._make_client = make_client
+        self._client: Client | None = None
+        self._holder: asyncio.Task[None] | None = None
+        self._closing = asyncio.Event()
+        self._opening = asyncio.Lock()
+
+    async def call(
+        self, tool: str, arguments: dict[str, Any], seconds: float, progress: ProgressCallback
+    ) -> CallToolResult:
+        """Call a tool.
+
+        Raises:
+            SessionLostError: there is no connection.
+            TimeoutError: the server has not answered in this time.
+            MCPError: the server refuses the call.
+        """
+        from mcp import MCPError
+
+        async with asyncio.timeout(seconds):
+            client = await self._open()
+            try:
+                return await client.call_tool(tool, arguments, progress_callback=progress)
+            except MCPError as error:
+                if not _is_lost(error):
+                    raise
+                reason = str(error)
+            except Exception as error:
+                if not _is_lost(error):
+                    raise
+                reason = f"{type(error).__name__}: {error}"
+            await self.close()
+            raise SessionLostError(reason, was_sent=True)
+
+    async def list_tools(self, seconds: float) -> tuple[Client, list[Any]]:
+        """Return the client and all tools of the server.
+
+        Raises:
+            SessionLostError, TimeoutError: as for `call`.
+        """
+        async with asyncio.timeout(seconds):
+            client = await self._open()
+            found, cursor = list[Any](), None
+            while True:
+                page = await client.list_tools(cursor=cursor)
+                found += page.tools
+                cursor = page.next_cursor
+                if cursor is None or not page.tools:
+                    return client, found
+
+    async def close(self) -> None:
+        """End the session; the next call opens another one."""
+        holder, self._holder, self._client = self._holder, None, None
+        self._closing.set()
+        if holder is not None:
+            with suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(asyncio.shield(holder), CLOSE_SECONDS)
+
+    async def _open(self) -> Client:
+        async with self._opening:
+            if self._client is None:
+                self._closing = asyncio.Event()
+                opened: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
+                self._holder = asyncio.create_task(self._hold(opened, self._closing))
+                try:
+                    self._client = await opened
+                except BaseException:
+                    self._closing.set()
+                    self._holder.cancel()
+                    raise
+            return self._client
+
+    async def _hold(self, opened: asyncio.Future[Client], closing: asyncio.Event) -> None:
+        """Hold a client from its opening until the session is closed."""
+        try:
+            async with self._make_client() as client:
+                if not opened.cancelled():
+                    opened.set_result(client)
+                    await closing.wait()
+        except BaseException as error:
+            if not opened.done():
+                is_ours = isinstance(error, ConfigurationError)
+                lost = SessionLostError(_describe(error), was_sent=False)
+                opened.set_exception(error if is_ours else lost)
+            if isinstance(error, asyncio.CancelledError):
+                raise
+
+
+def _is_lost(error: Exception) -> bool:
+    """Return whether an error means a lost connection, not a refused call."""
+    import anyio
+    from mcp import MCPError
+    from mcp.types import CONNECTION_CLOSED
+
+    if isinstance(error, MCPError):
+        return error.code == CONNECTION_CLOSED or "session terminated" in str(error).lower()
+    lost = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream, OSError)
+    return isinstance(error, lost) or type(error).__module__.partition(".")[0] == "httpx2"
+
+
+def _describe(error: BaseException) -> str:
+    """Return the first real error in a group of errors."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return f"{type(error).__name__}: {error}"
+
+
+# ── the loop ─────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Loop:
+    """The event loop of this process (state: its thread); another one after a fork."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def get(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None or self._process != os.getpid():
+                self._loop, self._process = asyncio.new_event_loop(), os.getpid()
+                threading.Thread(
+                    target=self._loop.run_forever, name="njrt-mcp", daemon=True
+                ).start()
+            return self._loop
+
+    def is_running(self) -> bool:
+        return self._loop is not None and self._process == os.getpid()
+
+
+_loop = _Loop()
+_sessions: WeakSet[Session] = WeakSet()
+
+
+def submit(coroutine: Coroutine[Any, Any, T]) -> Future[T]:
+    """Run a coroutine on the loop; cancelling the future cancels it."""
+    return asyncio.run_coroutine_threadsafe(coroutine, _loop.get())
+
+
+def open_session(make_client: Callable[[], AbstractAsyncContextManager[Client]]) -> Session:
+    """Return a session that is closed at the end of the process; called on the loop."""
+    session = Session(make_client)
+    _sessions.add(session)
+    return session
+
+
+def get_process() -> int:
+    """Return the process that sessions belong to: after a fork they are gone."""
+    return os.getpid()
+
+
+@atexit.register
+def _close_all() -> None:
+    if not _loop.is_running():
+        return
+
+    async def close() -> None:
+        await asyncio.gather(*(session.close() for session in list(_sessions)))
+
+    with suppress(Exception):
+        submit(close()).result(CLOSE_SECONDS)

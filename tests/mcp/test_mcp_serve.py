@@ -1,0 +1,274 @@
+"""Compiled functions as the tools of an MCP server: types, errors, progress, cancellation, budgets, both transports."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from mcp import Client, StdioServerParameters
+from mcp.types import CallToolResult
+
+import njrt
+from njc.commands import njc
+from njc.mcp.serve import make_mcp_server
+from njc.target import load_targets
+from njrt.errors import ConfigurationError
+from njrt.messages import Request
+from njrt.production.budgets.budget import parse_budgets
+from openai_server import KEY, OpenAIServer, completion
+
+SALES = completion(
+    {"role": "assistant", "content": json.dumps({"team": "sales"})},
+    usage={"prompt_tokens": 9000, "completion_tokens": 10, "total_tokens": 9010},
+)
+PROGRAM = '''\
+"""Orders."""
+from dataclasses import dataclass
+from typing import Literal
+
+print("imported")
+
+
+@dataclass
+class Order:
+    item: str
+    count: int
+
+
+def route(mail: str, /, urgent: bool = False) -> Literal["sales", "support"]:
+    """Return the team for a mail."""
+    print("routing")
+    """natural
+    Put into <:team: Literal["sales", "support"]> the team for <mail>.
+    """
+    return team
+
+
+async def read_order(mail: str, *, most: int = 9) -> Order:
+    """Return the order in a mail."""
+    """natural
+    Put into <:order: Order> the order in <mail>.
+    """
+    return order
+
+
+def count(mails: list[str]) -> int:
+    """Return the number of mails that ask for something."""
+    for mail in mails:
+        """natural
+        Put into <:asks: bool> whether <mail> asks for something.
+        """
+    return len(mails)
+
+
+def fail(number: int) -> int:
+    """Fail."""
+    raise ValueError(f"there is no {number}")
+
+
+def many(*mails: str) -> int:
+    return len(mails)
+'''
+
+
+def write(folder: Path) -> Path:
+    file = folder / f"orders_{folder.name}.njpy"
+    file.write_text(PROGRAM)
+    return file
+
+
+def make_server(folder: Path, *functions: str, budget: str = "") -> Any:
+    file = write(folder)
+    targets = load_targets([f"{file}:{function}" for function in functions])
+    return make_mcp_server(targets, "orders", parse_budgets(budget) if budget else ())
+
+
+async def call(server: Any, tool: str, **arguments: Any) -> CallToolResult:
+    async with Client(server) as client:
+        return await client.call_tool(tool, arguments)
+
+
+def get_text(result: CallToolResult) -> str:
+    (part,) = result.content
+    assert part.type == "text"
+    return part.text
+
+
+def test_tools_have_the_types_and_texts_of_the_functions(tmp_path: Path) -> None:
+    server = make_server(tmp_path, "route", "read_order", "fail")
+
+    async def use() -> None:
+        async with Client(server) as client:
+            tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+            assert tools["route"].description == "Return the team for a mail."
+            assert tools["route"].input_schema["required"] == ["mail"]
+            assert tools["route"].input_schema["properties"]["urgent"]["default"] is False
+            assert tools["read_order"].output_schema is not None
+            assert set(tools["read_order"].output_schema["properties"]) == {"item", "count"}
+            routed = await client.call_tool("route", {"mail": "Buy!"})
+            assert routed.structured_content == {"result": "sales"}
+            order = await client.call_tool("read_order", {"mail": "3 lamps"})
+            assert order.structured_content == {"item": "lamp", "count": 3}
+            failed = await client.call_tool("fail", {"number": 3})
+            assert failed.is_error
+            assert "ValueError: there is no 3" in get_text(failed)
+            wrong = await client.call_tool("fail", {"number": "three"})
+            assert wrong.is_error
+            assert "valid integer" in get_text(wrong)
+
+    replies: list[Any] = [{"team": "sales"}, {"order": {"item": "lamp", "count": 3}}]
+    with njrt.using(model=njrt.Scripted(replies)):
+        asyncio.run(use())
+
+
+def test_errors_of_the_runtime_are_errors_of_the_tool(tmp_path: Path) -> None:
+    with njrt.using(model=njrt.Scripted(["?"] * 9), max_calls=1):
+        refused = asyncio.run(call(make_server(tmp_path, "route"), "route", mail="Buy!"))
+    assert refused.is_error
+    assert "CallLimitError" in get_text(refused)
+
+
+@pytest.mark.parametrize(
+    ("functions", "message"),
+    [(["many"], "it has the parameter"), (["route", "route"], "two functions have the name `route`")],
+)  # fmt: skip
+def test_what_cannot_be_a_tool_is_refused(
+    tmp_path: Path, functions: list[str], message: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        make_server(tmp_path, *functions)
+
+
+def test_progress_and_cancellation(tmp_path: Path) -> None:
+    server = make_server(tmp_path, "count")
+    asked: list[int] = []
+
+    def answer(request: Request) -> dict[str, bool]:
+        asked.append(request.turn)
+        time.sleep(0.3)
+        return {"asks": True}
+
+    async def use() -> list[float]:
+        seen: list[float] = []
+
+        async def progress(progress: float, total: float | None, message: str | None) -> None:
+            seen.append(progress)
+
+        async with Client(server) as client:
+            found = await client.call_tool(
+                "count", {"mails": ["a", "b", "c"]}, progress_callback=progress
+            )
+            assert found.structured_content == {"result": 3}
+            calling = asyncio.create_task(client.call_tool("count", {"mails": ["x"] * 50}))
+            await asyncio.sleep(1)
+            calling.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await calling
+        return seen
+
+    with njrt.using(model=njrt.Scripted(answer)):
+        seen = asyncio.run(use())
+    assert seen
+    assert seen == sorted(seen)
+    after = len(asked)
+    time.sleep(1)
+    assert len(asked) <= after + 1 < 20
+
+
+def test_each_client_has_its_own_budget(tmp_path: Path) -> None:
+    with (
+        OpenAIServer([SALES] * 4) as openai,
+        serve_http(write(tmp_path), openai, "--budget", "tokens=15000 per=day") as url,
+    ):
+        results = {name: asyncio.run(call_as(url, name, 3)) for name in ("ann", "bo")}
+    for texts in results.values():
+        assert texts[0] == "sales"
+        assert "BudgetError" in texts[-1]
+
+
+async def call_as(url: str, token: str, times: int) -> list[str]:
+    import httpx2
+    from mcp.client.streamable_http import streamable_http_client
+
+    headers = {"Authorization": f"Bearer {token}"}
+    async with (
+        httpx2.AsyncClient(headers=headers) as http,
+        Client(streamable_http_client(url, http_client=http)) as client,
+    ):
+        return [
+            get_text(await client.call_tool("route", {"mail": f"Buy {n}!"})) for n in range(times)
+        ]
+
+
+def environ(openai: OpenAIServer) -> dict[str, str]:
+    return {**os.environ, "NJC_BASE_URL": openai.base_url, "NJC_MODEL": "openai/gpt-4.1", "NJC_API_KEY": KEY}  # fmt: skip
+
+
+@contextmanager
+def serve_http(program: Path, openai: OpenAIServer, *options: str) -> Iterator[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "njc", "mcp", "serve", f"{program}:route", "--http", "0", *options],
+        env=environ(openai),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    try:
+        line = next(line for line in process.stderr if line.startswith("serving"))
+        url = line.split()[-1]
+        threading.Thread(target=process.stderr.read, daemon=True).start()
+        wait_until_served(url)
+        yield url
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def wait_until_served(url: str) -> None:
+    import socket
+    from urllib.parse import urlsplit
+
+    place = urlsplit(url)
+    for _ in range(200):
+        with socket.socket() as tried:
+            if tried.connect_ex((str(place.hostname), int(place.port or 0))) == 0:
+                return
+        time.sleep(0.1)
+    raise AssertionError(f"nobody serves {url}")
+
+
+def test_standard_output_carries_messages_only(tmp_path: Path) -> None:
+    program = write(tmp_path)
+    words = ["-m", "njc", "mcp", "serve", f"{program}:route", f"{program}:fail"]
+
+    async def use(openai: OpenAIServer) -> None:
+        server = StdioServerParameters(command=sys.executable, args=words, env=environ(openai))
+        async with Client(server) as client:
+            assert get_text(await client.call_tool("route", {"mail": "Buy!"})) == "sales"
+            assert (await client.call_tool("fail", {"number": 1})).is_error
+
+    with OpenAIServer([SALES]) as openai:
+        asyncio.run(use(openai))
+
+
+def test_wrong_usage() -> None:
+    for words, message in [
+        (["serve"], "Missing argument"),
+        (["serve", "nowhere.njpy:f"], "there is no file nowhere.njpy"),
+        (["serve", "x.njpy:f", "--budget", "usd=x"], "usd"),
+    ]:
+        made = CliRunner().invoke(njc, ["mcp", *words])
+        assert made.exit_code == 2
+        assert message in made.output
