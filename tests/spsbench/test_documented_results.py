@@ -1,0 +1,48 @@
+"""The table of docs/spsbench.md equals the published results."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+
+
+def read_trials() -> dict[str, dict[str, Any]]:
+    """The trials by method and program; the last one of each counts."""
+    trials: dict[str, dict[str, Any]] = {}
+    results = ROOT / "spsbench/results/qwen2.5-coder-1.5b.jsonl"
+    for line in results.read_text(encoding="utf-8").splitlines():
+        trial = json.loads(line)
+        if trial.get("method"):
+            trials.setdefault(trial["method"], {})[trial["program"]] = trial
+    return trials
+
+
+def summarize(trials: Mapping[str, Any]) -> tuple[str, str, str]:
+    passed = [fmean(map(bool, trial["checks"].values())) for trial in trials.values()]
+    calls = fmean(trial["calls"] for trial in trials.values())
+    tokens = fmean(trial["usage"]["input"] + trial["usage"]["output"] for trial in trials.values())
+    return f"{fmean(passed):.2f}", f"{calls:.1f}", f"{tokens:,.0f}"
+
+
+def test_the_table_of_the_programs_whose_prompts_change_the_state() -> None:
+    trials = read_trials()
+    programs = trials["natural-ask"].keys()
+    page = (ROOT / "docs/spsbench.md").read_text(encoding="utf-8")
+    table = page.partition("| method | checks passed |")[2].partition("\n\n")[0]
+    documented: dict[str, tuple[str, ...]] = {}
+    for row in table.splitlines()[2:]:
+        methods, passed, calls, tokens = (cell.strip() for cell in row.strip("|").split("|"))
+        for number, method in enumerate(re.findall(r"`([\w-]+)`", methods)):
+            figures = (re.findall(r"[\d.,]*\d", cell) for cell in (calls, tokens))
+            documented[method] = (passed, *(each[number] for each in figures))
+    measured = {
+        method: summarize({name: found[name] for name in programs if name in found})
+        for method, found in trials.items()
+    }
+    assert documented == measured
