@@ -7,6 +7,7 @@ import importlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -310,6 +311,72 @@ def test_a_lost_connection_is_opened_again_and_no_call_is_made_twice(folder: Pat
     assert read_calls(folder).count("crash") == 1
     assert box.crash_once() == "alive"  # the server says that it may be repeated
     assert read_calls(folder).count("crash_once") == 2
+
+
+def test_a_server_at_a_url_may_be_started_again(folder: Path) -> None:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        port = bound.getsockname()[1]
+    process = serve_http(folder, port)
+    name = f"box_{folder.name}"
+    try:
+        added = njc("add", name, "--url", f"http://127.0.0.1:{port}/mcp", "--allow", "*")
+        assert added.exit_code == 0, added.output
+        box = importlib.import_module(name)
+        assert box.add(1, 2) == 3
+        stop(process)
+        with pytest.raises(ToolConnectionError, match="no connection to http://127"):
+            box.pay("7")
+        process = serve_http(folder, port)
+        assert box.add(2, 2) == 4
+        assert box.pay("8") == "paid 8"
+        box.server.close()
+    finally:
+        stop(process)
+    assert read_calls(folder).count("pay 8 None") == 1
+
+
+def serve_http(folder: Path, port: int) -> subprocess.Popen[bytes]:
+    process = subprocess.Popen(
+        [sys.executable, str(SERVER), str(folder), str(port)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+    def is_served() -> bool:
+        with socket.socket() as tried:
+            return tried.connect_ex(("127.0.0.1", port)) == 0
+
+    wait_for(is_served)
+    return process
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait(20)
+
+
+def test_a_server_that_never_answers_is_given_up(folder: Path) -> None:
+    server = McpServer("silent", command=["sleep", "1000.25"], timeout=0.5)
+    with pytest.raises(ToolTimeoutError):
+        server.call("x", {})
+    server.close()
+    wait_for(lambda: subprocess.run(["pgrep", "-f", "sleep 1000.25"], capture_output=True).stdout == b"")  # fmt: skip
+
+
+def test_progress_cannot_wait_for_a_tool(folder: Path) -> None:
+    box = add(folder, "--allow", "*")
+    refused: list[ToolError] = []
+
+    def call_again(_: Progress) -> None:
+        try:
+            box.add(1, 1)
+        except ToolError as error:
+            refused.append(error)
+
+    box.server.on_progress = call_again
+    assert box.wait(0.1) == "waited"
+    assert "cannot wait for a tool" in str(refused[0])
 
 
 def test_threads_tasks_and_forks_share_a_server(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""An MCP server with tools of many kinds, on standard input and output; its state is in the folder of its argument."""
+"""An MCP server with tools of many kinds, on standard input and output, or at a port; it writes into the folder it is given."""
 
 from __future__ import annotations
 
@@ -114,4 +114,6 @@ if os.environ.get("TOOLBOX_EXTRA"):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) > 2:
+        server.run("streamable-http", port=int(sys.argv[2]))
     server.run("stdio")

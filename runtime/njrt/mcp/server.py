@@ -34,6 +34,7 @@ from njrt.mcp.sessions import (
     Session,
     SessionLostError,
     get_process,
+    is_on_loop,
     open_session,
     submit,
 )
@@ -133,6 +134,8 @@ class McpServer:
             ToolError: the tool has failed; ToolTimeoutError, ToolConnectionError: it was not reached in time, or at all.
             RecordingMissingError: a recording is replayed that does not have this call.
         """
+        if is_on_loop():
+            raise ToolError(f"{self.name}.{tool}: on_progress cannot wait for a tool")
         call = _Call(tool, _to_json(arguments, optional), result, wrapped, repeatable)
         with self._recorded(call) as report:
             if not report.was_made:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+THREAD_NAME = "njrt-mcp"
 CLOSE_SECONDS = 5.0
 """How long the end of a process waits for the servers that it started."""
 
@@ -105,8 +106,7 @@ class Session:
         holder, self._holder, self._client = self._holder, None, None
         self._closing.set()
         if holder is not None:
-            with suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(asyncio.shield(holder), CLOSE_SECONDS)
+            await asyncio.wait([holder], timeout=CLOSE_SECONDS)
 
     async def _open(self) -> Client:
         async with self._opening:
@@ -173,7 +173,7 @@ class _Loop:
             if self._loop is None or self._process != os.getpid():
                 self._loop, self._process = asyncio.new_event_loop(), os.getpid()
                 threading.Thread(
-                    target=self._loop.run_forever, name="njrt-mcp", daemon=True
+                    target=self._loop.run_forever, name=THREAD_NAME, daemon=True
                 ).start()
             return self._loop
 
@@ -188,6 +188,11 @@ _sessions: WeakSet[Session] = WeakSet()
 def submit(coroutine: Coroutine[Any, Any, T]) -> Future[T]:
     """Run a coroutine on the loop; cancelling the future cancels it."""
     return asyncio.run_coroutine_threadsafe(coroutine, _loop.get())
+
+
+def is_on_loop() -> bool:
+    """Return whether this thread runs the loop, so that waiting for it would never end."""
+    return threading.current_thread().name == THREAD_NAME
 
 
 def open_session(make_client: Callable[[], AbstractAsyncContextManager[Client]]) -> Session:
