@@ -5,6 +5,7 @@ $ spsbench run      trials: each program under each method, with a model
 $ spsbench graph    large objects: copied into the prompt, or shared
 $ spsbench gsm8k    school problems, which share no state
 $ spsbench states   the states of an executed program: JSON Lines, or tokens
+$ spsbench mutants  right programs, made buggy
 $ spsbench repair   buggy programs: repaired by a model, with and without execution traces
 $ spsbench crux     predicting outputs, inputs and states of CruxEval's functions
 $ spsbench surprise planted wrong effects, and whether a prediction notices them
@@ -23,6 +24,7 @@ from njrt.errors import NaturalError
 from spsbench.crux import command as crux
 from spsbench.export import command as export
 from spsbench.repair import command as repair
+from spsbench.repair import mutants_command
 from spsbench.replay import command as replay
 from spsbench.report import command as report
 from spsbench.states import command as states
@@ -62,6 +64,7 @@ main.add_command(graph_command.command)
 main.add_command(gsm8k_command.command)
 main.add_command(repair.command)
 main.add_command(repair.report_command)
+main.add_command(mutants_command.command)
 main.add_command(surprise.command)
 main.add_command(surprise.report_command)
 main.add_command(export.command)

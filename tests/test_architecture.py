@@ -116,7 +116,7 @@ EDGE = """
     spsbench.replay     command programs
     spsbench.states     command process process_child programs values
     spsbench.export     command
-    spsbench.repair     command running solving
+    spsbench.repair     command mutants_command running solving
     spsbench.surprise   command playing running
     spsbench.report     command files results_report
     spsbench.crux       actions asking command judge judge_process problems running

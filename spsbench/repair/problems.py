@@ -52,7 +52,13 @@ def parse_repair_problems(lines: Iterable[str]) -> Iterator[RepairProblem]:
             continue
         try:
             row = json.loads(line)
+            if "test_list" in row:
+                raise RepairProblemError(
+                    f"line {number} is of MBPP, which has right programs; `spsbench mutants` makes buggy ones of them"
+                )
             yield _read_humanevalfix(row) if "task_id" in row else _read_quixbugs(row)
+        except RepairProblemError:
+            raise
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise RepairProblemError(
                 f"line {number} is of neither HumanEvalFix nor QuixBugs ({type(error).__name__}: {error})"
@@ -60,13 +66,15 @@ def parse_repair_problems(lines: Iterable[str]) -> Iterator[RepairProblem]:
 
 
 def _read_humanevalfix(row: dict[str, Any]) -> RepairProblem:
+    source, _, number = row["task_id"].rpartition("/")
+    data = "humanevalfix" if source in ("", "Python") else source.lower()
     return RepairProblem(
-        f"humanevalfix/{row['task_id'].rpartition('/')[2]}",
+        f"{data}/{number}",
         row["prompt"] + row["buggy_solution"],
         row["test"].strip() + "\n",
         row["entry_point"],
         row["prompt"] + row["canonical_solution"],
-        f"humanevalfix, {row.get('bug_type', '')}",
+        f"{data}, {row.get('bug_type', '')}",
     )
 
 

@@ -147,3 +147,16 @@ def test_a_failure_reads_the_same_in_a_replay(bank: ModuleType, tmp_path: Path) 
     assert bank.CALLS == ["nobody", "Ann"]
     lines = [json.loads(line) for line in record.read_text().splitlines()]
     assert [line["called"]["state"] for line in lines if "called" in line] == ["failed", "done"]
+
+
+def test_files_and_secrets_of_a_module_are_attached_and_redacted(bank: ModuleType) -> None:
+    vars(bank)["LOGO"] = njrt.Image(b"\x89PNG\r\n\x1a\n0000")
+    vars(bank)["API_KEY"] = "one-two-three-four-five"
+    model = Scripted([run("cents = 1", done=True)])
+    with njrt.using(model=model):
+        load("Put what <owner>, <bank.LOGO> and <bank.API_KEY> say into <:cents: int>.")(
+            "Ann one-two-three-four-five"
+        )
+    message: Any = model.requests[0].messages[0]
+    assert "one-two-three" not in message.text
+    assert [each.name for each in message.attachments] == ["bank.LOGO"]

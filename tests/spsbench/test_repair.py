@@ -85,6 +85,13 @@ def test_a_line_that_is_no_problem_is_named(data: Path) -> None:
     )
 
 
+def test_right_programs_are_no_problems(data: Path) -> None:
+    write(data, [{"task_id": 2, "text": "...", "code": "def f(): ...", "test_list": []}])
+    result = repair("--data", data, "--model", "scripted")
+    assert result.exit_code == 1
+    assert "line 1 is of MBPP, which has right programs" in result.output
+
+
 def test_a_sample_depends_on_its_seed_alone() -> None:
     problems = parse(TOTAL, FIRST, PAIRS)
     first = sample_problems(problems, 2, Random(4).random)

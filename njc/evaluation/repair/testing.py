@@ -38,6 +38,11 @@ class FailedTests:
     trace: ExecutionTrace = field(default_factory=ExecutionTrace)
     """The steps of the program in this statement."""
 
+    @property
+    def is_unended(self) -> bool:
+        """Whether the tests reached their limit of time."""
+        return self.problem.startswith("it did not end within")
+
 
 TestOutcome = PassedTests | FailedTests
 

@@ -50,7 +50,8 @@ def find_attachments(
     for name in scope.names:
         found = scope.lookup(name)
         if isinstance(found, Bound) and (name not in scope.outputs or name in reads):
-            search.add(name, found.value, name)
+            for path, value in scope.list_named(name, found.value).items():
+                search.add(path, value, path)
     return tuple(search.found)
 
 
