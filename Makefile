@@ -127,6 +127,11 @@ services: ## install Redis and Postgres, which the tests of stores use (Debian's
 site: $(VENV)/.dev ## build the documentation into build/site; a broken link fails it
 	$(BIN)/python docs/site/build_site.py
 
+.PHONY: try
+try: $(VENV)/.dev ## build the site with Python for the browser, which the page "Try it" runs (needs npm)
+	$(BIN)/python docs/site/try_page.py
+	$(BIN)/python docs/site/build_site.py
+
 release-check: $(VENV)/.dev ## build the distributions and use them in bare environments (TEST=1: also make test)
 	$(BIN)/python .ci/release_check.py
 

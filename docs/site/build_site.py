@@ -21,6 +21,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from reference import write_reference
+from try_page import write_try_files
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -59,8 +60,10 @@ def main() -> None:
         (SOURCE / name).write_text(prepare_page(text, path), encoding="utf-8")
     sections = dict(read_sections((SOURCE / "index.md").read_text(encoding="utf-8")))
     shutil.copytree(DOCS / "site" / "assets", SOURCE / "assets")
-    config = ROOT / "build" / "zensical.toml"
-    template = (DOCS / "site" / "zensical.toml").read_text()
+    config = SOURCE.with_name("zensical.toml")
+    template = (
+        (DOCS / "site" / "zensical.toml").read_text().replace("../runtime", f"{ROOT}/runtime")
+    )
     config.write_text(f"{format_navigation(sections)}\n".join(template.split("# NAVIGATION\n")))
     subprocess.run(
         [sys.executable, "-m", "zensical", "build", "--clean", "--strict", "-f", config],
@@ -68,11 +71,11 @@ def main() -> None:
         timeout=300,
     )
     write_llms_files(index, sections)
+    if not write_try_files(SITE / "try"):
+        print("the page try.html has no Python: `make try` adds it")
     problems = list(find_broken_links(SITE))
     print(*problems, sep="\n", end="\n" if problems else "")
-    print(
-        f"{len(list(SITE.rglob('*.html')))} pages in {SITE.relative_to(ROOT)}, {len(problems)} problems"
-    )
+    print(f"{len(list(SITE.rglob('*.html')))} pages in {SITE}, {len(problems)} problems")
     sys.exit(bool(problems))
 
 

@@ -1,0 +1,131 @@
+"""Write the files of the page "Try it": its scripts, the examples, the compiler, and Pyodide if it was vendored.
+
+    make try                   npm, PyPI  ──vendor_pyodide──>   build/pyodide/{pyodide.mjs,...,pydantic-....whl}
+    write_try_files(folder)               ──>   site/try/{page.js,worker.js,examples.json,njc.zip,pyodide/}
+
+Nothing is loaded from elsewhere when the page is used: Pyodide (https://pyodide.org) is a part of the built site, and
+of no commit.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+HERE = Path(__file__).parent
+PYODIDE = ROOT / "build" / "pyodide"
+
+NPM_PACKAGE = "pyodide@314.0.7"
+NPM_FILES = (
+    "package.json",
+    "pyodide.mjs",
+    "pyodide.asm.mjs",
+    "pyodide.asm.wasm",
+    "pyodide-lock.json",
+    "python_stdlib.zip",
+)
+WHEELS = (
+    "annotated-types==0.8.0",
+    "click==8.5.1",
+    "packaging==26.3",
+    "pydantic==2.14.3",
+    "pydantic-core==2.50.4",
+    "typing-extensions==4.16.0",
+    "typing-inspection==0.4.5",
+)
+"""What njc and njrt import, and what that imports, for the Python of Pyodide."""
+PLATFORM = ("--platform=pyemscripten_2026_0_wasm32", "--python-version=314", "--implementation=cp")
+
+EXAMPLES = {
+    "mailbox": "Mailbox: data, code and a jump",
+    "order": "Order: a typed value or an exception",
+    "citations": "Citations: questions and changes in a loop",
+    "rules": "Rules: a function made by a block",
+    "findings": "Findings: mistakes that the compiler reports",
+}
+"""The examples, with their titles; those that are not in examples/ lie beside the scripts of the page."""
+
+
+def vendor_pyodide(folder: Path = PYODIDE) -> None:
+    """Download Pyodide from npm's registry and the wheels from PyPI into a folder, unless they are there."""
+    wanted = json.dumps([NPM_PACKAGE, *NPM_FILES, *WHEELS])
+    mark = folder / "vendored.json"
+    if mark.exists() and json.loads(mark.read_text())["wanted"] == wanted:
+        return
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
+        made = Path(temporary) / "made"
+        made.mkdir()
+        command = ["npm", "pack", "--silent", "--pack-destination", temporary, NPM_PACKAGE]
+        subprocess.run(command, check=True, timeout=300, stdout=subprocess.DEVNULL)
+        (archive,) = Path(temporary).glob("*.tgz")
+        with tarfile.open(archive) as opened:
+            for name in NPM_FILES:
+                member = opened.extractfile(f"package/{name}")
+                assert member is not None, f"{NPM_PACKAGE} has no {name}"
+                (made / name).write_bytes(member.read())
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "--quiet",
+            "--no-deps",
+            "--dest",
+            str(made),
+        ]
+        command += ["--only-binary=:all:", "--abi=cp314", *PLATFORM, *WHEELS]
+        subprocess.run(command, check=True, timeout=300)
+        wheels = sorted(path.name for path in made.glob("*.whl"))
+        (made / mark.name).write_text(json.dumps({"wanted": wanted, "wheels": wheels}))
+        shutil.rmtree(folder, ignore_errors=True)
+        made.rename(folder)
+
+
+def write_try_files(folder: Path) -> bool:
+    """Write all files of the page; return whether Pyodide is among them."""
+    shutil.copytree(HERE / "try", folder, ignore=shutil.ignore_patterns("*.njpy"))
+    shutil.copyfile(HERE / "try_program.py", folder / "try_program.py")
+    (folder / "examples.json").write_text(json.dumps(read_examples()), encoding="utf-8")
+    with zipfile.ZipFile(folder / "njc.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for source, package in ((ROOT, "njc"), (ROOT / "runtime", "njrt")):
+            for path in sorted((source / package).rglob("*")):
+                if path.is_file() and "__pycache__" not in path.parts:
+                    archive.write(path, path.relative_to(source))
+    if not (PYODIDE / "vendored.json").exists():
+        return False
+    shutil.copytree(PYODIDE, folder / "pyodide")
+    return True
+
+
+def read_examples() -> list[dict[str, object]]:
+    """Return the examples: title, text, and the recorded replies with the message that each answers."""
+    examples = []
+    for name, title in EXAMPLES.items():
+        folders = (ROOT / "examples", HERE / "try")
+        file = next(path for path in (each / f"{name}.njpy" for each in folders) if path.exists())
+        recording = ROOT / "examples" / "recordings" / f"{name}.jsonl"
+        lines = recording.read_text(encoding="utf-8").splitlines() if recording.exists() else []
+        recorded = [
+            {
+                "shown": "\n".join(each["shown"][-1]["user"]),
+                "reply": "\n".join(each["reply"]["text"]),
+            }
+            for each in map(json.loads, lines[1:])
+        ]
+        made_by = json.loads(lines[0])["note"].split(": ")[1].split(",")[0] if lines else ""
+        text = file.read_text(encoding="utf-8")
+        example = {"name": name, "title": title, "text": text, "made_by": made_by}
+        examples.append({**example, "recorded": recorded})
+    return examples
+
+
+if __name__ == "__main__":
+    vendor_pyodide()
