@@ -55,7 +55,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "redis": ("redis",),
     "postgres": ("psycopg",),
     "durable": ("dbos",),
-    "mcp": ("mcp", "black"),
+    "mcp": ("mcp",),
 }
 """The extras that a program or a command may need, and the packages that they install."""
 

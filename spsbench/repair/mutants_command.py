@@ -27,10 +27,10 @@ from spsbench.repair.mutants import Mutation, RightProgram, list_mutations, read
 def command(
     data: Path, out: Path, sample: int | None, seed: int, each: int, test_seconds: float
 ) -> None:
-    """Write mutants of the programs of MBPP that their tests notice.
+    """Make buggy programs of the right ones of MBPP.
 
-    A mutant has one other operator or constant; its tests fail, and do not
-    run out of time. Programs that fail their own tests are left out.
+    A mutant has one other operator or constant; its tests notice it, and do
+    not run out of time. Programs that fail their own tests are left out.
     """
     programs = list(_read_programs(data))
     Random(seed).shuffle(programs)

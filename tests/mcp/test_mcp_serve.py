@@ -211,15 +211,18 @@ async def call_as(url: str, token: str, times: int) -> list[str]:
         ]
 
 
-def environ(openai: OpenAIServer) -> dict[str, str]:
-    return {**os.environ, "NJC_BASE_URL": openai.base_url, "NJC_MODEL": "openai/gpt-4.1", "NJC_API_KEY": KEY}  # fmt: skip
+def environ(openai: OpenAIServer, folder: Path) -> dict[str, str]:
+    """The model's server, and a store of accounts that no other test has."""
+    state = {"NJC_STORE": str(folder / "store.sqlite3")}
+    model = {"NJC_BASE_URL": openai.base_url, "NJC_MODEL": "openai/gpt-4.1", "NJC_API_KEY": KEY}
+    return {**os.environ, **model, **state}
 
 
 @contextmanager
 def serve_http(program: Path, openai: OpenAIServer, *options: str) -> Iterator[str]:
     process = subprocess.Popen(
         [sys.executable, "-m", "njc", "mcp", "serve", f"{program}:route", "--http", "0", *options],
-        env=environ(openai),
+        env=environ(openai, program.parent),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
@@ -254,7 +257,9 @@ def test_standard_output_carries_messages_only(tmp_path: Path) -> None:
     words = ["-m", "njc", "mcp", "serve", f"{program}:route", f"{program}:fail"]
 
     async def use(openai: OpenAIServer) -> None:
-        server = StdioServerParameters(command=sys.executable, args=words, env=environ(openai))
+        server = StdioServerParameters(
+            command=sys.executable, args=words, env=environ(openai, tmp_path)
+        )
         async with Client(server) as client:
             assert get_text(await client.call_tool("route", {"mail": "Buy!"})) == "sales"
             assert (await client.call_tool("fail", {"number": 1})).is_error

@@ -6,6 +6,8 @@ import asyncio
 import importlib
 import json
 import os
+import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -21,6 +23,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import njrt
+from njc import hook
 from njc.commands import njc as njc_command
 from njc.static.lock import read_lock
 from njrt.errors import ConfigurationError, RecordingMissingError
@@ -39,7 +42,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     yield tmp_path
-    for name in [name for name in sys.modules if name.startswith("box_") or name == "tools_prog"]:
+    for name in [
+        name for name in sys.modules if name.startswith("box_") or name in ("tools_prog", "clock")
+    ]:
         module = sys.modules.pop(name)
         if isinstance(server := getattr(module, "server", None), McpServer):
             server.close()
@@ -178,9 +183,7 @@ async def total(a: int, b: int) -> int:
 
 
 def load_program(folder: Path, box: Any) -> Any:
-    import njc.hook
-
-    njc.hook.install()
+    hook.install()
     (folder / "tools_prog.njpy").write_text(PROGRAM.replace("{box}", box.__name__))
     return importlib.import_module("tools_prog")
 
@@ -410,10 +413,23 @@ def test_a_program_ends_the_servers_that_it_started(folder: Path) -> None:
     assert found.stdout == b""
 
 
-def test_a_server_of_the_package_index(folder: Path) -> None:
-    made = njc("add", "box_clock", "--", sys.executable, "-m", "mcp_server_time")
+def test_a_server_of_the_package_index_as_on_the_page_mcp_md(folder: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```(?:python|console)\n(.*?)```", page, re.DOTALL)
+    command, written = blocks[0].splitlines()
+    words = shlex.split(command.removeprefix("$ njc mcp "))
+    words = [sys.executable if word == "python" else word for word in words]
+    made = njc(*words)
     assert made.exit_code == 0, made.output
-    clock = importlib.import_module("box_clock")
+    assert re.sub(r"[\d.]+$", "", made.output.strip()) == re.sub(r"[\d.]+$", "", written)
+    assert blocks[1] in Path("clock.py").read_text()
+    hook.install()
+    Path("tools_prog.njpy").write_text(blocks[2])
+    clock = importlib.import_module("clock")
+    program = importlib.import_module("tools_prog")
+    code = run("text = clock.get_current_time('Europe/Berlin').datetime[11:16]", done=True)
+    with njrt.using(model=njrt.Scripted([code])):
+        assert re.fullmatch(r"\d\d:\d\d", program.time_in("Berlin"))
     moved = clock.convert_time("UTC", "12:00", "Asia/Tokyo")
     assert moved.time_difference == "+9.0h"
     assert moved.target.datetime.partition("T")[2].startswith("21:00")

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @console_flags
 def command() -> None:
     """Use tools of MCP servers as functions, and functions as tools."""
-    require_packages("njc mcp", "njpy[mcp]", "mcp", "black")
+    require_packages("njc mcp", "njpy[mcp,static]", "mcp", "black")
 
 
 @command.command("add")
