@@ -66,8 +66,8 @@ class TypeWriter:
         self.classes: list[str] = []
         """Written classes, each below the classes that it names, but for recursion."""
         self._names: set[str] = set(_CLASS_RESERVED)
-        self._known: dict[tuple[int, str], str] = {}
-        self._kept: list[Any] = []
+        self._known: dict[int, tuple[str, Schema]] = {}
+        """Classes by the ids of their schemas, which are kept so that no id is used again."""
         self._count = 0
 
     def write(self, schema: Any, name: str, root: Schema, depth: int = 0) -> str:
@@ -139,12 +139,10 @@ class TypeWriter:
             values = schema.get("additionalProperties")
             inner = self.write(values, name + "Value", root, depth + 1)
             return f"dict[str, {inner}]"
-        key = (id(schema), "")
-        if key in self._known:
-            return self._known[key]
+        if id(schema) in self._known:
+            return self._known[id(schema)][0]
         made = make_unique(make_class_name(name), self._names)
-        self._known[key] = made
-        self._kept.append(schema)  # so that its id stays its own
+        self._known[id(schema)] = made, schema
         fields = self.list_properties(schema, made, root, {*_RESERVED, *dir(BaseModel)}, depth)
         self.classes.append("\n".join(self._write_class(made, schema, fields)))
         return made

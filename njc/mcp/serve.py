@@ -14,8 +14,8 @@ import functools
 import hashlib
 import inspect
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -106,7 +106,8 @@ def make_tool(target: TargetFunction, budgets: Sequence[Budget]) -> Callable[...
         owned = [replace(each, name=f"mcp-{find_client(context)}") for each in budgets]
         stopped = threading.Event()
         try:
-            with using(budget=owned or None), _stoppable(stopped), watch() as accounts:
+            stoppable = wrapping(lambda model: _Stoppable(model, stopped))
+            with using(budget=owned or None), stoppable, watch() as accounts:
                 return await _run(target, arguments, context, accounts)
         except asyncio.CancelledError:
             raise
@@ -177,12 +178,6 @@ async def _report(context: Context, accounts: Watch) -> None:
         if calls > sent:
             sent = calls
             await context.report_progress(calls, None, f"{calls} answers of models")
-
-
-@contextmanager
-def _stoppable(stopped: threading.Event) -> Iterator[None]:
-    with wrapping(lambda model: _Stoppable(model, stopped)):
-        yield
 
 
 def find_client(context: Context) -> str:

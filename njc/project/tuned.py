@@ -101,11 +101,16 @@ class _TunedSections:
     tuned: tuple[TunedSection, ...] = ()
 
 
+def get_lock_path(project: Project, folder: Path) -> Path:
+    """Return the lock beside pyproject.toml, else in a folder."""
+    return (project.file.parent if project.file else folder) / LOCK_FILE_NAME
+
+
 def find_lock_path(unit: Unit, project: Project, environ: Mapping[str, str] = os.environ) -> Path:
     """Return the lock of a source: the one that the environment names, else beside pyproject.toml, else in the source root."""
     if named := environ.get(LOCK_VARIABLE):
         return Path(named)
-    return (project.file.parent if project.file else unit.root) / LOCK_FILE_NAME
+    return get_lock_path(project, unit.root)
 
 
 def find_tuned_blocks(

@@ -17,7 +17,7 @@ from pathlib import Path
 from njc.project.build import Finding, is_error, plan_build, read_source, write_changes
 from njc.project.config import Project
 from njc.project.outputs import write_all
-from njc.project.tuned import LOCK_FILE_NAME, find_tuned_blocks
+from njc.project.tuned import find_tuned_blocks, get_lock_path
 from njc.project.units import Unit, find_package_files, format_path
 from njc.static.build import HoleRequest, StaticBuild, fill_holes
 from njc.static.contract_task import ContractTask, ContractVerdict
@@ -36,8 +36,7 @@ from njrt.errors import ConfigurationError
 
 def find_lock_file(units: Sequence[Unit], project: Project) -> Path:
     """Return the lock file of these sources."""
-    folder = project.file.parent if project.file else units[0].root
-    return folder / LOCK_FILE_NAME
+    return get_lock_path(project, units[0].root)
 
 
 def find_static_files(units: Sequence[Unit], project: Project) -> list[StaticFile]:

@@ -19,7 +19,7 @@ from njc.commands.terminal.console_flags import console_flags
 from njc.commands.terminal.flags import with_console
 from njc.project.config import find_project
 from njc.project.report import format_count
-from njc.project.tuned import LOCK_FILE_NAME
+from njc.project.tuned import get_lock_path
 from njc.static.files import save_lock
 from njc.static.lock import StaticLock, read_lock
 from njrt.errors import ConfigurationError
@@ -183,9 +183,7 @@ def _write(console: Console, section: ServerSection, lock: StaticLock, lock_file
 
 def _find_lock() -> Path:
     """Return the lock of the project here: beside pyproject.toml, else in this folder."""
-    project = find_project(Path.cwd(), os.environ)
-    folder = project.file.parent if project.file else Path.cwd()
-    return folder.absolute() / LOCK_FILE_NAME
+    return get_lock_path(find_project(Path.cwd(), os.environ), Path.cwd()).absolute()
 
 
 def _check_module_name(file: Path) -> None:

@@ -22,7 +22,7 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from njrt.effect_json import effect_to_json, format_call
 from njrt.effects import Touch
@@ -33,7 +33,6 @@ from njrt.mcp.results import read_result
 from njrt.mcp.sessions import (
     Session,
     SessionLostError,
-    get_process,
     is_on_loop,
     open_session,
     submit,
@@ -60,15 +59,40 @@ class Progress:
     message: str
 
 
+class CallForm(TypedDict, total=False):
+    """How a tool is called and read, besides its name and its arguments."""
+
+    result: Any
+    """The type of the structured content; None for a tool that returns text."""
+    wrapped: bool
+    """The value is in the field `result` of the structured content."""
+    optional: Sequence[str]
+    """Arguments that are left out of the call in place of None."""
+    repeatable: bool
+    """A call may be made twice, by the tool's declaration; after a lost connection it is."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Call:
     """One call of a tool, ready to be sent."""
 
+    server: str
     tool: str
     arguments: dict[str, Any]
-    result: Any
-    wrapped: bool
-    repeatable: bool
+    form: CallForm
+
+    @property
+    def name(self) -> str:
+        return f"{self.server}.{self.tool}"
+
+    @property
+    def is_repeatable(self) -> bool:
+        return self.form.get("repeatable", False)
+
+    @property
+    def effect(self) -> dict[str, Any]:
+        """The call as an effect, in JSON."""
+        return effect_to_json(Touch(self.name, self.arguments))
 
 
 class McpServer:
@@ -110,25 +134,8 @@ class McpServer:
         self._process = 0
         self._log = ""
 
-    def call(
-        self,
-        tool: str,
-        arguments: Mapping[str, Any],
-        *,
-        result: Any = None,
-        wrapped: bool = False,
-        optional: Sequence[str] = (),
-        repeatable: bool = False,
-    ) -> Any:
-        """Call a tool and return its result.
-
-        Args:
-            tool: the name of the tool at the server.
-            arguments: its arguments by name.
-            result: the type of the structured content; None for a tool that returns text.
-            wrapped: the value is in the field `result` of the structured content.
-            optional: arguments that are left out of the call in place of None.
-            repeatable: a call may be made twice, by the tool's declaration; after a lost connection it is.
+    def call(self, tool: str, arguments: Mapping[str, Any], **form: Unpack[CallForm]) -> Any:
+        """Call a tool, by its name at the server, and return its result.
 
         Raises:
             ToolError: the tool has failed; ToolTimeoutError, ToolConnectionError: it was not reached in time, or at all.
@@ -136,33 +143,27 @@ class McpServer:
         """
         if is_on_loop():
             raise ToolError(f"{self.name}.{tool}: on_progress cannot wait for a tool")
-        call = _Call(tool, _to_json(arguments, optional), result, wrapped, repeatable)
+        call = self._make_call(tool, arguments, form)
         with self._recorded(call) as report:
             if not report.was_made:
                 report.value = self._wait(submit(self._answer(call)))
         return report.value
 
-    async def acall(
-        self,
-        tool: str,
-        arguments: Mapping[str, Any],
-        *,
-        result: Any = None,
-        wrapped: bool = False,
-        optional: Sequence[str] = (),
-        repeatable: bool = False,
-    ) -> Any:
+    async def acall(self, tool: str, arguments: Mapping[str, Any], **form: Unpack[CallForm]) -> Any:
         """Do the same in a coroutine; a cancelled coroutine cancels the call."""
-        call = _Call(tool, _to_json(arguments, optional), result, wrapped, repeatable)
+        call = self._make_call(tool, arguments, form)
         with self._recorded(call) as report:
             if not report.was_made:
                 report.value = await asyncio.wrap_future(submit(self._answer(call)))
         return report.value
 
+    def _make_call(self, tool: str, arguments: Mapping[str, Any], form: CallForm) -> _Call:
+        return _Call(self.name, tool, _to_json(arguments, form.get("optional", ())), form)
+
     def close(self) -> None:
         """End the session, and the process of the server; the next call opens another one."""
         session, self._session = self._session, None
-        if session is not None and self._process == get_process():
+        if session is not None and self._process == os.getpid():
             submit(session.close()).result()
 
     def list_tools(self) -> tuple[Client, list[Any]]:
@@ -187,10 +188,11 @@ class McpServer:
             try:
                 found = await self._send(call)
             except SessionLostError as error:
-                if error.was_sent and not call.repeatable:
+                if error.was_sent and not call.is_repeatable:
                     raise
                 found = await self._send(call)
-        return read_result(f"{self.name}.{call.tool}", found, call.result, call.wrapped)
+        expected, is_wrapped = call.form.get("result"), call.form.get("wrapped", False)
+        return read_result(call.name, found, expected, is_wrapped)
 
     async def _send(self, call: _Call) -> CallToolResult:
         async def report(progress: float, total: float | None, message: str | None) -> None:
@@ -220,8 +222,8 @@ class McpServer:
 
     def _get_session(self) -> Session:
         """Return the session; called on the loop."""
-        if self._session is None or self._process != get_process():
-            self._session, self._process = open_session(self._open_client), get_process()
+        if self._session is None or self._process != os.getpid():
+            self._session, self._process = open_session(self._open_client), os.getpid()
         return self._session
 
     def _open_client(self) -> AbstractAsyncContextManager[Client]:
@@ -298,20 +300,18 @@ class McpServer:
     @contextmanager
     def _recorded(self, call: _Call) -> Iterator[_Report]:
         """Take the result of a call from the recording, or write it there."""
-        recorder = None if call_key() else _find_recorder()
-        if recorder is None:
-            replayed = _find_recorder() if call_key() else None
-            if replayed is not None and not replayed.records:
-                raise _make_missing_error(self.name, call, replayed)
+        recorder, is_gated = _find_recorder(), bool(call_key())
+        if recorder is None or (is_gated and recorder.records):  # the gate records its calls
             yield _Report()
             return
+        if is_gated:
+            raise _make_missing_error(call, recorder)
         from njrt.persistence.recording_file import RecordedTouch
         from njrt.session.gate import read_call_result, write_call_result
         from njrt.values.failures import failure_to_json
 
-        effect = effect_to_json(Touch(f"{self.name}.{call.tool}", call.arguments))
-        key = format_call(effect)  # equal calls are found in their order, others in any order
-        asked = RecordedTouch(uuid.uuid4().hex, f"MCP server {self.name}", key, 1, effect)
+        key = format_call(call.effect)  # equal calls are found in their order, others in any order
+        asked = RecordedTouch(uuid.uuid4().hex, f"MCP server {self.name}", key, 1, call.effect)
         index, found = recorder.take_call(asked, is_alone=False)
         report = _Report()
         if found is not None and found.state in ("done", "failed"):
@@ -319,8 +319,8 @@ class McpServer:
             yield report
             return
         if not recorder.records:
-            raise _make_missing_error(self.name, call, recorder)
-        if found is not None and found.state == "begun" and not call.repeatable:
+            raise _make_missing_error(call, recorder)
+        if found is not None and found.state == "begun" and not call.is_repeatable:
             raise CallInDoubtError(
                 f"the call {key} was interrupted by a crash, and may have been made; it is not made again. "
                 f"Look whether it was; then remove its lines from {recorder.place.name}"
@@ -353,10 +353,9 @@ def _find_recorder() -> Recorder | None:
     return None if settings.steps is not None else find_recorder(settings, os.environ)
 
 
-def _make_missing_error(server: str, call: _Call, recorder: Recorder) -> RecordingMissingError:
-    effect = effect_to_json(Touch(f"{server}.{call.tool}", call.arguments))
+def _make_missing_error(call: _Call, recorder: Recorder) -> RecordingMissingError:
     error = RecordingMissingError(
-        f"the recording {recorder.place.name} has no call {format_call(effect)}; record it again"
+        f"the recording {recorder.place.name} has no call {format_call(call.effect)}; record it again"
     )
     recorder.errors.append(error)
     return error

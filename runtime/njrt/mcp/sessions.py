@@ -202,11 +202,6 @@ def open_session(make_client: Callable[[], AbstractAsyncContextManager[Client]])
     return session
 
 
-def get_process() -> int:
-    """Return the process that sessions belong to: after a fork they are gone."""
-    return os.getpid()
-
-
 @atexit.register
 def _close_all() -> None:
     if not _loop.is_running():

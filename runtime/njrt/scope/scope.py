@@ -174,10 +174,13 @@ class Scope:
 
     def list_used_functions(self) -> list[FunctionType]:
         """Return the functions of modules that the prompt names as parts of these."""
-        if not self.uses:
-            return []
+        values = self.list_named_values() if self.uses else ()
+        return [value for value in values if type(value) is FunctionType]
+
+    def list_named_values(self) -> list[UserValue]:
+        """Return the values of all variables, as the prompt names them."""
         named = (self.list_named(name, value) for name, value in self.list_variables().items())
-        return [part for parts in named for part in parts.values() if type(part) is FunctionType]
+        return [value for parts in named for value in parts.values()]
 
     def is_bound(self, path: str) -> bool:
         """Return whether the variable, or for `a.b` the attribute path, has a value."""

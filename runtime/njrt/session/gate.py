@@ -360,12 +360,8 @@ def _stopped_clock(is_async: bool) -> Iterator[None]:
 
 def names_function(scope: Scope, gated: GatedFunction) -> bool:
     """Return whether the variables of a block lead to a function: by its name, its module, or an object that holds it."""
-    named = [
-        part
-        for name, value in scope.list_variables().items()
-        for part in scope.list_named(name, value).values()
-    ]
-    return any(_leads_to(value, gated.function, _MAX_STEPS) for value in named)
+    values = scope.list_named_values()
+    return any(_leads_to(value, gated.function, _MAX_STEPS) for value in values)
 
 
 _MAX_STEPS = 3

@@ -44,47 +44,52 @@ async def run_on_recording(
 
 async def run_cases(file: Path, function: str, cases: Path, environ: Mapping[str, str]) -> str:
     """Count how many cases of a function pass, and return the table and the failures as text."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "njc", "eval", f"{file}:{function}", str(cases)),
-        cwd=file.parent,
-        env=environ,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,
-    )
-    try:
-        output, errors = await asyncio.wait_for(process.communicate(), CASES_SECONDS)
-    except TimeoutError:
+    command = [sys.executable, "-m", "njc", "eval", f"{file}:{function}", str(cases)]
+    pipe = asyncio.subprocess.PIPE
+    ended = await _run_limited(command, file.parent, environ, CASES_SECONDS, stdout=pipe)
+    if ended is None:
         return f"the cases were ended after {CASES_SECONDS:g} seconds; the next run continues"
-    finally:
-        with suppress(OSError):
-            os.killpg(process.pid, signal.SIGKILL)
+    _, output, errors = ended
     return (output or errors).decode("utf-8", "replace").strip()
 
 
 async def _run(command: list[str], folder: Path, environment: Mapping[str, str]) -> list[str]:
     """Run a command to its end; return what it wrote to standard error, if it failed."""
+    ended = await _run_limited(command, folder, environment, RUN_SECONDS)
+    if ended is None:
+        return ["", f"the program was ended after {RUN_SECONDS:g} seconds"]
+    exit_code, _, errors = ended
+    if exit_code == 0:
+        return []
+    text = errors.decode("utf-8", "replace").strip()[-_MOST_OUTPUT:]
+    return ["", f"the program ended with exit code {exit_code}", text]
+
+
+async def _run_limited(
+    command: list[str],
+    folder: Path,
+    environment: Mapping[str, str],
+    seconds: float,
+    stdout: int = asyncio.subprocess.DEVNULL,
+) -> tuple[int | None, bytes, bytes] | None:
+    """Run a command; return its exit code, output and errors, or None if it was ended by the limit."""
     process = await asyncio.create_subprocess_exec(
         *command,
         cwd=folder,
         env=environment,
         stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.DEVNULL,
+        stdout=stdout,
         stderr=asyncio.subprocess.PIPE,
         start_new_session=True,
     )
     try:
-        _, errors = await asyncio.wait_for(process.communicate(), RUN_SECONDS)
+        output, errors = await asyncio.wait_for(process.communicate(), seconds)
     except TimeoutError:
-        return ["", f"the program was ended after {RUN_SECONDS:g} seconds"]
+        return None
     finally:  # also where the request is cancelled
         with suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)
-    if process.returncode == 0:
-        return []
-    text = errors.decode("utf-8", "replace").strip()[-_MOST_OUTPUT:]
-    return ["", f"the program ended with exit code {process.returncode}", text]
+    return process.returncode, output or b"", errors
 
 
 def _describe_last_run(trace: Path, place: str) -> list[str]:
