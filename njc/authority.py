@@ -25,16 +25,16 @@ from njc.project.build import read_source
 from njc.project.units import Unit
 from njc.runs.timeline.trace_lines import BeganLine, PerformedLine, read_trace
 from njc.static.lock import StaticLock
-from njrt.agent.answer import parse_answer
-from njrt.agent.text_protocol import parse_text_effects
+from njrt.agent.answer import parse_answer, unfence
+from njrt.agent.text_protocol import parse_text_calls, parse_text_effects
 from njrt.agent.tools import OPERATIONS, parse_tool_call
 from njrt.block import extract_instruction
 from njrt.decisions import Accept, Edit, InterceptorDecision
 from njrt.effect_json import decision_from_json, effect_from_json
-from njrt.effects import BindOutputs, Effect, Refusal
+from njrt.effects import BindOutputs, Effect, Perform, Refusal
 from njrt.errors import ConfigurationError
 from njrt.message_json import reply_from_json
-from njrt.messages import Reply
+from njrt.messages import Reply, ToolCall
 from njrt.options import EffectSet
 from njrt.persistence.recording_file import RecordedDecision, read_recording
 from njrt.persistence.recording_place import RecordingFile
@@ -45,20 +45,25 @@ from njrt.typed_json import InvalidJsonError
 Needs = Mapping[BlockKey, EffectNeeds]
 
 
-def find_block_keys(units: Sequence[Unit]) -> frozenset[BlockKey]:
+KnownBlocks = Mapping[BlockKey, bool]
+"""Blocks, and whether each has an interface."""
+
+
+def find_block_keys(units: Sequence[Unit]) -> KnownBlocks:
     """Return the blocks of some sources whose instruction is known; that of an f-string is not."""
-    keys = set()
+    keys: dict[BlockKey, bool] = {}
     for unit in units:
         module = parse(read_source(unit))
         if isinstance(module, Diagnostic):
             continue
         for block in find_blocks(module):
             if isinstance(block, NaturalBlock) and not block.is_fstring:
-                keys.add((unit.path, extract_instruction(ast.literal_eval(block.literal))))
-    return frozenset(keys)
+                key = unit.path, extract_instruction(ast.literal_eval(block.literal))
+                keys[key] = block.interface is not None
+    return keys
 
 
-def collect_needs(files: Iterable[Path], blocks: frozenset[BlockKey]) -> Needs:
+def collect_needs(files: Iterable[Path], blocks: KnownBlocks) -> Needs:
     """Return what the blocks needed in these recordings and traces."""
     needs: defaultdict[BlockKey, EffectNeeds] = defaultdict(EffectNeeds)
     for file in files:
@@ -70,7 +75,7 @@ def collect_needs(files: Iterable[Path], blocks: frozenset[BlockKey]) -> Needs:
     return needs
 
 
-def read_effects(file: Path, blocks: frozenset[BlockKey]) -> Iterator[tuple[BlockKey, Effect]]:
+def read_effects(file: Path, blocks: KnownBlocks) -> Iterator[tuple[BlockKey, Effect]]:
     """Return the effects in a recording or a trace, with the blocks that they belong to."""
     try:
         with open(file, "rb") as lines:
@@ -97,9 +102,7 @@ def read_trace_effects(file: Path) -> Iterator[tuple[BlockKey, Effect]]:
                 yield find_block_key(run.place, "\n".join(run.instruction), effect), effect
 
 
-def read_recording_effects(
-    file: Path, blocks: frozenset[BlockKey]
-) -> Iterator[tuple[BlockKey, Effect]]:
+def read_recording_effects(file: Path, blocks: KnownBlocks) -> Iterator[tuple[BlockKey, Effect]]:
     """Yield the effects that the replies of a recording request."""
     recording = read_recording(RecordingFile(file))
     decided = {(made.key, made.number): made for made in recording.decisions}
@@ -114,7 +117,7 @@ def read_recording_effects(
             continue
         key, shown = openings[entry.place]
         reply = reply_from_json(entry.reply, entry.model)
-        for number, requested in enumerate(read_reply_effects(reply, shown), start=1):
+        for number, requested in enumerate(read_reply_effects(reply, shown, blocks[key]), start=1):
             recorded = decided.get((entry.key, number))
             effect = _find_recorded_effect(requested, recorded)
             if effect is not None:
@@ -124,7 +127,7 @@ def read_recording_effects(
                 yield key, effect_from_json(touch.effect)
 
 
-def find_opening_block(place: str, text: str, blocks: frozenset[BlockKey]) -> BlockKey | None:
+def find_opening_block(place: str, text: str, blocks: KnownBlocks) -> BlockKey | None:
     """Return the block whose first message this is."""
     file = place.rpartition(":")[0]
     fitting = [
@@ -135,8 +138,15 @@ def find_opening_block(place: str, text: str, blocks: frozenset[BlockKey]) -> Bl
     return max(fitting, key=lambda key: len(key[1]), default=None)
 
 
-def read_reply_effects(reply: Reply, shown: Sequence[str]) -> tuple[Effect, ...]:
+def read_reply_effects(
+    reply: Reply, shown: Sequence[str], has_interface: bool = False
+) -> tuple[Effect, ...]:
     """Return the effects of a reply, of whatever set it is."""
+    if has_interface:
+        calls = reply.message.calls or parse_text_calls(unfence(reply.message.text))
+        return tuple(
+            Perform(call.name, call.arguments or {}) for call in calls if isinstance(call, ToolCall)
+        )
     if reply.message.calls:
         return _keep_effects(
             parse_tool_call(call, effects)
@@ -198,7 +208,7 @@ def widen_authority(lock: StaticLock, needs: Needs) -> StaticLock:
 
 
 def remove_stale_authority(
-    lock: StaticLock, units: Sequence[Unit], blocks: frozenset[BlockKey]
+    lock: StaticLock, units: Sequence[Unit], blocks: KnownBlocks
 ) -> StaticLock:
     """Return the lock without sections of blocks that these sources no longer have."""
     paths = {unit.path for unit in units}

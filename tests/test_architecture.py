@@ -30,7 +30,7 @@ LAYERS: Mapping[str, str] = {
         carried errors jumps prediction media
         packages messages outcome context timeouts private_names private_files version
         effects gates message_json options values
-        decisions
+        decisions interface
         block events rendering typed_json
         effect_json models
         observability scope

@@ -45,7 +45,7 @@ class Authority:
     """What a block may do, and why. `remedy` says what to write so that it needs no code, where little is missing."""
 
     labels: tuple[OfferedLabel, ...]
-    effects: Literal["answer", "direct"] | None
+    effects: Literal["answer", "direct", "interface"] | None
     """None if the author or the project chose the effect set."""
     reason: str
     remedy: str = ""
@@ -71,6 +71,9 @@ def decide_authority(block: NaturalBlock, types: TypeReader, project: Options) -
     """Decide what a block may do; its options are already merged with those of its file."""
     options = merge_option_layers(block.options, project)
     labels = list_offered_labels(block, project)
+    if block.interface is not None:
+        reason = f"it has the effects of the interface `{block.interface.path}`"
+        return Authority(labels, "interface", reason)
     if options.effects is not None:
         return Authority(labels, None, f'effects="{options.effects}" is set')
     if options.authority == "code":
@@ -94,10 +97,15 @@ def _only_reads(block: NaturalBlock) -> bool:
 
 
 def list_offered_labels(block: NaturalBlock, project: Options) -> tuple[OfferedLabel, ...]:
-    """The jumps that a block may take beyond raise, in fixed order: those that are legal and that its text names."""
+    """The jumps that a block may take beyond raise, in fixed order: those that are legal and that its text names.
+
+    The handlers of an interface may take every legal one.
+    """
     legal = [label for label in block.labels if label not in block.labels_exiting_finally]
     offered: list[OfferedLabel] = []
-    takes_all = merge_option_layers(block.options, project).jumps == "all"
+    takes_all = (
+        block.interface is not None or merge_option_layers(block.options, project).jumps == "all"
+    )
     for label in JUMP_LABELS if takes_all else list_named_jumps(block):
         if label in legal:
             is_bare = label == "return" and "return_value" not in legal

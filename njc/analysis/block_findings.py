@@ -64,6 +64,8 @@ def find_block_findings(
     project: Options,
 ) -> Iterator[Diagnostic]:
     """Report what a block cannot do although its text says it, and jumps that it is offered by a doubtful word."""
+    if block.interface is not None:
+        return
     start = block.end - 3 - len(block.prompt)
     offered = frozenset(label.removeprefix("bare_") for label in authority.labels)
     if _can_do_nothing(block, authority, types):

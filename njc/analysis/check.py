@@ -49,6 +49,7 @@ def check(
         for problem in _check_tags(module.source, block, outputs, undefined < _MOST_SUGGESTIONS):
             undefined += problem.code == "NJ201"
             yield problem
+        yield from _check_interface(module.source, block, outputs)
         yield from _check_control_words(module.source, block)
         yield from _check_braces(module.source, block, outputs)
     yield from _check_future_imports(module, blocks)
@@ -56,6 +57,17 @@ def check(
 
 _MOST_SUGGESTIONS = 50
 """In one file: to compare every undefined name with every name in scope takes time."""
+
+
+def _check_interface(
+    source: SourceFile, block: NaturalBlock, outputs: BlockOutputs
+) -> Iterator[Diagnostic]:
+    """Report an interface if its name is not defined."""
+    named = block.interface
+    if named is not None and not is_defined(named.root, block.scope, outputs):
+        message = f"`{named.root}` is not defined here"
+        hint = "import the module of the interface, or define it above"
+        yield make_diagnostic(source, "NJ201", named.start, named.end, message, hint)
 
 
 def _check_tags(

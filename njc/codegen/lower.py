@@ -322,6 +322,8 @@ def _build_arguments(
     yield _make_text_argument("at", [f"{path}:{block.line}"])
     if authority.effects == "answer":
         yield _make_text_argument("effects", ["answer"])
+    if block.interface is not None:
+        yield Argument(f"interface={block.interface.path}")
     for name, value in list_given_options(block.options):
         yield Argument(f"{name}={format_literal(value)}")
     if settings := [

@@ -34,6 +34,8 @@ from njc.frontend.frames import (
 )
 from njc.frontend.markers import (
     OPENING,
+    InterfaceName,
+    WrittenOptions,
     extract_prompt_text,
     find_near_miss,
     match_opening,
@@ -78,6 +80,8 @@ class NaturalBlock:
     """The asserts directly before the block."""
     ensures: tuple[ast.Assert, ...] = ()
     """The asserts directly after it."""
+    interface: InterfaceName | None = None
+    """The interface of the block, with offsets in the source's text."""
 
     @property
     def scope(self) -> NameScope:
@@ -178,6 +182,7 @@ def describe_block(block: NaturalBlock) -> dict[str, Any]:
         "writes": list(block.writes),
         "labels": list(block.labels),
         "scope": block.scope.kind,
+        **({"interface": block.interface.path} if block.interface else {}),
         "options": {
             name: value
             for name in OPTION_NAMES
@@ -329,16 +334,19 @@ def _search_expression(
     literal = source.text[start:end]
     if opened := match_opening(literal):
         written = opened["options"]
-        options, problems = parse_options(written) if written else (Options(), [])
+        options = parse_options(written) if written else WrittenOptions()
         shift = start + opened.start("options")
-        for problem in problems:
+        for problem in options.problems:
             yield make_diagnostic(
                 source, "NJ104", shift + problem.start, shift + problem.end, problem.message
             )
         if obstacle := check_placement(source, start, end, body):
             yield obstacle
         placement = find_placement(source, start, body, owner)
-        block = _make_block(source, literal, opened, start, frame, placement, options)
+        block = _make_block(source, literal, opened, start, frame, placement, options.options)
+        if (named := options.interface) is not None:
+            at = replace(named, start=named.start + shift, end=named.end + shift)
+            block = replace(block, interface=at)
         before = reversed(list(_take_asserts(body, range(position - 1, -1, -1))))
         after = _take_asserts(body, range(position + 1, len(body)))
         yield replace(block, requires=tuple(before), ensures=tuple(after))

@@ -2,6 +2,7 @@
 
     """natural                                       a block
     r\'\'\'prompt(max_effects=20, model="m")            a block, with options
+    """natural(interface=shop.INTERFACE)             a block with an interface
     """Natural      """ natural      ("""natural      nearly a block: reported, never passed over
     """natural language processing."""               a string like any other
 
@@ -14,7 +15,8 @@ import ast
 import io
 import re
 import tokenize
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from njc.frontend.references import blank_fields
@@ -57,15 +59,40 @@ class OptionProblem:
     message: str
 
 
-def parse_options(text: str) -> tuple[Options, list[OptionProblem]]:
-    """Read `(model="...", max_effects=20)`."""
+@dataclass(frozen=True, slots=True)
+class InterfaceName:
+    """The interface of a block as its author names it, such as `shop.INTERFACE`, and where that is in a text."""
+
+    path: str
+    start: int
+    end: int
+
+    @property
+    def root(self) -> str:
+        """The variable at the start of the path."""
+        return self.path.partition(".")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenOptions:
+    """The contents of the parentheses behind a marker."""
+
+    options: Options = field(default_factory=Options)
+    interface: InterfaceName | None = None
+    problems: tuple[OptionProblem, ...] = ()
+
+
+def parse_options(text: str) -> WrittenOptions:
+    """Read `(model="...", max_effects=20, interface=shop.INTERFACE)`."""
     try:
         call = ast.parse(f"_{text}", mode="eval").body
     except (SyntaxError, ValueError):
         call = None
     if not isinstance(call, ast.Call) or call.args or not isinstance(call.func, ast.Name):
-        return Options(), [OptionProblem(0, len(text), "options are keyword arguments")]
+        unread = OptionProblem(0, len(text), "options are keyword arguments")
+        return WrittenOptions(problems=(unread,))
     settings: dict[str, Any] = {}
+    interface: InterfaceName | None = None
     problems: list[OptionProblem] = []
     encoded = text.encode()
     for keyword in call.keywords:
@@ -73,13 +100,34 @@ def parse_options(text: str) -> tuple[Options, list[OptionProblem]]:
             len(encoded[: column - 1].decode())
             for column in (keyword.col_offset, keyword.end_col_offset or 0)
         )
-        if problem := _add_option(keyword, settings):
+        if keyword.arg == "interface" and DOTTED_NAME.fullmatch(path := ast.unparse(keyword.value)):
+            interface = InterfaceName(path, start + len("interface="), end)
+        elif problem := _add_option(keyword, settings):
             problems.append(OptionProblem(start, end, problem))
-    return Options(**settings), problems
+    if interface is not None:
+        problems += _find_interface_problems(settings, interface)
+    return WrittenOptions(Options(**settings), interface, tuple(problems))
+
+
+DOTTED_NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+
+
+def _find_interface_problems(
+    settings: Mapping[str, Any], interface: InterfaceName
+) -> Iterator[OptionProblem]:
+    """Report options that a block with an interface cannot have."""
+    if "effects" in settings:
+        message = "a block has an interface or an effect set, not both"
+        yield OptionProblem(interface.start, interface.end, message)
+    if settings.get("mode", "live") != "live":
+        message = "a block with an interface is live: static code requests no effects"
+        yield OptionProblem(interface.start, interface.end, message)
 
 
 def _add_option(keyword: ast.keyword, settings: dict[str, Any]) -> str | None:
     """Add one option to the settings, or say what is wrong with it."""
+    if keyword.arg == "interface":
+        return "option `interface` must be a name, such as `shop.INTERFACE`"
     if keyword.arg is None:
         return "options cannot be unpacked: write each as `name=value`"
     try:

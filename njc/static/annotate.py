@@ -71,7 +71,7 @@ def find_missing_types(
     """Yield the outputs and parameters of all blocks that have no type; each parameter once."""
     seen: set[int] = set()
     for block in blocks:
-        if block.is_fstring or block.options.effects is not None:
+        if block.is_fstring or block.interface or block.options.effects is not None:
             continue
         outputs: set[str] = set()
         for reference in block.references:

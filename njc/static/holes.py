@@ -105,7 +105,7 @@ def find_holes(module: Module, blocks: Sequence[NaturalBlock], project: Options)
         options = merge_option_layers(block.options, project)
         name = f"{module.source.path}:{_make_qualified_name(block)}"
         seen[name] += 1
-        if options.mode in (None, "live") or block.is_fstring:
+        if options.mode in (None, "live") or block.is_fstring or block.interface is not None:
             continue
         if options.mode == "auto" and (
             block.scope.kind == "class" or options.policy == "contained"

@@ -10,6 +10,7 @@
     njrt.approve(decisions="approvals.jsonl")           an interceptor that asks a person on the terminal
     @njrt.gated                                         each call of a function by a block is decided, and made once
     njrt.watch(), njrt.last_run()                       calls, tokens, cost, seconds of the blocks run
+    njrt.Interface("shop", effects=[reserve])           the effects of a block, as functions (njrt.interface)
     njrt.Image.from_path("a.png")                       a file that a block shows to its model (njrt.media)
     njrt.Scripted([...])                                a model for tests, whose replies are given
     njrt.NaturalError                                   the root of the runtime's errors (njrt.errors)
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from njrt.decisions import Abort, Accept, Decision, Edit, Pause, PendingEffect, Reject
     from njrt.effects import Touch
     from njrt.gates import CallRule, call_key, gated
+    from njrt.interface import Interface
     from njrt.media import Audio, Document, Image
     from njrt.models.scripted import Scripted
     from njrt.observability.accounts import last_run, watch
@@ -93,6 +95,7 @@ __all__ = [
     "EffectLimitError",
     "Image",
     "InterceptorError",
+    "Interface",
     "LimitError",
     "ModelError",
     "ModelNotFoundError",
@@ -146,6 +149,7 @@ _LOADED_LATER = {
     "Document": "njrt.media",
     "Edit": "njrt.decisions",
     "Image": "njrt.media",
+    "Interface": "njrt.interface",
     "Pause": "njrt.decisions",
     "PendingEffect": "njrt.decisions",
     "Recorder": "njrt.persistence.recorder",

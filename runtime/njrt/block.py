@@ -12,6 +12,7 @@ import re
 import textwrap
 from dataclasses import dataclass
 
+from njrt.interface import Interface
 from njrt.options import Options
 
 MARKER_LINE = re.compile(r"(?:natural|prompt)(?:\(.*?\))?[ \t]*(?:\r\n|\n|\r)", re.DOTALL)
@@ -37,6 +38,8 @@ class Block:
     """Earlier values as they were shown, each with the reply, to show before the values of this run."""
     code: str = ""
     """Static code, which is run in place of a conversation with a model."""
+    interface: Interface | None = None
+    """The interface of the block, in place of an effect set."""
 
 
 def extract_code(argument: str) -> str:

@@ -37,7 +37,7 @@ def effect_from_json(value: Json) -> Effect:
 
 
 def format_call(effect: Json) -> str:
-    """Return the JSON of a `Touch` as a call: `shop.pay(order=3)`."""
+    """Return the JSON of a `Touch` or a `Perform` as a call: `shop.pay(order=3)`."""
     arguments = ", ".join(f"{name}={value!r}" for name, value in effect["arguments"].items())
     return f"{effect['function']}({arguments})"
 

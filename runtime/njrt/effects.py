@@ -170,10 +170,22 @@ class Touch:
     arguments: Mapping[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Perform:
+    """Perform an effect of the block's interface (`njrt.interface`).
+
+    `function` is the names of the interface and of the effect, such as `shop.reserve`. `arguments` are by parameter, as
+    the model sent them.
+    """
+
+    function: str
+    arguments: Mapping[str, WireValue]
+
+
 BlockEffect = (
     Run | Eval | Exec | Lookup | Assign | Deref | Ref | SetRef | Goto
     | BreakLoop | ContinueLoop | ReturnValue | RaiseError | Done
-    | BindOutputs | ReturnAnswer | RaiseNamed | NeedsCode
+    | BindOutputs | ReturnAnswer | RaiseNamed | NeedsCode | Perform
 )  # fmt: skip
 """What a block's model may request."""
 
@@ -189,9 +201,10 @@ EFFECT_KINDS: Mapping[str, tuple[type[Effect], ...]] = {
     "shared-eval": (Eval, Assign, Deref, SetRef, *_JUMPS, Done),
     "isolated-eval": (*_DATA, Eval, *_JUMPS, Done),
     "baseline": (*_DATA, Goto, Done),
+    "interface": (Perform,),
     "llm": (AskModel,),
 }
-"""The effects of each set; `llm` stands for questions from code."""
+"""The effects of each set; `interface` is for blocks with an interface, `llm` for questions from code."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,8 +41,8 @@ class Options:
     """An OpenAI-compatible server, such as `http://127.0.0.1:8000/v1`."""
     protocol: Protocol | None = None
     """`tools` or `text`; by default what suits the model."""
-    effects: EffectSet | None = None
-    """Which effects a prompt may request."""
+    effects: EffectSet | Literal["interface"] | None = None
+    """Which effects a prompt may request; `interface` is set for blocks that have one."""
     authority: Authority | None = None
     """`least`: no code where the compiler can see that none is needed; `strict`: nor when the model asks for it;
     `code`: code for every block."""

@@ -18,6 +18,7 @@ from njrt import Decision, Edit, PendingEffect
 from njrt.effects import BindOutputs, Done, Effect, Eval, Exec, Lookup, NeedsCode, Run
 from njrt.message_json import reply_from_json
 from njrt.models.scripted import Said, run
+from njrt.production.approval.needs import find_needs
 
 SOURCE = '''\
 def add(total, items):
@@ -169,6 +170,15 @@ REPLIES: list[tuple[dict[str, Any], list[Effect]]] = [
     ({"text": ["```json", '{"name": "lookup", "arguments": {"var": "x"}}', "```"]}, [Lookup("x")]),
     ({"text": ["I do not know."]}, []),
 ]  # fmt: skip
+
+
+def test_a_call_of_a_block_with_an_interface_is_one_of_its_effects() -> None:
+    for said in (
+        {"calls": [{"id": "1", "name": "reserve", "arguments": {"count": 2}}]},
+        {"text": ["```json", '{"name": "reserve", "arguments": {"count": 2}}', "```"]},
+    ):
+        (effect,) = read_reply_effects(reply_from_json(said, "m"), (), has_interface=True)
+        assert find_needs(effect).calls == {"reserve"}
 
 
 @pytest.mark.parametrize(("reply", "effects"), REPLIES)

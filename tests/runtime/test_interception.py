@@ -24,6 +24,7 @@ from njrt.effects import (
     Exec,
     Lookup,
     NeedsCode,
+    Perform,
     Refusal,
     Run,
     Touch,
@@ -198,7 +199,11 @@ def test_the_cases_have_every_kind_of_effect() -> None:
             sync_block(effects)
         shown = [type(effect) for what, _, effect in log if what == "shown"]
         seen |= {("direct" if kind is Run else effects, kind) for kind in shown}
-    kinds = {kind for _, kind in seen} | {AskModel, Touch}  # Touch: test_gated.py
+    kinds = {kind for _, kind in seen} | {
+        AskModel,
+        Touch,
+        Perform,
+    }  # test_gated.py, test_interfaces.py
     assert kinds == set(get_args(Effect))
     assert seen <= {(effects, kind) for effects, kinds in EFFECT_KINDS.items() for kind in kinds}
 

@@ -100,7 +100,7 @@ def _describe_blocks(compilation: Compilation) -> Iterator[dict[str, Any]]:
             description["effects"] = authority.effects or block.options.effects or ""
             description["because"] = authority.reason
             description["to do without code"] = authority.remedy
-            if description["effects"] != "answer":
+            if description["effects"] not in ("answer", "interface"):
                 problem = find_containment_problem(block, block.options)
                 description["contained"] = problem[0] if problem else "possible"
         yield description

@@ -179,7 +179,7 @@ def _find_stale_tuned(lock: StaticLock, units: Sequence[Unit]) -> set[tuple[str,
     """Return the keys of forms that were chosen for blocks that these sources no longer have."""
     files = {unit.path for unit in units}
     chosen = [key for key in lock.tuned if key[0] in files]
-    blocks = find_block_keys(units) if chosen else frozenset()
+    blocks = find_block_keys(units) if chosen else {}
     return {key for key in chosen if key[:2] not in blocks}
 
 

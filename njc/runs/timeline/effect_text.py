@@ -29,7 +29,7 @@ def format_effect(effect: Mapping[str, Any]) -> str:
             return format_field(code)
         case {"expression": text} | {"message": text, "kind": "Refusal"}:
             return format_field(text)
-        case {"kind": "Touch", "function": str(), "arguments": Mapping()}:
+        case {"kind": "Touch" | "Perform", "function": str(), "arguments": Mapping()}:
             return format_call(effect)
         case {"kind": "BindOutputs", "values": Mapping() as values}:
             return "\n".join(f"{name} = {_to_json(value)}" for name, value in values.items())

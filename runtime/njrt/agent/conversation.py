@@ -18,7 +18,14 @@ from itertools import count
 from njrt.agent.answer import AnswerForm, parse_answer
 from njrt.agent.prompt import build_answer_prompt, build_system_prompt
 from njrt.agent.text_protocol import parse_text_effects
-from njrt.agent.tools import list_call_forms, make_tools, parse_tool_call
+from njrt.agent.tools import (
+    BlockEffects,
+    Operation,
+    list_call_forms,
+    make_operation_tools,
+    make_tools,
+    parse_tool_call,
+)
 from njrt.block import Block
 from njrt.decisions import Interception, PendingEffect
 from njrt.effects import Answer, Effect, EffectResult, NeedsCode, Refusal
@@ -82,21 +89,23 @@ def converse(
     attachments: tuple[Attachment, ...] = (),
     reopen: Callable[[], str] | None = None,
     examples: tuple[Message, ...] = (),
+    interface: InterfaceForm | None = None,
 ) -> AnswerConversation:
-    """Carry out a block: ask the model, serve the effects that it requests, until one ends the block.
+    """Run the conversation of a block: ask the model, serve the effects that it requests, until one ends the block.
 
     The opening is shown with the `attachments`, after the `examples`. With the effect set `answer` the replies have the `form`, and the
     model may end it by asking for code. `reopen` writes the opening again, with the values of now: where a mistake is
-    repeated, and the model has seen nothing else, it begins again from there, without the code that failed.
+    repeated, and the model has seen nothing else, it begins again from there, without the code that failed. An
+    `interface` replaces the effect set.
     """
-    effects = block.options.effects or "direct"
+    effects = interface.operations if interface else get_effect_set(block)
     messages: tuple[Message, ...] = (*examples, UserMessage(opening, attachments))
     detector = RepeatDetector(block.options.temperature)
     unusable = 0
     has_answers = False
     for turn in count(first_turn):
         reply = yield make_request(
-            block, effects, protocol, messages, detector.temperature, turn, form
+            block, protocol, messages, detector.temperature, turn, form, interface
         )
         assert isinstance(reply, Reply)
         outputs = form.outputs if form is not None else ()
@@ -146,14 +155,29 @@ def converse(
     raise AssertionError("a conversation ends by its outcome")
 
 
+@dataclass(frozen=True, slots=True)
+class InterfaceForm:
+    """The system prompt and the operations of a block with an interface."""
+
+    system: str
+    operations: tuple[Operation, ...]
+
+
+def get_effect_set(block: Block) -> EffectSet:
+    """Return the effect set of a block without an interface."""
+    effects = block.options.effects or "direct"
+    assert effects != "interface"
+    return effects
+
+
 def make_request(
     block: Block,
-    effects: EffectSet,
     protocol: Protocol,
     messages: tuple[Message, ...],
     temperature: float | None,
     turn: int,
     form: AnswerForm | None,
+    interface: InterfaceForm | None = None,
 ) -> Request:
     """Return the next question to the model: the conversation so far under a byte-stable system prompt."""
     options = block.options
@@ -169,10 +193,16 @@ def make_request(
             schema=form.schema,
             wants_probability=form.schema is not None and options.second_below is not None,
         )
+    if interface is not None:
+        system, tools = interface.system, make_operation_tools(interface.operations)
+    else:
+        effects = get_effect_set(block)
+        system = build_system_prompt(effects, protocol, list_call_forms(effects), options.reasoning)
+        tools = make_tools(effects)
     return Request(
-        system=build_system_prompt(effects, protocol, list_call_forms(effects), options.reasoning),
+        system=system,
         messages=messages,
-        tools=make_tools(effects) if protocol == "tools" else (),
+        tools=tools if protocol == "tools" else (),
         temperature=temperature,
         max_reply_tokens=options.max_reply_tokens or 4096,
         timeout=options.max_call_seconds or 120.0,
@@ -183,7 +213,7 @@ def make_request(
 
 def read_effects(
     reply: Reply,
-    effects: EffectSet,
+    effects: BlockEffects,
     protocol: Protocol,
     messages: tuple[Message, ...],
     outputs: Sequence[str] = (),
@@ -234,7 +264,7 @@ def find_reply_problem(reply: Reply, requested: Sequence[Effect | Refusal]) -> s
     return None
 
 
-def format_retry_advice(reply: Reply, effects: EffectSet, protocol: Protocol) -> str:
+def format_retry_advice(reply: Reply, effects: BlockEffects, protocol: Protocol) -> str:
     """Return the message to the model after a reply that could not be used."""
     if effects == "answer":
         missing, way = "JSON object", "reply with one JSON object"
@@ -334,7 +364,7 @@ class RepeatDetector:
         if not any(isinstance(result, Refusal) for result in results):
             self.failed, self.repeats = None, 0
             return False
-        sent = (reply.message.text, *(call.raw for call in reply.message.calls))
+        sent = (reply.message.text, *((call.name, call.raw) for call in reply.message.calls))
         repeated = sent == self.failed
         self.repeats = self.repeats + 1 if repeated else 1
         if repeated:

@@ -11,14 +11,16 @@ repeatedly does not fit its type ends the block, by an `OutputTypeError`.
 
 from __future__ import annotations
 
+import inspect
 import typing
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import assert_never
+from typing import Any, TypeVar, assert_never
 
 from njrt.agent.answer import find_exception, find_name_problem, find_output_form, find_return_form
 from njrt.agent.block_warnings import State, find_warnings, read_state
+from njrt.agent.interface_effects import InterfaceEffect, OpenInterface
 from njrt.agent.jump_outcomes import make_exception, make_jump_outcome
 from njrt.agent.references import ReferenceTable
 from njrt.agent.repeated_refusals import RepeatedRefusals
@@ -41,6 +43,7 @@ from njrt.effects import (
     Goto,
     Lookup,
     NeedsCode,
+    Perform,
     RaiseError,
     RaiseNamed,
     Ref,
@@ -52,7 +55,7 @@ from njrt.effects import (
     Touch,
     WireValue,
 )
-from njrt.errors import NaturalError, OutputTypeError, PolicyError
+from njrt.errors import ConfigurationError, NaturalError, OutputTypeError, PolicyError
 from njrt.execution.contained.platforms import MADE_BY_CODE, find_obstacle
 from njrt.execution.contracts import Contract
 from njrt.execution.execute import (
@@ -67,7 +70,15 @@ from njrt.execution.execute import (
 from njrt.execution.interruptions import is_interruption
 from njrt.execution.tracebacks import format_error, is_stack_deep
 from njrt.options import Policy
-from njrt.outcome import Completed, Outcome, Raised, UserValue
+from njrt.outcome import (
+    Broke,
+    Completed,
+    Continued,
+    Outcome,
+    Raised,
+    Returned,
+    UserValue,
+)
 from njrt.rendering.describe import render_value
 from njrt.rendering.redaction import Redactor
 from njrt.rendering.shown_classes import find_shown_classes, find_signature_classes
@@ -75,6 +86,7 @@ from njrt.scope.scope import Bound, Scope, make_scope
 from njrt.timeouts import DeadlineExceeded, call_with_timeout
 from njrt.values.introspection import is_exception_class
 
+T = TypeVar("T")
 EffectGenerator = Generator[Snippet, Execution, EffectResult]
 ImmediateEffect = (
     Lookup | Assign | Deref | Ref | SetRef | Goto
@@ -82,8 +94,21 @@ ImmediateEffect = (
 )  # fmt: skip
 """The effects that are served at once; the others run code, or end the block."""
 
+ServedHere = ImmediateEffect | Run | Exec | Eval | Done | BindOutputs | NeedsCode | AskModel | Touch
+"""All effects but `Perform`."""
+
+FORWARDED = (
+    Run, Exec, Eval, Lookup, Assign, Deref, Ref, SetRef, Goto,
+    BreakLoop, ContinueLoop, ReturnValue, RaiseError, Done,
+    BindOutputs, ReturnAnswer, RaiseNamed,
+)  # fmt: skip
+"""The effects that the handler of an interface may return, for the runtime to serve."""
+
 MAX_ANSWER_CHARS = 2000
 """Characters of a value, of printed text or of an error that a model is shown at once."""
+
+MAX_SHOWN_ITEMS = 20
+"""References to items of a list that a model is shown at once."""
 
 MAX_PART_CHARS = 200
 """Characters of a value in an assert that does not hold."""
@@ -115,7 +140,13 @@ def is_made_by_code(declared: object) -> bool:
 class Handlers:
     """Serves the effects of one run of a block on its scope (state: the last result, misfits)."""
 
-    def __init__(self, block: Block, scope: Scope, contract: Contract | None = None) -> None:
+    def __init__(
+        self,
+        block: Block,
+        scope: Scope,
+        contract: Contract | None = None,
+        interface: OpenInterface | None = None,
+    ) -> None:
         if block.options.policy == "contained" and block.options.effects != "answer":
             refuse_uncontainable(scope)
         self.block = block
@@ -132,6 +163,7 @@ class Handlers:
         if block.options.effects != "answer" and not (scope.outputs or block.labels):
             self.state = read_state(scope.list_variables().values())
         self.contract = contract
+        self.interface = interface
         self.refusals = RepeatedRefusals(scope)
         if block.options.effects == "direct":
             scope.watch_outputs(path for path in scope.outputs if path not in block.reads)
@@ -142,6 +174,15 @@ class Handlers:
 
     def serve(self, effect: Effect | Refusal, turn: int) -> EffectGenerator:
         """Serve one effect; a refusal stands for a request that could not be read as one."""
+        if isinstance(effect, Perform):
+            result = yield from self.perform(effect)
+        else:
+            result = yield from self.serve_effect(effect)
+        self.failed = isinstance(result, Refusal)
+        return self.redact(result)
+
+    def serve_effect(self, effect: ServedHere | Refusal) -> EffectGenerator:
+        """Serve an effect of the runtime."""
         match effect:
             case Run(code, done):
                 result = yield from self.run(code, done)
@@ -169,8 +210,7 @@ class Handlers:
                 raise AssertionError("no effect set has questions or calls")
             case _:
                 result = self.serve_safely(effect)
-        self.failed = isinstance(result, Refusal)
-        return self.redact(result)
+        return result
 
     def redact(self, result: EffectResult) -> EffectResult:
         """Redact the text of a result, also where a secret of the block's variables was printed or raised."""
@@ -188,16 +228,11 @@ class Handlers:
         """
         return self.call_safely(partial(self.serve_immediate, effect))
 
-    def call_safely(self, action: Callable[[], EffectResult]) -> EffectResult:
+    def call_safely(self, action: Callable[[], T]) -> T | Refusal:
         """Call a function that may run the program's code: under the limit of code, its exceptions refused."""
-        try:
-            return call_with_timeout(self.block.options.max_code_seconds, action)
-        except NaturalError:
-            raise
-        except Exception as error:
-            if is_interruption(error) or (isinstance(error, RecursionError) and is_stack_deep()):
-                raise
-            return Refusal(format_error(error))
+        return refuse_errors(
+            partial(call_with_timeout, self.block.options.max_code_seconds, action)
+        )
 
     def serve_immediate(self, effect: ImmediateEffect) -> EffectResult:
         """Serve an effect on the scope, on the references or on the program's control flow."""
@@ -294,6 +329,106 @@ class Handlers:
         if self.misfits > MAX_TYPE_MISFITS:
             raise OutputTypeError(f"the model's reply does not have the form: {problem}")
         return Refusal(f"{problem}. Reply again, with the whole JSON object.")
+
+    # ── the effects of an interface ──────────────────────────────────────────────────────────────
+
+    def perform(self, effect: Perform) -> EffectGenerator:
+        """Call the handler of an effect, and do as its result asks."""
+        found = self.interface.find(effect.function) if self.interface else None
+        if found is None:
+            return Refusal(f"the interface of this block has no effect `{effect.function}`")
+        arguments = self.call_in_time(partial(self.decode_arguments, found, effect))
+        if isinstance(arguments, Refusal):
+            return arguments
+        if found.handler is None:
+            for name, value in arguments.items():
+                self.scope.assign(name, value)
+            return self.conclude()
+        given = (self.interface.handling,) if self.interface and found.takes_handling else ()
+        call = partial(found.handler, *given, **arguments)
+        if inspect.iscoroutinefunction(found.handler):
+            execution = yield self.prepare_call(call, found.operation.name)
+            if not isinstance(execution, Ran):
+                return self.make_result(execution, "", "")
+            result = execution.value
+        else:
+            result = self.call_in_time(call)
+        if isinstance(result, FORWARDED):
+            return (yield from self.serve_effect(result))
+        return self.call_in_time(partial(self.make_handled_result, result))
+
+    def decode_arguments(
+        self, found: InterfaceEffect, effect: Perform
+    ) -> dict[str, UserValue] | Refusal:
+        """Return the arguments of a handler, or the reason to refuse them."""
+        try:
+            return found.decode(effect.arguments, self.scope, self.variables.references)
+        except ValueError as error:
+            return Refusal(str(error))
+
+    def call_in_time(self, action: Callable[[], T]) -> T | Refusal:
+        """Do the same as `call_safely`; raise CodeTimeLimitError when the time is up."""
+        try:
+            return call_with_timeout(
+                self.block.options.max_code_seconds, partial(refuse_errors, action)
+            )
+        except DeadlineExceeded as error:
+            raise make_time_limit_error(error) from None
+
+    def prepare_call(self, call: Callable[[], Any], effect: str) -> Snippet:
+        """Return code that awaits a handler.
+
+        Raises:
+            ConfigurationError: the block is not in an `async` function.
+        """
+        if not self.block.is_async:
+            raise ConfigurationError(
+                f"{self.block.place}: the handler of `{effect}` is a coroutine function, but the block is not in an async "
+                "function; use a plain function"
+            )
+        scope = make_isolated_scope()
+        scope.lend("handle", call)
+        snippet = prepare("await handle()", scope, is_async=True, policy="open", expression=True)
+        assert isinstance(snippet, Snippet)
+        return snippet
+
+    def make_handled_result(self, result: Any) -> EffectResult:
+        """Return the result of an effect from what its handler has returned."""
+        labels = self.block.labels
+        match result:
+            case Answer() | Refusal():
+                return result
+            case Completed():
+                return self.conclude()
+            case Broke():
+                return make_jump_outcome("break", None, labels)
+            case Continued():
+                return make_jump_outcome("continue", None, labels)
+            case Returned(value):
+                return make_jump_outcome("return", value, labels)
+            case Raised(exception):
+                return make_jump_outcome("raise", exception, labels)
+            case None:
+                return Answer("Success")
+            case _:
+                return Answer(self.show_result(result))
+
+    def show_result(self, value: UserValue) -> str:
+        """Return the result of a handler as text, with references to objects."""
+        find_secrets(self.scope, self.redactor)
+        if type(value) is str and len(value) <= MAX_ANSWER_CHARS:
+            return value
+        parts = [render_value(value, MAX_ANSWER_CHARS, self.redactor)]
+        if self.has_references:
+            parts += self.list_references(value)
+        return join_parts(*parts)
+
+    def list_references(self, value: UserValue) -> list[str]:
+        """Return the reference to an object; for a short list, the references to its items, which models pass on."""
+        if type(value) not in (list, tuple) or len(value) > MAX_SHOWN_ITEMS:
+            return [self.variables.format_reference(value)]
+        references = [self.variables.format_reference(item) for item in value]
+        return [f"[{number}]: {item}" for number, item in enumerate(references) if item]
 
     # ── the paper's effects ──────────────────────────────────────────────────────────────────────
 
@@ -463,7 +598,7 @@ class Handlers:
 
     def list_warnings(self, outcome: Outcome) -> tuple[str, ...]:
         """Return signs that the block did nothing that its text asks for."""
-        if isinstance(outcome, Raised) or self.block.code:
+        if isinstance(outcome, Raised) or self.block.code or self.interface:
             return ()
         try:
             return tuple(find_warnings(self.block.instruction, self.codes, self.scope, self.state))
@@ -476,11 +611,25 @@ class Handlers:
 
     @property
     def has_references(self) -> bool:
+        if self.interface is not None:
+            return self.interface.has_references
         return self.block.options.effects in ("shared-eval", "isolated-eval")
 
     @property
     def has_statements(self) -> bool:
         return self.block.options.effects in ("nightjar", "shared-python")
+
+
+def refuse_errors(action: Callable[[], T]) -> T | Refusal:
+    """Call a function of the program; return an exception of it as a refusal."""
+    try:
+        return action()
+    except NaturalError:
+        raise
+    except Exception as error:
+        if is_interruption(error) or (isinstance(error, RecursionError) and is_stack_deep()):
+            raise
+        return Refusal(format_error(error))
 
 
 def find_secrets(scope: Scope, redactor: Redactor) -> None:

@@ -12,6 +12,7 @@ model reads them at about a hundred tokens a second, before every first call.
 
 from __future__ import annotations
 
+import inspect
 import re
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -151,6 +152,14 @@ BASELINE_PROMPT = f"""{INTRODUCTION}
 {REFERENCE_FORMAT} `goto` jumps to a label of the program, as far as it is listed. When all outputs are bound, \
 call `done`."""
 
+INTERFACE_PROMPT = f"""{INTRODUCTION}
+
+Judge, extract, translate and write yourself, and act on the program only by the calls that you are given; a result comes \
+back after each. When all of it is done, call `done`."""
+
+REFERENCE_RULE = """ An object of the program is passed as a reference {"type": "Ref", "addr": N} that a result has \
+shown, or as the name of a variable, "NAME"."""
+
 SYSTEM_PROMPTS = {
     "answer": ANSWER_PROMPT,
     "direct": DIRECT_TOOLS_PROMPT,
@@ -180,7 +189,7 @@ EXAMPLE_CALLS: dict[EffectSet, tuple[tuple[str, str], ...]] = {
 LONG_FORM = 500
 """The characters above which the form of an answer stands before the values."""
 
-EFFECTS_SHOWING_VALUES = ("answer", "direct", "nightjar")
+EFFECTS_SHOWING_VALUES = ("answer", "direct", "nightjar", "interface")
 """The effect sets in which the opening shows the values of the inputs."""
 
 
@@ -215,6 +224,18 @@ def build_system_prompt(
         + "\n\n"
         + format_example_block(effects)
     )
+
+
+def build_interface_prompt(
+    rules: str, calls: Sequence[str], protocol: Protocol, has_references: bool
+) -> str:
+    """Return the system prompt of a block with an interface; `calls` are its effects with their meaning, as text."""
+    parts = [INTERFACE_PROMPT + REFERENCE_RULE * has_references]
+    if rules := inspect.cleandoc(rules):
+        parts.append(rules)
+    if protocol == "text":
+        parts.append(f"{TEXT_CALLS_RULE.strip()}\n" + "\n".join(f"- {call}" for call in calls))
+    return "\n\n".join(parts)
 
 
 def format_example_block(effects: EffectSet) -> str:
@@ -312,7 +333,7 @@ def build_opening(
         for cls in find_signature_classes(scope.list_used_functions()):
             fixed.append(describe_variable(cls.__name__, cls, budget, redactor))
     outs = [format_output_line(block, scope, path, budget, redactor) for path in scope.outputs]
-    if block.labels:
+    if block.labels and block.interface is None:
         allowed = ", ".join(f"`{JUMP_FORMS[label]}`" for label in block.labels)
         outs.append(f"Allowed jumps: {allowed}")
     return redactor.redact_whole(join_opening(block.instruction, [*lines, *outs], "", fixed))

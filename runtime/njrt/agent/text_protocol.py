@@ -24,11 +24,10 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from njrt.agent.tools import EXEC, OPERATIONS, parse_tool_call
+from njrt.agent.tools import EXEC, BlockEffects, list_operations, parse_tool_call
 from njrt.effects import Effect, Exec, Refusal, Run
 from njrt.execution.syntax import parse_python
 from njrt.messages import ToolCall
-from njrt.options import EffectSet
 
 FENCE = re.compile(r"(?P<fence>`{3,}+|~{3,}+)[ \t]*+(?P<language>[\w+-]*+)(?P<rest>.*+)")
 """A line that opens or closes a fenced block; no part of it is matched twice (possessive)."""
@@ -42,7 +41,7 @@ JSON_DECODER = json.JSONDecoder(strict=False)
 
 
 def parse_text_effects(
-    text: str, effects: EffectSet, shown: Sequence[str] = ()
+    text: str, effects: BlockEffects, shown: Sequence[str] = ()
 ) -> tuple[Effect | Refusal, ...]:
     """Read a plain-text reply: fenced Python is code to run, fenced JSON is a call, bare code counts too.
 
@@ -147,14 +146,15 @@ QUOTING = re.compile(r"\\[ntr]|[\s\\'\"|>]+")
 OPEN_FENCE = re.compile(r"(?:`{3,}|~{3,})[\w+-]*$")
 
 
-def make_code_effect(code: str, effects: EffectSet, last: bool) -> Effect | Refusal:
+def make_code_effect(code: str, effects: BlockEffects, last: bool) -> Effect | Refusal:
     """Return the effect of a block of code in plain text: `run` in the direct set, else `exec` if there is one."""
     if effects == "direct":
         return Run(code, done=last and not LOOK_COMMENT.match(code))
-    if EXEC in OPERATIONS[effects]:
+    operations = list_operations(effects)
+    if EXEC in operations:
         return Exec(code)
     return Refusal(
-        f"this needs a call, not code; the tools are {', '.join(o.name for o in OPERATIONS[effects])}"
+        f"this needs a call, not code; the tools are {', '.join(o.name for o in operations)}"
     )
 
 
@@ -163,7 +163,7 @@ def has_call(calls: tuple[ToolCall | Refusal, ...]) -> bool:
     return any(isinstance(call, ToolCall) for call in calls)
 
 
-def make_call_effect(call: ToolCall | Refusal, effects: EffectSet) -> Effect | Refusal:
+def make_call_effect(call: ToolCall | Refusal, effects: BlockEffects) -> Effect | Refusal:
     """Return the effect of a call, or why the call could not be read."""
     return call if isinstance(call, Refusal) else parse_tool_call(call, effects)
 

@@ -33,6 +33,7 @@ from njrt.effects import (
 )
 from njrt.messages import Json, Tool, ToolCall, make_object_schema
 from njrt.options import EffectSet
+from njrt.values.json_forms import move_definitions
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,10 @@ class Operation:
     description: str
     parameters: tuple[Parameter, ...]
     effect: Callable[..., Effect]
+
+
+BlockEffects = EffectSet | tuple[Operation, ...]
+"""The effects of a block: the name of a set, or the operations of its interface."""
 
 
 TEXT_SCHEMA: Json = {"type": "string"}
@@ -165,28 +170,42 @@ OPERATIONS: Mapping[EffectSet, tuple[Operation, ...]] = {
 }
 
 
+def list_operations(effects: BlockEffects) -> tuple[Operation, ...]:
+    """Return the operations of a set or of an interface."""
+    return OPERATIONS[effects] if isinstance(effects, str) else effects
+
+
 @functools.cache
 def make_tools(effects: EffectSet) -> tuple[Tool, ...]:
     """Return the tools of an effect set, in a fixed order, with strict schemas that both vendors accept."""
+    return make_operation_tools(OPERATIONS[effects])
+
+
+def make_operation_tools(operations: tuple[Operation, ...]) -> tuple[Tool, ...]:
+    """Return operations as tools, in their order."""
     return tuple(
         Tool(operation.name, operation.description, make_arguments_schema(operation))
-        for operation in OPERATIONS[effects]
+        for operation in operations
     )
 
 
 def make_arguments_schema(operation: Operation) -> Json:
     """Return the strict JSON schema of an operation's arguments: every property required, no others allowed."""
+    definitions: dict[str, Json] = {}
     schema = make_object_schema(
-        {parameter.name: parameter.schema for parameter in operation.parameters}
+        {
+            parameter.name: move_definitions(parameter.schema, definitions)
+            for parameter in operation.parameters
+        }
     )
     if any(parameter.schema is WIRE_SCHEMA for parameter in operation.parameters):
-        schema["$defs"] = WIRE_DEFINITIONS
-    return schema
+        definitions |= WIRE_DEFINITIONS
+    return schema | ({"$defs": definitions} if definitions else {})
 
 
-def parse_tool_call(call: ToolCall, effects: EffectSet) -> Effect | Refusal:
+def parse_tool_call(call: ToolCall, effects: BlockEffects) -> Effect | Refusal:
     """Return the effect of a tool call, or a refusal that says what is wrong with it."""
-    operations = {operation.name: operation for operation in OPERATIONS[effects]}
+    operations = {operation.name: operation for operation in list_operations(effects)}
     operation = operations.get(call.name)
     if operation is None:
         return Refusal(f"there is no tool `{call.name}`; the tools are {', '.join(operations)}")

@@ -32,7 +32,7 @@ from njrt.agent.conversation import ConversationStep, PredictionRequest, StepRes
 from njrt.agent.handlers import find_secrets
 from njrt.block import Block, extract_code, extract_instruction
 from njrt.decisions import PendingEffect
-from njrt.errors import NaturalError
+from njrt.errors import ConfigurationError, NaturalError
 from njrt.execution.contracts import make_contract
 from njrt.execution.execute import (
     Execution,
@@ -43,6 +43,7 @@ from njrt.execution.execute import (
     execute,
     start_snippet,
 )
+from njrt.interface import Interface
 from njrt.jumps import Break, Continue, Return
 from njrt.messages import Request
 from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned, UserValue
@@ -299,6 +300,7 @@ def start_session(
     given: VariablesLambda | None = None,
     tuned: Mapping[str, Mapping[str, Any]] = NOT_TUNED,
     examples: Sequence[tuple[str, str, str]] = (),
+    interface: Interface | None = None,
     **options: Any,
 ) -> Session:
     """Prepare one run of a block, from the arguments in compiled code and the settings around it.
@@ -309,7 +311,8 @@ def start_session(
     that of the code; `code` is static code, which is run in place of a conversation, and
     `lends` has names for it beside the variables; `ensures` are the asserts that follow the block, as texts, and `given` is a
     lambda over the variables that only they read; `tuned` has options for the block by model, as `njc tune` chose them, and
-    `examples` has shown values with replies; `project` and the other keywords are options.
+    `examples` has shown values with replies; `interface` names the effects of the block; `project` and the other keywords
+    are options.
     """
     tuning = NO_TUNING
     if tuned:
@@ -333,6 +336,8 @@ def start_session(
     shown = tuning.examples if tuning.fits(setup.options) else ()
     block = Block(instruction, jumps, at, is_async, setup.options, tuple(reads.split()), shown)
     scope = make_block_scope()
+    if interface is not None:
+        block = set_interface(block, interface)
     if code:
         block = replace(
             block, options=replace(block.options, effects="direct"), code=extract_code(code)
@@ -360,3 +365,17 @@ def start_session(
         True if redact is None else redact,
     )
     return replace(session, conversation=conversation)
+
+
+def set_interface(block: Block, interface: Interface) -> Block:
+    """Return a block with the effects of an interface.
+
+    Raises:
+        ConfigurationError: it is something else.
+    """
+    if not isinstance(interface, Interface):
+        raise ConfigurationError(
+            f"{block.place}: interface= takes an njrt.Interface, not {type(interface).__name__}"
+        )
+    options = replace(block.options, effects="interface")
+    return replace(block, options=options, interface=interface)

@@ -26,6 +26,7 @@ from njrt.agent.conversation import (
     converse,
 )
 from njrt.agent.handlers import Handlers, redact_secrets
+from njrt.agent.interface_effects import OpenInterface, make_interface_form, open_interface
 from njrt.agent.prompt import build_examples, build_opening
 from njrt.block import Block
 from njrt.decisions import OpenInterceptor, PendingEffect
@@ -91,10 +92,11 @@ def make_session(
     if wants_states(setup.listener):
         observe = observe_scope(setup.run, scope, options.redact)
 
+    interface = open_interface(block.interface, block, scope) if block.interface else None
     redact = partial(redact_secrets, scope, Redactor(options.redact is None or options.redact))
 
     def begin(block: Block, form: AnswerForm | None, first_turn: int) -> AnswerConversation:
-        handlers = Handlers(block, scope, contract)
+        handlers = Handlers(block, scope, contract, interface)
         describe = partial(make_pending_effect, block, scope, setup)
         serve = make_effect_server(
             handlers.serve,
@@ -116,12 +118,15 @@ def make_session(
         opening = reopen()
         files = find_attachments(scope, block.reads, handlers.redactor)
         examples = build_examples(block, form.text if form else "")
+        told = make_interface_form(interface, setup.protocol) if interface else None
         return converse(
-            block, setup.protocol, opening, serve, form, first_turn, files, reopen, examples
+            block, setup.protocol, opening, serve, form, first_turn, files, reopen, examples, told
         )
 
     opened: list[Handlers] = []
     conversation = with_rollback(with_code_on_request(block, scope, begin), scope, options.on_error)
+    if interface is not None:
+        conversation = with_closed_interface(conversation, interface)
     if canary is not None:
         canary.open(scope)
         conversation = with_comparison(conversation, setup, canary)
@@ -207,6 +212,17 @@ def with_closed_scope(conversation: Conversation, scope: Scope) -> Conversation:
         return (yield from conversation)
     finally:
         scope.close()
+
+
+def with_closed_interface(conversation: Conversation, interface: OpenInterface) -> Conversation:
+    """Yield the conversation of a block, and close its interface at the end."""
+    try:
+        outcome = yield from conversation
+    except BaseException as error:
+        interface.close(error)
+        raise
+    interface.close(outcome)
+    return outcome
 
 
 def with_comparison(

@@ -173,6 +173,7 @@ def describe_authority(document: Document, reading: Reading, block: NaturalBlock
 EFFECT_MEANINGS = {
     "answer": "the model answers with data, and runs no code",
     "direct": "the model may run Python on the variables",
+    "interface": "the model may request the effects of an interface",
 }
 _JUMP_NAMES = {"bare_return": "return"}
 

@@ -21,6 +21,7 @@ from njrt.effects import (
     Eval,
     Exec,
     Goto,
+    Perform,
     RaiseError,
     RaiseNamed,
     ReturnAnswer,
@@ -57,7 +58,7 @@ class EffectNeeds:
     attributes: frozenset[str] = frozenset()
     """The attributes that code calls, reads or sets, without the objects that they belong to."""
     calls: frozenset[str] = frozenset()
-    """The gated functions that code has called."""
+    """The gated functions that code has called, and the effects of interfaces."""
 
     def __or__(self, other: EffectNeeds) -> EffectNeeds:
         return EffectNeeds(
@@ -105,6 +106,8 @@ def find_needs(effect: Effect) -> EffectNeeds:
     """Return what an effect needs; raises SyntaxError, ValueError or RecursionError for code that cannot be parsed."""
     if isinstance(effect, Touch):
         return EffectNeeds(calls=frozenset({effect.function}))
+    if isinstance(effect, Perform):  # recordings do not have the name of the interface
+        return EffectNeeds(calls=frozenset({effect.function.rpartition(".")[2]}))
     code = get_effect_code(effect)
     names = CodeNames() if code is None else find_code_names(code)
     jumps = (*names.jumps, *_list_effect_jumps(effect))

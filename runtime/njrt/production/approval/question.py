@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 
 from njrt.decisions import PendingEffect
 from njrt.effect_json import effect_to_json, format_call
-from njrt.effects import AskModel, Assign, BindOutputs, Effect, Exec, Run, Touch
+from njrt.effects import AskModel, Assign, BindOutputs, Effect, Exec, Perform, Run, Touch
 from njrt.production.approval.needs import CodeNames, find_code_names, get_effect_code
 from njrt.rendering.writer import clip, escape_unprintable
 
@@ -47,7 +47,7 @@ def format_code(effect: Effect) -> tuple[str, str]:
         return escape_lines(code), "python"
     if isinstance(effect, AskModel):
         return escape_lines(effect.question), "text"
-    if isinstance(effect, Touch):
+    if isinstance(effect, Touch | Perform):
         return escape_lines(format_call(effect_to_json(effect))), "python"
     fields = {name: value for name, value in effect_to_json(effect).items() if name != "kind"}
     return escape_lines(json.dumps(fields, ensure_ascii=False, indent=2)), "json"

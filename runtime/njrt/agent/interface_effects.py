@@ -1,0 +1,374 @@
+"""The effects of an interface as operations of one block, and the arguments of its handlers from JSON.
+
+def reserve(run: Handling, product: Product, count: int = 1)     Operation("reserve", ..., parameters=(product, count))
+Perform("shop.reserve", {"product": {"type": "Ref", "addr": 2}, "count": None})     reserve(run, the product)
+
+Types with a JSON form are passed as JSON, objects of other types by a reference that a result has shown or by the name of a
+variable of the block. For a type with a JSON form that is no scalar, both are possible.
+"""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any
+
+from njrt.agent.answer import find_output_form
+from njrt.agent.conversation import InterfaceForm
+from njrt.agent.prompt import build_interface_prompt
+from njrt.agent.references import Cell, ReferenceTable
+from njrt.agent.tools import (
+    REFERENCE_SCHEMA,
+    TEXT_SCHEMA,
+    WIRE_SCHEMA,
+    Operation,
+    Parameter,
+    format_call_form,
+    get_address,
+)
+from njrt.block import Block
+from njrt.effects import Perform, WireValue
+from njrt.errors import ConfigurationError
+from njrt.interface import (
+    Aliases,
+    Handler,
+    Handling,
+    Interface,
+    _AsWire,
+    _ByReference,
+)
+from njrt.messages import Json, Protocol
+from njrt.models.strict_schema import REPLY, make_strict_schema, restore_value
+from njrt.outcome import Outcome, UserValue
+from njrt.scope.scope import Absent, Bound, Scope
+from njrt.scope.typecheck import find_type_mismatch
+from njrt.values.adapters import DeclaredType
+from njrt.values.json_forms import JsonForm, make_json_form
+from njrt.values.schema_text import describe_schema
+
+_NULL: Json = {"type": "null"}
+_OMITTED = object()
+
+Decode = Callable[[WireValue, Scope, ReferenceTable], UserValue]
+"""Makes the argument of a handler; raises ValueError, with words for the model, if it cannot be made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument of a handler: how the model sends it, and how it becomes a value of the program."""
+
+    parameter: Parameter
+    decode: Decode
+    shown: str = "reference"
+    """Its form, for models that read no schemas."""
+    has_default: bool = False
+    """Whether the function has a default for it."""
+    accepts_none: bool = False
+    """Whether None is one of its values; else `null` means the default."""
+
+
+@dataclass(frozen=True, slots=True)
+class InterfaceEffect:
+    """One effect of an interface, ready to be requested; without a `handler` it is the `done` that binds the outputs."""
+
+    operation: Operation
+    arguments: Mapping[str, Argument]
+    handler: Handler | None = None
+    takes_handling: bool = False
+
+    def decode(
+        self, sent: Mapping[str, WireValue], scope: Scope, references: ReferenceTable
+    ) -> dict[str, UserValue]:
+        """Return the arguments as values of the program, by name.
+
+        Raises:
+            ValueError: one does not fit its type, or there is no such argument.
+        """
+        if unknown := sent.keys() - self.arguments.keys():
+            raise ValueError(f"`{self.operation.name}` takes no `{min(unknown)}`")
+        values = {}
+        for name, argument in self.arguments.items():
+            value = sent.get(name, _OMITTED)
+            if value is None and not argument.accepts_none and argument.has_default:
+                value = _OMITTED
+            if value is _OMITTED and argument.has_default:
+                continue
+            if value is _OMITTED:
+                raise ValueError(f"`{name}` is missing; send {format_call_form(self.operation)}")
+            try:
+                values[name] = argument.decode(value, scope, references)
+            except ValueError as error:
+                raise ValueError(f"`{name}`: {error}") from None
+        return values
+
+
+@dataclass(frozen=True, slots=True)
+class OpenInterface:
+    """An interface in one run of a block."""
+
+    interface: Interface
+    effects: Mapping[str, InterfaceEffect]
+    handling: Handling[Any]
+
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        """The effects as operations, in the order of the interface."""
+        return tuple(effect.operation for effect in self.effects.values())
+
+    @property
+    def has_references(self) -> bool:
+        """Return whether the model can pass objects of the program."""
+        arguments = (each for effect in self.effects.values() for each in effect.arguments.values())
+        return any("reference" in argument.shown for argument in arguments)
+
+    def find(self, function: str) -> InterfaceEffect | None:
+        """Return the effect that a `Perform` names, if the interface has it."""
+        name, _, effect = function.rpartition(".")
+        return self.effects.get(effect) if name == self.interface.name else None
+
+    def close(self, outcome: Outcome | BaseException) -> None:
+        """Call the `finally_` of the interface."""
+        self.handling.outcome = outcome
+        if self.interface.finally_ is not None:
+            self.interface.finally_(self.handling)
+
+
+def open_interface(interface: Interface, block: Block, scope: Scope) -> OpenInterface:
+    """Return an interface for a new run, with new state.
+
+    Raises:
+        ConfigurationError: a handler cannot be used, or an output of the block cannot be an argument of `done`.
+    """
+    effects = make_interface_effects(interface, scope)
+
+    def assign(name: str, value: UserValue) -> None:
+        if refusal := scope.assign(name, value):
+            raise UnknownVariableError(refusal.message)
+
+    labels = tuple(label.removeprefix("bare_") for label in block.labels)
+    state = interface.state() if interface.state is not None else None
+    handling = Handling(
+        block.place, labels, scope.outputs, state, partial(look_up_named, scope), assign
+    )
+    return OpenInterface(interface, effects, handling)
+
+
+def make_interface_effects(interface: Interface, scope: Scope) -> dict[str, InterfaceEffect]:
+    """Return the effects of an interface in a block by their names; the last may be the `done` of the block.
+
+    Raises:
+        ConfigurationError: an output of the block cannot be an argument of `done`.
+    """
+    effects = dict(_make_declared_effects(interface))
+    if "done" not in effects:
+        arguments = {
+            path: _make_output_argument(path, scope) for path in scope.outputs if "." not in path
+        }
+        operation = _make_operation(
+            interface, "done", "End the instruction, with the values of its outputs.", arguments
+        )
+        effects["done"] = InterfaceEffect(operation, arguments)
+    return effects
+
+
+@lru_cache(maxsize=64)
+def _make_declared_effects(interface: Interface) -> Mapping[str, InterfaceEffect]:
+    """Return the effects that an interface declares; they are the same in all blocks."""
+    effects = {}
+    for name, handler in interface.list_effects():
+        try:
+            hints = typing.get_type_hints(handler, include_extras=True)
+        except Exception as error:
+            raise ConfigurationError(
+                f"njrt.Interface {interface.name!r}: the annotations of `{name}` cannot be evaluated: {error}"
+            ) from None
+        given, *others = [*inspect.signature(handler).parameters.values(), None]
+        takes_handling = given is not None and _is_handling(hints.get(given.name))
+        parameters = [each for each in ([] if takes_handling else [given]) + others if each]
+        arguments = {}
+        for parameter in parameters:
+            where = (
+                f"njrt.Interface {interface.name!r}: the parameter `{parameter.name}` of `{name}`"
+            )
+            if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+                raise ConfigurationError(f"{where} cannot be passed by its name")
+            if parameter.name not in hints:
+                raise ConfigurationError(f"{where} has no type")
+            has_default = parameter.default is not parameter.empty
+            arguments[parameter.name] = _make_argument(
+                parameter.name, hints[parameter.name], has_default
+            )
+        operation = _make_operation(interface, name, inspect.getdoc(handler) or "", arguments)
+        effects[name] = InterfaceEffect(operation, arguments, handler, takes_handling)
+    return effects
+
+
+def _is_handling(annotation: Any) -> bool:
+    origin = typing.get_origin(annotation) or annotation
+    return isinstance(origin, type) and issubclass(origin, Handling)
+
+
+def _make_operation(
+    interface: Interface, name: str, description: str, arguments: Mapping[str, Argument]
+) -> Operation:
+    parameters = tuple(argument.parameter for argument in arguments.values())
+    effect = partial(_make_perform, f"{interface.name}.{name}", tuple(arguments))
+    return Operation(name, description, parameters, effect)
+
+
+def _make_perform(function: str, names: tuple[str, ...], *sent: WireValue) -> Perform:
+    given = zip(names, sent, strict=True)
+    return Perform(function, {name: value for name, value in given if value is not _OMITTED})
+
+
+def _make_output_argument(path: str, scope: Scope) -> Argument:
+    """Return the argument of `done` for an output: as JSON if its type has a JSON form, else by reference."""
+    try:
+        form = find_output_form(scope, path)
+    except ConfigurationError:
+        return _make_reference_argument(path, scope.types.get(path, Any))
+    return _make_form_argument(path, form, False)
+
+
+def _make_argument(name: str, declared: DeclaredType, has_default: bool) -> Argument:
+    """Return the argument of a parameter with this type."""
+    marks = getattr(declared, "__metadata__", ())
+    plain = declared.__origin__ if marks else declared
+    aliases = tuple(alias for mark in marks if isinstance(mark, Aliases) for alias in mark.names)
+    if any(isinstance(mark, _AsWire) for mark in marks):
+        parameter = Parameter(name, WIRE_SCHEMA, aliases, None if has_default else ...)
+        return Argument(parameter, _decode_wire, "value or reference", accepts_none=True)
+    if any(isinstance(mark, _ByReference) for mark in marks):
+        if plain is int:
+            return Argument(Parameter(name, REFERENCE_SCHEMA, aliases), _decode_number)
+        return _make_reference_argument(name, plain, has_default, aliases)
+    try:
+        form = make_json_form(plain)
+    except TypeError:
+        return _make_reference_argument(name, plain, has_default, aliases)
+    return _make_form_argument(name, form, has_default, aliases)
+
+
+def _make_form_argument(
+    name: str, form: JsonForm, has_default: bool, aliases: tuple[str, ...] = ()
+) -> Argument:
+    """Return an argument that is JSON; if it is no scalar, it may also be a reference."""
+    strict = make_strict_schema(form.schema)
+    schema = strict["properties"][REPLY]
+    shown = describe_schema(form.schema)
+    choices = schema.get("anyOf", [schema])
+    is_scalar = all("enum" in each or each.get("type") in _SCALAR_TYPES for each in choices)
+    if not is_scalar:
+        schema = {"anyOf": [*choices, REFERENCE_SCHEMA]}
+        shown += " | reference"
+    accepts_none = _accepts_none(form)
+    if has_default and not accepts_none:
+        schema = {"anyOf": [*schema.get("anyOf", [schema]), _NULL]}
+    if "$defs" in strict:
+        schema = {**schema, "$defs": strict["$defs"]}
+    parameter = Parameter(name, schema, aliases, _OMITTED if has_default else ...)
+    decode = partial(_decode_form, form, is_scalar)
+    return Argument(parameter, decode, shown, has_default, accepts_none)
+
+
+_SCALAR_TYPES = ("string", "integer", "number", "boolean", "null")
+
+
+def _make_reference_argument(
+    name: str, declared: DeclaredType, has_default: bool = False, aliases: tuple[str, ...] = ()
+) -> Argument:
+    """Return an argument that is an object of the program."""
+    forms = [REFERENCE_SCHEMA, TEXT_SCHEMA, *([_NULL] if has_default else [])]
+    parameter = Parameter(name, {"anyOf": forms}, aliases, _OMITTED if has_default else ...)
+    return Argument(parameter, partial(_decode_reference, declared), has_default=has_default)
+
+
+def _accepts_none(form: JsonForm) -> bool:
+    try:
+        return form.decode(None) is None
+    except ValueError:
+        return False
+
+
+def _decode_wire(value: WireValue, scope: Scope, references: ReferenceTable) -> WireValue:
+    return value
+
+
+def _decode_number(value: WireValue, scope: Scope, references: ReferenceTable) -> int:
+    address = get_address(value)
+    if address is None:
+        raise ValueError('it must be a reference, {"type": "Ref", "addr": N}')
+    return int(address)
+
+
+def _decode_form(
+    form: JsonForm,
+    is_scalar: bool,
+    value: WireValue,
+    scope: Scope,
+    references: ReferenceTable,
+) -> UserValue:
+    if not is_scalar and isinstance(value, Mapping) and value.get("type") == "Ref":
+        return _decode_reference(form.declared, value, scope, references)
+    return form.decode(restore_value(value, form.schema, form.schema.get("$defs", {})))
+
+
+def _decode_reference(
+    declared: DeclaredType, value: WireValue, scope: Scope, references: ReferenceTable
+) -> UserValue:
+    """Return the object behind a reference, or the value of a variable of the block."""
+    if isinstance(value, str):
+        found = look_up_named(scope, value)
+    elif (address := get_address(value)) is not None:
+        if address not in references.objects:
+            raise ValueError(
+                f"there is no reference {address}; the results of other calls have references"
+            )
+        held = references.at(address)
+        found = held.value if type(held) is Cell else held
+    else:
+        raise ValueError(
+            'it must be a reference, {"type": "Ref", "addr": N}, or the name of a variable'
+        )
+    if problem := find_type_mismatch(found, declared, scope.module):
+        raise ValueError(problem)
+    return found
+
+
+def look_up_named(scope: Scope, name: str) -> UserValue:
+    """Return the value of a variable that the prompt names, or that the block has bound.
+
+    Raises:
+        LookupError: there is no such variable, or it is not bound.
+    """
+    is_named = name in scope.names or name in scope.scratch
+    match scope.lookup(name):
+        case Bound(value) if is_named:
+            return value
+        case Absent.UNBOUND:
+            raise UnknownVariableError(f"`{name}` is not bound yet")
+        case _:
+            names = ", ".join(scope.names) or "none"
+            raise UnknownVariableError(f"there is no variable `{name}`; the variables are: {names}")
+
+
+class UnknownVariableError(LookupError, ValueError):
+    """A model or a handler names a variable that the block does not have."""
+
+
+def make_interface_form(opened: OpenInterface, protocol: Protocol) -> InterfaceForm:
+    """Return the system prompt and the operations of an interface."""
+    calls = [describe_effect(effect) for effect in opened.effects.values()]
+    rules, has_references = opened.interface.rules, opened.has_references
+    system = build_interface_prompt(rules, calls, protocol, has_references)
+    return InterfaceForm(system, opened.operations)
+
+
+def describe_effect(effect: InterfaceEffect) -> str:
+    """Return an effect on one line, for models that read no schemas: its call and its description."""
+    arguments = (f"{name}: {argument.shown}" for name, argument in effect.arguments.items())
+    description = " ".join(effect.operation.description.split())
+    return f"{effect.operation.name}({', '.join(arguments)}): {description}"

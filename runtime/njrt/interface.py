@@ -1,0 +1,160 @@
+'''Interfaces between a block and its program: the effects that a model may request, and their handlers.
+
+    def reserve(run: Handling[Basket], product: Product, count: int) -> str:
+        """Reserve some of a product."""            read by the model
+        run.state.add(product, count)               run by the effect
+        return "reserved"                           the model resumes with this value
+
+    SHOP = Interface("shop", effects=[reserve, leave], state=Basket, finally_=release)
+
+    """natural(interface=SHOP)
+    Reserve for <order> what <catalog> has.
+    """
+
+A natural function interface as in section 4.1 of the Nightjar paper: values cross the boundary between a prompt and
+its program, effects are requests of the prompt, and handlers serve them. A handler is a function of the program. Its
+result decides how the block continues:
+
+| it returns | the block |
+| --- | --- |
+| a value | resumes with it: the model sees the value, of an object also a reference |
+| `Answer(text)` | resumes with this text |
+| `Refusal(why)`, or the handler raises an exception | resumes, and the model reads the reason |
+| `Completed()` | ends, if its outputs are bound |
+| `Broke()`, `Continued()`, `Returned(value)`, `Raised(exception)` | ends by a jump of the program |
+| another effect, such as `Eval("x + 1")` of `njrt.effects` | has the runtime serve that effect |
+'''
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Generic, TypeVar
+
+from njrt.effects import Answer, Refusal
+from njrt.errors import ConfigurationError
+from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned, UserValue
+
+__all__ = [
+    "Aliases",
+    "Answer",
+    "Broke",
+    "Completed",
+    "Continued",
+    "Handler",
+    "Handling",
+    "Interface",
+    "Raised",
+    "Ref",
+    "ReferenceNumber",
+    "Refusal",
+    "Returned",
+    "Wire",
+]
+
+State = TypeVar("State")
+T = TypeVar("T")
+Handler = Callable[..., Any]
+"""A function, or a coroutine function for blocks in `async` functions, that serves one effect."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aliases:
+    """Other names that a model may use for an argument: `Annotated[str, Aliases("expression")]`."""
+
+    names: tuple[str, ...]
+
+    def __init__(self, *names: str) -> None:
+        object.__setattr__(self, "names", names)
+
+
+@dataclass(frozen=True, slots=True)
+class _ByReference:
+    """Marks an argument that is an object of the program, never a copy."""
+
+
+@dataclass(frozen=True, slots=True)
+class _AsWire:
+    """Marks an argument that the handler takes as the model sent it."""
+
+
+Ref = Annotated[T, _ByReference()]
+"""`Ref[Product]`: an object of the program, which the model names by a reference or by a variable of the block. Types
+without a JSON form are passed so, too."""
+Wire = Annotated[Any, _AsWire()]
+"""A value or a reference as the model sent it, for the effects `Assign`, `Ref`, `SetRef` and `Goto` of `njrt.effects`."""
+ReferenceNumber = Annotated[int, _ByReference()]
+"""The number of a reference, for the effects `Deref` and `SetRef` of `njrt.effects`."""
+
+
+@dataclass(slots=True, eq=False)
+class Handling(Generic[State]):
+    """One run of a block behind an interface, as its handlers see it (state: `state`, the outcome).
+
+    A handler is given it if its first parameter is annotated with `Handling`; the model does not see this parameter.
+    """
+
+    place: str
+    """`file.njpy:line` of the block."""
+    labels: tuple[str, ...]
+    """The jumps that are legal in the place of the block, besides `raise`."""
+    outputs: tuple[str, ...]
+    """The variables and attributes that the block must bind."""
+    state: State
+    """The state of the interface for this run."""
+    lookup: Callable[[str], UserValue] = field(repr=False)
+    """Returns the value of a variable that the prompt names; raises LookupError if it has no value."""
+    assign: Callable[[str, UserValue], None] = field(repr=False)
+    """Binds an output, or a variable of the block; raises LookupError for a variable that the prompt only reads."""
+    outcome: Outcome | BaseException | None = None
+    """How the block has ended, in `finally_`; before, None."""
+
+
+@dataclass(frozen=True, eq=False)
+class Interface:
+    """The effects of a block and their handlers, as data.
+
+    `effects` are the handlers, in a list or by the names of the effects; in a list an effect has the name of its function. The
+    model reads its typed parameters and its docstring. `rules` is a text for the model about all of them. `state`
+    makes the state for one run of a block, and `finally_` is called once with the `Handling` when the run has
+    ended, in whatever way.
+
+    Without an effect named `done`, the block has one, with its outputs as arguments. A block behind an interface without
+    effects is a function of its inputs: the model only gives values.
+
+    Raises:
+        ConfigurationError: a part cannot be used; the message names it.
+    """
+
+    name: str
+    effects: Sequence[Handler] | Mapping[str, Handler]
+    rules: str = ""
+    state: Callable[[], Any] | None = None
+    finally_: Callable[[Handling[Any]], None] | None = None
+
+    def __post_init__(self) -> None:
+        """Check the parts for mistakes that would appear only when a block runs."""
+        if not isinstance(self.name, str) or not self.name:
+            raise ConfigurationError(f"njrt.Interface: its name must be a text, not {self.name!r}")
+        where = f"njrt.Interface {self.name!r}"
+        for name, handler in self.list_effects():
+            if not inspect.isroutine(handler):
+                raise ConfigurationError(f"{where}: an effect is a function, not {handler!r}")
+            if not inspect.getdoc(handler):
+                raise ConfigurationError(
+                    f"{where}: the effect `{name}` has no docstring for the model to read"
+                )
+        names = [name for name, _ in self.list_effects()]
+        if twice := {name for name in names if names.count(name) > 1}:
+            raise ConfigurationError(f"{where}: two effects are named `{min(twice)}`")
+        if inspect.iscoroutinefunction(self.finally_):
+            raise ConfigurationError(
+                f"{where}: finally_ is a plain function, not a coroutine function"
+            )
+
+    def list_effects(self) -> list[tuple[str, Handler]]:
+        """Return the names of the effects and their handlers, in order."""
+        if isinstance(self.effects, Mapping):
+            return list(self.effects.items())
+        return [(str(getattr(handler, "__name__", "")), handler) for handler in self.effects]

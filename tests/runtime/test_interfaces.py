@@ -1,0 +1,696 @@
+"""Blocks whose effects are those of an interface of the program's own: `njrt.interface`."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import enum
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pytest
+from programs import Program
+
+import njrt
+from anthropic_server import KEY as ANTHROPIC_KEY
+from anthropic_server import AnthropicServer, message, tool_use
+from njrt.decisions import Accept, Edit, PendingEffect, Reject
+from njrt.effects import Assign, Deref, Eval, Exec, Goto, Lookup, Perform, Run
+from njrt.errors import CodeTimeLimitError, ConfigurationError, EffectLimitError, PolicyError
+from njrt.interface import (
+    Aliases,
+    Answer,
+    Broke,
+    Completed,
+    Continued,
+    Handling,
+    Interface,
+    Raised,
+    Ref,
+    ReferenceNumber,
+    Refusal,
+    Returned,
+    Wire,
+)
+from njrt.messages import Request, UserMessage
+from njrt.models.anthropic import Anthropic
+from njrt.models.openai import OpenAI
+from njrt.models.scripted import Scripted, call
+from njrt.persistence.recording_file import read_recording
+from njrt.persistence.recording_place import RecordingFile
+from openai_server import KEY, OpenAIServer, calls
+
+
+class Product:
+    """Something on the shelf."""
+
+    def __init__(self, name: str, price: int) -> None:
+        self.name, self.price = name, price
+
+
+@dataclasses.dataclass
+class Note:
+    text: str
+    tags: list[str]
+
+
+class Size(enum.Enum):
+    SMALL = "s"
+    LARGE = "l"
+
+
+class Basket:
+    def __init__(self) -> None:
+        self.reserved: list[tuple[str, int]] = []
+
+
+LATTE, TEA = Product("latte", 3), Product("tea", 2)
+SEEN: list[Any] = []
+
+
+def find(text: str) -> list[Product]:
+    """Find products by a part of their name."""
+    return [product for product in (LATTE, TEA) if text in product.name]
+
+
+def reserve(run: Handling[Basket], product: Product, count: int = 1) -> str:
+    """Reserve some of a product."""
+    if count < 1:
+        raise ValueError("count must be positive")
+    run.state.reserved.append((product.name, count))
+    return "reserved"
+
+
+def leave(
+    run: Handling[Basket], how: Literal["break", "continue", "return", "raise", "end"]
+) -> Any:
+    """Leave the shop."""
+    if how == "end":
+        run.assign("total", sum(count for _, count in run.state.reserved))
+    endings = {
+        "break": Broke(),
+        "continue": Continued(),
+        "return": Returned(run.state),
+        "raise": Raised(KeyError("closed")),
+        "end": Completed(),
+    }
+    return endings[how]
+
+
+def note_end(run: Handling[Basket]) -> None:
+    SEEN.append((run.outcome, list(run.state.reserved)))
+
+
+SHOP = Interface("shop", [find, reserve, leave], "Be brief.", Basket, note_end)
+
+PROGRAM = Program('''
+    from test_interfaces import SHOP
+
+    def buy(order, favourite=None):
+        for round in (1, 2):
+            """natural(interface=SHOP)
+            Reserve what <order> names, or <favourite>, and put the count into <:total: int>.
+            """
+            return total, round
+        return "left"
+
+    async def abuy(order):
+        """natural(interface=SHOP)
+        Reserve what <order> names, and put the count into <:total: int>.
+        """
+        return total
+''')
+
+
+@pytest.fixture(autouse=True)
+def _forget() -> None:
+    SEEN.clear()
+
+
+def buy(*says: Any, favourite: Any = None, **settings: Any) -> Any:
+    return PROGRAM.call("buy", "two lattes", favourite, says=says, **settings)
+
+
+def ref(address: int) -> dict[str, Any]:
+    return {"type": "Ref", "addr": address}
+
+
+ACTING = Program('''
+    def act(interface, x):
+        """natural(interface=interface)
+        Do it with <x>, for <:y>.
+        """
+        return y
+
+    async def aact(interface, x):
+        """natural(interface=interface)
+        Do it with <x>, for <:y>.
+        """
+        return y
+''')
+
+
+def act(interface: Interface, *says: Any, x: Any = None, **settings: Any) -> tuple[Any, Scripted]:
+    """Run a block with the input `x` and the output `y` behind an interface; give `y` and the model."""
+    ended = says if any("done" in str(each) for each in says) else (*says, call("done", y=1))
+    result = ACTING.call("act", interface, x, says=ended, **settings)
+    return result, ACTING.model
+
+
+def told(model: Scripted) -> list[str]:
+    """What the model was told after its calls."""
+    return [
+        result.text
+        for request in model.requests
+        for message in request.messages[-1:]
+        for result in getattr(message, "results", ())
+    ]
+
+
+# ── what a handler may do ────────────────────────────────────────────────────────────────────────
+
+
+def test_a_handler_resumes_with_a_value_and_objects_pass_by_reference() -> None:
+    result = buy(
+        call("find", text="t"), call("reserve", product=ref(2), count=None), call("done", total=1)
+    )
+    assert result == (1, 1)
+    assert [(Completed(), [("tea", 1)])] == SEEN
+    shown = PROGRAM.told()[1]
+    assert shown.splitlines()[-1] == '[1]: {"type": "Ref", "addr": 2, "class": "Product"}'
+
+
+@pytest.mark.parametrize(
+    ("how", "result", "outcome"),
+    [
+        ("break", "left", Broke()),
+        ("continue", "left", Continued()),
+        ("end", (0, 1), Completed()),
+    ],
+)
+def test_a_handler_jumps_or_ends_the_block(how: str, result: Any, outcome: Any) -> None:
+    assert buy(call("leave", how=how), call("leave", how="break")) == result
+    assert SEEN[0] == (outcome, [])
+
+
+def test_a_handler_returns_an_object_of_the_program() -> None:
+    returned = buy(
+        call("reserve", product="favourite", count=2), call("leave", how="return"), favourite=LATTE
+    )
+    assert type(returned) is Basket
+    assert returned.reserved == [("latte", 2)]
+
+
+def test_a_handler_raises_in_the_program() -> None:
+    with pytest.raises(KeyError, match="closed"):
+        buy(call("leave", how="raise"))
+    assert isinstance(SEEN[0][0], Raised)
+
+
+def test_an_exception_of_a_handler_is_told_to_the_model() -> None:
+    assert buy(
+        call("reserve", product="favourite", count=0), call("done", total=0), favourite=TEA
+    ) == (0, 1)
+    assert PROGRAM.told()[1].startswith("ValueError: count must be positive")
+
+
+def test_a_refusal_and_an_answer_are_told_as_they_are() -> None:
+    def refuse() -> Refusal:
+        """Refuse."""
+        return Refusal("not today")
+
+    def answer() -> Answer:
+        """Answer."""
+        return Answer("as is")
+
+    def nothing() -> None:
+        """Do nothing."""
+
+    _, model = act(
+        Interface("i", [refuse, answer, nothing]), call("refuse"), call("answer"), call("nothing")
+    )
+    assert told(model) == ["not today", "as is", "Success"]
+
+
+def test_an_interface_without_effects_gives_values() -> None:
+    y, model = act(Interface("values", []), call("done", y=[1, "a"]))
+    assert y == [1, "a"]
+    assert [tool.name for tool in model.requests[0].tools] == ["done"]
+
+
+def test_state_is_that_of_one_run() -> None:
+    for _ in range(2):
+        buy(call("reserve", product="favourite", count=1), call("done", total=1), favourite=TEA)
+    assert [reserved for _, reserved in SEEN] == [[("tea", 1)], [("tea", 1)]]
+
+
+def test_finally_runs_once_however_the_run_ends() -> None:
+    with pytest.raises(EffectLimitError):
+        buy(call("find", text="a"), call("find", text="b"), max_effects=1)
+    with pytest.raises(PolicyError):
+        buy(call("find", text="a"), intercept=lambda pending: njrt.Abort())
+    assert [type(outcome) for outcome, _ in SEEN] == [EffectLimitError, PolicyError]
+
+
+def test_finally_runs_if_the_task_of_an_async_block_is_cancelled() -> None:
+    started = asyncio.Event()
+
+    async def wait(run: Handling[Any]) -> None:
+        """Wait."""
+        started.set()
+        await asyncio.sleep(60)
+
+    async def program() -> None:
+        interface = Interface("slow", [wait], state=Basket, finally_=note_end)
+        with njrt.using(model=Scripted([call("wait")])):
+            await njrt.arun("natural\nWait.", lambda: (), at="a.njpy:1", interface=interface)
+
+    async def main() -> None:
+        task = asyncio.create_task(program())
+        await started.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    assert [type(outcome) for outcome, _ in SEEN] == [asyncio.CancelledError]
+
+
+def test_an_exception_of_finally_is_raised_in_the_program() -> None:
+    def fail(run: Handling[Any]) -> None:
+        raise OSError("the door is stuck")
+
+    with pytest.raises(OSError, match="stuck"):
+        act(Interface("i", [find], finally_=fail), call("done", y=1))
+
+
+def test_coroutine_functions_are_handlers_in_async_blocks_only() -> None:
+    async def double(x: int) -> int:
+        """Double a number."""
+        await asyncio.sleep(0)
+        return 2 * x
+
+    doubling = Interface("doubling", [double])
+    model = Scripted([call("double", x=2), call("done", y=4)])
+    with njrt.using(model=model):
+        assert asyncio.run(ACTING.load()["aact"](doubling, 2)) == 4
+    assert told(model) == ["4"]
+    with pytest.raises(ConfigurationError, match="coroutine function, but the block is not"):
+        act(doubling, call("double", x=2))
+
+
+def test_a_handler_has_the_time_limit_of_code() -> None:
+    def loop() -> None:
+        """Loop."""
+        while True:
+            pass
+
+    with pytest.raises(CodeTimeLimitError):
+        act(Interface("i", [loop]), call("loop"), max_code_seconds=0.1)
+
+
+def test_a_handler_may_run_another_block() -> None:
+    def nest(run: Handling[Any]) -> Any:
+        """Ask inside."""
+        return buy(call("done", total=7))
+
+    result, model = act(Interface("i", [nest]), call("nest"))
+    assert (result, told(model)[0].splitlines()[0]) == (1, "(7, 1)")
+    assert [(Completed(), [])] == SEEN
+
+
+# ── arguments ────────────────────────────────────────────────────────────────────────────────────
+
+
+def send(handler: Callable[..., Any], x: Any = None, **arguments: Any) -> list[str]:
+    """What the model is told after one call of a handler."""
+    _, model = act(Interface("i", [handler]), call(handler.__name__, **arguments), x=x)
+    return told(model)
+
+
+def test_types_with_a_json_form_are_values() -> None:
+    def keep(
+        note: Note, size: Size, counts: dict[str, int], pair: tuple[int, str] | None = None
+    ) -> None:
+        """Keep all of it."""
+        SEEN.append((note, size, counts, pair))
+
+    strict = [{"key": "a", "value": 1}]
+    send(keep, note={"text": "t", "tags": ["u"]}, size="LARGE", counts=strict, pair=None)
+    send(keep, note={"text": "t", "tags": []}, size="SMALL", counts={"a": 1}, pair=[1, "b"])
+    assert [
+        (Note("t", ["u"]), Size.LARGE, {"a": 1}, None),
+        (Note("t", []), Size.SMALL, {"a": 1}, (1, "b")),
+    ] == SEEN
+
+
+def test_a_value_of_such_a_type_may_be_a_reference_to_the_object_itself() -> None:
+    note = Note("t", [])
+
+    def show() -> list[Note]:
+        """Show the notes."""
+        return [note]
+
+    def tag(note: Note, tag: str) -> None:
+        """Tag a note."""
+        note.tags.append(tag)
+
+    act(Interface("i", [show, tag]), call("show"), call("tag", note=ref(1), tag="new"))
+    assert note.tags == ["new"]
+
+
+def test_ref_takes_objects_and_never_copies() -> None:
+    def tag(note: Ref[Note], tag: str) -> None:
+        """Tag a note."""
+        note.tags.append(tag)
+
+    note = Note("t", [])
+    assert send(tag, x=note, note="x", tag="a") == ["Success"]
+    assert note.tags == ["a"]
+    (refused,) = send(tag, x=note, note={"text": "t", "tags": []}, tag="b")
+    assert refused.startswith('`note`: it must be a reference, {"type": "Ref", "addr": N}')
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"product": "y"}, "`product`: `y` is not bound yet"),
+        ({"product": "z"}, "`product`: there is no variable `z`; the variables are: x, y"),
+        ({"product": "len"}, "`product`: there is no variable `len`; the variables are: x, y"),
+        ({"product": ref(9)}, "`product`: there is no reference 9; the results of other calls have references"),
+        ({"product": "x"}, "`product`: expected Product, got int"),
+        ({"product": 5.5}, '`product`: it must be a reference, {"type": "Ref", "addr": N}, or the name of a variable'),
+        ({}, "`reserve` needs `product`; send reserve(product, count)"),
+        ({"product": "x", "many": 1}, "`reserve` takes no `many`"),
+    ],
+)  # fmt: skip
+def test_a_wrong_argument_is_refused_with_the_way_out(
+    arguments: dict[str, Any], message: str
+) -> None:
+    assert send(reserve, x=3, **arguments) == [message]
+
+
+def test_an_argument_with_a_default_may_be_null_or_missing() -> None:
+    def keep(a: int = 3, b: str | None = "b") -> None:
+        """Keep them."""
+        SEEN.append((a, b))
+
+    send(keep)
+    send(keep, a=None, b=None)
+    send(keep, a=4, b="c")
+    assert SEEN == [(3, "b"), (3, None), (4, "c")]
+
+
+def test_aliases_and_names_of_effects() -> None:
+    def break_(why: Annotated[str, Aliases("reason")]) -> None:
+        """Break."""
+        SEEN.append(why)
+
+    act(Interface("i", {"break": break_}), call("break", reason="late"))
+    assert SEEN == ["late"]
+
+
+def test_an_output_without_a_json_form_is_done_by_reference() -> None:
+    program = Program('''
+        from test_interfaces import FIND, Product
+
+        def search():
+            """natural(interface=FIND)
+            Find <:tea: Product>.
+            """
+            return tea
+    ''')
+    assert program.call("search", says=[call("find", text="tea"), call("done", tea=ref(1))]) is TEA
+
+
+FIND = Interface("finding", [find])
+
+
+# ── effects of the runtime behind an interface ───────────────────────────────────────────────────
+
+
+def test_a_handler_may_return_an_effect_of_the_runtime() -> None:
+    def look(name: str) -> Lookup:
+        """Look at a variable."""
+        return Lookup(name)
+
+    def level(ref: ReferenceNumber) -> Deref:
+        """Show one level."""
+        return Deref(ref)
+
+    def bind(name: str, value: Wire) -> Assign:
+        """Bind a variable."""
+        return Assign(name, value)
+
+    def compute(expr: str) -> Eval:
+        """Compute."""
+        return Eval(expr)
+
+    def execute(code: str) -> Exec:
+        """Execute."""
+        return Exec(code)
+
+    def done() -> Any:
+        """End."""
+        return Completed()
+
+    interface = Interface("python", [look, level, bind, compute, execute, done])
+    says = [
+        call("look", name="x"), call("level", ref=ref(1)), call("bind", name="y", value=ref(1)),
+        call("compute", expr="x[0] + 1"), call("execute", code="x.append(5)"), call("done"),
+    ]  # fmt: skip
+    x = [3]
+    y, model = act(interface, *says, x=x)
+    assert y is x
+    assert x == [3, 5]
+    assert told(model) == [
+        '{"type": "Ref", "addr": 1, "class": "list"}',
+        "[3]",
+        "Success",
+        "4",
+        "Success",
+    ]
+
+
+def test_the_end_of_such_an_effect_is_checked() -> None:
+    def done() -> Completed:
+        """End."""
+        return Completed()
+
+    def jump(label: str) -> Goto:
+        """Jump."""
+        return Goto(label, None)
+
+    interface = Interface("i", [done, jump, leave_by_break])
+    says = [call("jump", label="break"), call("leave_by_break"), call("done"), call("done")]
+    with pytest.raises(njrt.ReplyError, match="not bound"):
+        act(interface, *says, max_repeats=2)
+    model = ACTING.model
+    assert told(model) == [
+        "`break` is not possible here; the labels are raise, return",
+        "`break` is not possible here; the labels are raise, return",
+        "`y` is not bound yet; bind what is missing: `y = ...`",
+    ]
+
+
+def leave_by_break() -> Broke:
+    """Leave."""
+    return Broke()
+
+
+# ── what surrounds it ────────────────────────────────────────────────────────────────────────────
+
+
+def test_effects_are_shown_to_interceptors_and_may_be_edited_or_rejected() -> None:
+    asked: list[PendingEffect] = []
+
+    def decide(pending: PendingEffect) -> Any:
+        asked.append(pending)
+        match pending.effect:
+            case Perform("shop.reserve", {"count": 9}):
+                return Edit(Perform("shop.reserve", {"product": "favourite", "count": 1}))
+            case Perform("shop.leave"):
+                return Reject("stay")
+        return Accept()
+
+    says = [
+        call("leave", how="break"),
+        call("reserve", product="favourite", count=9),
+        call("done", total=1),
+    ]
+    assert buy(*says, favourite=TEA, intercept=decide) == (1, 1)
+    assert [(Completed(), [("tea", 1)])] == SEEN
+    assert [pending.effect.function for pending in asked] == [
+        "shop.leave",
+        "shop.reserve",
+        "shop.done",
+    ]  # type: ignore[union-attr]
+    assert {pending.effects for pending in asked} == {"interface"}
+
+
+def test_an_edit_to_an_effect_of_another_set_is_an_error() -> None:
+    with pytest.raises(njrt.InterceptorError, match="the effects of `interface` are: Perform"):
+        buy(call("find", text="a"), intercept=lambda pending: Edit(Run("x = 1", True)))
+
+    def redirect(pending: PendingEffect) -> Any:
+        is_find = pending.effect == Perform("finding.find", {"text": "a"})
+        return Edit(Perform("other.find", {})) if is_find else Accept()
+
+    _, model = act(FIND, call("find", text="a"), intercept=redirect)
+    assert told(model) == ["the interface of this block has no effect `other.find`"]
+
+
+def test_a_recording_replays_an_interface_without_a_model(tmp_path: Path) -> None:
+    path = tmp_path / "shop.jsonl"
+    says = [call("find", text="t"), call("reserve", product=ref(1), count=2), call("done", total=2)]
+    assert buy(*says, record=path) == (2, 1)
+    assert PROGRAM.call("buy", "two lattes", None, says=[], record=path, mode="none") == (2, 1)
+    assert [(Completed(), [("latte", 2)])] * 2 == SEEN
+    assert len(read_recording(RecordingFile(path)).entries) == 3
+
+
+PAID: list[int] = []
+
+
+@njrt.gated(decide="ask")
+def pay(cents: int) -> str:
+    """Pay."""
+    PAID.append(cents)
+    return f"paid {cents}"
+
+
+def test_a_gated_function_in_a_handler_is_decided_and_made_once(tmp_path: Path) -> None:
+    def check_out(cents: int) -> str:
+        """Pay for the basket."""
+        return pay(cents)
+
+    interface = Interface("till", [check_out])
+    path = tmp_path / "till.jsonl"
+    seen: list[Any] = []
+
+    def decide(pending: PendingEffect) -> Accept:
+        seen.append(pending.effect)
+        return Accept()
+
+    PAID.clear()
+    act(interface, call("check_out", cents=5), intercept=decide, record=path)
+    assert [getattr(effect, "function", "") for effect in seen] == ["till.check_out", "test_interfaces.pay", "till.done"]  # fmt: skip
+    ACTING.call("act", interface, None, says=[], intercept=decide, record=path, mode="none")
+    assert PAID == [5]
+
+
+def test_the_trace_has_calls_with_their_results(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.jsonl"
+    act(FIND, call("find", text="x"), trace=trace)
+    lines = [json.loads(line) for line in trace.read_text().splitlines()]
+    performed = [line["effect"] for line in lines if "effect" in line]
+    assert performed[0] == {
+        "kind": "Perform",
+        "function": "finding.find",
+        "arguments": {"text": "x"},
+    }
+
+
+def test_secrets_in_results_are_redacted() -> None:
+    def key() -> str:
+        """Return the key."""
+        return "sk-proj-" + "a1B2c3D4" * 6
+
+    _, model = act(Interface("i", [key]), call("key"))
+    assert "a1B2c3D4a1B2c3D4" not in told(model)[0]
+
+
+def test_the_text_protocol_lists_the_effects_and_reads_calls() -> None:
+    says = [
+        '```json\n{"name": "reserve", "arguments": {"product": "favourite", "count": 2}}\n```',
+        '```json\n{"name": "done", "arguments": {"total": 2}}\n```',
+    ]
+    assert buy(*says, favourite=LATTE, protocol="text") == (2, 1)
+    system = PROGRAM.model.requests[0].system
+    assert "- reserve(product: reference, count: integer): Reserve some of a product." in system
+    assert "Be brief." in system
+    assert not PROGRAM.model.requests[0].tools
+
+
+def test_the_prompt_names_no_jumps() -> None:
+    buy(call("done", total=1))
+    (message,) = PROGRAM.model.requests[0].messages
+    assert isinstance(message, UserMessage)
+    assert message.text.endswith("total: int, to be bound")
+
+
+def everything(
+    a: int, b: Note, c: dict[str, list[Size]], d: Wire, e: Ref[Product], f: tuple[int, str], g: float | None = None
+) -> None:  # fmt: skip
+    """Take everything."""
+    SEEN.append((a, b, c, d, e, f, g))
+
+
+def test_both_vendors_accept_the_tools_as_strict() -> None:
+    interface = Interface("all", [everything, reserve, find])
+    sent = {
+        "a": 1, "b": {"text": "t", "tags": []}, "c": [{"key": "k", "value": ["LARGE"]}], "d": "text",
+        "e": "x", "f": [1, "b"], "g": None,
+    }  # fmt: skip
+
+    program = ACTING.load()["act"]
+    asked = [("everything", sent), ("done", {"y": 5})]
+    with OpenAIServer([calls((name, json.dumps(given))) for name, given in asked]) as server:
+        model: Any = OpenAI("gpt-4.1", vendor_url=server.base_url, key=KEY)
+        with njrt.using(model=model):
+            assert program(interface, LATTE) == 5
+    with AnthropicServer([message(tool_use("t", *each)) for each in asked]) as server:
+        model = Anthropic("claude-sonnet-4-6", vendor_url=server.url, key=ANTHROPIC_KEY)
+        with njrt.using(model=model):
+            assert program(interface, LATTE) == 5
+    assert [(1, Note("t", []), {"k": [Size.LARGE]}, "text", LATTE, (1, "b"), None)] * 2 == SEEN
+
+
+# ── what cannot be an interface ──────────────────────────────────────────────────────────────────
+
+
+def no_docstring(a: int) -> None: ...
+
+
+def no_type(a) -> None:  # type: ignore[no-untyped-def]
+    """Lack a type."""
+
+
+def many(*a: int) -> None:
+    """Take many."""
+
+
+def unknown(a: "Nowhere") -> None:  # type: ignore[name-defined]  # noqa: F821, UP037
+    """Take what is not defined."""
+
+
+async def late(run: Handling[Any]) -> None:
+    """Come late."""
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Interface("", [find]), "its name must be a text"),
+        (lambda: Interface("i", [3]), "an effect is a function, not 3"),  # type: ignore[list-item]
+        (lambda: Interface("i", [find, find]), "two effects are named `find`"),
+        (lambda: Interface("i", [no_docstring]), "the effect `no_docstring` has no docstring"),
+        (lambda: Interface("i", [find], finally_=late), "finally_ is a plain function"),  # type: ignore[arg-type]
+        (lambda: act(Interface("i", [no_type])), "the parameter `a` of `no_type` has no type"),
+        (lambda: act(Interface("i", [many])), "the parameter `a` of `many` cannot be passed by its name"),
+        (lambda: act(Interface("i", [unknown])), "the annotations of `unknown` cannot be evaluated"),
+        (lambda: act("shop"), r"program.njpy:3: interface= takes an njrt.Interface, not str"),  # type: ignore[arg-type]
+    ],
+)  # fmt: skip
+def test_a_part_that_cannot_be_used_is_named(make: Callable[[], Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        make()
+
+
+def test_a_request_shows_only_the_effects_of_the_interface() -> None:
+    _, model = act(FIND, call("find", text="x"))
+    (first, *_) = model.requests
+    assert isinstance(first, Request)
+    assert [tool.name for tool in first.tools] == ["find", "done"]
