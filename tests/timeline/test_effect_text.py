@@ -23,12 +23,14 @@ from njrt.effects import (
     Exec,
     Goto,
     Lookup,
+    Perform,
     RaiseNamed,
     Ref,
     ReturnAnswer,
     ReturnValue,
     Run,
     SetRef,
+    Touch,
 )
 
 EFFECTS: list[Effect] = [
@@ -47,6 +49,9 @@ EFFECTS: list[Effect] = [
     BindOutputs({"team": "billing", "sum": 1.5, "lines": [{"a = b": True}]}),
     ReturnAnswer({"a": "ä"}),
     RaiseNamed("KeyError", "no: such = key"),
+    Touch("shop.pay", {"order": 3, "note": 'it\'s "late"'}),
+    Perform("shop.reserve", {"product": {"type": "Ref", "addr": 2}, "count": None}),
+    Perform("shop.leave", {}),
 ]
 
 
@@ -64,6 +69,9 @@ def test_reading_what_was_written_gives_the_same(effect: Effect) -> None:
         (Lookup("x"), "variable = 3"),
         (Deref(3), 'reference: "three"'),
         (Deref(3), "other: 3"),
+        (Perform("shop.leave", {}), "shop.leave("),
+        (Perform("shop.leave", {}), "shop.leave(3)"),
+        (Touch("shop.pay", {"order": 3}), "shop.pay(order=order)"),
     ],
 )
 def test_other_text_is_refused(effect: Effect, text: str) -> None:

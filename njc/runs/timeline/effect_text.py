@@ -7,6 +7,7 @@ format_effect({"kind": "BindOutputs", "values": {"team": "a"}})       'team = "a
 
 from __future__ import annotations
 
+import ast
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -105,8 +106,24 @@ def _read_fields(effect: Mapping[str, Any], text: str) -> dict[str, Any]:
         case "Assign":
             (name, value), *_ = [*_read_lines(text, "="), ("", None)]
             return {"variable": name, "value": value}
+        case "Touch" | "Perform":
+            return _read_call(text)
         case _:
             return dict(_read_lines(text, ":"))
+
+
+def _read_call(text: str) -> dict[str, Any]:
+    """Return the function and the arguments of a call, as `format_call` writes it."""
+    try:
+        call = ast.parse(text.strip(), mode="eval").body
+        if not isinstance(call, ast.Call) or call.args:
+            raise ValueError
+        arguments = {str(each.arg): ast.literal_eval(each.value) for each in call.keywords}
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        raise RunControlError(
+            "not an effect: write a call with arguments by name, such as `pay(cents=5)`"
+        ) from None
+    return {"function": ast.unparse(call.func), "arguments": arguments}
 
 
 def _read_lines(text: str, separator: str) -> Iterator[tuple[str, Any]]:
