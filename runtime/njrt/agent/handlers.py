@@ -170,7 +170,8 @@ class Handlers:
             scope.show_classes(
                 find_shown_classes(scope.list_variables().values(), scope.types.values())
             )
-            scope.show_classes(find_signature_classes(scope.list_used_functions()))
+            if scope.uses:
+                scope.show_classes(find_signature_classes(scope.list_used_functions()))
 
     def serve(self, effect: Effect | Refusal, turn: int) -> EffectGenerator:
         """Serve one effect; a refusal stands for a request that could not be read as one."""

@@ -140,8 +140,10 @@ class Scope:
 
     def lookup(self, name: str) -> Bound | Absent:
         """Return what `name` is bound to; builtins are found last."""
-        name = mangle(name, self.class_name)
-        if (cell := self.find_cell(name)) is not None:
+        if self.class_name is not None:
+            name = mangle(name, self.class_name)
+        cell = self.scratch.get(name) or self.cells.get(name)
+        if cell is not None:
             try:
                 return Bound(cell.cell_contents)
             except ValueError:
