@@ -22,6 +22,7 @@ from njc.evaluation.cases.tuning import (
     compare_held_out,
     get_first_model,
     is_kept,
+    list_block_runs,
     split_cases,
 )
 from njc.static.lock import read_lock
@@ -313,6 +314,13 @@ def test_the_halves_depend_on_the_cases_alone(tmp_path: Path) -> None:
 def make_result(digest: str, passed: bool, reply: str = "", opening: str = "") -> CaseResult:
     block = BlockRun("Judge <x>.", "answer", "m", opening, reply)
     return CaseResult("p", digest, "", 1, passed, blocks=(block,) if reply else ())
+
+
+def test_a_block_with_an_interface_has_no_other_forms() -> None:
+    block = BlockRun("Serve <x>.", "interface", "m", "Serve <x>.", "")
+    other = BlockRun("Judge <x>.", "answer", "m", "Judge <x>.", "")
+    result = CaseResult("p", "c", "", 1, True, blocks=(block, other, other))
+    assert list_block_runs({"c": [result]}) == [other]
 
 
 def test_examples_differ_in_their_answers() -> None:

@@ -112,8 +112,9 @@ def find_block(blocks: Iterable[NaturalBlock], instruction: str) -> NaturalBlock
 
 
 def list_block_runs(results: ResultsByCase) -> list[BlockRun]:
-    """Return one run of each block, in the order of their first runs."""
-    runs = (run for result in _list_results(results) for run in result.blocks)
+    """Return one run of each block, in the order of their first runs; a block with an interface has no other forms."""
+    blocks = (run for result in _list_results(results) for run in result.blocks)
+    runs = (run for run in blocks if run.effects != "interface")
     first: dict[str, BlockRun] = {}
     for run in runs:
         first.setdefault(run.instruction, run)
