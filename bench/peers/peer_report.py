@@ -20,6 +20,8 @@ LINES = Path(__file__).with_name("results.jsonl")
 PAGE = ROOT / "docs" / "comparison.md"
 COLUMNS = ("njpy", "nightjarpy", "nighthawk")
 SIZES = (1, 100, 10_000, 100_000)
+FUNCTION_COLUMNS = (*COLUMNS, "strands", "mellea", "byllm")
+FUNCTION_SIZES = (1, 100, 10_000)
 
 Line = Mapping[str, Any]
 Results = Mapping[tuple[str, str, str], str]
@@ -35,6 +37,11 @@ def write_tables(lines: Iterable[Line]) -> dict[str, str]:
     lines = list(lines)
     installed = {line["library"]: line for line in lines if line["kind"] == "environment"}
     costs = {(line["library"], line["objects"]): line for line in lines if line["kind"] == "cost"}
+    function_costs = {
+        (line["library"], line["objects"]): line
+        for line in lines
+        if line["kind"] == "function cost"
+    }
     results = {
         (line["subject"], line["name"], line["library"]): line["result"]
         for line in lines
@@ -42,23 +49,27 @@ def write_tables(lines: Iterable[Line]) -> dict[str, str]:
     }
     return {
         "installed": write_installed(installed),
-        "cost": write_costs(costs),
+        "cost": write_costs(costs, COLUMNS, SIZES),
+        "functions": write_cases(results, "functions", FUNCTION_COLUMNS),
+        "function cost": write_costs(function_costs, FUNCTION_COLUMNS, FUNCTION_SIZES),
         "counts": write_counts(results),
         **{subject: write_cases(results, subject) for subject in (*SUBJECTS, *OTHERS)},
     }
 
 
 def write_installed(installed: Mapping[str, Line]) -> str:
-    columns = ("njpy-runtime", *COLUMNS)
+    columns = ("njpy-runtime", *FUNCTION_COLUMNS)
     rows = {
         "version": lambda line: line["versions"].get(
-            {"nighthawk": "nighthawk-python"}.get(line["library"], line["library"])
+            {"nighthawk": "nighthawk-python", "strands": "strands-ai-functions"}.get(
+                line["library"], line["library"]
+            )
         ),
         "Python": lambda line: line["python"],
         "size, MB": lambda line: f"{line['megabytes']:.0f}",
         "distributions": lambda line: line["distributions"],
         "import, ms": lambda line: f"{line['import_ms'] - line['bare_ms']:.0f}",
-        "a process with one block, ms": lambda line: (
+        "a process with one prompt, ms": lambda line: (
             f"{line['block_ms']:.0f}" if "block_ms" in line else ""
         ),
     }
@@ -66,19 +77,21 @@ def write_installed(installed: Mapping[str, Line]) -> str:
     return write_table(["", *columns], body)
 
 
-def write_costs(costs: Mapping[tuple[str, int], Line]) -> str:
+def write_costs(
+    costs: Mapping[tuple[str, int], Line], columns: Sequence[str], sizes: Sequence[int]
+) -> str:
     body = []
-    for size in SIZES:
+    for size in sizes:
         for name, make in {
             "model calls": lambda line: line["calls"],
             "other requests": lambda line: line["requests"] - line["calls"],
             "prompt tokens": lambda line: f"{line['tokens']:,}",
             "processor, ms": lambda line: f"{line['cpu_ms']:,.0f}",
         }.items():
-            cells = [costs[column, size] for column in COLUMNS]
+            cells = [costs[column, size] for column in columns]
             texts = [line["error"] if "error" in line else make(line) for line in cells]
             body.append([f"{size:,}" if name == "model calls" else "", name, *texts])
-    return write_table(["objects", "", *COLUMNS], body)
+    return write_table(["objects", "", *columns], body)
 
 
 def write_counts(results: Results) -> str:
@@ -96,17 +109,18 @@ def write_counts(results: Results) -> str:
     return write_table(["", *COLUMNS], body)
 
 
-def write_cases(results: Results, subject: str) -> str:
+def write_cases(results: Results, subject: str, columns: Sequence[str] = COLUMNS) -> str:
     """What became of each case; where Python demands nothing, whether it is so."""
     head, words = {
         "positions": ("a block in", {"right": "yes"}),
         "choices": ("", {"right": "yes", "error": "no", "different": "no"}),
+        "functions": ("a function gives", {}),
     }.get(subject, ("the rule", {}))
     body = []
     for case in read_cases(subject):
-        found = (results[subject, case.name, column] for column in COLUMNS)
+        found = (results[subject, case.name, column] for column in columns)
         body.append([case.rule, *(words.get(result, result) for result in found)])
-    return write_table([head, *COLUMNS], body)
+    return write_table([head, *columns], body)
 
 
 def write_table(head: Sequence[object], body: Iterable[Sequence[object]]) -> str:

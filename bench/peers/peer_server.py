@@ -162,7 +162,7 @@ def call_of_nighthawk(statement: ast.stmt) -> tuple[str, Body]:
             raise NotOffered("the model writes expressions, no statements")
 
 
-TRANSLATORS: Mapping[str, Callable[[str], list[Reply]]] = {
+TRANSLATORS: dict[str, Callable[[str], list[Reply]]] = {
     "njpy": translate_for_njpy,
     "nightjarpy": translate_for_nightjarpy,
     "nighthawk": translate_for_nighthawk,
