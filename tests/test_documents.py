@@ -25,7 +25,7 @@ DOCUMENTS = [
     *sorted((ROOT / "docs" / "reference").glob("*.md")),
 ]
 README = (ROOT / "README.md").read_text()
-LANGUAGE = (ROOT / "docs" / "language.md").read_text()
+LANGUAGE = (ROOT / "docs" / "reference" / "language.md").read_text()
 
 
 def listings(text: str, kind: str = "python") -> list[str]:
@@ -104,7 +104,7 @@ def test_links_lead_somewhere(document: Path) -> None:
         assert not target or (document.parent / target).exists(), target
 
 
-# ── docs/language.md ─────────────────────────────────────────────────────────────────────────────
+# ── docs/reference/language.md ───────────────────────────────────────────────────────────────────
 
 
 def test_the_errors_of_the_reference_exist() -> None:

@@ -46,12 +46,12 @@ def write_reference(folder: Path) -> Iterator[tuple[str, str, str]]:
 def write_effects() -> Iterator[str]:
     """Each effect set with its operations, as a model is told of them."""
     yield "# Effect sets\n"
-    yield "The operations that a model of each set can ask for. [runtime.md](../runtime.md#the-effects) has the tokens"
+    yield "The operations that a model of each set can ask for. [runtime.md](runtime.md#the-effects) has the tokens"
     yield "that they take, [effects.md](../effects.md) says which set to choose.\n"
     for name, operations in OPERATIONS.items():
         yield f"## {name}\n"
         if not operations:
-            yield "One JSON object; no operations. [authority.md](../authority.md#data-or-code) has its forms.\n"
+            yield "One JSON object; no operations. [authority.md](authority.md#data-or-code) has its forms.\n"
             continue
         rows = (
             (
@@ -187,7 +187,7 @@ def ask_for_team() -> object:
 def write_prompts() -> Iterator[str]:
     """What a model is sent in each form, word for word."""
     yield "# Literal prompts\n"
-    yield "What a model is sent, word for word, as this version sends it. [authority.md](../authority.md) says when a"
+    yield "What a model is sent, word for word, as this version sends it. [authority.md](authority.md) says when a"
     yield "block has which form, [effects.md](../effects.md) which effect sets there are.\n"
     yield "## Data: answer\n"
     first, second = capture_requests(ask_for_team, {"team": "sales"})
