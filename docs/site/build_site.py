@@ -34,6 +34,8 @@ OTHER_PAGES = {
     "CONTRIBUTING.md": "contributing.md",
 }
 """Pages that do not lie in docs, and their names on the site."""
+SEPARATE_PARTS = ("Benchmark", "Reference")
+"""The sections that are parts of the site beside the guide."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,12 +143,14 @@ def read_sections(index: str) -> Iterator[tuple[str, list[Page]]]:
 
 
 def format_navigation(sections: dict[str, list[Page]]) -> str:
-    """Write the navigation as Zensical's setting `nav`."""
-    lines = ['nav = [\n  { "Home" = "index.md" },']
+    """Write the navigation as Zensical's setting `nav`: a guide of most sections, and the separate parts."""
+    groups = {}
     for name, pages in sections.items():
         entries = ", ".join(f'{{ "{page.title}" = "{page.file}" }}' for page in pages)
-        lines.append(f'  {{ "{name}" = [{entries}] }},')
-    return "\n".join([*lines, "]"])
+        groups[name] = f'{{ "{name}" = [{entries}] }}'
+    parts = [f"  {groups.pop(name)}," for name in SEPARATE_PARTS if name in groups]
+    guide = ", ".join(['{ "Home" = "index.md" }', *groups.values()])
+    return "\n".join(["nav = [", f'  {{ "Guide" = [{guide}] }},', *parts, "]"])
 
 
 def write_llms_files(index: str, sections: dict[str, list[Page]]) -> None:

@@ -67,7 +67,7 @@ def write_settings() -> str:
     setting = [name for name in COMMANDS if "--set" in _list_flags(name)]
     listed = ", ".join(f"`{name}`" for name in setting)
     rows = (*_list_options(), *_list_project_keys(), *_list_arguments(), *_list_variables())
-    head = ("setting", "set by", "variable", "flag", "default", "meaning")
+    head = ("setting", "default", "meaning", "variable", "flag", "set by")
     return HEAD + FLAGS.format(listed) + "\n".join(format_table(head, rows)) + "\n"
 
 
@@ -91,11 +91,11 @@ def _list_options() -> Iterator[tuple[str, ...]]:
         unexplained = [choice for choice in choices if choice not in meaning]
         yield (
             f"`{name}`",
-            "block",
-            f"`NJC_{name.upper()}`",
-            ", ".join([*_find_flags(name, COMMANDS), "`--set`"]),
             DEPENDING_DEFAULTS.get(name) or _show_default(getattr(DEFAULTS, name)),
             meaning + (f" One of {', '.join(choices)}." if unexplained else ""),
+            f"`NJC_{name.upper()}`",
+            ", ".join([*_find_flags(name, COMMANDS), "`--set`"]),
+            "block",
         )
 
 
@@ -106,11 +106,11 @@ def _list_project_keys() -> Iterator[tuple[str, ...]]:
         name = key.replace("-", "_")
         yield (
             f"`{key}`",
-            "project",
-            f"`{variable}`",
-            ", ".join(_find_flags(name, building)),
             _show_default(defaults[name]),
             _read_docstring("njc.project.config.Project", name),
+            f"`{variable}`",
+            ", ".join(_find_flags(name, building)),
+            "project",
         )
 
 
@@ -125,11 +125,11 @@ def _list_arguments() -> Iterator[tuple[str, ...]]:
         is_known = variable in RUNTIME_VARIABLES
         yield (
             f"`{parameter.name}`",
-            "`using`",
-            f"`{variable}`" if is_known else "",
-            ", ".join(_find_flags(parameter.name, ("run", "debug")) if is_known else ()),
             DEPENDING_DEFAULTS.get(parameter.name) or _show_default(parameter.default),
             f"{_read_parameter(parameter.name)} {RUNTIME_VARIABLES.get(variable, '')}",
+            f"`{variable}`" if is_known else "",
+            ", ".join(_find_flags(parameter.name, ("run", "debug")) if is_known else ()),
+            "`using`",
         )
 
 
@@ -137,7 +137,7 @@ def _list_variables() -> Iterator[tuple[str, ...]]:
     arguments = inspect.signature(njrt.using).parameters
     for variable, meaning in RUNTIME_VARIABLES.items():
         if variable.removeprefix("NJC_").lower() not in arguments:
-            yield "", "environment", f"`{variable}`", "", "", meaning
+            yield "", "", meaning, f"`{variable}`", "", "environment"
 
 
 def _show_default(default: Any) -> str:
