@@ -61,6 +61,20 @@ def test_readme_fits_program_compiled_form_and_output_on_its_first_screens() -> 
     assert len(until_output.splitlines()) < 60
 
 
+def test_the_figures_of_the_readme_are_those_of_the_project() -> None:
+    text = " ".join(README.split())
+    costs = (ROOT / "docs" / "comparison.md").read_text()
+    (ours, theirs) = re.findall(r"takes (\S+) ms of processor time, and (\S+) ms", text)[0]
+    assert f"| processor, ms | {ours} | {theirs} |" in costs
+    compiled = [path.read_text() for path in ROOT.glob("compiled_out/spsbench/*/natural.py")]
+    blocks = sum(len(re.findall(r"_nj\.a?run\(", program)) for program in compiled)
+    data = sum(program.count('effects="answer"') for program in compiled)
+    assert f"{data} of the {blocks} blocks in the benchmark's {len(compiled)} programs" in text
+    recording = ROOT / "examples" / "recordings" / "mailbox.jsonl"
+    replies = len(recording.read_text().splitlines()) - 1
+    assert f"{replies} replies in {recording.stat().st_size / 1000:.0f} KB" in text
+
+
 def test_every_page_is_in_the_index() -> None:
     docs = ROOT / "docs"
     linked = set(re.findall(r"\]\((\w[\w/-]*\.md)", (docs / "index.md").read_text()))
