@@ -82,6 +82,16 @@ def test_every_page_is_in_the_index() -> None:
     assert pages - linked == {"index.md"}
 
 
+@pytest.mark.parametrize(
+    "details", sorted((ROOT / "docs" / "reference").glob("*.md")), ids=lambda page: page.stem
+)
+def test_a_page_with_details_is_short(details: Path) -> None:
+    page = ROOT / "docs" / details.name
+    text = page.read_text() if page.exists() else ""
+    code = r"<!--.*?-->|^(`{3,}).*?^\1$"
+    assert len(re.sub(code, "", text, flags=re.DOTALL | re.MULTILINE).split()) <= 500
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda page: f"{page.parent.name}/{page.name}")
 def test_rows_are_in_tables(document: Path) -> None:
     text = re.sub(r"^```.*?^```$", "", document.read_text(), flags=re.DOTALL | re.MULTILINE)
