@@ -13,6 +13,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import MISSING, fields
 from functools import cache
@@ -44,7 +45,8 @@ An option is set in one of the places below. The first that sets it wins:
 
 """
 FLAGS = """`--set NAME=VALUE` replaces the value of the project; `njc run --set` also wins over the variable.
-These commands have it: {}.
+These commands have it:
+{}.
 
 For a key of the project, the flag wins over the variable, and the variable over the file. Lists in
 variables are separated by commas. `njc doctor` reports variables `NJC_*` that it does not know.
@@ -65,7 +67,7 @@ OTHER_FLAGS = ("authority", "budget", "jumps", "max_usd")
 def write_settings() -> str:
     """Return the text of the page."""
     setting = [name for name in COMMANDS if "--set" in _list_flags(name)]
-    listed = ", ".join(f"`{name}`" for name in setting)
+    listed = textwrap.fill(", ".join(f"`{name}`" for name in setting), 98)
     rows = (*_list_options(), *_list_project_keys(), *_list_arguments(), *_list_variables())
     head = ("setting", "default", "meaning", "variable", "flag", "set by")
     return HEAD + FLAGS.format(listed) + "\n".join(format_table(head, rows)) + "\n"
