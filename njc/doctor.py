@@ -61,20 +61,20 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
 
 OLDEST_PYTHON = (3, 11)
 
-RUNTIME_VARIABLES = (
-    "NJC_ALLOW_HTTP",
-    "NJC_API_KEY",
-    "NJC_CACHE",
-    "NJC_DRIFT",
-    "NJC_EXAMPLES",
-    "NJC_LOCK",
-    "NJC_RECORD",
-    "NJC_RECORD_TO",
-    "NJC_REPLACE_MODEL",
-    "NJC_STORE_SECRET",
-    "NJC_TRACE",
-)
-"""The variables of the runtime that are not options of blocks."""
+RUNTIME_VARIABLES: Mapping[str, str] = {
+    "NJC_ALLOW_HTTP": "`on`: send keys by plain HTTP to other machines too.",
+    "NJC_API_KEY": "The key for the server at `base_url`.",
+    "NJC_CACHE": "The variable: `on` or `off`.",
+    "NJC_DRIFT": "A file for requests that differ from the recording; `njc replay --drift` sets it.",
+    "NJC_EXAMPLES": "",
+    "NJC_LOCK": "A lock file: a build reads its tuned forms in place of those in `njc.lock`.",
+    "NJC_RECORD": "The variable: `MODE` or `MODE:PATH`; the mode `off` records nothing.",
+    "NJC_RECORD_TO": "Record again, into copies of the recordings below this folder.",
+    "NJC_REPLACE_MODEL": "`OLD=NEW`: ask the model NEW in place of OLD; without OLD, of every model.",
+    "NJC_STORE_SECRET": "The key that signs entries of a store, and checks them when they are read.",
+    "NJC_TRACE": "",
+}
+"""The variables of the runtime that are not options of blocks, with their meaning beyond `njrt.using`."""
 
 INTERNAL_VARIABLES = ("NJC_BUILD_IMPORTS", "NJC_TIMELINE", "NJC_TRACE_BLOCK")
 """The variables by which njc passes settings to the processes that it starts."""

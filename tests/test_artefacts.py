@@ -42,7 +42,7 @@ STATIC_FLAGS = (
 
 
 ILL_TYPED = ("average_of_three", "battle", "fact_checking", "get_enemy")
-"""Those of them whose code has errors of type, as docs/static.md says."""
+"""Those of them whose code has errors of type, as docs/reference/static.md says."""
 
 
 def test_type_checkers_read_every_compiled_file_but_those_whose_code_is_ill_typed() -> None:
@@ -55,7 +55,7 @@ def test_type_checkers_read_every_compiled_file_but_those_whose_code_is_ill_type
     assert [entry["module"] for entry in overrides] == [
         [f"{folder.replace('/', '.')}.*" for folder in ignored]
     ]
-    documented = (ROOT / "docs" / "static.md").read_text()
+    documented = (ROOT / "docs" / "reference" / "static.md").read_text()
     assert (
         tuple(re.findall(r"^\| `(\w+)` \|", documented.partition("### Types")[2], re.M))
         == ILL_TYPED

@@ -14,14 +14,18 @@ import pytest
 
 import njrt
 from njc.commands import njc as njc_command
-from njrt.options import DEFAULTS, Options
+from njrt.options import Options
 from njrt.session.attempt import attempt
 from njrt.session.drive import run, start_session
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [
+    *sorted(ROOT.glob("*.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "reference").glob("*.md")),
+]
 README = (ROOT / "README.md").read_text()
-LANGUAGE = (ROOT / "docs" / "language.md").read_text()
+LANGUAGE = (ROOT / "docs" / "reference" / "language.md").read_text()
 
 
 def listings(text: str, kind: str = "python") -> list[str]:
@@ -57,12 +61,38 @@ def test_readme_fits_program_compiled_form_and_output_on_its_first_screens() -> 
     assert len(until_output.splitlines()) < 60
 
 
+def test_the_figures_of_the_readme_are_those_of_the_project() -> None:
+    text = " ".join(README.split())
+    costs = (ROOT / "docs" / "comparison.md").read_text()
+    (ours, theirs) = re.findall(r"takes (\S+) ms of processor time, and (\S+) ms", text)[0]
+    assert f"| processor, ms | {ours} | {theirs} |" in costs
+    compiled = [path.read_text() for path in ROOT.glob("compiled_out/spsbench/*/natural.py")]
+    blocks = sum(len(re.findall(r"_nj\.a?run\(", program)) for program in compiled)
+    data = sum(program.count('effects="answer"') for program in compiled)
+    assert f"{data} of the {blocks} blocks in the benchmark's {len(compiled)} programs" in text
+    recording = ROOT / "examples" / "recordings" / "mailbox.jsonl"
+    replies = len(recording.read_text().splitlines()) - 1
+    assert f"{replies} replies in {recording.stat().st_size / 1000:.0f} KB" in text
+
+
 def test_every_page_is_in_the_index() -> None:
-    linked = set(re.findall(r"\]\((\w[\w-]*\.md)", (ROOT / "docs" / "index.md").read_text()))
-    assert {page.name for page in (ROOT / "docs").glob("*.md")} - linked == {"index.md"}
+    docs = ROOT / "docs"
+    linked = set(re.findall(r"\]\((\w[\w/-]*\.md)", (docs / "index.md").read_text()))
+    pages = {page.relative_to(docs).as_posix() for page in DOCUMENTS if docs in page.parents}
+    assert pages - linked == {"index.md"}
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
+@pytest.mark.parametrize(
+    "details", sorted((ROOT / "docs" / "reference").glob("*.md")), ids=lambda page: page.stem
+)
+def test_a_page_with_details_is_short(details: Path) -> None:
+    page = ROOT / "docs" / details.name
+    text = page.read_text() if page.exists() else ""
+    code = r"<!--.*?-->|^(`{3,}).*?^\1$"
+    assert len(re.sub(code, "", text, flags=re.DOTALL | re.MULTILINE).split()) <= 500
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda page: f"{page.parent.name}/{page.name}")
 def test_rows_are_in_tables(document: Path) -> None:
     text = re.sub(r"^```.*?^```$", "", document.read_text(), flags=re.DOTALL | re.MULTILINE)
     for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
@@ -92,26 +122,13 @@ def test_every_make_target_that_documents_name_exists() -> None:
             assert re.search(rf"^{target}:", makefile, re.M), (document.name, target)
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda page: f"{page.parent.name}/{page.name}")
 def test_links_lead_somewhere(document: Path) -> None:
     for target in re.findall(r"\]\((?!https?:)([^)#]*)(?:#[^)]*)?\)", document.read_text()):
         assert not target or (document.parent / target).exists(), target
 
 
-# ── docs/language.md ─────────────────────────────────────────────────────────────────────────────
-
-
-def test_the_table_of_options_is_whole_and_names_the_defaults() -> None:
-    table = LANGUAGE.partition("## Options")[2].partition("## When it fails")[0]
-    rows = [row.strip("| ").split(" | ") for row in table.splitlines() if row.startswith("| `")]
-    assert {row[0].strip("`") for row in rows} == {
-        field.name for field in dataclasses.fields(Options)
-    }
-    for name, default, *_ in rows:
-        value = getattr(DEFAULTS, name.strip("`"))
-        if value is not None:
-            written = f"{value:g}" if isinstance(value, float) else str(value)
-            assert default.strip("` ") == written
+# ── docs/reference/language.md ───────────────────────────────────────────────────────────────────
 
 
 def test_the_errors_of_the_reference_exist() -> None:

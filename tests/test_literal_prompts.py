@@ -1,4 +1,4 @@
-"""docs/authority.md shows the literal prompts: they are what a model of each protocol is sent."""
+"""docs/reference/authority.md shows the literal prompts: they are what a model of each protocol is sent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from njrt.messages import Protocol, Request, UserMessage
 from njrt.models.scripted import Scripted, run
 
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs" / "authority.md").read_text()
+PAGE = (ROOT / "docs" / "reference" / "authority.md").read_text()
 
 
 def load_example(name: str) -> ModuleType:

@@ -1,15 +1,16 @@
 """Build the documentation site: `make site` writes it to build/site.
 
-    docs/*.md, CHANGELOG.md, ...  ──>  build/docs/*.md  ──Zensical──>  build/site/*.html, llms.txt, llms-full.txt
+    docs/**/*.md, CHANGELOG.md, ...  ──>  build/docs/*.md  ──Zensical──>  build/site/*.html, llms.txt, ...
 
-docs/index.md is the navigation: each section is a list of links to pages. What is generated from the product itself
-(reference.py) is added to its last section, and pages that no section lists to a section "More". A link that leads out
-of docs takes the file along. The build is strict: a link or an anchor that leads nowhere fails it.
+docs/index.md is the navigation: each section is a list of links to pages. The pages that reference.py makes from the
+product are added to its last section, and pages that no section lists to a section "More". A link that leads out of
+docs takes the file along. The build is strict: a link or an anchor that leads nowhere fails it.
 """
 
 from __future__ import annotations
 
 import html
+import os
 import re
 import shutil
 import subprocess
@@ -33,6 +34,8 @@ OTHER_PAGES = {
     "CONTRIBUTING.md": "contributing.md",
 }
 """Pages that do not lie in docs, and their names on the site."""
+SEPARATE_PARTS = ("Benchmark", "Reference")
+"""The sections that are parts of the site beside the guide."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +57,8 @@ def main() -> None:
     index += format_entries(generated)
     if unlisted := list(find_unlisted(index)):
         index += f"\n## More\n\n{format_entries(unlisted)}"
-    for path in [*sorted(DOCS.glob("*.md")), *(ROOT / name for name in OTHER_PAGES)]:
-        name = OTHER_PAGES.get(path.name, path.name)
+    for path in [*list_pages(), *(ROOT / name for name in OTHER_PAGES)]:
+        name = name_page(path)
         text = index if name == "index.md" else path.read_text(encoding="utf-8")
         (SOURCE / name).write_text(prepare_page(text, path), encoding="utf-8")
     sections = dict(read_sections((SOURCE / "index.md").read_text(encoding="utf-8")))
@@ -79,6 +82,16 @@ def main() -> None:
     sys.exit(bool(problems))
 
 
+def list_pages() -> list[Path]:
+    """Return the pages of docs, those of the reference last."""
+    return [*sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("reference/*.md"))]
+
+
+def name_page(path: Path) -> str:
+    """Return the name of a page on the site."""
+    return OTHER_PAGES.get(path.name) or path.relative_to(DOCS).as_posix()
+
+
 def prepare_page(text: str, path: Path) -> str:
     """Remove the comments for tests, name the language of natural code, and keep links within the site."""
     text = re.sub(r"^<!-- .*?-->\n", "", text, flags=re.MULTILINE | re.DOTALL)
@@ -86,6 +99,7 @@ def prepare_page(text: str, path: Path) -> str:
         r"^```python\n(?=(?:(?!^```).*\n)*?.*\"\"\"natural)", "```njpy\n", text, flags=re.MULTILINE
     )
     here = path.parent
+    folder = Path(name_page(path)).parent
 
     def rewrite(match: re.Match[str]) -> str:
         target, _, anchor = match[1].partition("#")
@@ -94,14 +108,15 @@ def prepare_page(text: str, path: Path) -> str:
         file = (here / target).resolve()
         if file.name in OTHER_PAGES and file.parent == ROOT:
             target = OTHER_PAGES[file.name]
-        elif file.parent == DOCS:
-            target = file.name
+        elif file.suffix == ".md" and file.is_relative_to(DOCS):
+            target = file.relative_to(DOCS).as_posix()
         elif file.parent == DOCS / "site" / "assets":
             target = f"assets/{file.name}"
         elif file.is_file() and file.is_relative_to(ROOT):
             target = copy_file(file)
         elif file.is_dir():
             return match[0].partition("](")[0].removeprefix("[")
+        target = os.path.relpath(target, folder)
         return f"{match[0].partition('](')[0]}]({target}{'#' if anchor else ''}{anchor})"
 
     return re.sub(r"\[[^][]*\]\(([^)\s]+)\)", rewrite, text)
@@ -128,12 +143,14 @@ def read_sections(index: str) -> Iterator[tuple[str, list[Page]]]:
 
 
 def format_navigation(sections: dict[str, list[Page]]) -> str:
-    """Write the navigation as Zensical's setting `nav`."""
-    lines = ['nav = [\n  { "Home" = "index.md" },']
+    """Write the navigation as Zensical's setting `nav`: a guide of most sections, and the separate parts."""
+    groups = {}
     for name, pages in sections.items():
         entries = ", ".join(f'{{ "{page.title}" = "{page.file}" }}' for page in pages)
-        lines.append(f'  {{ "{name}" = [{entries}] }},')
-    return "\n".join([*lines, "]"])
+        groups[name] = f'{{ "{name}" = [{entries}] }}'
+    parts = [f"  {groups.pop(name)}," for name in SEPARATE_PARTS if name in groups]
+    guide = ", ".join(['{ "Home" = "index.md" }', *groups.values()])
+    return "\n".join(["nav = [", f'  {{ "Guide" = [{guide}] }},', *parts, "]"])
 
 
 def write_llms_files(index: str, sections: dict[str, list[Page]]) -> None:
@@ -156,11 +173,11 @@ def write_llms_files(index: str, sections: dict[str, list[Page]]) -> None:
 def find_unlisted(index: str) -> Iterator[Page]:
     """Yield the pages of docs that no section of docs/index.md lists, with their first sentence as the summary."""
     listed = {page.file for _, pages in read_sections(index) for page in pages} | {"index.md"}
-    for path in sorted(DOCS.glob("*.md")):
-        if path.name not in listed:
+    for path in list_pages():
+        if name_page(path) not in listed:
             title, _, rest = path.read_text(encoding="utf-8").partition("\n")
             sentence = re.split(r"(?<=\.)\s|:\n|\n\n", rest.strip())[0]
-            yield Page(title.removeprefix("# "), path.name, " ".join(sentence.split()))
+            yield Page(title.removeprefix("# "), name_page(path), " ".join(sentence.split()))
 
 
 def format_entries(pages: Iterable[Page]) -> str:

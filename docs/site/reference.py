@@ -1,6 +1,5 @@
 """The pages of the reference, made from the product when the site is built.
 
-Options, DEFAULTS              ──>  reference/options.md
 OPERATIONS                     ──>  reference/effects.md
 the commands of njc, spsbench  ──>  reference/commands.md
 njrt.__all__                   ──>  reference/api.md, filled in from the docstrings by mkdocstrings
@@ -11,26 +10,22 @@ from __future__ import annotations
 
 import inspect
 import json
-import sys
 import types
 from collections.abc import Callable, Iterator
-from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
 import click
-import griffe
+from settings_table import format_table
 
 import njrt
 from njc.commands import njc
-from njc.doctor import RUNTIME_VARIABLES
-from njc.project.config import PROJECT_VARIABLES
 from njc.static.prompt import SYSTEM_PROMPT
 from njrt.agent.tools import OPERATIONS
 from njrt.messages import Protocol, Request, ToolMessage, UserMessage
 from njrt.models.scripted import Said
-from njrt.options import DEFAULTS, OPTION_CHOICES, EffectSet, Options
+from njrt.options import EffectSet
 from spsbench.cli import main as spsbench
 
 COMPILED = Path(__file__).parents[2] / "compiled_out" / "examples"
@@ -45,61 +40,18 @@ def write_reference(folder: Path) -> Iterator[tuple[str, str, str]]:
         yield text.partition("\n")[0].removeprefix("# "), f"reference/{name}.md", summary
 
 
-def format_table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> Iterator[str]:
-    """Write a table of Markdown; a `|` in a cell is escaped."""
-    for row in (head, ("---",) * len(head), *rows):
-        yield f"| {' | '.join(' '.join(cell.split()).replace('|', chr(92) + '|') for cell in row)} |"
-
-
-# ── Options and variables ────────────────────────────────────────────────────────────────────────
-
-
-def write_options() -> Iterator[str]:
-    """A table of the options, with what their docstrings say; the keys of a project; the variables."""
-    yield "# Options and variables\n"
-    yield "An option is set on a block, in a comment `# njc:` of a file, by a variable, or in `[tool.njc]`, where"
-    yield "its name may have `-` for `_`. [The nearest wins](../language.md#options).\n"
-    yield from format_table(("option", "variable", "values", "default", "meaning"), _list_options())
-    yield "\n## Keys of a project\n"
-    yield "[building.md](../building.md#the-project-file) says what they do.\n"
-    rows = ((f"`{key}`", f"`{name}`") for name, key in PROJECT_VARIABLES.items())
-    yield from format_table(("key of `[tool.njc]`", "variable"), rows)
-    yield "\n## Other variables\n"
-    yield "`njc doctor` reports variables `NJC_*` that it does not know.\n"
-    yield from (f"- `{name}`" for name in RUNTIME_VARIABLES)
-
-
-def _list_options() -> Iterator[tuple[str, ...]]:
-    docstrings = griffe.load("njrt.options", search_paths=sys.path)["Options"].members
-    for field in fields(Options):
-        docstring = docstrings[field.name].docstring
-        default = getattr(DEFAULTS, field.name)
-        yield (
-            f"`{field.name}`",
-            f"`NJC_{field.name.upper()}`",
-            " ".join(f"`{choice}`" for choice in OPTION_CHOICES.get(field.name, ()))
-            or str(field.type).removesuffix(" | None"),
-            ""
-            if default is None
-            else f"`{default:g}`"
-            if isinstance(default, float)
-            else f"`{default}`",
-            docstring.value if docstring else "",
-        )
-
-
 # ── Effects ──────────────────────────────────────────────────────────────────────────────────────
 
 
 def write_effects() -> Iterator[str]:
     """Each effect set with its operations, as a model is told of them."""
     yield "# Effect sets\n"
-    yield "The operations that a model of each set can ask for. [runtime.md](../runtime.md#the-effects) has the tokens"
+    yield "The operations that a model of each set can ask for. [runtime.md](runtime.md#the-effects) has the tokens"
     yield "that they take, [effects.md](../effects.md) says which set to choose.\n"
     for name, operations in OPERATIONS.items():
         yield f"## {name}\n"
         if not operations:
-            yield "One JSON object; no operations. [authority.md](../authority.md#data-or-code) has its forms.\n"
+            yield "One JSON object; no operations. [authority.md](authority.md#data-or-code) has its forms.\n"
             continue
         rows = (
             (
@@ -235,7 +187,7 @@ def ask_for_team() -> object:
 def write_prompts() -> Iterator[str]:
     """What a model is sent in each form, word for word."""
     yield "# Literal prompts\n"
-    yield "What a model is sent, word for word, as this version sends it. [authority.md](../authority.md) says when a"
+    yield "What a model is sent, word for word, as this version sends it. [authority.md](authority.md) says when a"
     yield "block has which form, [effects.md](../effects.md) which effect sets there are.\n"
     yield "## Data: answer\n"
     first, second = capture_requests(ask_for_team, {"team": "sales"})
@@ -302,10 +254,6 @@ def _write_text(text: str) -> Iterator[str]:
 
 
 PAGES: dict[str, tuple[Callable[[], Iterator[str]], str]] = {
-    "options": (
-        write_options,
-        "every option, its variable, values and default; the keys of a project",
-    ),
     "effects": (write_effects, "the operations of every effect set"),
     "commands": (write_commands, "the help of every command of `njc` and `spsbench`"),
     "api": (write_api, "the public names of `njrt`"),

@@ -36,24 +36,24 @@ class Options:
     """The options set by a block, a file, a project or the environment; None: not set."""
 
     model: str | None = None
-    """`openai/NAME`, `anthropic/NAME`, `pydantic-ai:VENDOR:NAME`, or a bare NAME with a base_url."""
+    """`openai/NAME`, `anthropic/NAME`, `pydantic-ai:VENDOR:NAME`, or a NAME that the server at `base_url` knows."""
     base_url: str | None = None
-    """An OpenAI-compatible server, such as `http://127.0.0.1:8000/v1`."""
+    """The URL of an OpenAI-compatible server, such as `http://127.0.0.1:8000/v1`."""
     protocol: Protocol | None = None
-    """`tools` or `text`; by default what suits the model."""
+    """`tools`: the model calls tools; `text`: it writes plain text."""
     effects: EffectSet | Literal["interface"] | None = None
-    """Which effects a prompt may request; `interface` is set for blocks that have one."""
+    """`answer`: data, no code; the compiler chooses it if it can; `direct`: a piece of Python; others: sets of the paper."""
     authority: Authority | None = None
-    """`least`: no code where the compiler can see that none is needed; `strict`: nor when the model asks for it;
-    `code`: code for every block."""
+    """Which blocks get code: `least`: those that may need it; `strict`: the same, and a block without code that asks for
+    code is an error; `code`: all."""
     jumps: Jumps | None = None
-    """`named`: a block is offered the jumps that its text names; `all`: those that are legal where it stands."""
+    """`named`: a block is offered the jumps that its text names; `all`: those that are legal at its place."""
     mode: Mode | None = None
-    """`live`: a model carries the block out when it runs. The static modes are decided at build time."""
+    """`live`: a model runs the block; `static`, `static-raw`, `auto`: code that a model writes at build time."""
     fallback: FallbackMode | None = None
-    """A static block for which no code could be written becomes a build error, or a live block."""
+    """A static block without code is a build error, or `live`."""
     reasoning: Reasoning | None = None
-    """`text`: the model reasons in text before its reply; `ask`: its code asks it for each judgement (docs/tuning.md)."""
+    """`text`: the model reasons in text before its reply; `ask`: its code asks it for each judgement; `none`: neither."""
     votes: int | None = None
     """Replies to ask for in each turn; the one that most agree on is used."""
     second_model: str | None = None
@@ -61,47 +61,47 @@ class Options:
     second_below: float | None = None
     """The probability of an answer below which the second model is asked."""
     temperature: float | None = None
-    """Sampling temperature; by default the vendor's."""
+    """Sampling temperature; the same failing answer again raises it for the next request by 0.5, up to 1.0."""
     max_reply_tokens: int | None = None
-    """Tokens that one reply may have."""
+    """Tokens of one reply."""
     max_effects: int | None = None
-    """Effects that one run of the block may request."""
+    """Effects of one run of the block."""
     max_calls: int | None = None
-    """Model calls that one run of the block may make."""
+    """Model calls of one run."""
     max_seconds: float | None = None
-    """Wall seconds that one run of the block may take."""
+    """Seconds of one run."""
     max_call_seconds: float | None = None
     """Seconds to wait for one reply of the model, retries included."""
     max_code_seconds: float | None = None
-    """Seconds that one piece of the model's code may run."""
+    """Seconds of one piece of the model's code."""
     max_repeats: int | None = None
     """Equal mistakes of the model after which the block fails: the same answer in a row, or the same refusal."""
     max_tokens: int | None = None
-    """Tokens, in and out together, that one run of the block may use."""
+    """Tokens of one run, input and output together."""
     max_usd: float | None = None
-    """US dollars that one run of the block may cost."""
+    """US dollars of one run."""
     show_chars: int | None = None
-    """Characters that the value of one variable may take when it is shown to the model."""
+    """Characters of one variable that are shown to the model."""
     policy: Policy | None = None
-    """`guarded` refuses what programs rarely need (SECURITY.md); `open` refuses nothing."""
+    """`guarded`: the guard checks code (SECURITY.md); `contained`: code runs in a separate process; `open`: no checks."""
     redact: bool | Callable[[str, str], str | None] | None = None
     """False shows secrets to the model; in `njrt.using` also a function (name, text) -> text or None."""
     on_error: OnError | None = None
-    """`rollback` restores the bindings when the block leaves by an error."""
+    """`rollback` restores the bindings if the block ends by an exception."""
     budget: str | None = None
     """Budgets of model calls, such as `usd=5 per=day` (docs/budgets.md)."""
     tenant: str | None = None
-    """On whose account the calls are, for budgets with `each=tenant`."""
+    """The account of the calls, for budgets with `each=tenant`."""
     store: str | None = None
-    """The URL of the store for cache, budgets, traces, recordings and canaries (docs/storage.md)."""
+    """The URL of the store of cache, budgets, traces, recordings and canaries (docs/storage.md)."""
     canary: float | None = None
-    """In the mode `auto` the share of runs by code in which the live block runs beside it (docs/drift.md)."""
+    """In the mode `auto`, the share of runs by code beside which the live block runs (docs/drift.md)."""
     canary_tolerated: float | None = None
     """The share of these runs that may differ."""
     canary_false_alarms: float | None = None
     """The probability of an alarm for a block if no more runs differ than is tolerated."""
     canary_seed: int | None = None
-    """Makes the choice of these runs the same each time."""
+    """A number that makes the choice of these runs the same each time."""
 
 
 DEFAULTS = Options(

@@ -1,4 +1,4 @@
-"""ruff, set up as docs/building.md says, changes nothing that a block needs."""
+"""ruff, set up as docs/reference/building.md says, changes nothing that a block needs."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def describe(text: str) -> list[object]:
 @pytest.mark.skipif(RUFF is None, reason="ruff is not installed")
 def test_fixes_of_every_rule(tmp_path: Path) -> None:
     assert RUFF is not None
-    building = (ROOT / "docs" / "building.md").read_text()
+    building = (ROOT / "docs" / "reference" / "building.md").read_text()
     (settings,) = re.findall(r"```toml\n(\[tool\.ruff\].*?)```", building, re.DOTALL)
     (tmp_path / "pyproject.toml").write_text(settings)
     program = tmp_path / "p.njpy"

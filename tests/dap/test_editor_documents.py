@@ -1,4 +1,4 @@
-"""What docs/editors.md and the extension say of `njc dap` is what it does."""
+"""What docs/reference/editors.md and the extension say of `njc dap` is what it does."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from njc.runs.dap.requests import LaunchArguments
 from njc.runs.timeline.breakpoints import parse_breakpoint
 
 ROOT = Path(__file__).parents[2]
-DOCUMENT = (ROOT / "docs" / "editors.md").read_text(encoding="utf-8")
+DOCUMENT = (ROOT / "docs" / "reference" / "editors.md").read_text(encoding="utf-8")
 KEYS = {field.alias for field in LaunchArguments.model_fields.values()} - {"noDebug"}
 """`noDebug` is set by editors, where a program is run without debugging."""
 

@@ -490,11 +490,11 @@ def test_no_request_is_lost_under_load_with_faults_and_a_restart() -> None:
     assert "answered    60 of 60" in done.stdout
 
 
-# ── docs/deploying.md ────────────────────────────────────────────────────────────────────────────
+# ── docs/reference/deploying.md ────────────────────────────────────────────────────────────────────────────
 
 
 def test_the_document_has_the_statuses_of_the_errors() -> None:
-    document = (ROOT / "docs/deploying.md").read_text()
+    document = (ROOT / "docs/reference/deploying.md").read_text()
     rows = re.findall(r"^\| (`\w+`[^|]*) \| (\d+)([^|]*) \|", document, re.MULTILINE)
     shown = {
         name: (int(status), "Retry-After" in more)
@@ -508,7 +508,7 @@ def test_the_document_has_the_statuses_of_the_errors() -> None:
 
 
 def test_the_document_has_the_defaults_of_the_settings() -> None:
-    document = " ".join((ROOT / "docs/deploying.md").read_text().split())
+    document = " ".join((ROOT / "docs/reference/deploying.md").read_text().split())
     found = re.findall(r"(\d+)[^()\d]*\(`TRIAGE_(\w+)`\)", document)
     assert len(found) == 4
     for number, name in found:

@@ -302,7 +302,7 @@ def test_known_variables_are_no_finding(
 
 def test_every_variable_that_code_and_documents_name_is_known() -> None:
     root = Path(__file__).parents[2]
-    files = [root / "README.md", *root.glob("docs/*.md")]
+    files = [root / "README.md", *root.glob("docs/**/*.md")]
     files += [
         file for name in ("njc", "runtime", "spsbench") for file in root.glob(f"{name}/**/*.py")
     ]

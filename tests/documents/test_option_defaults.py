@@ -1,55 +1,18 @@
-"""The defaults that the tables of the documentation name are those of the code."""
+"""Blocks behave by the defaults that docs/reference/settings.md names."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from dataclasses import fields
-from pathlib import Path
 
 import pytest
 
 import njrt
 from njrt.messages import Protocol, Request
 from njrt.models.scripted import run
-from njrt.options import DEFAULTS, OPTION_CHOICES, Options
-
-DOCS = Path(__file__).parents[2] / "docs"
-ROW = re.compile(r"^\| `(?P<name>\w+)` \|(?P<default>[^|]*)\|", re.MULTILINE)
-NOT_SET = {"": "", "none": "none", "off": "off"}
-DEPENDS = {
-    "protocol": "by model",
-    "temperature": "`text`: 0; `tools`: of the vendor",
-    "fallback": "`error`; in `auto` `live`",
-    "store": "a file of the user",
-}
-"""Defaults that depend on something else; the first two are checked below."""
+from njrt.options import DEFAULTS, OPTION_CHOICES
 
 
-def read_defaults(page: str, heading: str) -> dict[str, str]:
-    text = (DOCS / page).read_text()
-    section = text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
-    return {row["name"]: row["default"].strip() for row in ROW.finditer(section)}
-
-
-@pytest.mark.parametrize(
-    ("page", "heading"), [("language.md", "Options"), ("runtime.md", "Limits")]
-)
-def test_each_default_of_a_table_is_that_of_the_code(page: str, heading: str) -> None:
-    documented = read_defaults(page, heading)
-    for name, told in documented.items():
-        default = getattr(DEFAULTS, name)
-        if name in DEPENDS:
-            assert (told, default) == (DEPENDS[name], None)
-        elif default is None:
-            assert told in NOT_SET, name
-        else:
-            plain = told.strip("`")
-            assert plain == (f"{default:g}" if isinstance(default, float) else str(default)), name
-
-
-def test_the_table_has_every_option() -> None:
-    assert set(read_defaults("language.md", "Options")) == {field.name for field in fields(Options)}
+def test_the_defaults_are_among_the_choices() -> None:
     assert all(getattr(DEFAULTS, name) in (None, *given) for name, given in OPTION_CHOICES.items())
 
 

@@ -21,6 +21,7 @@ from spsbench.cli import main as spsbench
 PAGES = [
     *sorted(ROOT.glob("*.md")),
     *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "reference").glob("*.md")),
     ROOT / "njc/skill/SKILL.md",
 ]
 CHECKED_AS_A_WHOLE = {
@@ -60,7 +61,7 @@ def run_page(page: Path, runner: PageRunner) -> None:
 @pytest.mark.parametrize(
     "page",
     [page for page in PAGES if page.name not in CHECKED_AS_A_WHOLE],
-    ids=lambda page: page.name,
+    ids=lambda page: f"{page.parent.name}/{page.name}",
 )
 def test_the_blocks_of_the_page_run(page: Path, runner: PageRunner) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] == "shop"]:

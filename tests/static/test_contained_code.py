@@ -51,7 +51,7 @@ def contained(prompt: str, head: str, tail: str, before: str = "") -> str:
 
 def test_the_compiled_file_shows_the_code(studio: Studio) -> None:
     text = studio.built(LOOP, "if price < 0:\n    break  # enough\ngross = price * (1 + rate)")
-    page = (ROOT / "docs" / "contained.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "contained.md").read_text(encoding="utf-8")
     shown = page.partition("## Static code")[2].partition("```python\n")[2].partition("```")[0]
     assert shown in text
     assert black.format_str(text, mode=black.Mode()) == text

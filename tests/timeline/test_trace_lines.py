@@ -133,7 +133,12 @@ def test_an_old_trace_has_no_states() -> None:
 
 
 def test_the_document_shows_lines_that_are_read_and_names_every_field() -> None:
-    section = (ROOT / "docs/runtime.md").read_text().partition("## Traces")[2].partition("\n## ")[0]
+    section = (
+        (ROOT / "docs/reference/runtime.md")
+        .read_text()
+        .partition("## Traces")[2]
+        .partition("\n## ")[0]
+    )
     lines = re.findall(r"^\{.*\}$", section, re.MULTILINE)
     parsed = list(parse_trace([line.encode() + b"\n" for line in lines]))
     assert [type(line).__name__ for line in parsed] == [

@@ -25,7 +25,9 @@ from njc.runs.trace_view.terminal import format_pairs, format_run, format_trace
 from njrt.errors import ConfigurationError
 
 ROOT = Path(__file__).parents[2]
-DOCUMENT = (ROOT / "docs" / "tracing.md").read_text()
+DOCUMENT = "".join(
+    (ROOT / "docs" / name).read_text() for name in ("tracing.md", "reference/tracing.md")
+)
 FIRST, SECOND = (ROOT / "examples/traces" / name for name in ("mailbox.jsonl", "mailbox-2.jsonl"))
 
 

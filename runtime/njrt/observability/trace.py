@@ -8,7 +8,7 @@
      "changes": {"total": "int = 7"}, "digest": "91aa…"}
     {"event": "ended", ..., "outcome": "completed", "seconds": 2.31}
 
-docs/runtime.md has all fields. Every event is one append to the file, so threads and processes may share it. Only its user
+docs/reference/runtime.md has all fields. Every event is one append to the file, so threads and processes may share it. Only its user
 may read the file. If it cannot be written, the log gets one warning and the program continues.
 """
 

@@ -120,18 +120,21 @@ def using(
     calls: Iterable[Callable[..., Any]] | CallRules | None = None,
     **options: Any,
 ) -> Iterator[None]:
-    """Run the blocks inside with these settings.
+    """Run the blocks inside with these settings, in all threads and tasks that are started there (`njrt.context`).
 
-    `model` is a model (`njrt.Scripted([...])`, a model object of PydanticAI) or the name of one; `record` is the path of
-    a recording, or `store:NAME`, replayed and made according to `mode`; `cache` is True, False, the cache's folder or the URL of a store; `trace` is the path of
-    a trace file, or `store:NAME`, `examples` that of a file of examples for `njc static --learn`; `intercept` is called with each
-    `PendingEffect` and decides about it, before those of the `with using` around, and with `ask_again` also
-    where the recording has its decision; `manifest` is a lock file whose manifest is enforced
-    (`njrt.production.approval.manifest`); `predict` is a model, or the name of one, that predicts what each effect does to the
-    variables (`njrt.prediction`); `budget` is a `Budget`, several, or their text, in addition
-    to those around; `calls` are functions that contained code calls through the gate (`njrt.gated`), or a dict from
-    functions to `njrt.CallRule`; every other keyword is an option of blocks. The settings hold for everything
-    that is started inside, in all threads and tasks (`njrt.context`).
+    :param model: A model (`njrt.Scripted([...])`, a model object of PydanticAI) or the name of one.
+    :param record: The path of a recording, or `store:NAME`; it is replayed and made according to `mode`.
+    :param mode: How `record` is used: `once`, `none`, `new` or `all`.
+    :param cache: True, False, the folder of the cache or the URL of a store.
+    :param trace: The path of a trace file, or `store:NAME`.
+    :param examples: The path of a file of examples for `njc static --learn`.
+    :param intercept: Decides about each `PendingEffect`, before the functions of the `with using` around.
+    :param ask_again: Call `intercept` also if the recording has its decision.
+    :param predict: A model, or the name of one, that predicts the changes of each effect (`njrt.prediction`).
+    :param manifest: A lock file whose manifest is enforced (`njrt.production.approval.manifest`).
+    :param budget: A `Budget`, several, or their text, in addition to the budgets around.
+    :param calls: Functions that contained code calls through the gate (`njrt.gated`), or a dict to `njrt.CallRule`s.
+    :param options: Options of blocks.
     """
     if isinstance(model, str):
         options, model = {**options, "model": model}, None
@@ -144,9 +147,8 @@ def using(
     if manifest is not None:
         from njrt.production.approval.manifest import read_manifest
 
-        # It is the outermost one, so that it decides about what others have edited.
         enforced = OpenInterceptor("manifest", read_manifest(manifest), asks_again=True)
-        interceptors = (enforced, *interceptors)
+        interceptors = (enforced, *interceptors)  # the outermost: it decides about edited effects
     opened_budgets = open_budgets(budget)
     here = Settings(
         around.model if model is None else adapt_model(model),
@@ -191,9 +193,7 @@ def open_budgets(budget: Budget | str | Sequence[Budget] | None) -> tuple[OpenBu
     budgets = (budget,) if isinstance(budget, Budget) else tuple(budget)
     for given in budgets:
         if not isinstance(given, Budget):
-            raise ConfigurationError(
-                f"njrt.using: budget must be a Budget, several, or a text, not {given!r}"
-            )
+            raise ConfigurationError(f"njrt.using: budget must be a Budget or text, not {given!r}")
     return tuple(map(open_budget, budgets))
 
 
