@@ -198,12 +198,20 @@ class Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; a NaturalError has its own exit code."""
+        """Run the command; a NaturalError has its own exit code, findings in a program have 1."""
         try:
             return super().invoke(ctx)
         except NaturalError as error:
             ctx.ensure_object(Console).error(error)
             ctx.exit(error.exit_code)
+        except SyntaxError as error:
+            from njc.project.load import NaturalSyntaxError
+            from njc.project.report import format_findings
+
+            if not isinstance(error, NaturalSyntaxError):
+                raise
+            ctx.ensure_object(Console).findings(format_findings(error.findings, "text"))
+            ctx.exit(1)
 
 
 @click.group(

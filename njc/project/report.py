@@ -7,7 +7,9 @@ src/mail.njpy:12:14: error[NJ201]: `quer` is not defined here
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
+from difflib import unified_diff
 from typing import Literal, assert_never, get_args
 
 from njc.frontend.diagnostics import render_diagnostic
@@ -47,6 +49,13 @@ def summarize_findings(findings: Sequence[Finding], files: int) -> str:
     counts += [format_count(warnings, "warning")] * bool(warnings)
     counts += [format_count(hints, "hint")] * bool(hints)
     return f"{', '.join(counts)} in {format_count(files, 'file')}"
+
+
+def format_diff(before: str, after: str, old_name: str, new_name: str) -> str:
+    """Write the changes of a text as a unified diff, without the last end of a line."""
+    old, new = (io.StringIO(text).readlines() for text in (before, after))
+    found = unified_diff(old, new, old_name, new_name)
+    return "".join(line if line.endswith("\n") else f"{line}\n" for line in found).rstrip("\n")
 
 
 def format_count(number: int, noun: str) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -36,7 +34,13 @@ from njc.project.build import (
     write_changes,
 )
 from njc.project.outputs import STUB_SUFFIX, find_stale_outputs, has_stub
-from njc.project.report import ReportFormat, format_count, format_findings, summarize_findings
+from njc.project.report import (
+    ReportFormat,
+    format_count,
+    format_diff,
+    format_findings,
+    summarize_findings,
+)
 from njc.project.units import (
     SUFFIX,
     choose_places,
@@ -125,7 +129,7 @@ def _build(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
         stubs = plan_stubs(stubbed, project, force=flags["force"])
         plan = replace(plan, changes=(*plan.changes, *stubs))
     if flags["diff"]:
-        console.result("".join(map(_make_diff, plan.changes)).rstrip("\n"))
+        console.result("\n".join(map(_make_diff, plan.changes)))
     elif not dry_run:
         write_changes(plan)
     stale = find_stale_outputs(list_output_folders(choose_places(sources, project), project))
@@ -165,10 +169,6 @@ def _show_changes(
 
 
 def _make_diff(change: OutputChange) -> str:
-    """Write a change as a unified diff."""
-    before, after = (
-        io.StringIO(data.decode(errors="replace")).readlines()
-        for data in (change.before, change.after)
-    )
+    before, after = (data.decode(errors="replace") for data in (change.before, change.after))
     path = format_path(change.unit.output)
-    return "".join(difflib.unified_diff(before, after, f"a/{path}", f"b/{path}"))
+    return format_diff(before, after, f"a/{path}", f"b/{path}")

@@ -18,6 +18,7 @@ from njc.commands.terminal.console import Console, ProgressLine
 from njc.commands.terminal.flags import (
     JOBS,
     OUTPUT_FORMAT,
+    PATH,
     SOURCES,
     WATCH,
     project_flags,
@@ -52,16 +53,9 @@ _STDIN_FILENAME = Path(f"stdin{SUFFIX}")
 @WATCH
 @OUTPUT_FORMAT
 @click.option("--hints", is_flag=True, help="Report hints, too.")
+@click.option("--fix", is_flag=True, help="Correct findings; with --hints, annotate.")
 @click.option(
-    "--fix",
-    is_flag=True,
-    help="Correct findings; with --hints, annotate.",
-)
-@click.option(
-    "--stdin-filename",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Name of the source that is read by `-`.",
+    "--stdin-filename", type=PATH, metavar="FILE", help="Name of the source that is read by `-`."
 )
 @selection_flags
 @project_flags

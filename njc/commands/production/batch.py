@@ -22,10 +22,8 @@ from njc.batch.rows import BUDGET_OPTION, check_rows, describe_failed_rows, read
 from njc.batch.store import BatchCounts, BatchStore, discard_batch, open_batch_store
 from njc.batch.waves import WaveProgress, Waves, make_vendor
 from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import with_console
+from njc.commands.terminal.flags import COUNT, FILE, TARGET, with_console
 from njc.commands.terminal.status_line import is_status_shown
-from njc.project.load import NaturalSyntaxError
-from njc.project.report import format_findings
 from njc.project.units import format_path
 from njc.target import TargetFunction, get_target, make_absolute
 from njrt.errors import ConfigurationError, CostLimitError
@@ -36,19 +34,19 @@ _EXECUTORS = click.Choice(["async", "threads", "processes", "dask", "ray"])
 
 
 @click.command("batch")
-@click.argument("target", metavar="PROGRAM:FUNCTION")
-@click.argument("rows", metavar="ROWS", type=click.Path(path_type=Path, dir_okay=False))
+@TARGET
+@click.argument("rows", metavar="ROWS", type=FILE)
 @click.option(
     "-o",
     "--out",
     required=True,
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     metavar="FILE",
     help="Write the results to FILE, as JSON Lines.",
 )
 @click.option("--executor", type=_EXECUTORS, help="Where calls run (default: async or threads).")
 @click.option("--address", metavar="URL", help="Dask or Ray cluster (default: a local one).")
-@click.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Rows at a time.")
+@click.option("-j", "--jobs", type=COUNT, metavar="N", help="Rows at a time.")
 @click.option(
     "--vendor-batch",
     type=click.Choice(["openai", "anthropic"]),
@@ -65,9 +63,7 @@ _EXECUTORS = click.Choice(["async", "threads", "processes", "dask", "ray"])
 @click.option(
     "--max-usd", type=click.FloatRange(min=0.0), metavar="USD", help="Stop before it costs more."
 )
-@click.option(
-    "--rows", "count", type=click.IntRange(min=1), metavar="N", help="Only the first N rows."
-)
+@click.option("--rows", "count", type=COUNT, metavar="N", help="Only the first N rows.")
 @click.option(
     "--order",
     type=click.Choice(["rows", "done"]),
@@ -108,11 +104,7 @@ def command(
         raise ConfigurationError("--vendor-batch and --executor exclude each other")
     check_rows(rows)
     out = _check_out(out, rows)
-    try:
-        loaded = get_target(make_absolute(target))
-    except NaturalSyntaxError as uncompilable:
-        console.findings(format_findings(uncompilable.findings, "text"))
-        ctx.exit(1)
+    loaded = get_target(make_absolute(target))
     kind = executor or ("async" if loaded.is_async else "threads")
     if kind == "async" and not loaded.is_async:
         raise ConfigurationError(f"`{target}` is not async; use --executor threads")

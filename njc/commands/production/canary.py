@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import sys
 from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import with_console
+from njc.commands.terminal.console import Console, get_output_width
+from njc.commands.terminal.flags import STORE, with_console
 from njc.project.report import format_count
 from njc.runs.trace_view.tables import TableColumn, format_table
 from njrt.errors import ConfigurationError
@@ -31,9 +29,7 @@ _COLUMNS = (
 @click.command("canary")
 @click.argument("blocks", nargs=-1, metavar="[BLOCK]...")
 @click.option("--clear", is_flag=True, help="Use the code of the BLOCKs again; test it anew.")
-@click.option(
-    "--store", "url", envvar="NJC_STORE", metavar="URL", help="The store (docs/storage.md)."
-)
+@STORE
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @with_console
 @click.pass_context
@@ -64,7 +60,7 @@ def command(
     elif not found:
         console.note(f"{store.store.name}: no canary has run")
     else:
-        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        width = get_output_width()
         for line in format_table(_COLUMNS, [_format_row(*item) for item in found.items()], width):
             click.echo(line)
         for name, state in found.items():

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-import shutil
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,9 +14,17 @@ from typing import Any
 import click
 
 from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import ATTEMPTS, JOBS, project_flags, resolve_project, with_console
+from njc.commands.terminal.flags import (
+    ATTEMPTS,
+    COUNT,
+    FILE,
+    JOBS,
+    project_flags,
+    resolve_project,
+    with_console,
+)
 from njc.commands.terminal.status_line import show_status
-from njc.commands.terminal.trace_status import show_status_of_trace
+from njc.commands.terminal.trace_status import choose_command, run_traced
 from njc.evaluation.built_imports.account import (
     BuiltFile,
     describe_build,
@@ -57,28 +63,18 @@ MODES: Mapping[str, tuple[Mode, bool]] = {
 """What can be compared: the mode to build in, and whether to use learned code."""
 NOTHING_LEARNED = "nothing has been learned; `njc static --learn TRACES` does that"
 RESULTS_FOLDER = Path(".njc_cache") / "compare"
-_FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command("compare", context_settings={"allow_interspersed_args": False})
 @click.argument("arguments", nargs=-1, metavar="[SRC]... -- COMMAND...", type=click.UNPROCESSED)
 @click.option(
-    "-n",
-    "--runs",
-    type=click.IntRange(min=1),
-    default=3,
-    metavar="N",
-    help="Runs in each mode (default: 3).",
+    "-n", "--runs", type=COUNT, default=3, metavar="N", help="Runs in each mode (default: 3)."
 )
 @click.option("--modes", metavar="LIST", help="Modes to compare, separated by commas.")
-@click.option("--json", "json_file", type=_FILE, metavar="FILE", help="Write JSON too.")
-@click.option("--html", "html_file", type=_FILE, metavar="FILE", help="Write a page too.")
+@click.option("--json", "json_file", type=FILE, metavar="FILE", help="Write JSON too.")
+@click.option("--html", "html_file", type=FILE, metavar="FILE", help="Write a page too.")
 @click.option(
-    "--gate",
-    "gates",
-    multiple=True,
-    metavar="[MODE:]pass^K>=X",
-    help="Fail if fewer pass.",
+    "--gate", "gates", multiple=True, metavar="[MODE:]pass^K>=X", help="Fail if fewer pass."
 )
 @click.option("--fresh", is_flag=True, help="Discard the runs of an earlier comparison.")
 @ATTEMPTS
@@ -113,8 +109,7 @@ def command(
     """
     conditions = [parse_gate(text) for text in gates]
     sources, words = _split_arguments(arguments)
-    if shutil.which(words[0]) is None:
-        raise ConfigurationError(f"there is no command `{words[0]}`")
+    choose_command(words)
     _check_reports(json_file, html_file)
     project = resolve_project(sources, flags)
     units = find_units(sources, project)
@@ -284,28 +279,18 @@ def _run_command(
 ) -> ComparedRun:
     """Run the command once; raises ConfigurationError if it did not use the build."""
     trace = out.parent / f"{mode}-{number}.trace.jsonl"
-    trace.unlink(missing_ok=True)
+    log = _name_log(out, mode, number)
+    command = [word.replace("{out}", str(out)) for word in words]
     began = time.monotonic()
-    log_file = _name_log(out, mode, number)
-    with (
-        log_file.open("wb") as log,
-        show_status_of_trace(console, trace),
-        tempfile.TemporaryDirectory() as folder,
-    ):
-        code = subprocess.run(
-            [word.replace("{out}", str(out)) for word in words],
-            env={**make_build_environment(build, out, Path(folder)), "NJC_TRACE": str(trace)},
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            check=False,
-        ).returncode
+    with tempfile.TemporaryDirectory() as folder:
+        environment = make_build_environment(build, out, Path(folder))
+        code = run_traced(console, command, trace, log, environment)
         seconds = time.monotonic() - began
         problem = find_import_problem(build, Path(folder))
     if problem:
         raise ConfigurationError(
             f"run {number} of {mode} (exit code {code}) did not measure the build: {problem}; its output is in "
-            f"{format_path(log_file)}"
+            f"{format_path(log)}"
         )
     lines = trace.read_text(encoding="utf-8").splitlines() if trace.exists() else []
     usages = sum_usage_by_block(lines)

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from njc.commands.terminal.console import Console, ProgressLine
-from njc.commands.terminal.flags import with_console
+from njc.commands.terminal.flags import CASE_JOBS, CASES, FILE, REPEATS, TARGET, with_console
 from njc.evaluation.cases.case_file import NumberedCase, format_case, read_cases
 from njc.evaluation.cases.runner import (
     CaseResult,
@@ -30,37 +30,26 @@ from njc.evaluation.cases.summary import (
     render_page,
 )
 from njc.evaluation.comparison.gate import PassGate, parse_gate
-from njc.project.load import NaturalSyntaxError
 from njc.project.outputs import write_all
-from njc.project.report import format_findings
 from njc.target import TargetFunction, get_target, make_absolute
 from njrt.errors import ConfigurationError
 from njrt.packages import require_packages
 
 
 @click.command("eval")
-@click.argument("target", metavar="PROGRAM:FUNCTION")
-@click.argument("cases", metavar="CASES", type=click.Path(path_type=Path, dir_okay=False))
-@click.option(
-    "--repeats", type=click.IntRange(min=1), default=1, metavar="N", help="Runs of each case."
-)
+@TARGET
+@CASES
+@REPEATS
 @click.option("--model", "models", multiple=True, metavar="A,B", help="Models to compare.")
 @click.option("--against", metavar="REF", help="Compare with the program at a git reference.")
 @click.option("--gate", metavar="GATE", help="Exit with 1 unless, e.g., 'pass^3>=0.9' holds.")
 @click.option(
-    "-o",
-    "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="File of results (default: CASES.results.jsonl).",
+    "-o", "--out", type=FILE, metavar="FILE", help="File of results (default: CASES.results.jsonl)."
 )
 @click.option(
-    "--html",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Write a page with the failures and prompts.",
+    "--html", type=FILE, metavar="FILE", help="Write a page with the failures and prompts."
 )
-@click.option("-j", "--jobs", type=click.IntRange(min=1), default=1, metavar="N", help="Cases at a time.")  # fmt: skip
+@CASE_JOBS
 @click.option("--accept", is_flag=True, help="Write results of cases that expect nothing.")
 @click.option("--fresh", is_flag=True, help="Discard the results of an earlier run.")
 @with_console
@@ -102,11 +91,7 @@ def command(
         else [_evaluate_version(against, target, cases, results, repeats, names)]
     )
     results.read()
-    try:
-        digest = _run_missing(console, target, numbered, results, repeats, names, jobs)
-    except NaturalSyntaxError as uncompilable:
-        console.findings(format_findings(uncompilable.findings, "text"))
-        ctx.exit(1)
+    digest = _run_missing(console, target, numbered, results, repeats, names, jobs)
     summaries = [
         _summarize(results, version, label, numbered, repeats, name)
         for version, label in (

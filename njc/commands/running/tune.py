@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import with_console
+from njc.commands.terminal.flags import CASE_JOBS, CASES, COUNT, FILE, REPEATS, TARGET, with_console
 from njc.evaluation.cases.case_file import NumberedCase, read_cases
 from njc.evaluation.cases.runner import ResultFile
 from njc.evaluation.cases.tuner import Tuner
@@ -29,30 +29,20 @@ MINIMUM_CASES = 10
 
 
 @click.command("tune")
-@click.argument("target", metavar="PROGRAM:FUNCTION")
-@click.argument("cases", metavar="CASES", type=click.Path(path_type=Path, dir_okay=False))
+@TARGET
+@CASES
 @click.option("--model", default="", metavar="NAME", help="The model (default: configured).")
-@click.option("--calls", type=click.IntRange(min=1), default=2000, metavar="N", help="Model calls to make at most.")  # fmt: skip
-@click.option("--repeats", type=click.IntRange(min=1), default=1, metavar="N", help="Runs of each case.")  # fmt: skip
+@click.option("--calls", type=COUNT, default=2000, metavar="N", help="Model calls to make at most.")  # fmt: skip
+@REPEATS
 @click.option("--tokens", type=click.FloatRange(min=1), default=2.0, metavar="X", help="Tokens at most, as a multiple.")  # fmt: skip
 @click.option("--confidence", type=click.FloatRange(0.5, 0.999), default=0.95, help="To keep a form.", show_default=True)  # fmt: skip
-@click.option("-j", "--jobs", type=click.IntRange(min=1), default=1, metavar="N", help="Cases at a time.")  # fmt: skip
+@CASE_JOBS
 @click.option("--second", metavar="NAME", help="A model for answers that are not sure.")
 @click.option("--errors", type=click.FloatRange(0, 0.5), default=0.05, metavar="X", help="With --second: wrong answers to allow.")  # fmt: skip
-@click.option(
-    "--held-out",
-    "check_file",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Cases to check on (default: half of CASES).",
-)
+@click.option("--held-out", "check_file", type=FILE, metavar="FILE", help="Cases to check on (default: half of CASES).")  # fmt: skip
 @click.option("--check", is_flag=True, help="Do not write njc.lock.")
 @click.option(
-    "-o",
-    "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="File of results (default: CASES.tuning.jsonl).",
+    "-o", "--out", type=FILE, metavar="FILE", help="File of results (default: CASES.tuning.jsonl)."
 )
 @with_console
 @click.pass_context

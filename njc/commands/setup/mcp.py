@@ -16,7 +16,7 @@ import click
 
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.console_flags import console_flags
-from njc.commands.terminal.flags import with_console
+from njc.commands.terminal.flags import PATH, with_console
 from njc.project.config import find_project
 from njc.project.report import format_count
 from njc.project.tuned import get_lock_path
@@ -40,7 +40,7 @@ def command() -> None:
 @click.argument("name")
 @click.argument("command_line", nargs=-1, metavar="[-- COMMAND...]", type=click.UNPROCESSED)
 @click.option("--url", default="", metavar="URL", help="The URL of a running server.")
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="The module (default: NAME.py).")  # fmt: skip
+@click.option("--out", type=PATH, metavar="FILE", help="The module (default: NAME.py).")  # fmt: skip
 @click.option("--env", multiple=True, metavar="VARIABLE", help="A variable that the server gets.")
 @click.option("--header", "headers", multiple=True, metavar="NAME=VALUE", help="An HTTP header; ${VARIABLE} is replaced.")  # fmt: skip
 @click.option("--allow", multiple=True, metavar="TOOL", help="A tool that blocks call undecided; * is all.")  # fmt: skip

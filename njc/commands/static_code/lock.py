@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from difflib import unified_diff
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,13 +17,14 @@ from njc.commands.terminal.flags import (
     ATTEMPTS,
     JOBS,
     MODE,
+    PATH,
     project_flags,
     resolve_project,
     with_console,
 )
 from njc.evaluation.cases.tuning import Form
 from njc.project.config import Project
-from njc.project.report import format_count, format_findings
+from njc.project.report import format_count, format_diff, format_findings
 from njc.project.units import Unit, find_units
 from njc.static.files import fill_units, find_lock_file, find_static_files, save_lock
 from njc.static.holes import Hole
@@ -62,8 +62,8 @@ from njrt.production.canary.block_state import CanaryStore, describe_alarm
     "--from",
     "runs",
     multiple=True,
+    type=PATH,
     metavar="FILE",
-    type=click.Path(path_type=Path),
     help="With --authority: a recording or trace.",
 )
 @click.option("--check", is_flag=True, help="With --authority: fail, do not write.")
@@ -156,9 +156,8 @@ def _lock_authority(
     lock = read_lock(file)
     needed = collect_needs(runs, blocks)
     changed = remove_stale_authority(widen_authority(lock, needed), units, blocks)
-    before, after = (format_lock(made).splitlines() for made in (lock, changed))
-    diff = list(unified_diff(before, after, str(file), str(file), lineterm=""))
-    console.result("\n".join(diff))
+    diff = format_diff(format_lock(lock), format_lock(changed), str(file), str(file))
+    console.result(diff)
     if not check:
         save_lock(changed, lock, file)
     console.note(f"{format_count(len(changed.authority), 'block')} in the manifest of {file}")

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 import time
 import traceback
@@ -80,6 +81,11 @@ class ProgressLine:
 
     def _get_elapsed_seconds(self) -> float:
         return time.monotonic() - self._begin
+
+
+def get_output_width() -> int | None:
+    """Return the columns of the terminal that results go to; None if they go elsewhere."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def colorize(text: str) -> str:
