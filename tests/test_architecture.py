@@ -51,8 +51,9 @@ LAYERS: Mapping[str, str] = {
         repair
         learning run target
         timeline
-        trace_view dap authority batch mcp drift cases
+        trace_view authority batch mcp drift cases
         debug language_server notebook
+        dap
         commands
         cli
         __main__

@@ -162,25 +162,18 @@ def describe_breakpoint(breakpoint: Breakpoint) -> str:
     """Return a breakpoint in a few words, such as `block mail.njpy:12 if n > 3`."""
     match breakpoint:
         case LineBreakpoint(file=file, line=line):
-            text = f"line {file}:{line}"
-        case BlockBreakpoint(place=place):
-            text = f"block {place}".strip()
-        case EffectBreakpoint(effect=effect):
-            text = f"effect {effect}".strip()
-        case JumpBreakpoint(jump=jump):
-            text = f"jump {jump}".strip()
-        case VariableBreakpoint(variable=variable):
-            text = f"variable {variable}"
-        case RefusalBreakpoint():
-            text = "refusal"
-        case TypeBreakpoint():
-            text = "type"
-        case LimitBreakpoint():
-            text = "limit"
+            at = f"{file}:{line}"
+        case BlockBreakpoint(place=at) | EffectBreakpoint(effect=at) | JumpBreakpoint(jump=at):
+            pass
+        case VariableBreakpoint(variable=at):
+            pass
+        case RefusalBreakpoint() | TypeBreakpoint() | LimitBreakpoint():
+            at = ""
         case TokenBreakpoint(above=above):
-            text = f"tokens above {above}"
+            at = f"above {above}"
         case _:
             assert_never(breakpoint)
+    text = f"{breakpoint.kind} {at}".strip()
     return f"{text} if {breakpoint.condition}" if breakpoint.condition else text
 
 
