@@ -224,7 +224,8 @@ def test_wrong_usage(tmp_path: Path) -> None:
     for words, message in [
         ([f"{program}:route", cases], "do not fit"),
         ([f"{program}:missing", cases], "no function `missing`"),
-        ([f"{program}:route", cases, "--gate", "pass^2>=1"], "needs --repeats 2"),
+        ([f"{program}:route", cases, "--gate", "pass^2>=1"], "needs 2 runs: --repeats 2"),
+        ([f"{program}:route", cases, "--gate", "live:pass>=1"], "which is not compared"),
         ([f"{program}:route", cases, "--against", "HEAD"], "git"),
         ([f"{program}:route", str(tmp_path / "no.jsonl")], "cannot read"),
     ]:

@@ -32,14 +32,14 @@ from njc.evaluation.built_imports.account import (
     hash_build,
     make_build_environment,
 )
-from njc.evaluation.comparison.gate import PassGate, check_gate, format_gate_results, parse_gate
+from njc.evaluation.comparison.gate import check_gates, parse_gates
+from njc.evaluation.comparison.result_file import ResultFile, check_report
 from njc.evaluation.comparison.results import (
     ComparedRun,
     ModeBuild,
     ModeSummary,
     ModeUsage,
     format_comparison_json,
-    parse_compared_runs,
     sum_usage_by_block,
 )
 from njc.evaluation.comparison.text import format_comparison_text
@@ -50,8 +50,6 @@ from njc.static.files import fill_units, find_lock_file, format_finding_messages
 from njc.static.lock import LEARNED_SUFFIX, LockEntry, read_lock
 from njrt.errors import ConfigurationError, NaturalError
 from njrt.options import Mode
-from njrt.packages import require_packages
-from njrt.typed_json import to_json
 
 MODES: Mapping[str, tuple[Mode, bool]] = {
     "live": ("live", False),
@@ -107,14 +105,14 @@ def command(
 
     --gate: pass^K is the probability that K runs all pass; the exit code is 1 if it is below X in MODE, or in any mode.
     """
-    conditions = [parse_gate(text) for text in gates]
     sources, words = _split_arguments(arguments)
     choose_command(words)
-    _check_reports(json_file, html_file)
+    check_report(json_file)
+    check_report(html_file, "jinja2", "matplotlib")
     project = resolve_project(sources, flags)
     units = find_units(sources, project)
     chosen = _parse_modes(modes) if modes else _list_available_modes(units, project)
-    _check_gates(conditions, chosen, runs)
+    conditions = parse_gates(gates, chosen, runs, "-n")
     folder = RESULTS_FOLDER / _compute_digest(units, words, project)
     if fresh:
         (folder / "trials.jsonl").unlink(missing_ok=True)
@@ -137,28 +135,9 @@ def command(
         html_file.write_text(render_comparison_page(rows, shlex.join(words)), encoding="utf-8")
     for file in filter(None, (json_file, html_file)):
         console.note(f"written: {format_path(file.absolute())}")
-    results = [(gate, check_gate(gate, rows)) for gate in conditions]
-    for gate, checked in results:
-        console.result("\n".join(format_gate_results(gate, checked)))
-    ctx.exit(0 if all(result.holds for _, checked in results for result in checked) else 1)
-
-
-def _check_gates(gates: Sequence[PassGate], modes: Sequence[str], runs: int) -> None:
-    """Raise ConfigurationError if a gate is about a mode, or more runs, than there will be."""
-    for gate in gates:
-        if gate.mode is not None and gate.mode not in modes:
-            raise ConfigurationError(f"the gate is on `{gate.mode}`, which is not compared")
-        if gate.power > runs:
-            raise ConfigurationError(f"pass^{gate.power} needs {gate.power} runs: -n {gate.power}")
-
-
-def _check_reports(json_file: Path | None, html_file: Path | None) -> None:
-    """Raise ConfigurationError if a report could not be written after all runs."""
-    for file in filter(None, (json_file, html_file)):
-        if not file.absolute().parent.is_dir():
-            raise ConfigurationError(f"no such directory: {format_path(file.absolute().parent)}")
-    if html_file:
-        require_packages("--html", "njpy[bench]", "jinja2", "matplotlib")
+    checked = check_gates(conditions, rows)
+    console.result("\n".join(map(str, checked)))
+    ctx.exit(int(not all(result.holds for result in checked)))
 
 
 def _split_arguments(arguments: Sequence[str]) -> tuple[list[Path], list[str]]:
@@ -243,19 +222,13 @@ def _run_all(
     """Yield the runs of the command; runs of the same build that are in the file of results are not repeated."""
     assert project.out is not None, "a comparison has a directory"
     build = describe_build(find_units(sources, project))
-    results = project.out.parent / "trials.jsonl"
-    text = results.read_text(encoding="utf-8") if results.exists() else ""
-    earlier = parse_compared_runs(text.splitlines(), format_path(results))
-    digest = hash_build(build)
-    done = {run.number: run for run in earlier if (run.mode, run.build) == (mode, digest)}
+    results = ResultFile(project.out.parent / "trials.jsonl", ComparedRun)
+    results.read()
     for number in range(1, runs + 1):
-        if number not in done:
-            done[number] = _run_command(console, mode, number, words, project.out, build)
-            with results.open("a", encoding="utf-8") as file:
-                # A killed process may have left a line without its end.
-                file.write("\n" * (text[-1:] not in ("", "\n")) + to_json(done[number]) + "\n")
-            text = ""
-        run = done[number]
+        key = (mode, hash_build(build), number)
+        if key not in results.known:
+            results.add(_run_command(console, mode, number, words, project.out, build))
+        run = results.known[key]
         verdict = "passed" if run.passed else f"failed ({run.exit_code})"
         log = "" if run.passed else f"; output: {format_path(_name_log(project.out, mode, number))}"
         console.note(

@@ -14,7 +14,7 @@ from njc.commands.terminal.flags import CASE_JOBS, CASES, FILE, REPEATS, TARGET,
 from njc.evaluation.cases.case_file import NumberedCase, format_case, read_cases
 from njc.evaluation.cases.runner import (
     CaseResult,
-    ResultFile,
+    CaseResults,
     accept_case,
     compute_program_digest,
     list_planned_runs,
@@ -29,11 +29,11 @@ from njc.evaluation.cases.summary import (
     format_warnings,
     render_page,
 )
-from njc.evaluation.comparison.gate import PassGate, parse_gate
+from njc.evaluation.comparison.gate import check_gates, parse_gates
+from njc.evaluation.comparison.result_file import ResultFile, check_report
 from njc.project.outputs import write_all
 from njc.target import TargetFunction, get_target, make_absolute
 from njrt.errors import ConfigurationError
-from njrt.packages import require_packages
 
 
 @click.command("eval")
@@ -42,7 +42,7 @@ from njrt.packages import require_packages
 @REPEATS
 @click.option("--model", "models", multiple=True, metavar="A,B", help="Models to compare.")
 @click.option("--against", metavar="REF", help="Compare with the program at a git reference.")
-@click.option("--gate", metavar="GATE", help="Exit with 1 unless, e.g., 'pass^3>=0.9' holds.")
+@click.option("--gate", "gates", multiple=True, metavar="pass^K>=X", help="Fail if fewer pass.")
 @click.option(
     "-o", "--out", type=FILE, metavar="FILE", help="File of results (default: CASES.results.jsonl)."
 )
@@ -63,7 +63,7 @@ def command(
     repeats: int,
     models: Sequence[str],
     against: str | None,
-    gate: str | None,
+    gates: Sequence[str],
     out: Path | None,
     html: Path | None,
     jobs: int,
@@ -75,14 +75,13 @@ def command(
     A case is a JSON object: {"inputs": {...}, "expect": RESULT}, or with "after" or "check". Results are
     kept, and an interrupted command continues with the missing ones.
     """
-    checked = parse_gate(gate) if gate else None
-    if checked is not None and checked.power > repeats:
-        raise ConfigurationError(f"{checked} needs --repeats {checked.power}")
+    conditions = parse_gates(gates, (), repeats, "--repeats")
+    check_report(html, "jinja2")
     if accept:
         console.note(_accept_results(get_target(make_absolute(target)), cases))
     numbered = read_cases(cases)
     names = [name for text in models for name in text.split(",") if name] or [""]
-    results = ResultFile(out or cases.with_name(f"{cases.stem}.results.jsonl"))
+    results = ResultFile(out or cases.with_name(f"{cases.stem}.results.jsonl"), CaseResult)
     if fresh:
         results.path.unlink(missing_ok=True)
     versions = (
@@ -109,16 +108,17 @@ def command(
     for after, before in zip(summaries, summaries[len(names) :], strict=False):
         console.result(f"\n{compare_versions(before, after)}")
     if html is not None:
-        require_packages("--html", "njpy[bench]", "jinja2")
         html.write_text(render_page(title, numbered, summaries), encoding="utf-8")
-    ctx.exit(_check_gate(console, checked, summaries[: len(names)]))
+    checked = check_gates(conditions, summaries[: len(names)])
+    console.note("\n".join(map(str, checked)))
+    ctx.exit(int(not all(result.holds for result in checked)))
 
 
 def _run_missing(
     console: Console,
     target: str,
     cases: Sequence[NumberedCase],
-    results: ResultFile,
+    results: CaseResults,
     repeats: int,
     models: Sequence[str],
     jobs: int,
@@ -152,7 +152,7 @@ def _accept_results(target: TargetFunction, cases: Path) -> str:
 
 
 def _evaluate_version(
-    ref: str, target: str, cases: Path, results: ResultFile, repeats: int, models: Sequence[str]
+    ref: str, target: str, cases: Path, results: CaseResults, repeats: int, models: Sequence[str]
 ) -> str:
     """Run the cases on the program of a git reference, in another process; return the digest of the program."""
     program, _, function = target.rpartition(":")
@@ -184,7 +184,7 @@ def _call_git(folder: Path, *words: str) -> str:
 
 
 def _summarize(
-    results: ResultFile,
+    results: CaseResults,
     program: str,
     label: str,
     cases: Sequence[NumberedCase],
@@ -196,13 +196,3 @@ def _summarize(
         if (result := results.known.get(run.make_key(program))) is not None:
             found[run.numbered.digest].append(result)
     return Summary((model or "configured model") + label, found)
-
-
-def _check_gate(console: Console, gate: PassGate | None, summaries: Sequence[Summary]) -> int:
-    """Report each gate; return the exit code."""
-    if gate is None:
-        return 0
-    for summary in summaries:
-        verdict = "holds" if summary.holds(gate) else "does not hold"
-        console.note(f"{summary.name}: {gate} {verdict}: {summary.estimate_power(gate.power):.3f}")
-    return int(not all(summary.holds(gate) for summary in summaries))

@@ -10,7 +10,7 @@ import click
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import CASE_JOBS, CASES, COUNT, FILE, REPEATS, TARGET, with_console
 from njc.evaluation.cases.case_file import NumberedCase, read_cases
-from njc.evaluation.cases.runner import ResultFile
+from njc.evaluation.cases.runner import CaseResult, CaseResults
 from njc.evaluation.cases.tuner import Tuner
 from njc.evaluation.cases.tuning import (
     compare_held_out,
@@ -81,7 +81,7 @@ def command(
         make_absolute(target),
         unit,
         project,
-        ResultFile(out or cases.with_name(f"{cases.stem}.tuning.jsonl")),
+        CaseResults(out or cases.with_name(f"{cases.stem}.tuning.jsonl"), CaseResult),
         model,
         repeats,
         jobs,

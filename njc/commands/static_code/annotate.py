@@ -16,7 +16,7 @@ from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import FILE, SOURCES, resolve_project, with_console
 from njc.compiler import analyze
 from njc.editors.type_check.checker import check_types
-from njc.evaluation.cases.runner import ResultFile, run_eval_process
+from njc.evaluation.cases.runner import CaseResult, CaseResults, run_eval_process
 from njc.frontend.diagnostics import Diagnostic
 from njc.frontend.source import SourceFile
 from njc.project.build import (
@@ -180,7 +180,7 @@ class Annotator:
             path = os.pathsep.join([str(self.unit.source.parent), os.environ.get("PYTHONPATH", "")])
             environ = {**os.environ, "PYTHONPATH": path.rstrip(os.pathsep)}
             run_eval_process(f"{file}:{function}", cases, results, environ=environ)
-            kept = ResultFile(results)
+            kept = CaseResults(results, CaseResult)
             kept.read()
             return sum(result.passed for result in kept.known.values())
 

@@ -57,7 +57,7 @@ def render_comparison_page(rows: Sequence[ModeSummary], command: str) -> str:
         block_rows=format_block_rows(rows),
         plots=dict(_draw_plots([row for row in rows if row.runs])),
         has_attempts=any(usage.by_code or usage.unfit or usage.raised for usage in usages),
-        descriptions=[(row.mode, _MODE_DESCRIPTIONS.get(row.mode, "")) for row in rows],
+        descriptions=[(row.name, _MODE_DESCRIPTIONS.get(row.name, "")) for row in rows],
     )
 
 
@@ -71,7 +71,7 @@ def _draw_plots(rows: Sequence[ModeSummary]) -> Iterator[tuple[str, str]]:
     }
     for title, (measure, form) in measures.items():
         intervals = [row.pass_interval for row in rows] if "interval" in title else None
-        bars = {row.mode: measure(row) for row in rows}
+        bars = {row.name: measure(row) for row in rows}
         if bars:
             yield title, _draw_bars(title, bars, form, intervals)
 

@@ -11,9 +11,12 @@ from njc.runs.debug.session import DebugSession, EditWanted, Said
 from njc.runs.timeline.controller import RunControlError, RunController
 
 _NAMES = ("reject", "edit", "abort", "accept", "live", "input", "eof")
-HELP = "\n".join(f"/{format_command(COMMANDS[name])}" for name in _NAMES) + """
+HELP = (
+    "\n".join(f"/{format_command(COMMANDS[name])}" for name in _NAMES)
+    + """
 NAME                       evaluate an expression over the variables of the block
 In TEXT, \\n is a new line; `/edit` alone shows the text."""
+)
 
 
 def run_console_command(run: RunController, line: str) -> str:
