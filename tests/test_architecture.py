@@ -92,7 +92,7 @@ EDGE = """
     njc.project         build config load outputs tuned units wheel where
     njc.evaluation.cases           case_file runner tuner
     njc.evaluation.comparison      result_file
-    njc.evaluation.repair          command testing tests_worker time_limit
+    njc.evaluation.repair          command tests_worker time_limit
     njc.evaluation.built_imports   account block_recorder
     njc.evaluation.built_imports.child sitecustomize
     njc.sandbox         bubblewrap forwarder limits proxy

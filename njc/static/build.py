@@ -303,7 +303,7 @@ def _generate_hole(
                 f"no code passed the checks in {_format_attempt_count(attempts)}",
             )
         case GenerationFailed(attempts):
-            reasons = "; ".join(attempts[-1].refusals) if attempts else "there was no reply"
+            reasons = "; ".join(attempts[-1].verdict) if attempts else "there was no reply"
             message = (
                 f"no code for `{hole.name}` passed the checks in {_format_attempt_count(attempts)}"
                 f"{f' (all are in {at})' if at else ''}; the last: {reasons}"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib.util
 import re
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
@@ -30,7 +29,7 @@ from njc.static.lock import (
     read_lock,
     transfer_changes,
 )
-from njc.worker import Worker, make_clean_environment
+from njc.worker import open_worker
 from njrt.errors import ConfigurationError
 
 
@@ -89,11 +88,7 @@ def test_contract(task: ContractTask) -> ContractVerdict:
     """Run the code of a block on inputs that Hypothesis makes, in another process; no verdict without it."""
     if importlib.util.find_spec("hypothesis") is None:
         return ContractVerdict()
-    environment = make_clean_environment()
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        Worker("njc.static.contract_worker", Path(folder), environment) as worker,
-    ):
+    with open_worker("njc.static.contract_worker") as worker:
         worker.send(asdict(task))
         try:
             found = worker.receive(CONTRACT_SECONDS)
@@ -139,7 +134,7 @@ def save_lock(lock: StaticLock, before: StaticLock, file: Path) -> None:
 
 def keep_attempts(hole: Hole, result: Generated | GenerationFailed, folder: Path) -> str:
     """Write refused attempts into a file, and return its path; nothing is written if there were none."""
-    if not any(attempt.refusals for attempt in result.attempts):
+    if not any(attempt.verdict for attempt in result.attempts):
         return ""
     name = re.sub(r"[^\w.]+", "-", hole.name).strip("-")
     file = folder / ".njc_cache" / "attempts" / f"{name}.md"
@@ -152,7 +147,7 @@ def render_attempts(hole: Hole, result: Generated | GenerationFailed) -> str:
     """Write the attempts of a conversation as Markdown."""
     parts = [f"# {hole.name} ({hole.mode})\n\n{_quote_lines(hole.shown)}"]
     for number, attempt in enumerate(result.attempts, 1):
-        verdict = "\n".join(f"- {refusal}" for refusal in attempt.refusals) or "accepted"
+        verdict = "\n".join(f"- {refusal}" for refusal in attempt.verdict) or "accepted"
         parts.append(f"## attempt {number}\n\n```python\n{attempt.code.rstrip()}\n```\n\n{verdict}")
     return "\n\n".join(parts) + "\n"
 

@@ -29,7 +29,7 @@ from njc.static.author import Author, choose_author
 from njc.static.build import HoleRequest, fill_holes
 from njc.static.fit import StaticFile, make_code_check, needs_judgement
 from njc.static.format import normalize_code, require_extra
-from njc.static.generate import CodeCheck, Generated, GenerationAttempt
+from njc.static.generate import CodeCheck, Generated
 from njc.static.holes import Hole
 from njc.static.lock import (
     LEARNED_SUFFIX,
@@ -161,11 +161,8 @@ def _learn_hole(
 
 def keep_repair_attempts(hole: Hole, repaired: Repaired[Any], request: HoleRequest) -> None:
     """Keep the replies of a repair in a file, with the verdicts."""
-    attempts = tuple(
-        GenerationAttempt(attempt.code, attempt.verdict) for attempt in repaired.attempts
-    )
-    if attempts:
-        request.keep_attempts(hole, Generated(repaired.code, attempts, repaired.cost))
+    if repaired.attempts:
+        request.keep_attempts(hole, Generated(repaired.code, repaired.attempts, repaired.cost))
 
 
 def make_learning_check(file: StaticFile, hole: Hole) -> CodeCheck:

@@ -68,18 +68,30 @@ def format_trace(
 def summarize_runs(runs: Sequence[RunSummary], of: int) -> str:
     """Return the totals of runs, in words."""
     count = f"{len(runs):,} of {of:,} runs" if len(runs) < of else _count(len(runs), "run")
-    usd = [run.usd for run in runs if run.usd is not None]
     parts = [
         count,
         _count(sum(run.calls for run in runs), "call"),
         _count(sum(run.effects for run in runs), "effect"),
-        _count(sum(run.tokens for run in runs), "token"),
-        *([f"${sum(usd):.4f}"] if usd else []),
+        *_list_costs(runs),
         f"{sum(run.seconds for run in runs if run.parent is None or of > len(runs)):.1f} s",
         *([_count(refused, "refusal")] if (refused := sum(run.refusals for run in runs)) else []),
         *([_count(wrong, "surprise")] if (wrong := sum(run.surprises for run in runs)) else []),
     ]
     return ", ".join(parts)
+
+
+def summarize_block(runs: Sequence[RunSummary]) -> str:
+    """Return the cost of all runs of a block: `3 runs, 4 calls, 1,204 tokens, $0.0031`."""
+    calls, errors = sum(run.calls for run in runs), sum(bool(run.error) for run in runs)
+    parts = [_count(len(runs), "run"), _count(calls, "call"), *_list_costs(runs)]
+    return ", ".join(parts + [_count(errors, "error")] * bool(errors))
+
+
+def _list_costs(runs: Sequence[RunSummary]) -> list[str]:
+    """Return the tokens of runs, and their price if one is known."""
+    usd = [run.usd for run in runs if run.usd is not None]
+    tokens = _count(sum(run.tokens for run in runs), "token")
+    return [tokens, format_cost(sum(usd))] if usd else [tokens]
 
 
 def _count(number: int, noun: str) -> str:
