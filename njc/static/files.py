@@ -145,12 +145,9 @@ def keep_attempts(hole: Hole, result: Generated | GenerationFailed, folder: Path
 
 def render_attempts(hole: Hole, result: Generated | GenerationFailed) -> str:
     """Write the attempts of a conversation as Markdown."""
-    parts = [f"# {hole.name} ({hole.mode})\n\n{_quote_lines(hole.shown)}"]
+    quoted = "\n".join(f"> {line}".rstrip() for line in hole.shown.split("\n"))
+    parts = [f"# {hole.name} ({hole.mode})\n\n{quoted}"]
     for number, attempt in enumerate(result.attempts, 1):
         verdict = "\n".join(f"- {refusal}" for refusal in attempt.verdict) or "accepted"
         parts.append(f"## attempt {number}\n\n```python\n{attempt.code.rstrip()}\n```\n\n{verdict}")
     return "\n\n".join(parts) + "\n"
-
-
-def _quote_lines(text: str) -> str:
-    return "\n".join(f"> {line}".rstrip() for line in text.split("\n"))

@@ -50,7 +50,10 @@ def command(
     chosen: Iterable[Path] = find_stale_outputs(folders)
     if everything:
         chosen = [file for folder in folders for file, _ in find_compiled_files(folder)]
-    obstacles = {} if force else {file: why for file in chosen if (why := _find_obstacle(file))}
+    found = (
+        (file, find_overwrite_obstacle(file, read_existing_file(file).state)) for file in chosen
+    )
+    obstacles = {} if force else {file: why for file, why in found if why}
     removed = [file for file in chosen if file not in obstacles]
     removed += [file for folder in folders for file in find_leftovers(folder)]
     if not dry_run:
@@ -63,7 +66,3 @@ def command(
         console.findings(f"error: {why}")
     console.note(f"{format_count(len(removed), 'file')} {'would be ' if dry_run else ''}removed")
     ctx.exit(2 if obstacles else 0)
-
-
-def _find_obstacle(file: Path) -> str | None:
-    return find_overwrite_obstacle(file, read_existing_file(file).state)

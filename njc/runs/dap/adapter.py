@@ -143,7 +143,10 @@ class Adapter:
             "initialize": (requests.InitializeArguments, self._initialize),
             "launch": (requests.LaunchArguments, self._prepare_launch),
             "configurationDone": (none, self._prepare_start),
-            "setBreakpoints": (requests.SetBreakpointsArguments, self._set_line_breakpoints),
+            "setBreakpoints": (
+                requests.SetBreakpointsArguments,
+                self._apply(lambda wanted: self._breakpoints.set_in_file(wanted, self._client)),
+            ),
             "setFunctionBreakpoints": (
                 requests.SetFunctionBreakpointsArguments,
                 self._apply(self._breakpoints.set_functions),
@@ -241,9 +244,6 @@ class Adapter:
         self._is_done = True
 
     # ── breakpoints, the console ─────────────────────────────────────────────────────────────────
-
-    def _set_line_breakpoints(self, arguments: requests.SetBreakpointsArguments) -> Any:
-        return self._apply(self._breakpoints.set_in_file)(arguments, self._client)
 
     def _apply(self, change: Callable[..., Any]) -> Callable[..., Any]:
         """Change the breakpoints, and those of the program too if it has been launched."""

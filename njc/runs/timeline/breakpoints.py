@@ -222,10 +222,6 @@ def _parse_line(rest: str, condition: str) -> Breakpoint | None:
     return LineBreakpoint(file, int(line), condition) if file and line.isdecimal() else None
 
 
-def _parse_variable(rest: str, condition: str) -> Breakpoint | None:
-    return VariableBreakpoint(rest, condition=condition) if rest.isidentifier() else None
-
-
 def _parse_tokens(rest: str, condition: str) -> Breakpoint | None:
     number = rest.removeprefix("above").strip()
     return TokenBreakpoint(int(number), condition) if number.isdecimal() else None
@@ -251,7 +247,9 @@ _PARSERS: Mapping[str, Callable[[str, str], Breakpoint | None]] = {
     "block": BlockBreakpoint,
     "effect": _parse_effect,
     "jump": _parse_jump,
-    "variable": _parse_variable,
+    "variable": lambda rest, condition: (
+        VariableBreakpoint(rest, condition=condition) if rest.isidentifier() else None
+    ),
     "refusal": lambda rest, condition: None if rest else RefusalBreakpoint(condition),
     "type": lambda rest, condition: None if rest else TypeBreakpoint(condition),
     "limit": lambda rest, condition: None if rest else LimitBreakpoint(condition),
