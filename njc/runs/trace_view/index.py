@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, assert_never
 
+from njc.project.units import explaining_failure
 from njc.runs.timeline.row_text import NO_CHANGE, summarize_variables
 from njc.runs.timeline.trace_lines import (
     MAX_LINE_BYTES,
@@ -118,11 +119,8 @@ def read_index(path: Path, search: str = "") -> TraceIndex:
 
     Raises ConfigurationError if the file cannot be read or has no line of a trace.
     """
-    try:
-        with open(path, "rb") as file:
-            return _IndexReader(path, search).read(file)
-    except OSError as error:
-        raise ConfigurationError(f"cannot read the trace {path}: {error.strerror}") from None
+    with explaining_failure(f"read the trace {path}"), open(path, "rb") as file:
+        return _IndexReader(path, search).read(file)
 
 
 class _IndexReader:
