@@ -68,23 +68,14 @@ from njc.project.units import (
 @selection_flags
 @project_flags
 @with_console
-@click.pass_context
-def command(
-    ctx: click.Context,
-    console: Console,
-    /,
-    sources: Sequence[Path],
-    watch: bool,
-    **flags: Any,
-) -> None:
+def command(console: Console, sources: Sequence[Path], watch: bool, **flags: Any) -> int:
     """Compile each x.njpy to x.py; on an error, write nothing.
 
     SRC are files or directories (default: `src` of [tool.njc] in pyproject.toml).
     """
     if watch:
         watch_sources(console, lambda: _build(console, sources, flags), sources, (SUFFIX, ".py"))
-    else:
-        ctx.exit(_build(console, sources, flags))
+    return 0 if watch else _build(console, sources, flags)
 
 
 def _build(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) -> int:

@@ -60,15 +60,7 @@ _STDIN_FILENAME = Path(f"stdin{SUFFIX}")
 @selection_flags
 @project_flags
 @with_console
-@click.pass_context
-def command(
-    ctx: click.Context,
-    console: Console,
-    /,
-    sources: Sequence[Path],
-    watch: bool,
-    **flags: Any,
-) -> None:
+def command(console: Console, sources: Sequence[Path], watch: bool, **flags: Any) -> int:
     """Report all findings; exit 1 if one is an error.
 
     SRC are files or directories (default: `src` of [tool.njc] in pyproject.toml), or `-` for one source on
@@ -77,8 +69,7 @@ def command(
     _check_stdin_usage(sources, watch, flags)
     if watch:
         watch_sources(console, lambda: _check(console, sources, flags), sources)
-    else:
-        ctx.exit(_check(console, sources, flags))
+    return 0 if watch else _check(console, sources, flags)
 
 
 def _check(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) -> int:

@@ -30,17 +30,14 @@ from njc.project.units import choose_places, format_path, list_output_folders
 @click.option("--dry-run", is_flag=True, help="Remove nothing; show what would be removed.")
 @project_flags
 @with_console
-@click.pass_context
 def command(
-    ctx: click.Context,
     console: Console,
-    /,
     sources: Sequence[Path],
     everything: bool,
     force: bool,
     dry_run: bool,
     **flags: Any,
-) -> None:
+) -> int:
     """Remove compiled files that have no source.
 
     Files that njc did not write are kept.
@@ -65,4 +62,4 @@ def command(
     for why in obstacles.values():
         console.findings(f"error: {why}")
     console.note(f"{format_count(len(removed), 'file')} {'would be ' if dry_run else ''}removed")
-    ctx.exit(2 if obstacles else 0)
+    return 2 if obstacles else 0

@@ -73,11 +73,8 @@ _EXECUTORS = click.Choice(["async", "threads", "processes", "dask", "ray"])
 @click.option("--retry", is_flag=True, help="Call again for rows that have failed.")
 @click.option("--fresh", is_flag=True, help="Discard the results of an earlier run.")
 @with_console
-@click.pass_context
 def command(
-    ctx: click.Context,
     console: Console,
-    /,
     target: str,
     rows: Path,
     out: Path,
@@ -92,7 +89,7 @@ def command(
     order: str,
     retry: bool,
     fresh: bool,
-) -> None:
+) -> int:
     """Call FUNCTION for every row of the file ROWS.
 
     The result of each row is a line.
@@ -116,7 +113,7 @@ def command(
             store.match_rows(read_rows(rows))
             found = estimate_batch(loaded, rows, count, store, vendor_batch is not None)
         console.result(format_estimate(found))
-        return
+        return 0
     with open_batch_store(folder) as store:
         store.match_rows(read_rows(rows))
         if out.exists() and not fresh and store.get_fact("target") is None:
@@ -150,7 +147,7 @@ def command(
         except KeyboardInterrupt as interrupt:
             is_given_up = isinstance(interrupt, CallsGivenUp)
             console.note("interrupted; the same command continues")
-            ctx.exit(_INTERRUPTED_EXIT_CODE)
+            return _INTERRUPTED_EXIT_CODE
         finally:
             store.export(out, order == "rows")
             console.note(_summarize(store, out))
@@ -158,7 +155,7 @@ def command(
                 console.note(reason)
             if is_given_up:
                 os._exit(_INTERRUPTED_EXIT_CODE)  # Python would wait for the threads
-        ctx.exit(1 if store.read_counts().failed else 0)
+        return 1 if store.read_counts().failed else 0
 
 
 def _check_out(out: Path, rows: Path) -> Path:

@@ -32,16 +32,9 @@ _COLUMNS = (
 @STORE
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @with_console
-@click.pass_context
 def command(
-    ctx: click.Context,
-    console: Console,
-    /,
-    blocks: Sequence[str],
-    clear: bool,
-    url: str | None,
-    as_json: bool,
-) -> None:
+    console: Console, blocks: Sequence[str], clear: bool, url: str | None, as_json: bool
+) -> int:
     """Show how canaries of static code have done.
 
     A BLOCK has its name in njc.lock, such as `shop.njpy:fill`, or that with the digest of its code. The exit code is 1
@@ -50,7 +43,7 @@ def command(
     store = CanaryStore(get_store(url, os.environ))
     if clear:
         _clear(console, store, blocks)
-        return
+        return 0
     found = {
         name: state for name, state in store.list_states() if not blocks or matches(name, blocks)
     }
@@ -65,7 +58,7 @@ def command(
             click.echo(line)
         for name, state in found.items():
             _explain(console, name, state)
-    ctx.exit(int(any(state.alarm for state in found.values())))
+    return int(any(state.alarm for state in found.values()))
 
 
 def matches(name: str, blocks: Sequence[str]) -> bool:

@@ -45,17 +45,9 @@ _HEADINGS = ("block", "runs", "same effects", "same outcome")
 @click.option("--write", is_flag=True, help="Replace the recordings by those of NEW.")
 @click.option("--fresh", is_flag=True, help="Ask NEW again.")
 @with_console
-@click.pass_context
 def command(
-    ctx: click.Context,
-    console: Console,
-    /,
-    old: str,
-    new: str,
-    words: Sequence[str],
-    write: bool,
-    fresh: bool,
-) -> None:
+    console: Console, old: str, new: str, words: Sequence[str], write: bool, fresh: bool
+) -> int:
     """Ask the model NEW what OLD was asked, and compare.
 
     What differs is said by block.
@@ -94,7 +86,7 @@ def command(
             f"{len(recorded)} recordings of {new} are in {format_path(folder / 'recordings')}; --write uses them"
         )
     differs = any(block.same_outcome < block.runs for block in blocks)
-    ctx.exit(1 if code or differs else 0)
+    return 1 if code or differs else 0
 
 
 def _read_lines(trace: Path) -> list[str]:

@@ -23,8 +23,7 @@ from njrt.persistence.recording_place import is_stored
 @click.argument("words", nargs=-1, metavar="[-- COMMAND...]", type=click.UNPROCESSED)
 @click.option("--drift", is_flag=True, help="Go on where a recording does not match.")
 @with_console
-@click.pass_context
-def command(ctx: click.Context, console: Console, /, words: Sequence[str], drift: bool) -> None:
+def command(console: Console, words: Sequence[str], drift: bool) -> int:
     """Run COMMAND (pytest -q) on recordings; ask no model.
 
     With --drift a request that is not in the recording gets the reply that was recorded in its place, and is listed with
@@ -37,9 +36,9 @@ def command(ctx: click.Context, console: Console, /, words: Sequence[str], drift
         done = subprocess.run(command, env=environ, stdin=subprocess.DEVNULL, check=False)
         lines = noted.read_text(encoding="utf-8").splitlines() if noted.exists() else []
     if not drift:
-        ctx.exit(done.returncode)
+        return done.returncode
     console.result(format_drift(lines))
-    ctx.exit(1 if lines or done.returncode else 0)
+    return 1 if lines or done.returncode else 0
 
 
 def format_drift(lines: Sequence[str]) -> str:

@@ -79,11 +79,8 @@ RESULTS_FOLDER = Path(".njc_cache") / "compare"
 @JOBS
 @project_flags
 @with_console
-@click.pass_context
 def command(
-    ctx: click.Context,
     console: Console,
-    /,
     arguments: Sequence[str],
     runs: int,
     modes: str | None,
@@ -94,7 +91,7 @@ def command(
     attempts: int,
     jobs: int | None,
     **flags: Any,
-) -> None:
+) -> int:
     """Build in each mode, run COMMAND on each build, and compare.
 
     COMMAND imports the compiled files; `{out}` in it stands for their directory. A run passes if it exits with 0.
@@ -137,7 +134,7 @@ def command(
         console.note(f"written: {format_path(file.absolute())}")
     checked = check_gates(conditions, rows)
     console.result("\n".join(map(str, checked)))
-    ctx.exit(int(not all(result.holds for result in checked)))
+    return int(not all(result.holds for result in checked))
 
 
 def _split_arguments(arguments: Sequence[str]) -> tuple[list[Path], list[str]]:

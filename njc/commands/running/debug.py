@@ -47,7 +47,6 @@ from njrt.packages import require_packages
 @with_console
 def command(
     console: Console,
-    /,
     program: Path | None,
     arguments: Sequence[str],
     recording: Path | None,

@@ -53,11 +53,8 @@ from njrt.errors import ConfigurationError
 @click.option("--accept", is_flag=True, help="Write results of cases that expect nothing.")
 @click.option("--fresh", is_flag=True, help="Discard the results of an earlier run.")
 @with_console
-@click.pass_context
 def command(
-    ctx: click.Context,
     console: Console,
-    /,
     target: str,
     cases: Path,
     repeats: int,
@@ -69,7 +66,7 @@ def command(
     jobs: int,
     accept: bool,
     fresh: bool,
-) -> None:
+) -> int:
     """Call FUNCTION for each case of the file CASES, and count what passes.
 
     A case is a JSON object: {"inputs": {...}, "expect": RESULT}, or with "after" or "check". Results are
@@ -111,7 +108,7 @@ def command(
         html.write_text(render_page(title, numbered, summaries), encoding="utf-8")
     checked = check_gates(conditions, summaries[: len(names)])
     console.note("\n".join(map(str, checked)))
-    ctx.exit(int(not all(result.holds for result in checked)))
+    return int(not all(result.holds for result in checked))
 
 
 def _run_missing(

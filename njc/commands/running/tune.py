@@ -45,11 +45,8 @@ MINIMUM_CASES = 10
     "-o", "--out", type=FILE, metavar="FILE", help="File of results (default: CASES.tuning.jsonl)."
 )
 @with_console
-@click.pass_context
 def command(
-    ctx: click.Context,
     console: Console,
-    /,
     target: str,
     cases: Path,
     model: str,
@@ -94,7 +91,7 @@ def command(
         chosen = tuner.add_second(choosing, chosen, second, errors)
     if not chosen:
         console.result("no form is better than the program as it is; nothing is written")
-        ctx.exit(0)
+        return
     tuner.reserved = 0
     before = tuner.run({}, held_out)
     after = tuner.run(chosen, held_out)

@@ -100,9 +100,8 @@ def update(console: Console, names: Sequence[str]) -> None:
 
 @command.command("check")
 @click.argument("names", nargs=-1, metavar="[NAME...]")
-@click.pass_context
 @with_console
-def check(console: Console, ctx: click.Context, names: Sequence[str]) -> None:
+def check(console: Console, names: Sequence[str]) -> int:
     """Compare servers and modules with njc.lock; exit 1 if one differs."""
     from njc.mcp.servers import check_server, find_section
 
@@ -116,7 +115,7 @@ def check(console: Console, ctx: click.Context, names: Sequence[str]) -> None:
         console.result("\n".join([f"{section.name}: {state}".rstrip(), *differences]))
     if stale:
         console.note("review the differences, then run: njc mcp update")
-    ctx.exit(int(stale))
+    return int(stale)
 
 
 @command.command("remove")

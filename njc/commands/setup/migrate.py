@@ -30,17 +30,14 @@ if TYPE_CHECKING:
 @click.option("--diff", is_flag=True, help="Write nothing; show the changes to each file.")
 @click.option("--force", is_flag=True, help=f"Overwrite existing {SUFFIX} files.")
 @with_console
-@click.pass_context
 def command(
-    ctx: click.Context,
     console: Console,
-    /,
     sources: Sequence[Path],
     out: Path | None,
     check: bool,
     diff: bool,
     force: bool,
-) -> None:
+) -> int:
     """Convert each x.py that uses nightjarpy to x.njpy.
 
     SRC are .py files or directories; the old files are kept. The exit code is 1 if something is left to do by
@@ -66,7 +63,7 @@ def command(
         _write_targets(migrated, force)
     _show_work(console, migrated, done=not (check or diff))
     to_do |= any(_has_open_work(migration) for _, migration in migrated.values())
-    ctx.exit(int(to_do or (check and bool(migrated))))
+    return int(to_do or (check and bool(migrated)))
 
 
 def _find_programs(sources: Sequence[Path], out: Path | None) -> Iterator[tuple[Path, Path]]:

@@ -54,14 +54,8 @@ from njrt.session.ask import llm_at
     help="Keep types only if no fewer cases pass.",
 )
 @with_console
-@click.pass_context
 def command(
-    ctx: click.Context,
-    console: Console,
-    /,
-    sources: Sequence[Path],
-    write: bool,
-    cases: tuple[str, Path] | None,
+    console: Console, sources: Sequence[Path], write: bool, cases: tuple[str, Path] | None
 ) -> None:
     """Propose types for outputs and parameters without one.
 
@@ -87,7 +81,6 @@ def command(
         write_all(changed, {file: file.stat().st_mode & 0o777 for file in changed})
     done = "annotated" if write else "to be annotated; --write does it"
     console.note(f"{format_count(len(changed), 'file')} {done}" if changed else "no type to add")
-    ctx.exit(0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,11 +72,8 @@ from njrt.production.canary.block_state import CanaryStore, describe_alarm
 @JOBS
 @project_flags
 @with_console
-@click.pass_context
 def command(
-    ctx: click.Context,
     console: Console,
-    /,
     places: Sequence[str],
     update: bool,
     keep: bool,
@@ -87,7 +84,7 @@ def command(
     attempts: int,
     jobs: int | None,
     **flags: Any,
-) -> None:
+) -> int:
     """Show static blocks in njc.lock; write or keep their code.
 
     A BLOCK has its name in the lock, such as `mailbox.njpy:Mailbox.triage`. The exit code is 1 if a block is
@@ -104,7 +101,7 @@ def command(
     if authority:
         if update or keep or blocks:
             raise click.UsageError("--authority takes sources, and neither --update nor --keep")
-        ctx.exit(_lock_authority(console, units, file, runs, check))
+        return _lock_authority(console, units, file, runs, check)
     holes = [hole for found in find_static_files(units, project) for hole in found.holes]
     chosen = [find_named_hole(block, holes) for block in blocks]
     lock = read_lock(file)
@@ -139,7 +136,7 @@ def command(
         console.note(f"unused: {entry.name} ({entry.mode}); `njc lock --update` removes it")
     unwritten = sum(not isinstance(status, Locked) for status in statuses.values())
     console.note(f"{format_count(len(holes), 'static block')}, {unwritten} to be written")
-    ctx.exit(int(bool(unwritten)))
+    return int(bool(unwritten))
 
 
 def _lock_authority(

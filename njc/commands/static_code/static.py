@@ -66,11 +66,8 @@ _SHELL_OPERATORS = ("&&", "||", "|", ";", "&", ">", ">>", "<", "2>&1")
 @ATTEMPTS
 @project_flags
 @with_console
-@click.pass_context
 def command(
-    ctx: click.Context,
     console: Console,
-    /,
     places: Sequence[str],
     traces: Sequence[Path],
     repair: bool,
@@ -78,7 +75,7 @@ def command(
     seconds: float | None,
     attempts: int,
     **flags: Any,
-) -> None:
+) -> int:
     """Test static code, and repair what fails.
 
     It is run on recorded runs or by a command.
@@ -135,7 +132,7 @@ def command(
             )
             results = list(learned)
         has_failed = _show_learning(console, results, repair)
-    ctx.exit(int(has_failed))
+    return int(has_failed)
 
 
 def _read_command(text: str) -> list[str]:
