@@ -59,7 +59,7 @@ def format_diff(before: str, after: str, old_name: str, new_name: str) -> str:
 
 
 def format_count(number: int, noun: str) -> str:
-    """Write a number with its noun: `1 file`, `2 files`, `2 replies`."""
+    """Write a number with its noun: `1 file`, `1,200 files`, `2 replies`."""
     if number == 1:
         return f"1 {noun}"
-    return f"{number} {noun[:-1]}ies" if noun.endswith("y") else f"{number} {noun}s"
+    return f"{number:,} {noun[:-1]}ies" if noun.endswith("y") else f"{number:,} {noun}s"

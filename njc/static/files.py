@@ -9,8 +9,8 @@ from __future__ import annotations
 import importlib.util
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from njc.project.build import Finding, is_error, plan_build, read_source, write_changes
@@ -21,7 +21,7 @@ from njc.project.units import Unit, find_package_files, format_path
 from njc.static.build import HoleRequest, StaticBuild, fill_holes
 from njc.static.contract_task import ContractTask, ContractVerdict
 from njc.static.fit import StaticFile, make_static_file
-from njc.static.generate import MAX_ATTEMPTS, Generated, GenerationFailed
+from njc.static.generate import Generated, GenerationFailed
 from njc.static.holes import Hole
 from njc.static.lock import (
     StaticLock,
@@ -48,36 +48,29 @@ def find_static_files(units: Sequence[Unit], project: Project) -> list[StaticFil
 
 
 def fill_units(
-    units: Sequence[Unit],
-    project: Project,
-    *,
-    locked: bool = False,
-    learned: bool = True,
-    attempts: int = MAX_ATTEMPTS,
-    jobs: int | None = None,
-    only: Callable[[Hole], bool] = lambda hole: True,
-    notify: Callable[[str], None] = lambda line: None,
+    units: Sequence[Unit], project: Project, request: HoleRequest | None = None
 ) -> StaticBuild:
-    """Fill the holes of all units, and save new code in the lock; `only` selects what models are asked for."""
+    """Fill the holes of all units, and save new code in the lock."""
     files = find_static_files(units, project)
     file = find_lock_file(units, project)
     lock = read_lock(file) if files else StaticLock()
-    request = HoleRequest(
-        locked,
-        learned,
-        attempts,
-        jobs,
-        lambda: time.strftime("%Y-%m-%d"),
-        lambda written: save_lock(written, lock, file),
-        lambda hole, result: keep_attempts(hole, result, file.parent),
-        notify,
-        test_contract,
-        only,
+    request = replace(
+        keep_results(request or HoleRequest(), lock, file), test_contract=test_contract
     )
     build = fill_holes(files, lock, request)
-    if build.lock != lock and not locked:
+    if build.lock != lock and not request.locked:
         save_lock(build.lock, lock, file)
     return build
+
+
+def keep_results(request: HoleRequest, lock: StaticLock, file: Path) -> HoleRequest:
+    """Have new code, dated today, saved in the lock, and attempts in files beside it."""
+    return replace(
+        request,
+        today=lambda: time.strftime("%Y-%m-%d"),
+        keep=lambda written: save_lock(written, lock, file),
+        keep_attempts=lambda hole, result: keep_attempts(hole, result, file.parent),
+    )
 
 
 CONTRACT_SECONDS = 30.0

@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from njc.commands.static_code.fill import can_be_static, fill_and_report
 from njc.commands.terminal.console import Console, ProgressLine
 from njc.commands.terminal.flags import (
     ATTEMPTS,
@@ -31,8 +30,10 @@ from njc.project.build import (
     Finding,
     OutputChange,
     plan_build,
+    read_source,
     write_changes,
 )
+from njc.project.config import Project
 from njc.project.outputs import STUB_SUFFIX, find_stale_outputs, has_stub
 from njc.project.report import (
     ReportFormat,
@@ -43,6 +44,7 @@ from njc.project.report import (
 )
 from njc.project.units import (
     SUFFIX,
+    Unit,
     choose_places,
     find_package_files,
     find_units,
@@ -86,15 +88,19 @@ def _build(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
     units = find_units(sources, project)
     compiled: Compilations = {}
     if can_be_static(units, project):
-        static = fill_and_report(
-            console,
-            units,
-            project,
+        from njc.static.build import HoleRequest
+        from njc.static.files import fill_units
+
+        request = HoleRequest(
             locked=flags["locked"] or dry_run,
             learned=not flags["unlearned"],
             attempts=flags["attempts"],
             jobs=flags["jobs"],
+            notify=console.note,
         )
+        static = fill_units(units, project, request)
+        for note in static.notes:
+            console.note(f"note: {note}")
         if static.findings:
             _show_findings(console, static.findings, len(units), format)
             console.findings("nothing was written")
@@ -126,6 +132,13 @@ def _build(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
     stale = find_stale_outputs(list_output_folders(choose_places(sources, project), project))
     _show_changes(console, plan, stale, dry_run=dry_run)
     return int(flags["check"] and bool(plan.changes or stale))
+
+
+def can_be_static(units: Sequence[Unit], project: Project) -> bool:
+    """Return whether the project sets a mode, or a source may."""
+    return project.options.mode not in (None, "live") or any(
+        b"mode" in read_source(unit).data for unit in units
+    )
 
 
 def _show_findings(

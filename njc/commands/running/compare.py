@@ -46,6 +46,7 @@ from njc.evaluation.comparison.text import format_comparison_text
 from njc.project.build import read_source
 from njc.project.config import Project
 from njc.project.units import SUFFIX, Unit, find_units, format_path
+from njc.static.build import HoleRequest
 from njc.static.files import fill_units, find_lock_file, format_finding_messages, write_static_build
 from njc.static.lock import LEARNED_SUFFIX, LockEntry, read_lock
 from njrt.errors import ConfigurationError, NaturalError
@@ -190,9 +191,8 @@ def _build_mode(
     failure, used = "", tuple[LockEntry, ...]()
     console.note(f"{mode}: building")
     try:
-        static = fill_units(
-            units, project, learned=learned, attempts=attempts, jobs=jobs, notify=console.note
-        )
+        request = HoleRequest(learned=learned, attempts=attempts, jobs=jobs, notify=console.note)
+        static = fill_units(units, project, request)
         failure, used = format_finding_messages(static.findings), static.used
         if mode == "static-learned" and not any(entry.score for entry in used):
             failure = failure or NOTHING_LEARNED

@@ -26,6 +26,7 @@ from njc.evaluation.cases.tuning import Form
 from njc.project.config import Project
 from njc.project.report import format_count, format_diff, format_findings
 from njc.project.units import Unit, find_units
+from njc.static.build import HoleRequest
 from njc.static.files import fill_units, find_lock_file, find_static_files, save_lock
 from njc.static.holes import Hole
 from njc.static.lock import (
@@ -117,14 +118,13 @@ def command(
         current = {key: each for key, each in lock.tuned.items() if key not in stale}
         save_lock(replace(remove_entries(lock, removed), tuned=current), lock, file)
         names = {hole.name for hole in chosen or holes}
-        build = fill_units(
-            units,
-            project,
+        request = HoleRequest(
             attempts=attempts,
             jobs=jobs,
             only=lambda hole: hole.name in names,
             notify=console.note,
         )
+        build = fill_units(units, project, request)
         console.findings(format_findings(build.findings, "text"))
     lock = read_lock(file)
     statuses = find_hole_statuses(holes, lock)

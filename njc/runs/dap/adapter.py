@@ -31,8 +31,7 @@ from njc.runs.dap.console import run_console_command
 from njc.runs.dap.framing import MessageError, MessageReader, write_message
 from njc.runs.dap.progress import ReplyProgress
 from njc.runs.dap.requests import RequestError
-from njc.runs.dap.stack import BlockFrame
-from njc.runs.dap.stop_reason import choose_stop_reason, describe_failure
+from njc.runs.dap.stack import BlockFrame, choose_stop_reason, describe_failure
 from njc.runs.dap.stop_view import StopView
 from njc.runs.timeline.channel import ChannelClosedError
 from njc.runs.timeline.controller import RunController
