@@ -285,9 +285,13 @@ def test_warnings_are_counted_and_named(tmp_path: Path) -> None:
     text = PROGRAM.replace("Set done to true in each of <tasks>.", "Mark <tasks> as done.")
     given = [{"inputs": {"tasks": tasks}, "after": {"tasks": tasks}}]
     program, cases = write(tmp_path, given, text)
-    result = evaluate(f"{program}:tick", cases, model=lambda _: run("x = 1", done=True))
+    page = tmp_path / "page.html"
+    result = evaluate(
+        f"{program}:tick", cases, "--html", str(page), model=lambda _: run("x = 1", done=True)
+    )
     assert "1 of 1" in result.output
     assert result.output.split("warnings")[1].strip()
+    assert "<th>warnings</th>" in page.read_text()
     assert "line 1: warning: the block has changed nothing" in result.output
 
 

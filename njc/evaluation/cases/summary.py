@@ -42,6 +42,11 @@ class Summary(PassSummary):
 
 def format_table(summaries: Sequence[Summary]) -> str:
     """Return the table of all summaries."""
+    return format_text_table(*_make_table(summaries))
+
+
+def _make_table(summaries: Sequence[Summary]) -> tuple[list[str], list[list[str]]]:
+    """Return the headings and the rows."""
     head = ["model", "passed", "rate", "95 % interval", "calls", "tokens", "cost", "seconds"]
     rows = [[each.name, *_format_cells(each)] for each in summaries]
     if any(run.warnings for each in summaries for run in each.runs):
@@ -50,7 +55,7 @@ def format_table(summaries: Sequence[Summary]) -> str:
             [*row, f"{sum(len(run.warnings) for run in each.runs):,}"]
             for row, each in zip(rows, summaries, strict=True)
         ]
-    return format_text_table(head, rows)
+    return head, rows
 
 
 def format_warnings(
@@ -127,16 +132,11 @@ def compute_sign_test(better: int, worse: int) -> float:
 
 def render_page(title: str, cases: Sequence[NumberedCase], summaries: Sequence[Summary]) -> str:
     """Render the page; needs jinja2 (the extra `bench`)."""
-    rows = [
+    headings, rows = _make_table(summaries)
+    results = [
         (numbered, summary.name, summary.results.get(numbered.digest, ()))
         for numbered in cases
         for summary in summaries
     ]
-    rows.sort(key=lambda row: all(run.passed for run in row[2]))
-    return render_template(
-        "njc.evaluation.cases",
-        "cases.html",
-        title=title,
-        table=[(summary.name, list(_format_cells(summary))) for summary in summaries],
-        rows=rows,
-    )
+    results.sort(key=lambda result: all(run.passed for run in result[2]))
+    return render_template("cases.html", title=title, headings=headings, rows=rows, cases=results)
