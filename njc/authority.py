@@ -22,7 +22,7 @@ from njc.frontend.blocks import NaturalBlock, find_blocks
 from njc.frontend.diagnostics import Diagnostic
 from njc.frontend.parse import parse
 from njc.project.build import read_source
-from njc.project.units import Unit
+from njc.project.units import Unit, explaining_failure
 from njc.runs.timeline.trace_lines import BeganLine, PerformedLine, read_trace
 from njc.static.lock import StaticLock
 from njrt.agent.answer import parse_answer, unfence
@@ -32,7 +32,6 @@ from njrt.block import extract_instruction
 from njrt.decisions import Accept, Edit, InterceptorDecision
 from njrt.effect_json import decision_from_json, effect_from_json
 from njrt.effects import BindOutputs, Effect, Perform, Refusal
-from njrt.errors import ConfigurationError
 from njrt.message_json import reply_from_json
 from njrt.messages import Reply, ToolCall
 from njrt.options import EffectSet
@@ -77,11 +76,8 @@ def collect_needs(files: Iterable[Path], blocks: KnownBlocks) -> Needs:
 
 def read_effects(file: Path, blocks: KnownBlocks) -> Iterator[tuple[BlockKey, Effect]]:
     """Return the effects in a recording or a trace, with the blocks that they belong to."""
-    try:
-        with open(file, "rb") as lines:
-            is_trace = lines.readline().startswith(b'{"event": ')
-    except OSError as error:
-        raise ConfigurationError(f"cannot read {file}: {error.strerror or error}") from None
+    with explaining_failure(f"read {file}"), open(file, "rb") as lines:
+        is_trace = lines.readline().startswith(b'{"event": ')
     return read_trace_effects(file) if is_trace else read_recording_effects(file, blocks)
 
 

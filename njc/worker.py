@@ -1,6 +1,6 @@
 """A child process, `python -m MODULE`, that exchanges lines of JSON with its parent.
 
-    with Worker("njc.evaluation.learning.evaluate", folder, environment) as worker:      in the parent
+    with open_worker("njc.evaluation.learning.evaluate") as worker:      in the parent
         worker.send({"code": "n = 1"})
         worker.receive(5.0)                           -> {"verdict": "right"}
 
@@ -24,9 +24,10 @@ import queue
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -103,6 +104,16 @@ class Worker:
         assert self._process.stdin is not None
         with suppress(OSError):
             self._process.stdin.close()
+
+
+@contextmanager
+def open_worker(module: str) -> Iterator[Worker]:
+    """Start a child in an empty folder, without keys and settings."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Worker(module, Path(folder), make_clean_environment()) as worker,
+    ):
+        yield worker
 
 
 class Channel:

@@ -42,17 +42,18 @@ LAYERS: Mapping[str, str] = {
     """,
     "njc": """
         __init__ runs editors evaluation traced_frames
-        frontend sandbox comparison worker execution_trace
+        frontend sandbox worker execution_trace
         analysis
         codegen
         compiler
         project migrate
-        built_imports static type_check doctor hook hatch_plugin pygments_lexer setuptools_plugin
+        built_imports comparison static type_check doctor hook hatch_plugin pygments_lexer setuptools_plugin
         repair
         learning run target
         timeline
-        trace_view dap authority batch mcp drift cases
+        trace_view authority batch mcp drift cases
         debug language_server notebook
+        dap
         commands
         cli
         __main__
@@ -90,7 +91,8 @@ EDGE = """
     njc.mcp             servers
     njc.project         build config load outputs tuned units wheel where
     njc.evaluation.cases           case_file runner tuner
-    njc.evaluation.repair          command testing tests_worker time_limit
+    njc.evaluation.comparison      result_file
+    njc.evaluation.repair          command tests_worker time_limit
     njc.evaluation.built_imports   account block_recorder
     njc.evaluation.built_imports.child sitecustomize
     njc.sandbox         bubblewrap forwarder limits proxy

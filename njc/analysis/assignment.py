@@ -140,7 +140,11 @@ def _follow_statement(statement: ast.stmt, state: frozenset[str], flow: Flow) ->
             return None
     if not matters:
         return state
-    return state | _find_bound_names(statement) | _find_set_attributes(statement)
+    return (
+        state
+        | collect_bindings(ast.Module([statement], []), None).bound
+        | _find_set_attributes(statement)
+    )
 
 
 def _find_block(statement: ast.Expr, flow: Flow) -> NaturalBlock | None:
@@ -293,10 +297,6 @@ def _record_reason(flow: Flow, has: BoundNames, lacks: BoundNames, when: str) ->
 
 
 # What one statement or expression binds and reads.
-
-
-def _find_bound_names(statement: ast.stmt) -> frozenset[str]:
-    return collect_bindings(ast.Module([statement], []), None).bound
 
 
 def _list_target_names(target: ast.expr) -> frozenset[str]:

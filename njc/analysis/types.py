@@ -271,7 +271,8 @@ class TypeDefinitions:
         """Return the type that `Name = ...`, `type Name = ...` or `Name = NewType("Name", ...)` names."""
         if (home := self.find_home(name, scope)) is None:
             return None
-        if name in self.list_rebound(home) or self._is_bound_by_block(name, home):
+        by_blocks = self.outputs.get(home, ())
+        if name in self.list_rebound(home) or mangle(name, home.mangling_class) in by_blocks:
             return None
         match self.find_statements_binding(name, home):
             case [ast.Assign(targets=[ast.Name()], value=value)] if self._is_type(
@@ -289,9 +290,6 @@ class TypeDefinitions:
             case [statement] if type(statement).__name__ == "TypeAlias":
                 return Typed(statement.value, home)  # type: ignore[attr-defined]
         return None
-
-    def _is_bound_by_block(self, name: str, home: NameScope) -> bool:
-        return mangle(name, home.mangling_class) in self.outputs.get(home, ())
 
     def _is_type(self, value: ast.expr, scope: NameScope, depth: int = 0) -> bool:
         """Return whether an expression is a type beyond doubt, so that the name that it is bound to is an alias."""

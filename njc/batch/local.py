@@ -144,7 +144,7 @@ def run_local(
     Raises the NaturalError by which all other rows would fail: a wrong key, no model, the limit of the cost;
     KeyboardInterrupt, and CallsGivenUp after a second interrupt.
     """
-    todo = iterate_todo(rows, count, store)
+    todo = (row for row in read_rows(rows, count) if not store.is_done(row))
     run = LocalRun(store, submit, window, store.read_counts().usage.usd)
     reported = 0.0
     try:
@@ -172,11 +172,6 @@ def run_local(
         raise KeyboardInterrupt
     if run.stop is not None:
         raise run.stop
-
-
-def iterate_todo(rows: Path, count: int | None, store: BatchStore) -> Iterator[BatchRow]:
-    """Return the rows that have no result."""
-    return (row for row in read_rows(rows, count) if not store.is_done(row))
 
 
 @contextmanager

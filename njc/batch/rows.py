@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from njc.project.units import explaining_failure
 from njc.target import InvalidRowError
 from njrt.errors import (
     AuthenticationError,
@@ -50,19 +51,16 @@ class BatchRow:
 
 def read_rows(path: Path, most: int | None = None) -> Iterator[BatchRow]:
     """Yield the rows of a file, at most `most`."""
-    try:
-        with path.open("rb") as file:
-            index = 0
-            for number, line in enumerate(file, 1):
-                text = line.removeprefix(b"\xef\xbb\xbf").strip() if not index else line.strip()
-                if not text:
-                    continue
-                if most is not None and index >= most:
-                    return
-                yield BatchRow(index, text, hashlib.sha256(text).hexdigest()[:16], number)
-                index += 1
-    except OSError as error:
-        raise ConfigurationError(f"cannot read {path}: {error.strerror or error}") from None
+    with explaining_failure(f"read {path}"), path.open("rb") as file:
+        index = 0
+        for number, line in enumerate(file, 1):
+            text = line.removeprefix(b"\xef\xbb\xbf").strip() if not index else line.strip()
+            if not text:
+                continue
+            if most is not None and index >= most:
+                return
+            yield BatchRow(index, text, hashlib.sha256(text).hexdigest()[:16], number)
+            index += 1
 
 
 def check_rows(path: Path) -> None:

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from njc.batch.rows import BatchRow, RowOutcome, RowUsage
+from njc.project.units import explaining_failure
 from njrt.errors import ConfigurationError
 from njrt.private_files import create_private
 
@@ -193,14 +194,13 @@ class BatchStore:
         query = f"SELECT line FROM results JOIN present USING (row, digest) ORDER BY {order}"
         temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         try:
-            with open(temporary, "w", encoding="utf-8", newline="\n") as file:
-                for (line,) in self.connection.execute(query):
-                    file.write(line + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        except OSError as error:
-            raise ConfigurationError(f"cannot write {path}: {error.strerror or error}") from None
+            with explaining_failure(f"write {path}"):
+                with open(temporary, "w", encoding="utf-8", newline="\n") as file:
+                    for (line,) in self.connection.execute(query):
+                        file.write(line + "\n")
+                    file.flush()
+                    os.fsync(file.fileno())
+                os.replace(temporary, path)
         finally:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
@@ -340,12 +340,10 @@ def discard_batch(folder: Path) -> int:
             _lock(connection, folder)
             query = "SELECT count(*) FROM batches WHERE state IN ('submitting', 'submitted')"
             (sent,) = connection.execute(query).fetchone()
-    try:
+    with explaining_failure(f"remove {folder}"):
         for pattern in (f"{STATE_NAME}*", "batch-*.jsonl"):
             for file in folder.glob(pattern):
                 file.unlink()
         if folder.is_dir() and not any(folder.iterdir()):
             folder.rmdir()
-    except OSError as error:
-        raise ConfigurationError(f"cannot remove {folder}: {error.strerror or error}") from None
     return int(sent)

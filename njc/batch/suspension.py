@@ -271,11 +271,11 @@ class IdleHandler:
         return self.task.cancel()
 
 
-class IdleSelector(selectors.BaseSelector):
-    """A selector that says when its event loop has nothing to do (state: the selector that it wraps)."""
+class IdleSelector(selectors.DefaultSelector):
+    """A selector that reports when its event loop has nothing to do."""
 
     def __init__(self) -> None:
-        self._selector = selectors.DefaultSelector()
+        super().__init__()
         self._threads = threading.active_count()
         self.on_idle: Callable[[], bool] | None = None
         """Called when nothing is ready; True if it has made something ready."""
@@ -283,27 +283,10 @@ class IdleSelector(selectors.BaseSelector):
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         """Wait for events, as selectors do."""
         if self.on_idle is None or (timeout is not None and timeout <= 0):
-            return self._selector.select(timeout)
+            return super().select(timeout)
         has_others = timeout is not None or threading.active_count() > self._threads
         grace = min(GRACE_SECONDS, timeout or GRACE_SECONDS) if has_others else 0
-        events = self._selector.select(grace)
+        events = super().select(grace)
         if events or (timeout is not None and timeout <= grace):
             return events
-        return [] if self.on_idle() else self._selector.select(timeout)
-
-    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
-        return self._selector.register(fileobj, events, data)
-
-    def unregister(self, fileobj: Any) -> selectors.SelectorKey:
-        return self._selector.unregister(fileobj)
-
-    def modify(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
-        return self._selector.modify(fileobj, events, data)
-
-    def get_map(self) -> Mapping[Any, selectors.SelectorKey]:
-        found: Mapping[Any, selectors.SelectorKey] = self._selector.get_map()
-        return found
-
-    def close(self) -> None:
-        self._selector.close()
-        super().close()
+        return [] if self.on_idle() else super().select(timeout)

@@ -276,7 +276,9 @@ def _build_arguments(
     """List the arguments of the call after the prompt, in their fixed order."""
     scope, outputs = block.scope, definitions.outputs
     own = [
-        name for name in block.names if scope.kind == "class" and _is_local(name, scope, outputs)
+        name
+        for name in block.names
+        if scope.kind == "class" and resolve_name(name, scope, outputs) == Local(scope)
     ]
     me = find_super_parameter(block, outputs)
     shared = [name for name in block.names if name not in own]
@@ -394,10 +396,6 @@ def list_given_options(options: Options) -> list[tuple[str, object]]:
 
 
 _BUILD_OPTIONS = ("mode", "fallback")
-
-
-def _is_local(name: str, scope: NameScope, outputs: BlockOutputs) -> bool:
-    return resolve_name(name, scope, outputs) == Local(scope)
 
 
 def _is_builtin(name: str, scope: NameScope, outputs: BlockOutputs) -> bool:

@@ -7,8 +7,10 @@ A new command is a module in one of the folders here and an entry in `COMMAND_GR
 
 from __future__ import annotations
 
+import ast
 import difflib
 import importlib
+import pkgutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -26,133 +28,53 @@ class Entry:
     """A command in the list of the help, which imports none of them."""
 
     folder: str
-    summary: str
-    """The first sentence of its help."""
     example: str
     """A call, shown at the end of its help."""
 
 
 COMMAND_GROUPS: Mapping[str, Mapping[str, Entry]] = {
     "Compile": {
-        "build": Entry(
-            "compiling",
-            "Compile each x.njpy to x.py; on an error, write nothing.",
-            "njc build src -o compiled_out",
-        ),
-        "check": Entry(
-            "compiling", "Report all findings; exit 1 if one is an error.", "njc check src --hints"
-        ),
-        "show": Entry(
-            "compiling",
-            "Show the natural blocks of FILE, or its compiled form.",
-            "njc show src/mail.njpy",
-        ),
-        "explain": Entry(
-            "compiling",
-            "Explain the finding CODE; without CODE, list all of them.",
-            "njc explain NJ201",
-        ),
-        "where": Entry(
-            "compiling",
-            "Map a compiled line to its source line, or the reverse.",
-            "njc where compiled_out/mail.py:40",
-        ),
-        "annotate": Entry(
-            "static_code",
-            "Propose types for outputs and parameters without one.",
-            "njc annotate src/mail.njpy",
-        ),
-        "types": Entry(
-            "compiling", "Run a type checker (mypy, pyright) on natural code.", "njc types src"
-        ),
-        "clean": Entry("compiling", "Remove compiled files that have no source.", "njc clean src"),
-        "init": Entry(
-            "setup", "Create a project in DIR with a test that passes offline.", "njc init shop"
-        ),
+        "build": Entry("compiling", "njc build src -o compiled_out"),
+        "check": Entry("compiling", "njc check src --hints"),
+        "show": Entry("compiling", "njc show src/mail.njpy"),
+        "explain": Entry("compiling", "njc explain NJ201"),
+        "where": Entry("compiling", "njc where compiled_out/mail.py:40"),
+        "annotate": Entry("static_code", "njc annotate src/mail.njpy"),
+        "types": Entry("compiling", "njc types src"),
+        "clean": Entry("compiling", "njc clean src"),
+        "init": Entry("setup", "njc init shop"),
     },
     "Run": {
-        "run": Entry(
-            "running",
-            "Compile FILE in memory and run it; flags go before FILE.",
-            "njc run mail.njpy inbox.txt",
-        ),
-        "trace": Entry(
-            "running",
-            "Show the runs in a trace, the steps of one, or two traces.",
-            "njc trace trace.jsonl",
-        ),
-        "eval": Entry(
-            "running",
-            "Call FUNCTION for each case of the file CASES, and count what passes.",
-            "njc eval mail.njpy:route cases.jsonl --repeats 3",
-        ),
+        "run": Entry("running", "njc run mail.njpy inbox.txt"),
+        "trace": Entry("running", "njc trace trace.jsonl"),
+        "eval": Entry("running", "njc eval mail.njpy:route cases.jsonl --repeats 3"),
         "tune": Entry(
-            "running",
-            "Choose the form of each block of FUNCTION by its pass rate on CASES.",
-            "njc tune mail.njpy:route cases.jsonl --model openai/gpt-4.1-mini",
+            "running", "njc tune mail.njpy:route cases.jsonl --model openai/gpt-4.1-mini"
         ),
-        "debug": Entry(
-            "running",
-            "Step through the effects of blocks, forward and back.",
-            "njc debug mail.njpy",
-        ),
-        "replay": Entry(
-            "production", "Run COMMAND (pytest -q) on recordings; ask no model.", "njc replay"
-        ),
-        "usage": Entry(
-            "running", "Show what was spent of each budget, or delete old accounts.", "njc usage"
-        ),
-        "cache": Entry("setup", "Show or empty the cache of models' replies.", "njc cache stats"),
-        "doctor": Entry(
-            "setup", "Check the installation, and ask the model a question.", "njc doctor"
-        ),
+        "debug": Entry("running", "njc debug mail.njpy"),
+        "replay": Entry("production", "njc replay"),
+        "usage": Entry("running", "njc usage"),
+        "cache": Entry("setup", "njc cache stats"),
+        "doctor": Entry("setup", "njc doctor"),
     },
     "Static code": {
-        "static": Entry(
-            "static_code", "Test static code, and repair what fails.", "njc static src"
-        ),
-        "lock": Entry(
-            "static_code",
-            "Show static blocks in njc.lock; write or keep their code.",
-            "njc lock src --mode static",
-        ),
-        "compare": Entry(
-            "running",
-            "Build in each mode, run COMMAND on each build, and compare.",
-            "njc compare -- pytest -q",
-        ),
+        "static": Entry("static_code", "njc static src"),
+        "lock": Entry("static_code", "njc lock src --mode static"),
+        "compare": Entry("running", "njc compare -- pytest -q"),
     },
     "Production": {
-        "batch": Entry(
-            "production",
-            "Call FUNCTION for every row of the file ROWS.",
-            "njc batch mail.njpy:classify rows.jsonl --out results.jsonl",
-        ),
-        "canary": Entry("production", "Show how canaries of static code have done.", "njc canary"),
+        "batch": Entry("production", "njc batch mail.njpy:classify rows.jsonl --out results.jsonl"),
+        "canary": Entry("production", "njc canary"),
         "migrate-model": Entry(
-            "production",
-            "Ask the model NEW what OLD was asked, and compare.",
-            "njc migrate-model openai/gpt-4.1 openai/gpt-5 -- pytest -q",
+            "production", "njc migrate-model openai/gpt-4.1 openai/gpt-5 -- pytest -q"
         ),
     },
     "Editors and agents": {
-        "lsp": Entry(
-            "editors", "Serve an editor by the Language Server Protocol on stdio.", "njc lsp"
-        ),
-        "dap": Entry(
-            "editors", "Serve an editor by the Debug Adapter Protocol on stdio.", "njc dap"
-        ),
-        "mcp": Entry(
-            "setup",
-            "Use tools of MCP servers as functions, and functions as tools.",
-            "njc mcp add clock -- python -m mcp_server_time",
-        ),
-        "skill": Entry("setup", "Print the guide to natural code for coding agents.", "njc skill"),
-        "migrate": Entry(
-            "setup",
-            "Convert each x.py that uses nightjarpy to x.njpy.",
-            "njc migrate nightjar_programs -o src",
-        ),
+        "lsp": Entry("editors", "njc lsp"),
+        "dap": Entry("editors", "njc dap"),
+        "mcp": Entry("setup", "njc mcp add clock -- python -m mcp_server_time"),
+        "skill": Entry("setup", "njc skill"),
+        "migrate": Entry("setup", "njc migrate nightjar_programs -o src"),
     },
 }
 """The commands by the heading of their group, in the order of the help."""
@@ -184,9 +106,8 @@ class Commands(click.Group):
         width = max(map(len, COMMANDS))
         for heading, entries in COMMAND_GROUPS.items():
             with formatter.section(heading):
-                formatter.write_dl(
-                    [(name.ljust(width), entry.summary) for name, entry in entries.items()]
-                )
+                rows = ((name, read_summary(name, entry)) for name, entry in entries.items())
+                formatter.write_dl([(name.ljust(width), summary) for name, summary in rows])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -198,12 +119,31 @@ class Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; a NaturalError has its own exit code."""
+        """Run the command; a NaturalError has its own exit code, findings in a program have 1."""
         try:
             return super().invoke(ctx)
         except NaturalError as error:
             ctx.ensure_object(Console).error(error)
             ctx.exit(error.exit_code)
+        except SyntaxError as error:
+            from njc.project.load import NaturalSyntaxError
+            from njc.project.report import format_findings
+
+            if not isinstance(error, NaturalSyntaxError):
+                raise
+            ctx.ensure_object(Console).findings(format_findings(error.findings, "text"))
+            ctx.exit(1)
+
+
+def read_summary(name: str, entry: Entry) -> str:
+    """Read the first sentence of a command's help, without importing the command."""
+    source = pkgutil.get_data(__name__, f"{entry.folder}/{name.replace('-', '_')}.py") or b""
+    (command,) = (
+        node
+        for node in ast.parse(source).body
+        if isinstance(node, ast.FunctionDef) and node.name == "command"
+    )
+    return (ast.get_docstring(command) or "").partition("\n")[0]
 
 
 @click.group(

@@ -370,7 +370,7 @@ def render_diagnostic(diagnostic: Diagnostic, source: SourceFile | None = None) 
         marked = line[diagnostic.column - 1 : end - 1]
         rows.append(f"{diagnostic.line:>5} | {line}")
         rows.append(
-            f"{gutter} | {_make_blanks(line[: diagnostic.column - 1])}{'^' * max(1, _measure_width(marked))}"
+            f"{gutter} | {_make_blanks(line[: diagnostic.column - 1])}{'^' * max(1, sum(map(_count_cells, marked)))}"
         )
     if diagnostic.hint:
         rows.append(f"{gutter} = help: {diagnostic.hint}")
@@ -386,10 +386,6 @@ def _count_cells(character: str) -> int:
     if unicodedata.combining(character) or unicodedata.category(character) == "Cf":
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
-
-
-def _measure_width(text: str) -> int:
-    return sum(_count_cells(character) for character in text)
 
 
 def _make_blanks(text: str) -> str:

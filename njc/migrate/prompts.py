@@ -52,7 +52,7 @@ def rewrite_literal(
     if opened is None:
         return None
     text = _blank_fstring_fields(literal, opened["prefix"])
-    if opened["newline"] is None and not any(_is_reference(tag) for tag in find_tags(text)):
+    if opened["newline"] is None and not any(isinstance(tag, Reference) for tag in find_tags(text)):
         return None
     notes = tuple(_find_new_references(text))
     if opened["before"] or opened["after"] or not opened["newline"]:
@@ -102,10 +102,6 @@ def _blank_fstring_fields(literal: str, prefix: str) -> str:
     """Return the literal with the fields of an f-string blanked; offsets stay."""
     prefix = prefix.lower()
     return blank_fields(literal, "r" in prefix) if "f" in prefix else literal
-
-
-def _is_reference(tag: object) -> bool:
-    return isinstance(tag, Reference)
 
 
 def _format_options(options: Mapping[str, Any]) -> str:

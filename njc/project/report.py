@@ -7,7 +7,9 @@ src/mail.njpy:12:14: error[NJ201]: `quer` is not defined here
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
+from difflib import unified_diff
 from typing import Literal, assert_never, get_args
 
 from njc.frontend.diagnostics import render_diagnostic
@@ -49,8 +51,15 @@ def summarize_findings(findings: Sequence[Finding], files: int) -> str:
     return f"{', '.join(counts)} in {format_count(files, 'file')}"
 
 
+def format_diff(before: str, after: str, old_name: str, new_name: str) -> str:
+    """Write the changes of a text as a unified diff, without the last end of a line."""
+    old, new = (io.StringIO(text).readlines() for text in (before, after))
+    found = unified_diff(old, new, old_name, new_name)
+    return "".join(line if line.endswith("\n") else f"{line}\n" for line in found).rstrip("\n")
+
+
 def format_count(number: int, noun: str) -> str:
-    """Write a number with its noun: `1 file`, `2 files`, `2 replies`."""
+    """Write a number with its noun: `1 file`, `1,200 files`, `2 replies`."""
     if number == 1:
         return f"1 {noun}"
-    return f"{number} {noun[:-1]}ies" if noun.endswith("y") else f"{number} {noun}s"
+    return f"{number:,} {noun[:-1]}ies" if noun.endswith("y") else f"{number:,} {noun}s"

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -129,14 +130,21 @@ def format_path(path: Path) -> str:
     return path.relative_to(here).as_posix() if path.is_relative_to(here) else path.as_posix()
 
 
+@contextmanager
+def explaining_failure(action: str) -> Iterator[None]:
+    """Raise ConfigurationError for an OSError, such as `cannot read mail.njpy: Permission denied`."""
+    try:
+        yield
+    except OSError as error:
+        raise ConfigurationError(f"cannot {action}: {error.strerror or error}") from None
+
+
 def read_file(file: Path) -> bytes:
     """Read a file; raise ConfigurationError if it is not a regular file: a FIFO would block."""
-    try:
+    with explaining_failure(f"read {format_path(file)}"):
         if not stat.S_ISREG(file.stat().st_mode):
             raise OSError(0, "not a regular file")
         return file.read_bytes()
-    except OSError as error:
-        raise ConfigurationError(f"cannot read {format_path(file)}: {error.strerror}") from None
 
 
 def read_header(file: Path) -> FileHeader | None:
@@ -159,11 +167,8 @@ def walk_files(folder: Path, suffix: str, above: frozenset[str] = frozenset()) -
     real = os.path.realpath(folder)
     if real in above:
         return
-    try:
-        with os.scandir(folder) as scan:
-            entries = sorted(scan, key=lambda entry: entry.name)
-    except OSError as error:
-        raise ConfigurationError(f"cannot read {format_path(folder)}: {error.strerror}") from None
+    with explaining_failure(f"read {format_path(folder)}"), os.scandir(folder) as scan:
+        entries = sorted(scan, key=lambda entry: entry.name)
     for entry in entries:
         if entry.name.startswith("."):
             continue

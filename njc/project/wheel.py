@@ -35,7 +35,7 @@ def compile_wheel_files(sources: Mapping[str, Path], project_root: Path) -> dict
         if compilation.output is None:
             problems += [render_diagnostic(found, source) for found in compilation.diagnostics]
         else:
-            compiled[make_compiled_name(path)] = compilation.output
+            compiled[PurePosixPath(path).with_suffix(".py").as_posix()] = compilation.output
     if problems:
         raise WheelCompileError("\n\n".join(problems))
     return compiled
@@ -44,8 +44,3 @@ def compile_wheel_files(sources: Mapping[str, Path], project_root: Path) -> dict
 def is_source(path: str) -> bool:
     """Return whether a path in a wheel is that of a source."""
     return path.endswith(SUFFIX)
-
-
-def make_compiled_name(path: str) -> str:
-    """Name the compiled file of a source: `shop/mail.njpy` becomes `shop/mail.py`."""
-    return PurePosixPath(path).with_suffix(".py").as_posix()

@@ -20,6 +20,7 @@ from typing import assert_never
 
 from njc.compiler import Compilation
 from njc.project.build import Finding
+from njc.project.report import format_count
 from njc.project.units import Unit
 from njc.static.author import Author, choose_author
 from njc.static.contract_task import ContractTask, ContractVerdict, make_contract_task
@@ -300,12 +301,12 @@ def _generate_hole(
                 hole,
                 result,
                 request,
-                f"no code passed the checks in {_format_attempt_count(attempts)}",
+                f"no code passed the checks in {format_count(len(attempts), 'attempt')}",
             )
         case GenerationFailed(attempts):
-            reasons = "; ".join(attempts[-1].refusals) if attempts else "there was no reply"
+            reasons = "; ".join(attempts[-1].verdict) if attempts else "there was no reply"
             message = (
-                f"no code for `{hole.name}` passed the checks in {_format_attempt_count(attempts)}"
+                f"no code for `{hole.name}` passed the checks in {format_count(len(attempts), 'attempt')}"
                 f"{f' (all are in {at})' if at else ''}; the last: {reasons}"
             )
             hint = 'make the prompt more precise, let it run live (mode="live"), or set fallback="live"'
@@ -318,10 +319,6 @@ def _can_stay_live(hole: Hole) -> bool:
     """Return whether a block without code runs live: as its option says, by default in the mode `auto`."""
     chosen = hole.options.fallback
     return hole.mode == "auto" if chosen is None else chosen == "live"
-
-
-def _format_attempt_count(attempts: Sequence[object]) -> str:
-    return f"{len(attempts)} attempt" + "s" * (len(attempts) != 1)
 
 
 def _make_live_result(

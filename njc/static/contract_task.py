@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from njc.analysis.contracts import find_contract, format_assert
 from njc.analysis.inference import TypeReader
+from njc.frontend.names import collect_bindings
 from njc.frontend.references import format_annotation
 from njc.static.fit import StaticFile
 from njc.static.holes import Hole
@@ -55,7 +56,7 @@ def make_contract_task(file: StaticFile, hole: Hole, code: str) -> ContractTask 
     types = TypeReader(file.analysis.outputs, file.source.text, file.analysis.blocks)
     contract = find_contract(file.source, block, types)
     prelude = tuple(_list_definitions(module.tree))
-    known = {name for text in prelude for name in _list_bound_names(text)}
+    known = collect_bindings(ast.parse("\n".join(prelude)), None).bound
     annotations = {
         each.arg: format_annotation(each.annotation)
         for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
@@ -78,18 +79,5 @@ def _list_definitions(tree: ast.Module) -> Iterator[str]:
                 yield ast.unparse(node)
             case ast.Assign(value=ast.Subscript() | ast.BinOp()):
                 yield ast.unparse(node)
-            case _:
-                pass
-
-
-def _list_bound_names(text: str) -> Iterator[str]:
-    for node in ast.parse(text).body:
-        match node:
-            case ast.ImportFrom(names=names) | ast.Import(names=names):
-                yield from (each.asname or each.name.partition(".")[0] for each in names)
-            case ast.ClassDef(name=name):
-                yield name
-            case ast.Assign(targets=[ast.Name(id=name)]):
-                yield name
             case _:
                 pass

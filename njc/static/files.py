@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import importlib.util
 import re
-import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from njc.project.build import Finding, is_error, plan_build, read_source, write_changes
@@ -22,7 +21,7 @@ from njc.project.units import Unit, find_package_files, format_path
 from njc.static.build import HoleRequest, StaticBuild, fill_holes
 from njc.static.contract_task import ContractTask, ContractVerdict
 from njc.static.fit import StaticFile, make_static_file
-from njc.static.generate import MAX_ATTEMPTS, Generated, GenerationFailed
+from njc.static.generate import Generated, GenerationFailed
 from njc.static.holes import Hole
 from njc.static.lock import (
     StaticLock,
@@ -30,7 +29,7 @@ from njc.static.lock import (
     read_lock,
     transfer_changes,
 )
-from njc.worker import Worker, make_clean_environment
+from njc.worker import open_worker
 from njrt.errors import ConfigurationError
 
 
@@ -49,36 +48,29 @@ def find_static_files(units: Sequence[Unit], project: Project) -> list[StaticFil
 
 
 def fill_units(
-    units: Sequence[Unit],
-    project: Project,
-    *,
-    locked: bool = False,
-    learned: bool = True,
-    attempts: int = MAX_ATTEMPTS,
-    jobs: int | None = None,
-    only: Callable[[Hole], bool] = lambda hole: True,
-    notify: Callable[[str], None] = lambda line: None,
+    units: Sequence[Unit], project: Project, request: HoleRequest | None = None
 ) -> StaticBuild:
-    """Fill the holes of all units, and save new code in the lock; `only` selects what models are asked for."""
+    """Fill the holes of all units, and save new code in the lock."""
     files = find_static_files(units, project)
     file = find_lock_file(units, project)
     lock = read_lock(file) if files else StaticLock()
-    request = HoleRequest(
-        locked,
-        learned,
-        attempts,
-        jobs,
-        lambda: time.strftime("%Y-%m-%d"),
-        lambda written: save_lock(written, lock, file),
-        lambda hole, result: keep_attempts(hole, result, file.parent),
-        notify,
-        test_contract,
-        only,
+    request = replace(
+        keep_results(request or HoleRequest(), lock, file), test_contract=test_contract
     )
     build = fill_holes(files, lock, request)
-    if build.lock != lock and not locked:
+    if build.lock != lock and not request.locked:
         save_lock(build.lock, lock, file)
     return build
+
+
+def keep_results(request: HoleRequest, lock: StaticLock, file: Path) -> HoleRequest:
+    """Have new code, dated today, saved in the lock, and attempts in files beside it."""
+    return replace(
+        request,
+        today=lambda: time.strftime("%Y-%m-%d"),
+        keep=lambda written: save_lock(written, lock, file),
+        keep_attempts=lambda hole, result: keep_attempts(hole, result, file.parent),
+    )
 
 
 CONTRACT_SECONDS = 30.0
@@ -89,11 +81,7 @@ def test_contract(task: ContractTask) -> ContractVerdict:
     """Run the code of a block on inputs that Hypothesis makes, in another process; no verdict without it."""
     if importlib.util.find_spec("hypothesis") is None:
         return ContractVerdict()
-    environment = make_clean_environment()
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        Worker("njc.static.contract_worker", Path(folder), environment) as worker,
-    ):
+    with open_worker("njc.static.contract_worker") as worker:
         worker.send(asdict(task))
         try:
             found = worker.receive(CONTRACT_SECONDS)
@@ -139,7 +127,7 @@ def save_lock(lock: StaticLock, before: StaticLock, file: Path) -> None:
 
 def keep_attempts(hole: Hole, result: Generated | GenerationFailed, folder: Path) -> str:
     """Write refused attempts into a file, and return its path; nothing is written if there were none."""
-    if not any(attempt.refusals for attempt in result.attempts):
+    if not any(attempt.verdict for attempt in result.attempts):
         return ""
     name = re.sub(r"[^\w.]+", "-", hole.name).strip("-")
     file = folder / ".njc_cache" / "attempts" / f"{name}.md"
@@ -150,12 +138,9 @@ def keep_attempts(hole: Hole, result: Generated | GenerationFailed, folder: Path
 
 def render_attempts(hole: Hole, result: Generated | GenerationFailed) -> str:
     """Write the attempts of a conversation as Markdown."""
-    parts = [f"# {hole.name} ({hole.mode})\n\n{_quote_lines(hole.shown)}"]
+    quoted = "\n".join(f"> {line}".rstrip() for line in hole.shown.split("\n"))
+    parts = [f"# {hole.name} ({hole.mode})\n\n{quoted}"]
     for number, attempt in enumerate(result.attempts, 1):
-        verdict = "\n".join(f"- {refusal}" for refusal in attempt.refusals) or "accepted"
+        verdict = "\n".join(f"- {refusal}" for refusal in attempt.verdict) or "accepted"
         parts.append(f"## attempt {number}\n\n```python\n{attempt.code.rstrip()}\n```\n\n{verdict}")
     return "\n\n".join(parts) + "\n"
-
-
-def _quote_lines(text: str) -> str:
-    return "\n".join(f"> {line}".rstrip() for line in text.split("\n"))

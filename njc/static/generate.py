@@ -22,10 +22,13 @@ TEMPERATURE_STEP = 0.3
 
 @dataclass(frozen=True, slots=True)
 class GenerationAttempt:
-    """One reply: its code, and why it was refused."""
+    """One reply: its code, and why it was refused, or how its tests went."""
 
     code: str
-    refusals: tuple[str, ...]
+    """The whole reply if it has no code."""
+    verdict: tuple[str, ...]
+    rationale: str = ""
+    """What the model wrote before the code, if it was asked for that."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,7 @@ class _AnnotationReader:
                 return self.read(parts[0])
             case _ if form in _COLLECTIONS:
                 # Of `tuple[int, ...]` and `tuple[()]`, whose brackets mean something else in a shape, the type.
-                is_plain = parts and not any(_is_ellipsis(part) for part in parts)
+                is_plain = parts and not any(ast.unparse(part) == "..." for part in parts)
                 return f"{form}[{', '.join(map(self.read, parts))}]" if is_plain else form
         return ANY_SHAPE
 
@@ -103,10 +103,6 @@ class _AnnotationReader:
         if not meaning.known and node.id in (*_SCALARS, *_COLLECTIONS):
             return node.id
         return _TYPING_FORMS.get(node.id, "")
-
-
-def _is_ellipsis(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is ...
 
 
 def _is_structural(class_: ast.ClassDef) -> bool:

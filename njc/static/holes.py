@@ -111,7 +111,8 @@ def find_holes(module: Module, blocks: Sequence[NaturalBlock], project: Options)
             block.scope.kind == "class" or options.policy == "contained"
         ):
             continue  # an attempt would leave its own name in the class, and is a part of the program
-        yield _make_hole(module, blocks, outputs, block, _add_number(name, seen[name]), options)
+        name += f"#{seen[name]}" if seen[name] > 1 else ""
+        yield _make_hole(module, blocks, outputs, block, name, options)
 
 
 def _make_hole(
@@ -186,10 +187,6 @@ def _list_imports(module: Module, block: NaturalBlock) -> Iterator[str]:
 def _make_qualified_name(block: NaturalBlock) -> str:
     names = [scope.name for scope in walk_outwards(block.scope) if scope.kind != "module"]
     return ".".join(reversed(names)) or "<module>"
-
-
-def _add_number(name: str, number: int) -> str:
-    return f"{name}#{number}" if number > 1 else name
 
 
 def _find_output_types(block: NaturalBlock) -> dict[str, str]:

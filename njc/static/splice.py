@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from njc.analysis.assignment import find_bound_at_end
 from njc.codegen.lower import Contained, WrittenBlock, format_literal, list_given_options
@@ -79,14 +78,9 @@ def place_auto_code(code: str, hole: Hole, runtime: str, shapes: Mapping[str, st
     The shapes of the values and the first `assert`s of the code become the guard.
     """
     tree = ast.parse(code)
-    asserts = list(
-        itertools.takewhile(
-            lambda statement: isinstance(statement, ast.Assert), _list_own_statements(tree)
-        )
-    )
+    asserts = list(list_guard_asserts(tree))
     hoisted, gone = _hoist_imports(tree, hole)
-    for statement in asserts:
-        gone |= set(range(statement.lineno, (statement.end_lineno or statement.lineno) + 1))
+    gone |= list_lines(asserts)
     name = make_fresh_name(f"{runtime}_try", hole.taken)
     lines = _mark_exits(code, tree, name)
     kept = [line for number, line in enumerate(lines, 1) if number not in gone]
@@ -103,16 +97,25 @@ def name_static_code(hole: Hole, code: str) -> str:
     return f"{hole.name} {hole.meaning.instruction}{hash_code(code)[:8]}"
 
 
-def _list_own_statements(tree: ast.Module) -> list[ast.stmt]:
-    return [
-        statement
-        for statement in tree.body
-        if not isinstance(statement, ast.Import | ast.ImportFrom)
-    ]
+def list_guard_asserts(tree: ast.Module) -> Iterator[ast.Assert]:
+    """Yield the first `assert`s of code, imports aside."""
+    for statement in tree.body:
+        if isinstance(statement, ast.Assert):
+            yield statement
+        elif not isinstance(statement, ast.Import | ast.ImportFrom):
+            return
 
 
-def _format_condition(statement: ast.stmt, code: str) -> str:
-    assert isinstance(statement, ast.Assert)
+def list_lines(statements: Iterable[ast.stmt]) -> set[int]:
+    """Return the numbers of the lines that have a part of one of these statements."""
+    return {
+        line
+        for statement in statements
+        for line in range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
+    }
+
+
+def _format_condition(statement: ast.Assert, code: str) -> str:
     written = ast.get_source_segment(code, statement.test)
     text = ast.unparse(statement.test) if written is None or "\n" in written else written
     return f"({text})" if isinstance(statement.test, _NEEDS_PARENTHESES) else text
@@ -224,7 +227,7 @@ def _hoist_imports(tree: ast.Module, hole: Hole) -> tuple[tuple[str, ...], set[i
             new = [pair for pair in split_import(statement) if pair[0] not in hole.imports]
             if hole.taken.isdisjoint(name for _, name in new):
                 hoisted += [text for text, _ in new]
-                gone |= set(range(statement.lineno, (statement.end_lineno or 0) + 1))
+                gone |= list_lines([statement])
     return tuple(hoisted), gone
 
 

@@ -224,7 +224,8 @@ def test_wrong_usage(tmp_path: Path) -> None:
     for words, message in [
         ([f"{program}:route", cases], "do not fit"),
         ([f"{program}:missing", cases], "no function `missing`"),
-        ([f"{program}:route", cases, "--gate", "pass^2>=1"], "needs --repeats 2"),
+        ([f"{program}:route", cases, "--gate", "pass^2>=1"], "needs 2 runs: --repeats 2"),
+        ([f"{program}:route", cases, "--gate", "live:pass>=1"], "which is not compared"),
         ([f"{program}:route", cases, "--against", "HEAD"], "git"),
         ([f"{program}:route", str(tmp_path / "no.jsonl")], "cannot read"),
     ]:
@@ -284,9 +285,13 @@ def test_warnings_are_counted_and_named(tmp_path: Path) -> None:
     text = PROGRAM.replace("Set done to true in each of <tasks>.", "Mark <tasks> as done.")
     given = [{"inputs": {"tasks": tasks}, "after": {"tasks": tasks}}]
     program, cases = write(tmp_path, given, text)
-    result = evaluate(f"{program}:tick", cases, model=lambda _: run("x = 1", done=True))
+    page = tmp_path / "page.html"
+    result = evaluate(
+        f"{program}:tick", cases, "--html", str(page), model=lambda _: run("x = 1", done=True)
+    )
     assert "1 of 1" in result.output
     assert result.output.split("warnings")[1].strip()
+    assert "<th>warnings</th>" in page.read_text()
     assert "line 1: warning: the block has changed nothing" in result.output
 
 

@@ -177,10 +177,14 @@ def test_effects_are_edited_and_rejected_in_the_console(connect: Connect, progra
     client = connect()
     client.launch("program.njpy", stopOnEntry=True)
     client.stopped()
-    assert client.evaluate("/edit x = 1", "repl") == "error: no effect is pending here"
+    assert (
+        client.evaluate("/edit x = 1", "repl")
+        == "error: no effect is pending here; step on to the next one"
+    )
     client.move("stepIn")
     assert client.evaluate("/nothing", "repl").startswith("error: there is no command `/nothing`")
     assert "/reject WORDS" in client.evaluate("/help", "repl")
+    assert client.evaluate("/edit", "repl").startswith("partial = double(4)\n")
     assert client.evaluate("/reject", "repl").startswith("error: say what the model is answered")
     assert client.evaluate("/reject do it yourself", "repl") == "the effect will be refused"
     client.move("next")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from language_programs import make_document
 
@@ -9,9 +11,11 @@ from njc.editors.language_server.answers.actions import list_corrections
 from njc.editors.language_server.answers.completion import complete
 from njc.editors.language_server.answers.highlighting import list_tokens
 from njc.editors.language_server.answers.hover import describe_place
-from njc.editors.language_server.answers.lenses import BlockCost, list_lenses
+from njc.editors.language_server.answers.lenses import list_lenses
 from njc.editors.language_server.answers.navigation import find_definitions
 from njc.editors.language_server.texts.documents import ContentChange, apply_changes, apply_edits
+from njc.runs.trace_view.index import RunSummary
+from njc.runs.trace_view.terminal import summarize_block
 
 PROGRAM = '''\
 from dataclasses import dataclass
@@ -222,7 +226,9 @@ def test_corrections(body: str, title: str, after: str) -> None:
 
 def test_lenses_tell_cost_and_recording() -> None:
     document = make_document(PROGRAM)
-    costs = {"mail.njpy:26": BlockCost(2, 3, 1204, 0.5, 1.0, 1), "mail.njpy:99": BlockCost(9)}
+    run = RunSummary(1, "a-1", "mail.njpy:26", calls=2, input=1000, output=200, usd=0.5)
+    failed = replace(run, calls=1, input=4, output=0, usd=None, error="KeyError")
+    costs = {"mail.njpy:26": summarize_block([run, failed]), "mail.njpy:99": "9 runs"}
     lenses = list_lenses(document, costs, {"mail.njpy:26"})
     assert [lens.title for lens in lenses] == [
         "run on the recording",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,13 +16,13 @@ from studio import Studio
 import njrt
 from njc.compiler import compile_source
 from njc.evaluation.comparison.page import render_comparison_page
+from njc.evaluation.comparison.result_file import ResultFile
 from njc.evaluation.comparison.results import (
     ComparedRun,
     ModeBuild,
     ModeSummary,
     ModeUsage,
     compute_pass_interval,
-    parse_compared_runs,
     sum_usage_by_block,
 )
 from njc.evaluation.comparison.text import format_text_table, write_advice
@@ -249,14 +250,14 @@ def test_advice(rows: list[ModeSummary], advice: list[str]) -> None:
             tokens=st.integers(0, 3),
             build=st.integers(0, 3),
         ),
-        unique_by=lambda row: row.mode,
+        unique_by=lambda row: row.name,
     )
 )
 def test_a_mode_that_passed_no_run_is_only_named_as_failing(rows: list[ModeSummary]) -> None:
     for row in rows:
         for sentence in write_advice(rows):
-            if not row.passed and re.search(rf"\b{row.mode}\b(?!-)", sentence):
-                is_baseline = row.mode == "live" and "against live" in sentence
+            if not row.passed and re.search(rf"\b{row.name}\b(?!-)", sentence):
+                is_baseline = row.name == "live" and "against live" in sentence
                 assert is_baseline or "failed: no run passed" in sentence, sentence
     if any(row.passed for row in rows):
         assert "No run passed" not in " ".join(write_advice(rows))
@@ -295,12 +296,22 @@ def test_a_page_is_the_same_each_time_and_follows_the_colours_of_the_reader() ->
         ({"passed": 1}, "passed: Input should be a valid boolean"),
     ],
 )
-def test_a_wrong_line_of_the_results_is_named(change: dict[str, Any], problem: str) -> None:
+def test_a_wrong_line_of_the_results_is_named(
+    change: dict[str, Any], problem: str, tmp_path: Path
+) -> None:
     run = {"mode": "live", "number": 1, "passed": True, "exit_code": 0, "seconds": 1.0}
     lines = [json.dumps(run), '{"mode": "li', json.dumps(run | change)]
-    with pytest.raises(ConfigurationError, match=rf"^r\.jsonl:3: {problem}; .*--fresh"):
-        list(parse_compared_runs(lines, "r.jsonl"))
-    assert [found.number for found in parse_compared_runs(lines[:2], "r.jsonl")] == [1]
+    results = ResultFile(tmp_path / "r.jsonl", ComparedRun)
+    results.path.write_text("\n".join(lines))
+    with pytest.raises(ConfigurationError, match=rf"r\.jsonl:3: {problem}; .*--fresh"):
+        results.read()
+    results.path.write_text("\n".join(lines[:2]))
+    results.read()
+    assert [found.number for found in results.known.values()] == [1]
+    results.add(ComparedRun("live", 2, False, 1, 1.0))
+    again = ResultFile(results.path, ComparedRun)
+    again.read()
+    assert again.known == results.known
 
 
 def test_a_broken_trace_is_read_as_far_as_it_goes() -> None:

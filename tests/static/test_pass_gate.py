@@ -8,8 +8,14 @@ import sys
 import pytest
 from studio import Studio
 
-from njc.evaluation.comparison.gate import check_gate, estimate_pass_power, parse_gate
-from njc.evaluation.comparison.results import ComparedRun, ModeBuild, ModeSummary, ModeUsage
+from njc.evaluation.comparison.gate import check_gates, parse_gate
+from njc.evaluation.comparison.results import (
+    ComparedRun,
+    ModeBuild,
+    ModeSummary,
+    ModeUsage,
+    estimate_pass_power,
+)
 from njrt.errors import ConfigurationError
 
 FLAKY = "import pathlib, shop, sys; f = pathlib.Path({file!r}); n = len(f.read_text()) if f.exists() else 0; f.write_text('x' * (n + 1)); sys.exit(n % 3 == 2)"
@@ -25,7 +31,7 @@ FLAKY = "import pathlib, shop, sys; f = pathlib.Path({file!r}); n = len(f.read_t
 )
 def test_gates_are_read(text: str, read: tuple[str | None, int, float]) -> None:
     gate = parse_gate(text)
-    assert (gate.mode, gate.power, gate.threshold) == read
+    assert (gate.name, gate.power, gate.threshold) == read
 
 
 @pytest.mark.parametrize(
@@ -49,8 +55,11 @@ def test_a_mode_that_was_not_built_does_not_hold() -> None:
         ModeSummary("live", ModeBuild(0, ModeUsage()), (run, run)),
         ModeSummary("static", ModeBuild(0, ModeUsage(), "no code"), ()),
     ]
-    assert [result.holds for result in check_gate(parse_gate("pass^2>=0.9"), rows)] == [True, False]
-    assert [result.holds for result in check_gate(parse_gate("live:pass>=0.9"), rows)] == [True]
+    assert [result.holds for result in check_gates([parse_gate("pass^2>=0.9")], rows)] == [
+        True,
+        False,
+    ]
+    assert [result.holds for result in check_gates([parse_gate("live:pass>=0.9")], rows)] == [True]
 
 
 def test_the_gate_decides_the_exit_status(studio: Studio) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +9,6 @@ from typing import Any
 
 import click
 
-from njc.commands.static_code.fill import can_be_static, fill_and_report
 from njc.commands.terminal.console import Console, ProgressLine
 from njc.commands.terminal.flags import (
     ATTEMPTS,
@@ -33,12 +30,21 @@ from njc.project.build import (
     Finding,
     OutputChange,
     plan_build,
+    read_source,
     write_changes,
 )
+from njc.project.config import Project
 from njc.project.outputs import STUB_SUFFIX, find_stale_outputs, has_stub
-from njc.project.report import ReportFormat, format_count, format_findings, summarize_findings
+from njc.project.report import (
+    ReportFormat,
+    format_count,
+    format_diff,
+    format_findings,
+    summarize_findings,
+)
 from njc.project.units import (
     SUFFIX,
+    Unit,
     choose_places,
     find_package_files,
     find_units,
@@ -64,23 +70,14 @@ from njc.project.units import (
 @selection_flags
 @project_flags
 @with_console
-@click.pass_context
-def command(
-    ctx: click.Context,
-    console: Console,
-    /,
-    sources: Sequence[Path],
-    watch: bool,
-    **flags: Any,
-) -> None:
+def command(console: Console, sources: Sequence[Path], watch: bool, **flags: Any) -> int:
     """Compile each x.njpy to x.py; on an error, write nothing.
 
     SRC are files or directories (default: `src` of [tool.njc] in pyproject.toml).
     """
     if watch:
         watch_sources(console, lambda: _build(console, sources, flags), sources, (SUFFIX, ".py"))
-    else:
-        ctx.exit(_build(console, sources, flags))
+    return 0 if watch else _build(console, sources, flags)
 
 
 def _build(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) -> int:
@@ -91,15 +88,19 @@ def _build(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
     units = find_units(sources, project)
     compiled: Compilations = {}
     if can_be_static(units, project):
-        static = fill_and_report(
-            console,
-            units,
-            project,
+        from njc.static.build import HoleRequest
+        from njc.static.files import fill_units
+
+        request = HoleRequest(
             locked=flags["locked"] or dry_run,
             learned=not flags["unlearned"],
             attempts=flags["attempts"],
             jobs=flags["jobs"],
+            notify=console.note,
         )
+        static = fill_units(units, project, request)
+        for note in static.notes:
+            console.note(f"note: {note}")
         if static.findings:
             _show_findings(console, static.findings, len(units), format)
             console.findings("nothing was written")
@@ -125,12 +126,19 @@ def _build(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
         stubs = plan_stubs(stubbed, project, force=flags["force"])
         plan = replace(plan, changes=(*plan.changes, *stubs))
     if flags["diff"]:
-        console.result("".join(map(_make_diff, plan.changes)).rstrip("\n"))
+        console.result("\n".join(map(_make_diff, plan.changes)))
     elif not dry_run:
         write_changes(plan)
     stale = find_stale_outputs(list_output_folders(choose_places(sources, project), project))
     _show_changes(console, plan, stale, dry_run=dry_run)
     return int(flags["check"] and bool(plan.changes or stale))
+
+
+def can_be_static(units: Sequence[Unit], project: Project) -> bool:
+    """Return whether the project sets a mode, or a source may."""
+    return project.options.mode not in (None, "live") or any(
+        b"mode" in read_source(unit).data for unit in units
+    )
 
 
 def _show_findings(
@@ -165,10 +173,6 @@ def _show_changes(
 
 
 def _make_diff(change: OutputChange) -> str:
-    """Write a change as a unified diff."""
-    before, after = (
-        io.StringIO(data.decode(errors="replace")).readlines()
-        for data in (change.before, change.after)
-    )
+    before, after = (data.decode(errors="replace") for data in (change.before, change.after))
     path = format_path(change.unit.output)
-    return "".join(difflib.unified_diff(before, after, f"a/{path}", f"b/{path}"))
+    return format_diff(before, after, f"a/{path}", f"b/{path}")

@@ -18,6 +18,7 @@ from njc.commands.terminal.console import Console, ProgressLine
 from njc.commands.terminal.flags import (
     JOBS,
     OUTPUT_FORMAT,
+    PATH,
     SOURCES,
     WATCH,
     project_flags,
@@ -52,29 +53,14 @@ _STDIN_FILENAME = Path(f"stdin{SUFFIX}")
 @WATCH
 @OUTPUT_FORMAT
 @click.option("--hints", is_flag=True, help="Report hints, too.")
+@click.option("--fix", is_flag=True, help="Correct findings; with --hints, annotate.")
 @click.option(
-    "--fix",
-    is_flag=True,
-    help="Correct findings; with --hints, annotate.",
-)
-@click.option(
-    "--stdin-filename",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Name of the source that is read by `-`.",
+    "--stdin-filename", type=PATH, metavar="FILE", help="Name of the source that is read by `-`."
 )
 @selection_flags
 @project_flags
 @with_console
-@click.pass_context
-def command(
-    ctx: click.Context,
-    console: Console,
-    /,
-    sources: Sequence[Path],
-    watch: bool,
-    **flags: Any,
-) -> None:
+def command(console: Console, sources: Sequence[Path], watch: bool, **flags: Any) -> int:
     """Report all findings; exit 1 if one is an error.
 
     SRC are files or directories (default: `src` of [tool.njc] in pyproject.toml), or `-` for one source on
@@ -83,8 +69,7 @@ def command(
     _check_stdin_usage(sources, watch, flags)
     if watch:
         watch_sources(console, lambda: _check(console, sources, flags), sources)
-    else:
-        ctx.exit(_check(console, sources, flags))
+    return 0 if watch else _check(console, sources, flags)
 
 
 def _check(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) -> int:

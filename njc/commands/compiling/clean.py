@@ -30,17 +30,14 @@ from njc.project.units import choose_places, format_path, list_output_folders
 @click.option("--dry-run", is_flag=True, help="Remove nothing; show what would be removed.")
 @project_flags
 @with_console
-@click.pass_context
 def command(
-    ctx: click.Context,
     console: Console,
-    /,
     sources: Sequence[Path],
     everything: bool,
     force: bool,
     dry_run: bool,
     **flags: Any,
-) -> None:
+) -> int:
     """Remove compiled files that have no source.
 
     Files that njc did not write are kept.
@@ -50,7 +47,10 @@ def command(
     chosen: Iterable[Path] = find_stale_outputs(folders)
     if everything:
         chosen = [file for folder in folders for file, _ in find_compiled_files(folder)]
-    obstacles = {} if force else {file: why for file in chosen if (why := _find_obstacle(file))}
+    found = (
+        (file, find_overwrite_obstacle(file, read_existing_file(file).state)) for file in chosen
+    )
+    obstacles = {} if force else {file: why for file, why in found if why}
     removed = [file for file in chosen if file not in obstacles]
     removed += [file for folder in folders for file in find_leftovers(folder)]
     if not dry_run:
@@ -62,8 +62,4 @@ def command(
     for why in obstacles.values():
         console.findings(f"error: {why}")
     console.note(f"{format_count(len(removed), 'file')} {'would be ' if dry_run else ''}removed")
-    ctx.exit(2 if obstacles else 0)
-
-
-def _find_obstacle(file: Path) -> str | None:
-    return find_overwrite_obstacle(file, read_existing_file(file).state)
+    return 2 if obstacles else 0

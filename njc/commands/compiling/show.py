@@ -45,16 +45,13 @@ CompilerStage = Literal["blocks", "lower"]
 @TEXT_OR_JSON
 @project_flags
 @with_console
-@click.pass_context
 def command(
-    ctx: click.Context,
     console: Console,
-    /,
     source: Path,
     stage: CompilerStage,
     format: Literal["text", "json"],
     **flags: Any,
-) -> None:
+) -> int:
     """Show the natural blocks of FILE, or its compiled form."""
     project = resolve_project([source], flags)
     (unit,) = find_units([source], project)
@@ -75,7 +72,7 @@ def command(
             pass
         case _:
             assert_never(stage)
-    ctx.exit(int(result.output is None))
+    return int(result.output is None)
 
 
 def _to_json(value: object) -> str:

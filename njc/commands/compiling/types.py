@@ -33,20 +33,19 @@ class CommandAfterDashes(click.Command):
 @click.command("types", cls=CommandAfterDashes)
 @SOURCES
 @with_console
-@click.pass_context
-def command(ctx: click.Context, console: Console, /, sources: Sequence[Path]) -> None:
+def command(console: Console, sources: Sequence[Path]) -> int:
     """Run a type checker (mypy, pyright) on natural code.
 
     SRC are files or directories (default: `src` of [tool.njc] in pyproject.toml). What the checker reports
     has the lines and columns of the sources, also where it is about a reference in a prompt.
     """
-    checker: Sequence[str] = ctx.meta[_CHECKER]
+    checker: Sequence[str] = click.get_current_context().meta[_CHECKER]
     if not checker:
-        ctx.fail("name the type checker behind `--`: njc types src -- mypy --strict")
+        raise click.UsageError("name the type checker behind `--`: njc types src -- mypy --strict")
     report = check_types(sources, checker, resolve_project(sources, {}))
     if report.findings:
         console.findings(format_findings(report.findings, "text"))
         console.findings(f"{checker[0]} was not run")
     sys.stdout.write(report.output)
     sys.stderr.write(report.errors)
-    ctx.exit(report.status)
+    return report.status

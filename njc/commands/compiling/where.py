@@ -19,7 +19,7 @@ from njrt.errors import ConfigurationError
 @OUT
 @project_flags
 @with_console
-def command(console: Console, /, places: tuple[str, ...], **flags: Any) -> None:
+def command(console: Console, places: tuple[str, ...], **flags: Any) -> None:
     """Map a compiled line to its source line, or the reverse."""
     for place in places:
         file, line = _parse_place(place)

@@ -22,10 +22,8 @@ from njc.batch.rows import BUDGET_OPTION, check_rows, describe_failed_rows, read
 from njc.batch.store import BatchCounts, BatchStore, discard_batch, open_batch_store
 from njc.batch.waves import WaveProgress, Waves, make_vendor
 from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import with_console
+from njc.commands.terminal.flags import COUNT, FILE, TARGET, with_console
 from njc.commands.terminal.status_line import is_status_shown
-from njc.project.load import NaturalSyntaxError
-from njc.project.report import format_findings
 from njc.project.units import format_path
 from njc.target import TargetFunction, get_target, make_absolute
 from njrt.errors import ConfigurationError, CostLimitError
@@ -36,19 +34,19 @@ _EXECUTORS = click.Choice(["async", "threads", "processes", "dask", "ray"])
 
 
 @click.command("batch")
-@click.argument("target", metavar="PROGRAM:FUNCTION")
-@click.argument("rows", metavar="ROWS", type=click.Path(path_type=Path, dir_okay=False))
+@TARGET
+@click.argument("rows", metavar="ROWS", type=FILE)
 @click.option(
     "-o",
     "--out",
     required=True,
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     metavar="FILE",
     help="Write the results to FILE, as JSON Lines.",
 )
 @click.option("--executor", type=_EXECUTORS, help="Where calls run (default: async or threads).")
 @click.option("--address", metavar="URL", help="Dask or Ray cluster (default: a local one).")
-@click.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Rows at a time.")
+@click.option("-j", "--jobs", type=COUNT, metavar="N", help="Rows at a time.")
 @click.option(
     "--vendor-batch",
     type=click.Choice(["openai", "anthropic"]),
@@ -65,9 +63,7 @@ _EXECUTORS = click.Choice(["async", "threads", "processes", "dask", "ray"])
 @click.option(
     "--max-usd", type=click.FloatRange(min=0.0), metavar="USD", help="Stop before it costs more."
 )
-@click.option(
-    "--rows", "count", type=click.IntRange(min=1), metavar="N", help="Only the first N rows."
-)
+@click.option("--rows", "count", type=COUNT, metavar="N", help="Only the first N rows.")
 @click.option(
     "--order",
     type=click.Choice(["rows", "done"]),
@@ -77,11 +73,8 @@ _EXECUTORS = click.Choice(["async", "threads", "processes", "dask", "ray"])
 @click.option("--retry", is_flag=True, help="Call again for rows that have failed.")
 @click.option("--fresh", is_flag=True, help="Discard the results of an earlier run.")
 @with_console
-@click.pass_context
 def command(
-    ctx: click.Context,
     console: Console,
-    /,
     target: str,
     rows: Path,
     out: Path,
@@ -96,7 +89,7 @@ def command(
     order: str,
     retry: bool,
     fresh: bool,
-) -> None:
+) -> int:
     """Call FUNCTION for every row of the file ROWS.
 
     The result of each row is a line.
@@ -108,11 +101,7 @@ def command(
         raise ConfigurationError("--vendor-batch and --executor exclude each other")
     check_rows(rows)
     out = _check_out(out, rows)
-    try:
-        loaded = get_target(make_absolute(target))
-    except NaturalSyntaxError as uncompilable:
-        console.findings(format_findings(uncompilable.findings, "text"))
-        ctx.exit(1)
+    loaded = get_target(make_absolute(target))
     kind = executor or ("async" if loaded.is_async else "threads")
     if kind == "async" and not loaded.is_async:
         raise ConfigurationError(f"`{target}` is not async; use --executor threads")
@@ -124,7 +113,7 @@ def command(
             store.match_rows(read_rows(rows))
             found = estimate_batch(loaded, rows, count, store, vendor_batch is not None)
         console.result(format_estimate(found))
-        return
+        return 0
     with open_batch_store(folder) as store:
         store.match_rows(read_rows(rows))
         if out.exists() and not fresh and store.get_fact("target") is None:
@@ -158,7 +147,7 @@ def command(
         except KeyboardInterrupt as interrupt:
             is_given_up = isinstance(interrupt, CallsGivenUp)
             console.note("interrupted; the same command continues")
-            ctx.exit(_INTERRUPTED_EXIT_CODE)
+            return _INTERRUPTED_EXIT_CODE
         finally:
             store.export(out, order == "rows")
             console.note(_summarize(store, out))
@@ -166,7 +155,7 @@ def command(
                 console.note(reason)
             if is_given_up:
                 os._exit(_INTERRUPTED_EXIT_CODE)  # Python would wait for the threads
-        ctx.exit(1 if store.read_counts().failed else 0)
+        return 1 if store.read_counts().failed else 0
 
 
 def _check_out(out: Path, rows: Path) -> Path:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import sys
 from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import with_console
+from njc.commands.terminal.console import Console, get_output_width
+from njc.commands.terminal.flags import STORE, with_console
 from njc.project.report import format_count
 from njc.runs.trace_view.tables import TableColumn, format_table
 from njrt.errors import ConfigurationError
@@ -31,21 +29,12 @@ _COLUMNS = (
 @click.command("canary")
 @click.argument("blocks", nargs=-1, metavar="[BLOCK]...")
 @click.option("--clear", is_flag=True, help="Use the code of the BLOCKs again; test it anew.")
-@click.option(
-    "--store", "url", envvar="NJC_STORE", metavar="URL", help="The store (docs/storage.md)."
-)
+@STORE
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @with_console
-@click.pass_context
 def command(
-    ctx: click.Context,
-    console: Console,
-    /,
-    blocks: Sequence[str],
-    clear: bool,
-    url: str | None,
-    as_json: bool,
-) -> None:
+    console: Console, blocks: Sequence[str], clear: bool, url: str | None, as_json: bool
+) -> int:
     """Show how canaries of static code have done.
 
     A BLOCK has its name in njc.lock, such as `shop.njpy:fill`, or that with the digest of its code. The exit code is 1
@@ -54,7 +43,7 @@ def command(
     store = CanaryStore(get_store(url, os.environ))
     if clear:
         _clear(console, store, blocks)
-        return
+        return 0
     found = {
         name: state for name, state in store.list_states() if not blocks or matches(name, blocks)
     }
@@ -64,12 +53,12 @@ def command(
     elif not found:
         console.note(f"{store.store.name}: no canary has run")
     else:
-        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        width = get_output_width()
         for line in format_table(_COLUMNS, [_format_row(*item) for item in found.items()], width):
             click.echo(line)
         for name, state in found.items():
             _explain(console, name, state)
-    ctx.exit(int(any(state.alarm for state in found.values())))
+    return int(any(state.alarm for state in found.values()))
 
 
 def matches(name: str, blocks: Sequence[str]) -> bool:

@@ -6,9 +6,7 @@ import hashlib
 import json
 import os
 import shutil
-import subprocess
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +14,7 @@ import click
 
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import with_console
-from njc.commands.terminal.trace_status import show_status_of_trace
+from njc.commands.terminal.trace_status import choose_command, run_traced
 from njc.evaluation.comparison.text import format_text_table
 from njc.evaluation.drift.block_runs import (
     ComparedBlock,
@@ -47,17 +45,9 @@ _HEADINGS = ("block", "runs", "same effects", "same outcome")
 @click.option("--write", is_flag=True, help="Replace the recordings by those of NEW.")
 @click.option("--fresh", is_flag=True, help="Ask NEW again.")
 @with_console
-@click.pass_context
 def command(
-    ctx: click.Context,
-    console: Console,
-    /,
-    old: str,
-    new: str,
-    words: Sequence[str],
-    write: bool,
-    fresh: bool,
-) -> None:
+    console: Console, old: str, new: str, words: Sequence[str], write: bool, fresh: bool
+) -> int:
     """Ask the model NEW what OLD was asked, and compare.
 
     What differs is said by block.
@@ -65,64 +55,46 @@ def command(
     COMMAND (default: pytest -q) runs twice: on its recordings, and with NEW in place of OLD; its replies are recorded in a
     folder of their own, so that they are asked for once. Exit code 1: outcomes differ, or COMMAND failed with NEW.
     """
-    words = [word for word in words if word != "--"] or [sys.executable, "-m", "pytest", "-q"]
-    if shutil.which(words[0]) is None:
-        raise ConfigurationError(f"there is no command `{words[0]}`")
-    name = hashlib.sha256(json.dumps([old, new, list(words)]).encode()).hexdigest()[:12]
+    words = choose_command(words)
+    name = hashlib.sha256(json.dumps([old, new, words]).encode()).hexdigest()[:12]
     folder = (FOLDER / name).absolute()
     if fresh:
         shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
     before, after = folder / "old.trace.jsonl", folder / "new.trace.jsonl"
-    if code := _run(console, words, before, {}):
+    logs = before.with_suffix(".log"), after.with_suffix(".log")
+    if code := run_traced(console, words, before, logs[0], os.environ):
         raise ConfigurationError(
             f"the command fails on its recordings, exit code {code}; correct that first: "
-            f"{format_path(before.with_suffix('.log'))}"
+            f"{format_path(logs[0])}"
         )
     environ = {"NJC_RECORD_TO": str(folder / "recordings"), "NJC_REPLACE_MODEL": f"{old}={new}"}
-    code = _run(console, words, after, environ)
+    code = run_traced(console, words, after, logs[1], os.environ | environ)
     blocks = compare_runs(*(read_runs(_read_lines(trace)) for trace in (before, after)))
     console.result(_format_report(blocks))
-    verdict = (
-        "passes"
-        if code == 0
-        else f"fails, exit code {code}: {format_path(after.with_suffix('.log'))}"
-    )
+    verdict = f"fails, exit code {code}: {format_path(logs[1])}" if code else "passes"
     console.result(f"\nwith {new} the command {verdict}")
     recorded = sorted((folder / "recordings").rglob("*.jsonl"))
     if write:
         for file in recorded:
             target = find_copied(file.relative_to(folder / "recordings"))
-            text = file.read_text(encoding="utf-8")
-            open_recording_place(target).rewrite(partial(_replace_lines, split_lines(text)))
+            lines = split_lines(file.read_text(encoding="utf-8"))
+            open_recording_place(target).rewrite(partial(_replace_lines, lines))
             console.note(f"written: {target if is_stored(target) else format_path(Path(target))}")
     else:
         console.note(
             f"{len(recorded)} recordings of {new} are in {format_path(folder / 'recordings')}; --write uses them"
         )
     differs = any(block.same_outcome < block.runs for block in blocks)
-    ctx.exit(1 if code or differs else 0)
-
-
-def _replace_lines(new: list[str], old: list[str]) -> list[str]:
-    return new
-
-
-def _run(console: Console, words: Sequence[str], trace: Path, environ: Mapping[str, str]) -> int:
-    trace.unlink(missing_ok=True)
-    with trace.with_suffix(".log").open("wb") as log, show_status_of_trace(console, trace):
-        return subprocess.run(
-            list(words),
-            env={**os.environ, **environ, "NJC_TRACE": str(trace)},
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            check=False,
-        ).returncode
+    return 1 if code or differs else 0
 
 
 def _read_lines(trace: Path) -> list[str]:
     return trace.read_text(encoding="utf-8").splitlines() if trace.exists() else []
+
+
+def _replace_lines(new: list[str], old: list[str]) -> list[str]:
+    return new
 
 
 def _format_report(blocks: Sequence[ComparedBlock]) -> str:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
-import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Sequence
@@ -16,8 +14,8 @@ import click
 
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import with_console
+from njc.commands.terminal.trace_status import choose_command
 from njc.project.units import format_path
-from njrt.errors import ConfigurationError
 from njrt.persistence.recording_place import is_stored
 
 
@@ -25,25 +23,22 @@ from njrt.persistence.recording_place import is_stored
 @click.argument("words", nargs=-1, metavar="[-- COMMAND...]", type=click.UNPROCESSED)
 @click.option("--drift", is_flag=True, help="Go on where a recording does not match.")
 @with_console
-@click.pass_context
-def command(ctx: click.Context, console: Console, /, words: Sequence[str], drift: bool) -> None:
+def command(console: Console, words: Sequence[str], drift: bool) -> int:
     """Run COMMAND (pytest -q) on recordings; ask no model.
 
     With --drift a request that is not in the recording gets the reply that was recorded in its place, and is listed with
     the first difference. Exit code 1: something no longer matches.
     """
-    words = [word for word in words if word != "--"] or [sys.executable, "-m", "pytest", "-q"]
-    if shutil.which(words[0]) is None:
-        raise ConfigurationError(f"there is no command `{words[0]}`")
+    command = choose_command(words)
     with tempfile.TemporaryDirectory() as folder:
         noted = Path(folder, "drift.jsonl")
         environ = {**os.environ, **({"NJC_DRIFT": str(noted)} if drift else {})}
-        done = subprocess.run(list(words), env=environ, stdin=subprocess.DEVNULL, check=False)
+        done = subprocess.run(command, env=environ, stdin=subprocess.DEVNULL, check=False)
         lines = noted.read_text(encoding="utf-8").splitlines() if noted.exists() else []
     if not drift:
-        ctx.exit(done.returncode)
+        return done.returncode
     console.result(format_drift(lines))
-    ctx.exit(1 if lines or done.returncode else 0)
+    return 1 if lines or done.returncode else 0
 
 
 def format_drift(lines: Sequence[str]) -> str:

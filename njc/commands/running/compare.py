@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-import shutil
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,9 +14,17 @@ from typing import Any
 import click
 
 from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import ATTEMPTS, JOBS, project_flags, resolve_project, with_console
+from njc.commands.terminal.flags import (
+    ATTEMPTS,
+    COUNT,
+    FILE,
+    JOBS,
+    project_flags,
+    resolve_project,
+    with_console,
+)
 from njc.commands.terminal.status_line import show_status
-from njc.commands.terminal.trace_status import show_status_of_trace
+from njc.commands.terminal.trace_status import choose_command, run_traced
 from njc.evaluation.built_imports.account import (
     BuiltFile,
     describe_build,
@@ -26,26 +32,25 @@ from njc.evaluation.built_imports.account import (
     hash_build,
     make_build_environment,
 )
-from njc.evaluation.comparison.gate import PassGate, check_gate, format_gate_results, parse_gate
+from njc.evaluation.comparison.gate import check_gates, parse_gates
+from njc.evaluation.comparison.result_file import ResultFile, check_report
 from njc.evaluation.comparison.results import (
     ComparedRun,
     ModeBuild,
     ModeSummary,
     ModeUsage,
     format_comparison_json,
-    parse_compared_runs,
     sum_usage_by_block,
 )
 from njc.evaluation.comparison.text import format_comparison_text
 from njc.project.build import read_source
 from njc.project.config import Project
 from njc.project.units import SUFFIX, Unit, find_units, format_path
+from njc.static.build import HoleRequest
 from njc.static.files import fill_units, find_lock_file, format_finding_messages, write_static_build
 from njc.static.lock import LEARNED_SUFFIX, LockEntry, read_lock
 from njrt.errors import ConfigurationError, NaturalError
 from njrt.options import Mode
-from njrt.packages import require_packages
-from njrt.typed_json import to_json
 
 MODES: Mapping[str, tuple[Mode, bool]] = {
     "live": ("live", False),
@@ -57,39 +62,26 @@ MODES: Mapping[str, tuple[Mode, bool]] = {
 """What can be compared: the mode to build in, and whether to use learned code."""
 NOTHING_LEARNED = "nothing has been learned; `njc static --learn TRACES` does that"
 RESULTS_FOLDER = Path(".njc_cache") / "compare"
-_FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command("compare", context_settings={"allow_interspersed_args": False})
 @click.argument("arguments", nargs=-1, metavar="[SRC]... -- COMMAND...", type=click.UNPROCESSED)
 @click.option(
-    "-n",
-    "--runs",
-    type=click.IntRange(min=1),
-    default=3,
-    metavar="N",
-    help="Runs in each mode (default: 3).",
+    "-n", "--runs", type=COUNT, default=3, metavar="N", help="Runs in each mode (default: 3)."
 )
 @click.option("--modes", metavar="LIST", help="Modes to compare, separated by commas.")
-@click.option("--json", "json_file", type=_FILE, metavar="FILE", help="Write JSON too.")
-@click.option("--html", "html_file", type=_FILE, metavar="FILE", help="Write a page too.")
+@click.option("--json", "json_file", type=FILE, metavar="FILE", help="Write JSON too.")
+@click.option("--html", "html_file", type=FILE, metavar="FILE", help="Write a page too.")
 @click.option(
-    "--gate",
-    "gates",
-    multiple=True,
-    metavar="[MODE:]pass^K>=X",
-    help="Fail if fewer pass.",
+    "--gate", "gates", multiple=True, metavar="[MODE:]pass^K>=X", help="Fail if fewer pass."
 )
 @click.option("--fresh", is_flag=True, help="Discard the runs of an earlier comparison.")
 @ATTEMPTS
 @JOBS
 @project_flags
 @with_console
-@click.pass_context
 def command(
-    ctx: click.Context,
     console: Console,
-    /,
     arguments: Sequence[str],
     runs: int,
     modes: str | None,
@@ -100,7 +92,7 @@ def command(
     attempts: int,
     jobs: int | None,
     **flags: Any,
-) -> None:
+) -> int:
     """Build in each mode, run COMMAND on each build, and compare.
 
     COMMAND imports the compiled files; `{out}` in it stands for their directory. A run passes if it exits with 0.
@@ -111,15 +103,14 @@ def command(
 
     --gate: pass^K is the probability that K runs all pass; the exit code is 1 if it is below X in MODE, or in any mode.
     """
-    conditions = [parse_gate(text) for text in gates]
     sources, words = _split_arguments(arguments)
-    if shutil.which(words[0]) is None:
-        raise ConfigurationError(f"there is no command `{words[0]}`")
-    _check_reports(json_file, html_file)
+    choose_command(words)
+    check_report(json_file)
+    check_report(html_file, "jinja2", "matplotlib")
     project = resolve_project(sources, flags)
     units = find_units(sources, project)
     chosen = _parse_modes(modes) if modes else _list_available_modes(units, project)
-    _check_gates(conditions, chosen, runs)
+    conditions = parse_gates(gates, chosen, runs, "-n")
     folder = RESULTS_FOLDER / _compute_digest(units, words, project)
     if fresh:
         (folder / "trials.jsonl").unlink(missing_ok=True)
@@ -142,28 +133,9 @@ def command(
         html_file.write_text(render_comparison_page(rows, shlex.join(words)), encoding="utf-8")
     for file in filter(None, (json_file, html_file)):
         console.note(f"written: {format_path(file.absolute())}")
-    results = [(gate, check_gate(gate, rows)) for gate in conditions]
-    for gate, checked in results:
-        console.result("\n".join(format_gate_results(gate, checked)))
-    ctx.exit(0 if all(result.holds for _, checked in results for result in checked) else 1)
-
-
-def _check_gates(gates: Sequence[PassGate], modes: Sequence[str], runs: int) -> None:
-    """Raise ConfigurationError if a gate is about a mode, or more runs, than there will be."""
-    for gate in gates:
-        if gate.mode is not None and gate.mode not in modes:
-            raise ConfigurationError(f"the gate is on `{gate.mode}`, which is not compared")
-        if gate.power > runs:
-            raise ConfigurationError(f"pass^{gate.power} needs {gate.power} runs: -n {gate.power}")
-
-
-def _check_reports(json_file: Path | None, html_file: Path | None) -> None:
-    """Raise ConfigurationError if a report could not be written after all runs."""
-    for file in filter(None, (json_file, html_file)):
-        if not file.absolute().parent.is_dir():
-            raise ConfigurationError(f"no such directory: {format_path(file.absolute().parent)}")
-    if html_file:
-        require_packages("--html", "njpy[bench]", "jinja2", "matplotlib")
+    checked = check_gates(conditions, rows)
+    console.result("\n".join(map(str, checked)))
+    return int(not all(result.holds for result in checked))
 
 
 def _split_arguments(arguments: Sequence[str]) -> tuple[list[Path], list[str]]:
@@ -219,9 +191,8 @@ def _build_mode(
     failure, used = "", tuple[LockEntry, ...]()
     console.note(f"{mode}: building")
     try:
-        static = fill_units(
-            units, project, learned=learned, attempts=attempts, jobs=jobs, notify=console.note
-        )
+        request = HoleRequest(learned=learned, attempts=attempts, jobs=jobs, notify=console.note)
+        static = fill_units(units, project, request)
         failure, used = format_finding_messages(static.findings), static.used
         if mode == "static-learned" and not any(entry.score for entry in used):
             failure = failure or NOTHING_LEARNED
@@ -248,19 +219,13 @@ def _run_all(
     """Yield the runs of the command; runs of the same build that are in the file of results are not repeated."""
     assert project.out is not None, "a comparison has a directory"
     build = describe_build(find_units(sources, project))
-    results = project.out.parent / "trials.jsonl"
-    text = results.read_text(encoding="utf-8") if results.exists() else ""
-    earlier = parse_compared_runs(text.splitlines(), format_path(results))
-    digest = hash_build(build)
-    done = {run.number: run for run in earlier if (run.mode, run.build) == (mode, digest)}
+    results = ResultFile(project.out.parent / "trials.jsonl", ComparedRun)
+    results.read()
     for number in range(1, runs + 1):
-        if number not in done:
-            done[number] = _run_command(console, mode, number, words, project.out, build)
-            with results.open("a", encoding="utf-8") as file:
-                # A killed process may have left a line without its end.
-                file.write("\n" * (text[-1:] not in ("", "\n")) + to_json(done[number]) + "\n")
-            text = ""
-        run = done[number]
+        key = (mode, hash_build(build), number)
+        if key not in results.known:
+            results.add(_run_command(console, mode, number, words, project.out, build))
+        run = results.known[key]
         verdict = "passed" if run.passed else f"failed ({run.exit_code})"
         log = "" if run.passed else f"; output: {format_path(_name_log(project.out, mode, number))}"
         console.note(
@@ -284,28 +249,18 @@ def _run_command(
 ) -> ComparedRun:
     """Run the command once; raises ConfigurationError if it did not use the build."""
     trace = out.parent / f"{mode}-{number}.trace.jsonl"
-    trace.unlink(missing_ok=True)
+    log = _name_log(out, mode, number)
+    command = [word.replace("{out}", str(out)) for word in words]
     began = time.monotonic()
-    log_file = _name_log(out, mode, number)
-    with (
-        log_file.open("wb") as log,
-        show_status_of_trace(console, trace),
-        tempfile.TemporaryDirectory() as folder,
-    ):
-        code = subprocess.run(
-            [word.replace("{out}", str(out)) for word in words],
-            env={**make_build_environment(build, out, Path(folder)), "NJC_TRACE": str(trace)},
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            check=False,
-        ).returncode
+    with tempfile.TemporaryDirectory() as folder:
+        environment = make_build_environment(build, out, Path(folder))
+        code = run_traced(console, command, trace, log, environment)
         seconds = time.monotonic() - began
         problem = find_import_problem(build, Path(folder))
     if problem:
         raise ConfigurationError(
             f"run {number} of {mode} (exit code {code}) did not measure the build: {problem}; its output is in "
-            f"{format_path(log_file)}"
+            f"{format_path(log)}"
         )
     lines = trace.read_text(encoding="utf-8").splitlines() if trace.exists() else []
     usages = sum_usage_by_block(lines)

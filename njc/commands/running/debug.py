@@ -13,10 +13,9 @@ from typing import Any
 import click
 
 from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import parse_set_flags, with_console
+from njc.commands.terminal.flags import PATH, parse_set_flags, with_console
 from njc.project.config import find_project
 from njc.project.load import NaturalSyntaxError, load_code
-from njc.project.report import format_findings
 from njc.project.units import SUFFIX, format_path
 from njc.runs.debug.plain import PlainDebugger
 from njc.runs.debug.session import DebugSession
@@ -34,31 +33,20 @@ from njrt.packages import require_packages
 @click.command(
     "debug", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
 )
-@click.argument("program", required=False, metavar="[FILE]", type=click.Path(path_type=Path))
+@click.argument("program", required=False, metavar="[FILE]", type=PATH)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.option(
-    "--recording",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Replay this recording; it stays as it is.",
+    "--recording", type=PATH, metavar="FILE", help="Replay this recording; it stays as it is."
 )
-@click.option(
-    "--trace",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="View the steps of this trace.",
-)
+@click.option("--trace", type=PATH, metavar="FILE", help="View the steps of this trace.")
 @click.option("--plain", is_flag=True, help="Read commands by lines (default: in pipes).")
 @click.option("--model", metavar="NAME", help="The model, as in NJC_MODEL.")
 @click.option(
     "--set", "options", multiple=True, metavar="KEY=VALUE", help="Set an option of all blocks."
 )
 @with_console
-@click.pass_context
 def command(
-    ctx: click.Context,
     console: Console,
-    /,
     program: Path | None,
     arguments: Sequence[str],
     recording: Path | None,
@@ -84,8 +72,7 @@ def command(
     elif program is None:
         raise ConfigurationError("name a program, or a trace: njc debug FILE")
     else:
-        if not check_program(console, program):
-            ctx.exit(1)
+        check_program(program)
         is_replayed = recording is not None
         if recording is None:
             recording, is_replayed = choose_recording(os.environ.get("NJC_RECORD", ""), program)
@@ -116,8 +103,8 @@ def command(
         run.close()
 
 
-def check_program(console: Console, program: Path) -> bool:
-    """Return whether a program can be compiled; if not, show why. Raises ConfigurationError if there is none."""
+def check_program(program: Path) -> None:
+    """Raise NaturalSyntaxError if a program cannot be compiled, and ConfigurationError if there is none."""
     if program.is_dir():
         raise ConfigurationError(f"{program} is a directory; name the program, such as main.njpy")
     try:
@@ -129,12 +116,10 @@ def check_program(console: Console, program: Path) -> bool:
             load_code(program, data, find_project(program, os.environ))
         else:
             compile(data, str(program), "exec", dont_inherit=True)
-    except NaturalSyntaxError as error:
-        console.findings(format_findings(error.findings, "text"))
-        return False
+    except NaturalSyntaxError:
+        raise
     except (SyntaxError, ValueError) as error:
         raise ConfigurationError(f"{program} is not a program: {error}") from None
-    return True
 
 
 def read_timeline(console: Console, path: Path) -> Timeline:

@@ -10,11 +10,11 @@ from pathlib import Path
 import click
 
 from njc.commands.terminal.console import Console, ProgressLine
-from njc.commands.terminal.flags import with_console
+from njc.commands.terminal.flags import CASE_JOBS, CASES, FILE, REPEATS, TARGET, with_console
 from njc.evaluation.cases.case_file import NumberedCase, format_case, read_cases
 from njc.evaluation.cases.runner import (
     CaseResult,
-    ResultFile,
+    CaseResults,
     accept_case,
     compute_program_digest,
     list_planned_runs,
@@ -29,71 +29,56 @@ from njc.evaluation.cases.summary import (
     format_warnings,
     render_page,
 )
-from njc.evaluation.comparison.gate import PassGate, parse_gate
-from njc.project.load import NaturalSyntaxError
+from njc.evaluation.comparison.gate import check_gates, parse_gates
+from njc.evaluation.comparison.result_file import ResultFile, check_report
 from njc.project.outputs import write_all
-from njc.project.report import format_findings
 from njc.target import TargetFunction, get_target, make_absolute
 from njrt.errors import ConfigurationError
-from njrt.packages import require_packages
 
 
 @click.command("eval")
-@click.argument("target", metavar="PROGRAM:FUNCTION")
-@click.argument("cases", metavar="CASES", type=click.Path(path_type=Path, dir_okay=False))
-@click.option(
-    "--repeats", type=click.IntRange(min=1), default=1, metavar="N", help="Runs of each case."
-)
+@TARGET
+@CASES
+@REPEATS
 @click.option("--model", "models", multiple=True, metavar="A,B", help="Models to compare.")
 @click.option("--against", metavar="REF", help="Compare with the program at a git reference.")
-@click.option("--gate", metavar="GATE", help="Exit with 1 unless, e.g., 'pass^3>=0.9' holds.")
+@click.option("--gate", "gates", multiple=True, metavar="pass^K>=X", help="Fail if fewer pass.")
 @click.option(
-    "-o",
-    "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="File of results (default: CASES.results.jsonl).",
+    "-o", "--out", type=FILE, metavar="FILE", help="File of results (default: CASES.results.jsonl)."
 )
 @click.option(
-    "--html",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Write a page with the failures and prompts.",
+    "--html", type=FILE, metavar="FILE", help="Write a page with the failures and prompts."
 )
-@click.option("-j", "--jobs", type=click.IntRange(min=1), default=1, metavar="N", help="Cases at a time.")  # fmt: skip
+@CASE_JOBS
 @click.option("--accept", is_flag=True, help="Write results of cases that expect nothing.")
 @click.option("--fresh", is_flag=True, help="Discard the results of an earlier run.")
 @with_console
-@click.pass_context
 def command(
-    ctx: click.Context,
     console: Console,
-    /,
     target: str,
     cases: Path,
     repeats: int,
     models: Sequence[str],
     against: str | None,
-    gate: str | None,
+    gates: Sequence[str],
     out: Path | None,
     html: Path | None,
     jobs: int,
     accept: bool,
     fresh: bool,
-) -> None:
+) -> int:
     """Call FUNCTION for each case of the file CASES, and count what passes.
 
     A case is a JSON object: {"inputs": {...}, "expect": RESULT}, or with "after" or "check". Results are
     kept, and an interrupted command continues with the missing ones.
     """
-    checked = parse_gate(gate) if gate else None
-    if checked is not None and checked.power > repeats:
-        raise ConfigurationError(f"{checked} needs --repeats {checked.power}")
+    conditions = parse_gates(gates, (), repeats, "--repeats")
+    check_report(html, "jinja2")
     if accept:
         console.note(_accept_results(get_target(make_absolute(target)), cases))
     numbered = read_cases(cases)
     names = [name for text in models for name in text.split(",") if name] or [""]
-    results = ResultFile(out or cases.with_name(f"{cases.stem}.results.jsonl"))
+    results = ResultFile(out or cases.with_name(f"{cases.stem}.results.jsonl"), CaseResult)
     if fresh:
         results.path.unlink(missing_ok=True)
     versions = (
@@ -102,11 +87,7 @@ def command(
         else [_evaluate_version(against, target, cases, results, repeats, names)]
     )
     results.read()
-    try:
-        digest = _run_missing(console, target, numbered, results, repeats, names, jobs)
-    except NaturalSyntaxError as uncompilable:
-        console.findings(format_findings(uncompilable.findings, "text"))
-        ctx.exit(1)
+    digest = _run_missing(console, target, numbered, results, repeats, names, jobs)
     summaries = [
         _summarize(results, version, label, numbered, repeats, name)
         for version, label in (
@@ -124,16 +105,17 @@ def command(
     for after, before in zip(summaries, summaries[len(names) :], strict=False):
         console.result(f"\n{compare_versions(before, after)}")
     if html is not None:
-        require_packages("--html", "njpy[bench]", "jinja2")
         html.write_text(render_page(title, numbered, summaries), encoding="utf-8")
-    ctx.exit(_check_gate(console, checked, summaries[: len(names)]))
+    checked = check_gates(conditions, summaries[: len(names)])
+    console.note("\n".join(map(str, checked)))
+    return int(not all(result.holds for result in checked))
 
 
 def _run_missing(
     console: Console,
     target: str,
     cases: Sequence[NumberedCase],
-    results: ResultFile,
+    results: CaseResults,
     repeats: int,
     models: Sequence[str],
     jobs: int,
@@ -167,7 +149,7 @@ def _accept_results(target: TargetFunction, cases: Path) -> str:
 
 
 def _evaluate_version(
-    ref: str, target: str, cases: Path, results: ResultFile, repeats: int, models: Sequence[str]
+    ref: str, target: str, cases: Path, results: CaseResults, repeats: int, models: Sequence[str]
 ) -> str:
     """Run the cases on the program of a git reference, in another process; return the digest of the program."""
     program, _, function = target.rpartition(":")
@@ -199,7 +181,7 @@ def _call_git(folder: Path, *words: str) -> str:
 
 
 def _summarize(
-    results: ResultFile,
+    results: CaseResults,
     program: str,
     label: str,
     cases: Sequence[NumberedCase],
@@ -211,13 +193,3 @@ def _summarize(
         if (result := results.known.get(run.make_key(program))) is not None:
             found[run.numbered.digest].append(result)
     return Summary((model or "configured model") + label, found)
-
-
-def _check_gate(console: Console, gate: PassGate | None, summaries: Sequence[Summary]) -> int:
-    """Report each gate; return the exit code."""
-    if gate is None:
-        return 0
-    for summary in summaries:
-        verdict = "holds" if summary.holds(gate) else "does not hold"
-        console.note(f"{summary.name}: {gate} {verdict}: {summary.estimate_power(gate.power):.3f}")
-    return int(not all(summary.holds(gate) for summary in summaries))

@@ -48,17 +48,14 @@ _INTERRUPTED_EXIT_CODE = 130
 @sandbox_flags
 @project_flags
 @with_console
-@click.pass_context
 def command(
-    ctx: click.Context,
     console: Console,
-    /,
     source: Path,
     arguments: Sequence[str],
     is_module: bool,
     trace: str | None,
     **flags: Any,
-) -> None:
+) -> int:
     """Compile FILE in memory and run it; flags go before FILE."""
     if trace is not None:
         os.environ["NJC_TRACE"] = trace
@@ -68,7 +65,7 @@ def command(
     if is_module and not is_sandboxed:
         with show_status(console):
             error = run_module_as_main(str(source), arguments)
-        ctx.exit(_report_exception(console, error))
+        return _report_exception(console, error)
     file = _find_module_file(str(source)) if is_module else source
     project = resolve_project([file], flags)
     if file.is_dir():
@@ -76,16 +73,16 @@ def command(
     (unit,) = find_units([file], project)
     if is_sandboxed:
         program = ["-m", str(source)] if is_module else [unit.display_path]
-        ctx.exit(run_in_sandbox(unit, [*program, *arguments], project, console, flags, settings))
+        return run_in_sandbox(unit, [*program, *arguments], project, console, flags, settings)
     try:
         code, warnings = load_code(source, read_source(unit).data, project)
     except NaturalSyntaxError as uncompilable:
         _show_findings(console, uncompilable.findings)
-        ctx.exit(1)
+        return 1
     _show_findings(console, warnings)
     with show_status(console):
         error = run_as_main(code, source, arguments)
-    ctx.exit(_report_exception(console, error))
+    return _report_exception(console, error)
 
 
 def _find_module_file(name: str) -> Path:

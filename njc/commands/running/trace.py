@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,8 +10,8 @@ from typing import Any
 
 import click
 
-from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import with_console
+from njc.commands.terminal.console import Console, get_output_width
+from njc.commands.terminal.flags import FILE, with_console
 from njc.project.units import format_path
 from njc.runs.trace_view.comparison import RunPair
 from njc.runs.trace_view.index import RunSummary, TraceIndex, read_index
@@ -37,12 +35,7 @@ from njrt.persistence.stored_trace import PLACE_PREFIX, make_trace_key
 )
 @click.option("--block", default="", metavar="PLACE", help="Only blocks of FILE or FILE:LINE.")
 @click.option("--search", default="", metavar="TEXT", help="Only runs that have this text.")
-@click.option(
-    "--html",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="OUT",
-    help="Write one page that opens offline.",
-)
+@click.option("--html", type=FILE, metavar="OUT", help="Write one page that opens offline.")
 @with_console
 def command(
     console: Console, /, files: Sequence[str], run: str | None, html: Path | None, **flags: Any
@@ -55,7 +48,7 @@ def command(
             raise ConfigurationError("--html shows all runs; leave RUN out")
         _write_page(console, html, paths, selection)
         return
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    width = get_output_width()
     indexes = [_read(console, path, selection.search) for path in paths]
     runs = [] if run is None else [find_run(index, run) for index in indexes]
     match indexes, runs:

@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import with_console
+from njc.commands.terminal.flags import CASE_JOBS, CASES, COUNT, FILE, REPEATS, TARGET, with_console
 from njc.evaluation.cases.case_file import NumberedCase, read_cases
-from njc.evaluation.cases.runner import ResultFile
+from njc.evaluation.cases.runner import CaseResult, CaseResults
 from njc.evaluation.cases.tuner import Tuner
 from njc.evaluation.cases.tuning import (
     compare_held_out,
@@ -29,37 +29,24 @@ MINIMUM_CASES = 10
 
 
 @click.command("tune")
-@click.argument("target", metavar="PROGRAM:FUNCTION")
-@click.argument("cases", metavar="CASES", type=click.Path(path_type=Path, dir_okay=False))
+@TARGET
+@CASES
 @click.option("--model", default="", metavar="NAME", help="The model (default: configured).")
-@click.option("--calls", type=click.IntRange(min=1), default=2000, metavar="N", help="Model calls to make at most.")  # fmt: skip
-@click.option("--repeats", type=click.IntRange(min=1), default=1, metavar="N", help="Runs of each case.")  # fmt: skip
+@click.option("--calls", type=COUNT, default=2000, metavar="N", help="Model calls to make at most.")  # fmt: skip
+@REPEATS
 @click.option("--tokens", type=click.FloatRange(min=1), default=2.0, metavar="X", help="Tokens at most, as a multiple.")  # fmt: skip
 @click.option("--confidence", type=click.FloatRange(0.5, 0.999), default=0.95, help="To keep a form.", show_default=True)  # fmt: skip
-@click.option("-j", "--jobs", type=click.IntRange(min=1), default=1, metavar="N", help="Cases at a time.")  # fmt: skip
+@CASE_JOBS
 @click.option("--second", metavar="NAME", help="A model for answers that are not sure.")
 @click.option("--errors", type=click.FloatRange(0, 0.5), default=0.05, metavar="X", help="With --second: wrong answers to allow.")  # fmt: skip
-@click.option(
-    "--held-out",
-    "check_file",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Cases to check on (default: half of CASES).",
-)
+@click.option("--held-out", "check_file", type=FILE, metavar="FILE", help="Cases to check on (default: half of CASES).")  # fmt: skip
 @click.option("--check", is_flag=True, help="Do not write njc.lock.")
 @click.option(
-    "-o",
-    "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="File of results (default: CASES.tuning.jsonl).",
+    "-o", "--out", type=FILE, metavar="FILE", help="File of results (default: CASES.tuning.jsonl)."
 )
 @with_console
-@click.pass_context
 def command(
-    ctx: click.Context,
     console: Console,
-    /,
     target: str,
     cases: Path,
     model: str,
@@ -91,7 +78,7 @@ def command(
         make_absolute(target),
         unit,
         project,
-        ResultFile(out or cases.with_name(f"{cases.stem}.tuning.jsonl")),
+        CaseResults(out or cases.with_name(f"{cases.stem}.tuning.jsonl"), CaseResult),
         model,
         repeats,
         jobs,
@@ -104,7 +91,7 @@ def command(
         chosen = tuner.add_second(choosing, chosen, second, errors)
     if not chosen:
         console.result("no form is better than the program as it is; nothing is written")
-        ctx.exit(0)
+        return
     tuner.reserved = 0
     before = tuner.run({}, held_out)
     after = tuner.run(chosen, held_out)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import sys
 from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import with_console
+from njc.commands.terminal.console import Console, get_output_width
+from njc.commands.terminal.flags import COUNT, STORE, with_console
 from njc.project.report import format_count
 from njc.runs.trace_view.tables import TableColumn, format_table
 from njrt.errors import ConfigurationError
@@ -36,18 +34,13 @@ _COLUMNS = (
 
 
 @click.command("usage")
-@click.option(
-    "--store", "url", envvar="NJC_STORE", metavar="URL", help="The store (docs/storage.md)."
-)
+@STORE
 @click.option("--budget", "name", metavar="NAME", help="Only budgets of this name.")
 @click.option("--of", "owner", metavar="OWNER", help="Only those of this tenant or key.")
 @click.option("--all", "shows_all", is_flag=True, help="Past periods too.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with every account.")
 @click.option(
-    "--forget",
-    type=click.IntRange(min=1),
-    metavar="DAYS",
-    help="Delete accounts unchanged for DAYS days.",
+    "--forget", type=COUNT, metavar="DAYS", help="Delete accounts unchanged for DAYS days."
 )
 @with_console
 def command(
@@ -82,7 +75,7 @@ def command(
         past = f"; {format_count(len(found), 'account')} of past periods: --all" if found else ""
         console.note(f"{ledger.store.name}: no budget has been used{past}")
         return
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    width = get_output_width()
     for line in format_table(_COLUMNS, [_format_row(account) for account in shown], width):
         click.echo(line)
 

@@ -12,7 +12,7 @@ import click
 
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.console_flags import console_flags
-from njc.commands.terminal.flags import TEXT_OR_JSON, with_console
+from njc.commands.terminal.flags import PATH, TEXT_OR_JSON, with_console
 from njc.project.report import format_count
 from njc.project.units import format_path
 from njrt.errors import ConfigurationError
@@ -21,10 +21,7 @@ from njrt.persistence.reply_store import REPLIES_FILE, SHARED_PREFIX, ReplyStore
 from njrt.private_files import find_cache_folder
 
 _FOLDER_FLAG = click.option(
-    "--folder",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Cache directory (default: that of the user).",
+    "--folder", type=PATH, metavar="DIR", help="Cache directory (default: that of the user)."
 )
 _STORE_FLAG = click.option(
     "--store",

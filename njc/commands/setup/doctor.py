@@ -29,15 +29,7 @@ _PROBE_TIMEOUT_SECONDS = 10.0
 @TEXT_OR_JSON
 @project_flags
 @with_console
-@click.pass_context
-def command(
-    ctx: click.Context,
-    console: Console,
-    /,
-    offline: bool,
-    format: Literal["text", "json"],
-    **flags: Any,
-) -> None:
+def command(console: Console, offline: bool, format: Literal["text", "json"], **flags: Any) -> int:
     """Check the installation, and ask the model a question.
 
     The exit code is 0 if programs can run, 2 if the configuration is wrong, 3 if the model does not answer.
@@ -52,7 +44,7 @@ def command(
         console.result(json.dumps([asdict(check) for check in checks], indent=2))
     elif offline:
         console.note("the server was not asked (--offline)")
-    ctx.exit(min((check.exit_code for check in checks if check.exit_code), default=0))
+    return min((check.exit_code for check in checks if check.exit_code), default=0)
 
 
 def _collect_environment(flags: dict[str, Any]) -> HostEnvironment:

@@ -19,7 +19,7 @@ import click
 
 from njc import __version__
 from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import with_console
+from njc.commands.terminal.flags import PATH, with_console
 from njc.project.outputs import write_all
 from njc.project.units import format_path
 from njrt.errors import ConfigurationError
@@ -28,7 +28,7 @@ _SUFFIX = ".template"
 
 
 @click.command("init")
-@click.argument("folder", metavar="[DIR]", default=".", type=click.Path(path_type=Path))
+@click.argument("folder", metavar="[DIR]", default=".", type=PATH)
 @with_console
 def command(console: Console, folder: Path) -> None:
     """Create a project in DIR with a test that passes offline."""

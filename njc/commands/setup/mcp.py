@@ -16,7 +16,7 @@ import click
 
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.console_flags import console_flags
-from njc.commands.terminal.flags import with_console
+from njc.commands.terminal.flags import PATH, with_console
 from njc.project.config import find_project
 from njc.project.report import format_count
 from njc.project.tuned import get_lock_path
@@ -40,7 +40,7 @@ def command() -> None:
 @click.argument("name")
 @click.argument("command_line", nargs=-1, metavar="[-- COMMAND...]", type=click.UNPROCESSED)
 @click.option("--url", default="", metavar="URL", help="The URL of a running server.")
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="The module (default: NAME.py).")  # fmt: skip
+@click.option("--out", type=PATH, metavar="FILE", help="The module (default: NAME.py).")  # fmt: skip
 @click.option("--env", multiple=True, metavar="VARIABLE", help="A variable that the server gets.")
 @click.option("--header", "headers", multiple=True, metavar="NAME=VALUE", help="An HTTP header; ${VARIABLE} is replaced.")  # fmt: skip
 @click.option("--allow", multiple=True, metavar="TOOL", help="A tool that blocks call undecided; * is all.")  # fmt: skip
@@ -100,9 +100,8 @@ def update(console: Console, names: Sequence[str]) -> None:
 
 @command.command("check")
 @click.argument("names", nargs=-1, metavar="[NAME...]")
-@click.pass_context
 @with_console
-def check(console: Console, ctx: click.Context, names: Sequence[str]) -> None:
+def check(console: Console, names: Sequence[str]) -> int:
     """Compare servers and modules with njc.lock; exit 1 if one differs."""
     from njc.mcp.servers import check_server, find_section
 
@@ -116,7 +115,7 @@ def check(console: Console, ctx: click.Context, names: Sequence[str]) -> None:
         console.result("\n".join([f"{section.name}: {state}".rstrip(), *differences]))
     if stale:
         console.note("review the differences, then run: njc mcp update")
-    ctx.exit(int(stale))
+    return int(stale)
 
 
 @command.command("remove")

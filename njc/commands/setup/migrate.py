@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,11 +10,11 @@ from typing import TYPE_CHECKING
 import click
 
 from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import OUT, with_console
+from njc.commands.terminal.flags import OUT, PATH, with_console
 from njc.frontend.diagnostics import render_diagnostic
 from njc.frontend.source import SourceFile
 from njc.project.outputs import write_all
-from njc.project.report import format_count
+from njc.project.report import format_count, format_diff
 from njc.project.units import SUFFIX, format_path, read_file, walk_files
 from njrt.errors import ConfigurationError
 from njrt.packages import require_packages
@@ -25,25 +24,20 @@ if TYPE_CHECKING:
 
 
 @click.command("migrate")
-@click.argument(
-    "sources", nargs=-1, required=True, metavar="SRC...", type=click.Path(path_type=Path)
-)
+@click.argument("sources", nargs=-1, required=True, metavar="SRC...", type=PATH)
 @OUT
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 if a file would change.")
 @click.option("--diff", is_flag=True, help="Write nothing; show the changes to each file.")
 @click.option("--force", is_flag=True, help=f"Overwrite existing {SUFFIX} files.")
 @with_console
-@click.pass_context
 def command(
-    ctx: click.Context,
     console: Console,
-    /,
     sources: Sequence[Path],
     out: Path | None,
     check: bool,
     diff: bool,
     force: bool,
-) -> None:
+) -> int:
     """Convert each x.py that uses nightjarpy to x.njpy.
 
     SRC are .py files or directories; the old files are kept. The exit code is 1 if something is left to do by
@@ -69,7 +63,7 @@ def command(
         _write_targets(migrated, force)
     _show_work(console, migrated, done=not (check or diff))
     to_do |= any(_has_open_work(migration) for _, migration in migrated.values())
-    ctx.exit(int(to_do or (check and bool(migrated))))
+    return int(to_do or (check and bool(migrated)))
 
 
 def _find_programs(sources: Sequence[Path], out: Path | None) -> Iterator[tuple[Path, Path]]:
@@ -150,8 +144,6 @@ def _show_work(
 
 def _make_diff(file: Path, target: Path, migration: Migration) -> str:
     before, after = (
-        data.decode(errors="replace").splitlines(keepends=True)
-        for data in (read_file(file), migration.source.data)
+        data.decode(errors="replace") for data in (read_file(file), migration.source.data)
     )
-    names = (f"a/{format_path(file)}", f"b/{format_path(target)}")
-    return "".join(difflib.unified_diff(before, after, *names)).rstrip("\n")
+    return format_diff(before, after, f"a/{format_path(file)}", f"b/{format_path(target)}")

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import with_console
+from njc.commands.terminal.flags import PATH, with_console
 from njc.project.outputs import write_all
 from njc.project.units import format_path
 from njrt.errors import ConfigurationError
@@ -22,7 +22,7 @@ NAME = "natural-code"
 
 
 @click.command("skill")
-@click.option("--into", metavar="DIR", type=click.Path(path_type=Path), help="Write it below DIR.")
+@click.option("--into", metavar="DIR", type=PATH, help="Write it below DIR.")
 @click.option("--force", is_flag=True, help="Overwrite a file that differs.")
 @with_console
 def command(console: Console, into: Path | None, force: bool) -> None:

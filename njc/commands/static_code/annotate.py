@@ -5,20 +5,18 @@ from __future__ import annotations
 import importlib.util
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from difflib import unified_diff
-from functools import partial
 from pathlib import Path
 
 import click
 
 from njc.analysis.inference import TypeReader
 from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import SOURCES, resolve_project, with_console
+from njc.commands.terminal.flags import FILE, SOURCES, resolve_project, with_console
 from njc.compiler import analyze
 from njc.editors.type_check.checker import check_types
-from njc.evaluation.cases.runner import ResultFile, run_eval_process
+from njc.evaluation.cases.runner import CaseResult, CaseResults, run_eval_process
 from njc.frontend.diagnostics import Diagnostic
 from njc.frontend.source import SourceFile
 from njc.project.build import (
@@ -32,7 +30,7 @@ from njc.project.build import (
 from njc.project.config import Project
 from njc.project.fixes import apply_replacements, correct
 from njc.project.outputs import write_all
-from njc.project.report import format_count
+from njc.project.report import format_count, format_diff
 from njc.project.units import Unit, find_units
 from njc.static.annotate import (
     MissingType,
@@ -51,19 +49,13 @@ from njrt.session.ask import llm_at
 @click.option(
     "--cases",
     nargs=2,
-    type=(str, click.Path(path_type=Path, dir_okay=False)),
+    type=(str, FILE),
     metavar="FUNCTION FILE",
     help="Keep types only if no fewer cases pass.",
 )
 @with_console
-@click.pass_context
 def command(
-    ctx: click.Context,
-    console: Console,
-    /,
-    sources: Sequence[Path],
-    write: bool,
-    cases: tuple[str, Path] | None,
+    console: Console, sources: Sequence[Path], write: bool, cases: tuple[str, Path] | None
 ) -> None:
     """Propose types for outputs and parameters without one.
 
@@ -83,12 +75,12 @@ def command(
             continue
         if after.data != before.data:
             changed[unit.source] = after.data
-            console.result(_format_diff(unit, before, after))
+            name = unit.display_path
+            console.result(format_diff(before.text, after.text, name, name))
     if write:
         write_all(changed, {file: file.stat().st_mode & 0o777 for file in changed})
     done = "annotated" if write else "to be annotated; --write does it"
     console.note(f"{format_count(len(changed), 'file')} {done}" if changed else "no type to add")
-    ctx.exit(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +173,7 @@ class Annotator:
             path = os.pathsep.join([str(self.unit.source.parent), os.environ.get("PYTHONPATH", "")])
             environ = {**os.environ, "PYTHONPATH": path.rstrip(os.pathsep)}
             run_eval_process(f"{file}:{function}", cases, results, environ=environ)
-            kept = ResultFile(results)
+            kept = CaseResults(results, CaseResult)
             kept.read()
             return sum(result.passed for result in kept.known.values())
 
@@ -198,14 +190,3 @@ def _describe_new(before: CompileResult, after: CompileResult) -> str:
     known = {found.message for found in before.diagnostics}
     new = (found.message for found in after.diagnostics if found.message not in known)
     return next(new, "it does not compile")
-
-
-def _format_diff(unit: Unit, before: SourceFile, after: SourceFile) -> str:
-    name = unit.display_path
-    lines = partial(str.splitlines, keepends=True)
-    return "".join(_end_lines(unified_diff(lines(before.text), lines(after.text), name, name)))
-
-
-def _end_lines(lines: Iterator[str]) -> Iterator[str]:
-    for line in lines:
-        yield line if line.endswith("\n") else f"{line}\n"

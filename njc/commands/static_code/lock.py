@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from difflib import unified_diff
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,14 +17,16 @@ from njc.commands.terminal.flags import (
     ATTEMPTS,
     JOBS,
     MODE,
+    PATH,
     project_flags,
     resolve_project,
     with_console,
 )
 from njc.evaluation.cases.tuning import Form
 from njc.project.config import Project
-from njc.project.report import format_count, format_findings
+from njc.project.report import format_count, format_diff, format_findings
 from njc.project.units import Unit, find_units
+from njc.static.build import HoleRequest
 from njc.static.files import fill_units, find_lock_file, find_static_files, save_lock
 from njc.static.holes import Hole
 from njc.static.lock import (
@@ -62,8 +63,8 @@ from njrt.production.canary.block_state import CanaryStore, describe_alarm
     "--from",
     "runs",
     multiple=True,
+    type=PATH,
     metavar="FILE",
-    type=click.Path(path_type=Path),
     help="With --authority: a recording or trace.",
 )
 @click.option("--check", is_flag=True, help="With --authority: fail, do not write.")
@@ -72,11 +73,8 @@ from njrt.production.canary.block_state import CanaryStore, describe_alarm
 @JOBS
 @project_flags
 @with_console
-@click.pass_context
 def command(
-    ctx: click.Context,
     console: Console,
-    /,
     places: Sequence[str],
     update: bool,
     keep: bool,
@@ -87,7 +85,7 @@ def command(
     attempts: int,
     jobs: int | None,
     **flags: Any,
-) -> None:
+) -> int:
     """Show static blocks in njc.lock; write or keep their code.
 
     A BLOCK has its name in the lock, such as `mailbox.njpy:Mailbox.triage`. The exit code is 1 if a block is
@@ -104,7 +102,7 @@ def command(
     if authority:
         if update or keep or blocks:
             raise click.UsageError("--authority takes sources, and neither --update nor --keep")
-        ctx.exit(_lock_authority(console, units, file, runs, check))
+        return _lock_authority(console, units, file, runs, check)
     holes = [hole for found in find_static_files(units, project) for hole in found.holes]
     chosen = [find_named_hole(block, holes) for block in blocks]
     lock = read_lock(file)
@@ -120,14 +118,13 @@ def command(
         current = {key: each for key, each in lock.tuned.items() if key not in stale}
         save_lock(replace(remove_entries(lock, removed), tuned=current), lock, file)
         names = {hole.name for hole in chosen or holes}
-        build = fill_units(
-            units,
-            project,
+        request = HoleRequest(
             attempts=attempts,
             jobs=jobs,
             only=lambda hole: hole.name in names,
             notify=console.note,
         )
+        build = fill_units(units, project, request)
         console.findings(format_findings(build.findings, "text"))
     lock = read_lock(file)
     statuses = find_hole_statuses(holes, lock)
@@ -139,7 +136,7 @@ def command(
         console.note(f"unused: {entry.name} ({entry.mode}); `njc lock --update` removes it")
     unwritten = sum(not isinstance(status, Locked) for status in statuses.values())
     console.note(f"{format_count(len(holes), 'static block')}, {unwritten} to be written")
-    ctx.exit(int(bool(unwritten)))
+    return int(bool(unwritten))
 
 
 def _lock_authority(
@@ -156,9 +153,8 @@ def _lock_authority(
     lock = read_lock(file)
     needed = collect_needs(runs, blocks)
     changed = remove_stale_authority(widen_authority(lock, needed), units, blocks)
-    before, after = (format_lock(made).splitlines() for made in (lock, changed))
-    diff = list(unified_diff(before, after, str(file), str(file), lineterm=""))
-    console.result("\n".join(diff))
+    diff = format_diff(format_lock(lock), format_lock(changed), str(file), str(file))
+    console.result(diff)
     if not check:
         save_lock(changed, lock, file)
     console.note(f"{format_count(len(changed.authority), 'block')} in the manifest of {file}")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import shlex
 import shutil
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -32,7 +31,7 @@ from njc.evaluation.learning.study import LearningResult, learn_from_examples, r
 from njc.project.report import format_count
 from njc.project.units import find_units
 from njc.static.build import HoleRequest
-from njc.static.files import find_lock_file, find_static_files, keep_attempts, save_lock
+from njc.static.files import find_lock_file, find_static_files, keep_results
 from njc.static.lock import read_lock
 from njrt.errors import ConfigurationError
 
@@ -66,11 +65,8 @@ _SHELL_OPERATORS = ("&&", "||", "|", ";", "&", ">", ">>", "<", "2>&1")
 @ATTEMPTS
 @project_flags
 @with_console
-@click.pass_context
 def command(
-    ctx: click.Context,
     console: Console,
-    /,
     places: Sequence[str],
     traces: Sequence[Path],
     repair: bool,
@@ -78,7 +74,7 @@ def command(
     seconds: float | None,
     attempts: int,
     **flags: Any,
-) -> None:
+) -> int:
     """Test static code, and repair what fails.
 
     It is run on recorded runs or by a command.
@@ -106,12 +102,10 @@ def command(
     lock = read_lock(file)
     request = HoleRequest(
         attempts=attempts,
-        today=lambda: time.strftime("%Y-%m-%d"),
-        keep=lambda written: save_lock(written, lock, file),
-        keep_attempts=lambda hole, result: keep_attempts(hole, result, file.parent),
         notify=console.note,
         only=lambda hole: not chosen or hole.name in chosen,
     )
+    request = keep_results(request, lock, file)
     if words:
         program = TestedProgram(
             tuple(files),
@@ -135,7 +129,7 @@ def command(
             )
             results = list(learned)
         has_failed = _show_learning(console, results, repair)
-    ctx.exit(int(has_failed))
+    return int(has_failed)
 
 
 def _read_command(text: str) -> list[str]:

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 import time
 import traceback
@@ -71,15 +72,17 @@ class ProgressLine:
     def __call__(self, done: int, of: int) -> None:
         """Show the count, and remove the line at the end."""
         if not self._is_enabled or (
-            not self._shown and self._get_elapsed_seconds() < _PROGRESS_DELAY
+            not self._shown and time.monotonic() - self._begin < _PROGRESS_DELAY
         ):
             return
         self._shown = True
         line = f"{self._activity} {done}/{of}" if done < of else ""
         click.echo(f"\r\x1b[K{line}", err=True, nl=False)
 
-    def _get_elapsed_seconds(self) -> float:
-        return time.monotonic() - self._begin
+
+def get_output_width() -> int | None:
+    """Return the columns of the terminal that results go to; None if they go elsewhere."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def colorize(text: str) -> str:

@@ -5,6 +5,7 @@ Imported before the command is known: nothing here may import a part of the comp
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -48,8 +49,13 @@ def console_flags(command: CommandFunction) -> CommandFunction:
 
 
 def with_console(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the flags of the console, and pass it to the command first."""
-    return console_flags(_pass_console(command))
+    """Add the flags of the console, and pass it to the command first; what the command returns is the exit code."""
+
+    @functools.wraps(command)
+    def run(console: Console, *arguments: Any, **flags: Any) -> None:
+        click.get_current_context().exit(command(console, *arguments, **flags) or 0)
+
+    return console_flags(_pass_console(run))
 
 
 def add_options(

@@ -38,22 +38,26 @@ def _complete_setting(ctx: click.Context, parameter: click.Parameter, incomplete
     return [setting for setting in settings if setting.startswith(incomplete)]
 
 
-SOURCES = click.argument("sources", nargs=-1, metavar="[SRC]...", type=click.Path(path_type=Path))
-SOURCE = click.argument("source", metavar="FILE", type=click.Path(path_type=Path))
+PATH = click.Path(path_type=Path)
+FILE = click.Path(path_type=Path, dir_okay=False)
+COUNT = click.IntRange(min=1)
+SOURCES = click.argument("sources", nargs=-1, metavar="[SRC]...", type=PATH)
+SOURCE = click.argument("source", metavar="FILE", type=PATH)
+TARGET = click.argument("target", metavar="PROGRAM:FUNCTION")
+CASES = click.argument("cases", metavar="CASES", type=FILE)
+REPEATS = click.option("--repeats", type=COUNT, default=1, metavar="N", help="Runs of each case.")
+CASE_JOBS = click.option(
+    "-j", "--jobs", type=COUNT, default=1, metavar="N", help="Cases at a time."
+)
+STORE = click.option(
+    "--store", "url", envvar="NJC_STORE", metavar="URL", help="The store (docs/storage.md)."
+)
 OUT = click.option(
-    "-o",
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Output directory (default: in place).",
+    "-o", "--out", type=PATH, metavar="DIR", help="Output directory (default: in place)."
 )
 WATCH = click.option("--watch", is_flag=True, help="Run again whenever a source changes.")
 JOBS = click.option(
-    "-j",
-    "--jobs",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Parallel jobs (default: automatic).",
+    "-j", "--jobs", type=COUNT, metavar="N", help="Parallel jobs (default: automatic)."
 )
 OUTPUT_FORMAT = click.option(
     "--output-format",
@@ -75,11 +79,7 @@ MODE = click.option(
     help="Mode of blocks without one (default: live).",
 )
 ATTEMPTS = click.option(
-    "--attempts",
-    type=click.IntRange(min=1),
-    default=4,
-    metavar="N",
-    help="Attempts per block (default: 4).",
+    "--attempts", type=COUNT, default=4, metavar="N", help="Attempts per block (default: 4)."
 )
 _SELECTION = (
     click.option(

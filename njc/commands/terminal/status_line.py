@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Any, TextIO, cast
 
 from njc.commands.terminal.console import Console
+from njc.project.report import format_count
 from njc.runs.trace_view.tables import cut_text
 from njrt.events import Asked, Began, Ended, Event, Replied, Streamed, Unanswered
 from njrt.observability.listeners import add_listener
@@ -137,16 +138,15 @@ class StatusLine:
     def describe(self, now: float) -> str:
         """Return the text of the line."""
         run, call = next(iter(self._calls.items()))
-        count = self._finished + len(self._calls)
         parts = [
             call.place,
             f"and {len(self._calls) - 1} more" if len(self._calls) > 1 else "",
             cut_text(self._models.get(run, ""), MODEL_WIDTH),
             f"{now - call.began:.0f} s",
-            f"{count:,} call" + ("" if count == 1 else "s"),
+            format_count(self._finished + len(self._calls), "call"),
             f"{self._tokens:,} tokens" if self._tokens else "",
             "" if self._usd is None else f"${self._usd:.4f}",
-            f"{self._warnings:,} warning{'s' * (self._warnings > 1)}" if self._warnings else "",
+            format_count(self._warnings, "warning") if self._warnings else "",
         ]
         line = "  ".join(escape_unprintable(part) for part in parts if part)
         room = shutil.get_terminal_size().columns - 1 - len(line) - 3

@@ -1,14 +1,16 @@
-"""The status line for a process that writes a trace.
+"""Running a command of the user that writes a trace, with the status line meanwhile.
 
-with show_status_of_trace(console, trace):
-    subprocess.run(command, env={"NJC_TRACE": trace, ...})
+choose_command([])                                              [python, "-m", "pytest", "-q"]
+run_traced(console, ["pytest"], trace, log, environment)        1: the exit code; the output is in `log`
 """
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO, cast
@@ -25,6 +27,35 @@ from njc.runs.timeline.trace_lines import (
     UnansweredLine,
 )
 from njc.runs.trace_view.steps import read_cost
+from njrt.errors import ConfigurationError
+
+
+def choose_command(words: Sequence[str]) -> list[str]:
+    """Return the command of these words, perhaps after `--`: pytest by default.
+
+    Raises ConfigurationError if there is no such command.
+    """
+    given = words[1:] if words and words[0] == "--" else words
+    chosen = list(given) or [sys.executable, "-m", "pytest", "-q"]
+    if shutil.which(chosen[0]) is None:
+        raise ConfigurationError(f"there is no command `{chosen[0]}`")
+    return chosen
+
+
+def run_traced(
+    console: Console, words: Sequence[str], trace: Path, log: Path, environ: Mapping[str, str]
+) -> int:
+    """Run a command that writes a trace, and its output into a log; return the exit code."""
+    trace.unlink(missing_ok=True)
+    with log.open("wb") as output, show_status_of_trace(console, trace):
+        return subprocess.run(
+            words,
+            env={**environ, "NJC_TRACE": str(trace)},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            check=False,
+        ).returncode
 
 
 @contextmanager

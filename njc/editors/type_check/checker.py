@@ -27,6 +27,7 @@ from njc.project.config import Project
 from njc.project.units import (
     SUFFIX,
     choose_places,
+    explaining_failure,
     find_top_package,
     format_path,
     is_selected,
@@ -191,12 +192,10 @@ def _run_checker(
         shown = str(source) if os.path.isabs(name) else format_path(source)
         return ReportedFile(shown, mirror.files.get(source))
 
-    try:
+    with explaining_failure(f"run {line[0]}"):
         done = subprocess.run(
             line, cwd=own_folder, env=environ, capture_output=True, stdin=subprocess.DEVNULL
         )
-    except OSError as error:
-        raise ConfigurationError(f"cannot run {line[0]}: {error.strerror}") from None
     output, errors = (
         translate_report(data.decode(errors="replace"), find_file)
         for data in (done.stdout, done.stderr)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from njc.project.units import explaining_failure
 from njrt.errors import ConfigurationError
 from njrt.message_json import format_json_line
 from njrt.typed_json import InvalidJsonError, from_json
@@ -68,9 +69,8 @@ def read_cases(path: Path, needs_result: bool = True) -> list[NumberedCase]:
         ConfigurationError: a line is not a case, or the file is empty.
     """
     try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
-    except OSError as error:
-        raise ConfigurationError(f"cannot read {path}: {error.strerror or error}") from None
+        with explaining_failure(f"read {path}"):
+            lines = path.read_text(encoding="utf-8-sig").split("\n")
     except UnicodeDecodeError:
         raise ConfigurationError(f"{path} is not in UTF-8") from None
     cases: list[NumberedCase] = []

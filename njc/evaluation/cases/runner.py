@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext
 from contextvars import copy_context
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -28,6 +28,7 @@ from typing import Any
 
 from njc.codegen.tuned import serialize_tuned
 from njc.evaluation.cases.case_file import Case, NumberedCase
+from njc.evaluation.comparison.result_file import ResultFile
 from njc.project.config import find_project
 from njc.project.tuned import find_tuned_blocks
 from njc.project.units import SUFFIX, make_unit
@@ -41,7 +42,7 @@ from njrt.errors import (
 from njrt.message_json import parse_json_lines
 from njrt.observability.accounts import watch
 from njrt.session.settings import using
-from njrt.typed_json import InvalidJsonError, from_json, make_json_value, to_json
+from njrt.typed_json import make_json_value
 
 _STOPPING = (ConfigurationError, AuthenticationError, ModelNotFoundError, ServerError)
 """Errors of the setting and not of a case: the command ends, and continues with the case next time."""
@@ -116,41 +117,7 @@ class PlannedRun:
         return program, self.numbered.digest, self.model, self.repeat
 
 
-@dataclass(slots=True)
-class ResultFile:
-    """The results of a file (state: the known ones)."""
-
-    path: Path
-    known: dict[ResultKey, CaseResult] = field(default_factory=dict)
-
-    def read(self) -> None:
-        """Read the file, if it exists; leave out a line that a killed process did not finish.
-
-        Raises:
-            ConfigurationError: the file is no file of results.
-        """
-        if not self.path.exists():
-            return
-        lines = self.path.read_text(encoding="utf-8").split("\n")
-        for number, line in enumerate(lines, 1):
-            if not any(parse_json_lines([line])):
-                continue
-            try:
-                result: CaseResult = from_json(line, CaseResult)
-            except InvalidJsonError as error:
-                raise ConfigurationError(
-                    f"{self.path}:{number}: {error}; name another file, or discard it with --fresh"
-                ) from None
-            self.known[result.key] = result
-        if lines[-1]:
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write("\n")
-
-    def add(self, result: CaseResult) -> None:
-        """Append a result."""
-        self.known[result.key] = result
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(to_json(result) + "\n")
+CaseResults = ResultFile[CaseResult]
 
 
 def compute_program_digest(program: Path, target: str) -> str:

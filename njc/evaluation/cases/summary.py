@@ -13,18 +13,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 
 from njc.evaluation.cases.case_file import NumberedCase
 from njc.evaluation.cases.runner import CaseResult
-from njc.evaluation.comparison.gate import PassGate, estimate_pass_power
 from njc.evaluation.comparison.page import render_template
-from njc.evaluation.comparison.results import compute_pass_interval
+from njc.evaluation.comparison.results import PassSummary
 from njc.evaluation.comparison.text import format_text_table
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(PassSummary):
     """All runs of a model, or of a version of the program."""
 
     name: str
@@ -37,31 +35,18 @@ class Summary:
         return [result for results in self.results.values() for result in results]
 
     @property
-    def passed(self) -> int:
-        """The number of runs that passed."""
-        return sum(run.passed for run in self.runs)
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The 95 % interval of the pass rate."""
-        return compute_pass_interval(self.passed, len(self.runs))
-
-    def estimate_power(self, power: int) -> float:
-        """Return the estimate of pass^power; 0.0 if a case has fewer runs."""
-        if any(len(results) < power for results in self.results.values()):
-            return 0.0
-        return fmean(
-            estimate_pass_power(sum(run.passed for run in results), len(results), power)
-            for results in self.results.values()
-        )
-
-    def holds(self, gate: PassGate) -> bool:
-        """Return whether the estimate reaches the gate."""
-        return self.estimate_power(gate.power) >= gate.threshold
+    def groups(self) -> Sequence[tuple[int, int]]:
+        """The counts of each case."""
+        return [(sum(run.passed for run in runs), len(runs)) for runs in self.results.values()]
 
 
 def format_table(summaries: Sequence[Summary]) -> str:
     """Return the table of all summaries."""
+    return format_text_table(*_make_table(summaries))
+
+
+def _make_table(summaries: Sequence[Summary]) -> tuple[list[str], list[list[str]]]:
+    """Return the headings and the rows."""
     head = ["model", "passed", "rate", "95 % interval", "calls", "tokens", "cost", "seconds"]
     rows = [[each.name, *_format_cells(each)] for each in summaries]
     if any(run.warnings for each in summaries for run in each.runs):
@@ -70,7 +55,7 @@ def format_table(summaries: Sequence[Summary]) -> str:
             [*row, f"{sum(len(run.warnings) for run in each.runs):,}"]
             for row, each in zip(rows, summaries, strict=True)
         ]
-    return format_text_table(head, rows)
+    return head, rows
 
 
 def format_warnings(
@@ -91,9 +76,9 @@ def format_warnings(
 
 
 def _format_cells(summary: Summary) -> Iterator[str]:
-    runs, (low, high) = summary.runs, summary.interval
+    runs, (low, high) = summary.runs, summary.pass_interval
     yield f"{summary.passed:,} of {len(runs):,}"
-    yield f"{summary.passed / (len(runs) or 1):.3f}"
+    yield f"{summary.pass_rate:.3f}"
     yield f"{low:.3f} to {high:.3f}"
     yield f"{sum(run.calls for run in runs):,}"
     yield f"{sum(run.input + run.output for run in runs):,}"
@@ -147,16 +132,11 @@ def compute_sign_test(better: int, worse: int) -> float:
 
 def render_page(title: str, cases: Sequence[NumberedCase], summaries: Sequence[Summary]) -> str:
     """Render the page; needs jinja2 (the extra `bench`)."""
-    rows = [
+    headings, rows = _make_table(summaries)
+    results = [
         (numbered, summary.name, summary.results.get(numbered.digest, ()))
         for numbered in cases
         for summary in summaries
     ]
-    rows.sort(key=lambda row: all(run.passed for run in row[2]))
-    return render_template(
-        "njc.evaluation.cases",
-        "cases.html",
-        title=title,
-        table=[(summary.name, list(_format_cells(summary))) for summary in summaries],
-        rows=rows,
-    )
+    results.sort(key=lambda result: all(run.passed for run in result[2]))
+    return render_template("cases.html", title=title, headings=headings, rows=rows, cases=results)

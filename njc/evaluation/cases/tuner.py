@@ -1,6 +1,6 @@
 """The runs of `njc tune`: each form of a program in a separate lock, its cases in another process.
 
-tuner = Tuner(print, "triage.njpy:route", unit, project, ResultFile(path), "", 1, 1, 2000, reserved=120)
+tuner = Tuner(print, "triage.njpy:route", unit, project, CaseResults(path, CaseResult), "", 1, 1, 2000, reserved=120)
 tuner.choose(cases, most_tokens=2.0)     {"Put into <:team: ...": Form({"reasoning": "text"})}
 tuner.run(forms, held_out)               the results of the cases with these forms
 """
@@ -19,7 +19,7 @@ from njc.evaluation.cases.case_file import NumberedCase
 from njc.evaluation.cases.runner import (
     BlockRun,
     CaseResult,
-    ResultFile,
+    CaseResults,
     compute_program_digest,
     list_planned_runs,
     run_eval_process,
@@ -69,7 +69,7 @@ class Tuner:
     target: str
     unit: Unit
     project: Project
-    results: ResultFile
+    results: CaseResults
     model: str
     repeats: int
     jobs: int

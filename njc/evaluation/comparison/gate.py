@@ -1,33 +1,33 @@
-"""A condition on a comparison, by which a CI job fails.
+"""A condition on pass rates, of `njc compare` and `njc eval`, by which a CI job fails.
 
-    parse_gate("static:pass^3>=0.9")       PassGate(mode="static", power=3, threshold=0.9)
-    check_gate(gate, rows)                 GateResult(mode="static", estimate=0.83, low=0.31, high=0.99, holds=False)
+    parse_gate("static:pass^3>=0.9")       PassGate(name="static", power=3, threshold=0.9)
+    check_gates([gate], rows)              [GateResult(gate, "static", 0.83, (0.31, 0.99), holds=False)]
 
 `pass^k` is the probability that k independent runs all pass. Of n runs, of which c have passed, the estimate is
-C(c, k) / C(n, k), which has no bias (Yao et al. 2024, "tau-bench", https://arxiv.org/abs/2406.12045). The interval is
-Wilson's 95 % interval of the pass rate, to the power k. The gate compares the estimate, not the interval.
+C(c, k) / C(n, k), which has no bias (Yao et al. 2024, "tau-bench", https://arxiv.org/abs/2406.12045); of several cases it
+is the mean. The interval is Wilson's 95 % interval of the pass rate, to the power k; of several cases it is the
+interval of the estimate, each case counted once. The gate compares the estimate, not the interval.
 """
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from njc.evaluation.comparison.results import ModeSummary, compute_pass_interval
+from njc.evaluation.comparison.results import PassSummary, compute_pass_interval
 from njrt.errors import ConfigurationError
 
 _GATE = re.compile(
-    r"(?:(?P<mode>[a-z-]+):)?\s*pass(?:\^(?P<power>\d+))?\s*>=\s*(?P<threshold>[\d.]+)(?P<percent>%)?"
+    r"(?:(?P<name>[a-z-]+):)?\s*pass(?:\^(?P<power>\d+))?\s*>=\s*(?P<threshold>[\d.]+)(?P<percent>%)?"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class PassGate:
-    """`pass^power` of a mode, or of every compared mode, must be at least `threshold`."""
+    """`pass^power` of a mode, or of all that is compared, must be at least `threshold`."""
 
-    mode: str | None
+    name: str | None
     power: int
     threshold: float
 
@@ -37,13 +37,18 @@ class PassGate:
 
 @dataclass(frozen=True, slots=True)
 class GateResult:
-    """The estimate of a mode, its 95 % interval, and whether the gate holds."""
+    """A gate on a row: the estimate, its 95 % interval, and whether the gate holds."""
 
-    mode: str
+    gate: PassGate
+    name: str
     estimate: float
-    low: float
-    high: float
+    interval: tuple[float, float]
     holds: bool
+
+    def __str__(self) -> str:
+        verdict = "holds" if self.holds else "does not hold"
+        low, high = self.interval
+        return f"{self.name}: {self.gate} {verdict}: {self.estimate:.3f} (95 % interval {low:.3f} to {high:.3f})"
 
 
 def parse_gate(text: str) -> PassGate:
@@ -60,33 +65,37 @@ def parse_gate(text: str) -> PassGate:
         raise ConfigurationError(
             f"`{text}` is not a gate; write [MODE:]pass^K>=X with X from 0 to 1, such as 'pass^3>=0.9'"
         ) from None
-    return PassGate(found["mode"], power, threshold)
+    return PassGate(found["name"], power, threshold)
 
 
-def estimate_pass_power(passed: int, runs: int, power: int) -> float:
-    """Return the estimate of pass^power from `runs` runs, at least `power` of them."""
-    return math.comb(passed, power) / math.comb(runs, power)
+def parse_gates(
+    texts: Iterable[str], names: Collection[str], runs: int, flag: str
+) -> list[PassGate]:
+    """Read gates on rows of these names, with so many runs by a flag; raises ConfigurationError."""
+    gates = [parse_gate(text) for text in texts]
+    for gate in gates:
+        if gate.name is not None and gate.name not in names:
+            raise ConfigurationError(f"the gate is on `{gate.name}`, which is not compared")
+        if gate.power > runs:
+            raise ConfigurationError(
+                f"pass^{gate.power} needs {gate.power} runs: {flag} {gate.power}"
+            )
+    return gates
 
 
-def check_gate(gate: PassGate, rows: Sequence[ModeSummary]) -> list[GateResult]:
-    """Return the gate on each mode that it is for; a mode that could not be built does not hold it."""
-    results = []
-    for row in rows:
-        if gate.mode not in (None, row.mode):
-            continue
-        runs = len(row.runs)
-        low, high = (end**gate.power for end in compute_pass_interval(row.passed, runs))
-        estimate = estimate_pass_power(row.passed, runs, gate.power) if runs >= gate.power else 0.0
-        holds = runs >= gate.power and estimate >= gate.threshold
-        results.append(GateResult(row.mode, estimate, low, high, holds))
-    return results
+def check_gates(gates: Iterable[PassGate], rows: Sequence[PassSummary]) -> list[GateResult]:
+    """Return each gate on each row that it is for; a mode that could not be built does not hold it."""
+    pairs = ((gate, row) for gate in gates for row in rows if gate.name in (None, row.name))
+    return [_check_gate(gate, row) for gate, row in pairs]
 
 
-def format_gate_results(gate: PassGate, results: Sequence[GateResult]) -> Iterator[str]:
-    """Yield a line for each mode."""
-    for result in results:
-        verdict = "holds" if result.holds else "does not hold"
-        yield (
-            f"{result.mode}: {gate} {verdict}: {result.estimate:.3f} "
-            f"(95 % interval {result.low:.3f} to {result.high:.3f})"
-        )
+def _check_gate(gate: PassGate, row: PassSummary) -> GateResult:
+    estimate, cases = row.estimate_power(gate.power), len(row.groups)
+    if cases > 1:
+        interval = compute_pass_interval(estimate * cases, cases)
+    else:
+        low, high = row.pass_interval
+        interval = low**gate.power, high**gate.power
+    return GateResult(
+        gate, row.name, estimate, interval, row.count > 0 and estimate >= gate.threshold
+    )

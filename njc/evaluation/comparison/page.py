@@ -1,7 +1,7 @@
 """The comparison as one self-contained page: advice, tables, plots.
 
 The page loads nothing and needs no script; it follows the reader's light or dark setting and fits a phone. Its
-template is `templates/page.html`.
+template is `templates/comparison.html`; `templates/report.html` has what the pages of `njc eval` share with it.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _MODE_DESCRIPTIONS = {
 _COLORS = make_placeholders("ink", "bar")
 
 
-def render_template(package: str, name: str, **values: Any) -> str:
-    """Render a template of a package; needs jinja2 (the extra `bench`)."""
+def render_template(name: str, **values: Any) -> str:
+    """Render a template of this package; needs jinja2 (the extra `bench`)."""
     import jinja2
 
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader(package),
+        loader=jinja2.PackageLoader("njc.evaluation.comparison"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -47,8 +47,7 @@ def render_comparison_page(rows: Sequence[ModeSummary], command: str) -> str:
     """Render the page; needs jinja2 and matplotlib (the extra `bench`)."""
     usages = [run.usage for row in rows for run in row.runs]
     return render_template(
-        "njc.evaluation.comparison",
-        "page.html",
+        "comparison.html",
         command=command,
         advice=write_advice(rows),
         mode_headings=MODE_HEADINGS,
@@ -57,7 +56,7 @@ def render_comparison_page(rows: Sequence[ModeSummary], command: str) -> str:
         block_rows=format_block_rows(rows),
         plots=dict(_draw_plots([row for row in rows if row.runs])),
         has_attempts=any(usage.by_code or usage.unfit or usage.raised for usage in usages),
-        descriptions=[(row.mode, _MODE_DESCRIPTIONS.get(row.mode, "")) for row in rows],
+        descriptions=[(row.name, _MODE_DESCRIPTIONS.get(row.name, "")) for row in rows],
     )
 
 
@@ -71,7 +70,7 @@ def _draw_plots(rows: Sequence[ModeSummary]) -> Iterator[tuple[str, str]]:
     }
     for title, (measure, form) in measures.items():
         intervals = [row.pass_interval for row in rows] if "interval" in title else None
-        bars = {row.mode: measure(row) for row in rows}
+        bars = {row.name: measure(row) for row in rows}
         if bars:
             yield title, _draw_bars(title, bars, form, intervals)
 

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
-from njrt.errors import ConfigurationError
 from njrt.message_json import parse_json_lines
-from njrt.typed_json import InvalidJsonError, from_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,28 +75,71 @@ class ComparedRun:
     """A digest of the compiled files that it executed."""
 
     @property
+    def key(self) -> tuple[str, str, int]:
+        """The key of the run in the file of results."""
+        return self.mode, self.build, self.number
+
+    @property
     def usage(self) -> ModeUsage:
         """What all blocks used."""
         return sum(self.blocks.values(), ModeUsage())
 
 
-@dataclass(frozen=True, slots=True)
-class ModeSummary:
-    """One mode: its build and its runs."""
+class PassSummary(ABC):
+    """How many runs of a mode, a model, or a version of the program passed."""
 
-    mode: str
-    build: ModeBuild
-    runs: tuple[ComparedRun, ...]
+    __slots__ = ()
+    name: str
+
+    @property
+    @abstractmethod
+    def groups(self) -> Sequence[tuple[int, int]]:
+        """How many runs passed, and how many there were: for each case, if there are cases."""
 
     @property
     def passed(self) -> int:
         """The number of runs that passed."""
-        return sum(run.passed for run in self.runs)
+        return sum(passed for passed, _ in self.groups)
+
+    @property
+    def count(self) -> int:
+        """The number of runs."""
+        return sum(runs for _, runs in self.groups)
 
     @property
     def pass_rate(self) -> float:
         """The share of runs that passed; 0 without runs."""
-        return self.passed / (len(self.runs) or 1)
+        return self.passed / (self.count or 1)
+
+    @property
+    def pass_interval(self) -> tuple[float, float]:
+        """The 95 % interval of the pass rate."""
+        return compute_pass_interval(self.passed, self.count)
+
+    def estimate_power(self, power: int) -> float:
+        """Return the estimate of pass^power, the mean of the groups; 0.0 if one has fewer runs."""
+        if any(runs < power for _, runs in self.groups):
+            return 0.0
+        return fmean(estimate_pass_power(*group, power) for group in self.groups)
+
+
+def estimate_pass_power(passed: int, runs: int, power: int) -> float:
+    """Return the estimate of pass^power from `runs` runs, at least `power` of them."""
+    return math.comb(passed, power) / math.comb(runs, power)
+
+
+@dataclass(frozen=True, slots=True)
+class ModeSummary(PassSummary):
+    """One mode: its build and its runs."""
+
+    name: str
+    build: ModeBuild
+    runs: tuple[ComparedRun, ...]
+
+    @property
+    def groups(self) -> Sequence[tuple[int, int]]:
+        """The counts of all runs, which are equal."""
+        return [(sum(run.passed for run in self.runs), len(self.runs))]
 
     @property
     def seconds(self) -> float | None:
@@ -108,11 +150,6 @@ class ModeSummary:
     def usage(self) -> ModeUsage:
         """What one run used on average."""
         return sum((run.usage for run in self.runs), ModeUsage()).divide(len(self.runs))
-
-    @property
-    def pass_interval(self) -> tuple[float, float]:
-        """The 95 % interval of the pass rate."""
-        return compute_pass_interval(self.passed, len(self.runs))
 
 
 def compute_pass_interval(passed: float, runs: int, z: float = 1.96) -> tuple[float, float]:
@@ -154,22 +191,6 @@ _ATTEMPT_USAGE: Mapping[str, ModeUsage] = {
 }
 
 
-def parse_compared_runs(lines: Iterable[str], path: str) -> Iterator[ComparedRun]:
-    """Read the runs in the lines of the file `path`; skip lines that a killed process did not finish.
-
-    Raises ConfigurationError with line and field for JSON that is not a run.
-    """
-    for number, line in enumerate(lines, 1):
-        if not any(parse_json_lines([line])):
-            continue
-        try:
-            yield from_json(line, ComparedRun)
-        except InvalidJsonError as error:
-            raise ConfigurationError(
-                f"{path}:{number}: {error}; correct the line, or start again with --fresh"
-            ) from None
-
-
 def format_comparison_json(rows: Sequence[ModeSummary], command: str) -> str:
     """Write the whole comparison as JSON."""
     return json.dumps(
@@ -181,7 +202,7 @@ def format_comparison_json(rows: Sequence[ModeSummary], command: str) -> str:
 
 def _summary_to_json(row: ModeSummary) -> dict[str, Any]:
     return {
-        "mode": row.mode,
+        "mode": row.name,
         "build": asdict(row.build),
         "trials": [asdict(run) for run in row.runs],
         "passed": row.passed,

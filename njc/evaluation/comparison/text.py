@@ -32,10 +32,10 @@ def format_mode_cells(row: ModeSummary) -> tuple[str, ...]:
     """Write one mode as the cells of a table."""
     build = (f"{row.build.seconds:.1f}", f"{row.build.usage.tokens:,}")
     if row.build.failure or row.seconds is None:
-        return (row.mode, "not built" if row.build.failure else "0/0", "", *build, "", "", "", "")
+        return (row.name, "not built" if row.build.failure else "0/0", "", *build, "", "", "", "")
     low, high = row.pass_interval
     return (
-        row.mode,
+        row.name,
         f"{row.passed}/{len(row.runs)}",
         f"{low:.0%} to {high:.0%}",
         *build,
@@ -87,7 +87,7 @@ def format_block_rows(rows: Sequence[ModeSummary]) -> list[tuple[str, ...]]:
             lines.append(
                 (
                     place,
-                    row.mode,
+                    row.name,
                     f"{usage.calls / count:.1f}",
                     f"{usage.tokens / count:,.0f}",
                     f"{usage.usd / count:.4f}",
@@ -108,7 +108,7 @@ def write_advice(rows: Sequence[ModeSummary]) -> list[str]:
     elif failing:
         advice.append(f"{_format_modes(failing)} failed: no run passed.")
     return advice + [
-        f"{row.mode} was not built: {row.build.failure}" for row in rows if row.build.failure
+        f"{row.name} was not built: {row.build.failure}" for row in rows if row.build.failure
     ]
 
 
@@ -123,7 +123,7 @@ def _compare_with_best(good: Sequence[ModeSummary]) -> Iterator[str]:
         return
     best, *others = good
     yield (
-        f"{best.mode} did best: {_format_pass_count(best)} runs passed, at {best.seconds or 0.0:.2f} s "
+        f"{best.name} did best: {_format_pass_count(best)} runs passed, at {best.seconds or 0.0:.2f} s "
         f"and {best.usage.tokens:,} tokens a run."
     )
     worse = [row for row in others if row.pass_interval[1] < best.pass_interval[0]]
@@ -132,14 +132,14 @@ def _compare_with_best(good: Sequence[ModeSummary]) -> Iterator[str]:
         verb = "is" if len(close) == 1 else "are"
         cheapest = min(close, key=lambda row: row.usage.tokens)
         is_cheaper = cheapest.usage.tokens < best.usage.tokens
-        hint = f"; {cheapest.mode} uses the fewest tokens" if is_cheaper else ""
+        hint = f"; {cheapest.name} uses the fewest tokens" if is_cheaper else ""
         yield f"{_format_modes(close)} {verb} too close to tell apart by so few runs{hint}."
     if worse:
         yield f"{_format_modes(worse)} did worse (outside of the 95 % interval)."
 
 
 def _format_modes(rows: Sequence[ModeSummary]) -> str:
-    *most, last = (f"{row.mode} ({_format_pass_count(row)})" for row in rows)
+    *most, last = (f"{row.name} ({_format_pass_count(row)})" for row in rows)
     return f"{', '.join(most)} and {last}" if most else last
 
 
@@ -149,9 +149,9 @@ def _format_pass_count(row: ModeSummary) -> str:
 
 def _compute_break_even(good: Sequence[ModeSummary]) -> Iterator[str]:
     """Say after how many runs code has saved the tokens of writing it, compared with live blocks."""
-    live = next((row.usage.tokens for row in good if row.mode == "live"), 0)
+    live = next((row.usage.tokens for row in good if row.name == "live"), 0)
     runs = {
-        row.mode: math.ceil(row.build.usage.tokens / (live - row.usage.tokens))
+        row.name: math.ceil(row.build.usage.tokens / (live - row.usage.tokens))
         for row in good
         if row.usage.tokens < live and row.build.usage.tokens
     }

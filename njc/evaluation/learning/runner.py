@@ -9,7 +9,6 @@ when it takes longer than it may.
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,7 +19,7 @@ from njc.evaluation.learning.learn import Evaluation, ExampleFailure
 from njc.evaluation.learning.sandboxed_run import SECONDS_PER_EXAMPLE, WorkerTask
 from njc.static.holes import Hole
 from njc.static.lock import LockScore
-from njc.worker import Message, Worker, make_clean_environment
+from njc.worker import Message, open_worker
 from njrt.errors import NaturalError
 from njrt.messages import Reply, Request, UserMessage
 from njrt.session.examples import format_example_line
@@ -64,12 +63,7 @@ def _run_worker(
 ) -> Iterator[Message]:
     """Yield the verdicts, one for each example, until the process ends or takes too long."""
     seconds = _STARTUP_SECONDS + runner.seconds * len(runner.examples.all)
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        Worker(
-            "njc.evaluation.learning.evaluate", Path(folder), make_clean_environment()
-        ) as worker,
-    ):
+    with open_worker("njc.evaluation.learning.evaluate") as worker:
         worker.send(asdict(_make_task(runner, code)))
         try:
             while (message := worker.receive(seconds)) is not None:

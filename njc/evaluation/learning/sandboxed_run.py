@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import ast
 import asyncio
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +24,7 @@ from typing import Any
 import njrt
 from njc.evaluation.execution_trace import StepRecorder
 from njc.evaluation.repair.time_limit import limit_time
+from njc.static.splice import list_guard_asserts, list_lines
 from njrt.execution.lowering import find_host_jumps
 
 ProgramValue = Any
@@ -70,7 +70,7 @@ def execute_once(
 ) -> tuple[str, ProgramValue, Mapping[str, ProgramValue]]:
     """Run the code once; return how it ended, the value or exception, and the variables at its end."""
     function = _make_function(task, list(given), namespace)
-    asserts = _find_guard_lines(task)
+    asserts = list_lines(list_guard_asserts(ast.parse(task.code))) if task.guards else set()
     is_async = bool(function.__code__.co_flags & 0x80)
     try:
         with limit_time(task.seconds), recorder:
@@ -85,22 +85,6 @@ def execute_once(
         return ("unfit" if is_guard else "raised"), error, {}
     except Exception as error:
         return "raised", error, {}
-
-
-def _find_guard_lines(task: WorkerTask) -> set[int]:
-    if not task.guards:
-        return set()
-    body = [
-        statement
-        for statement in ast.parse(task.code).body
-        if not isinstance(statement, ast.Import | ast.ImportFrom)
-    ]
-    asserts = itertools.takewhile(lambda statement: isinstance(statement, ast.Assert), body)
-    return {
-        line
-        for statement in asserts
-        for line in range(statement.lineno, (statement.end_lineno or 0) + 1)
-    }
 
 
 def _make_function(

@@ -25,11 +25,12 @@ from njc.evaluation.learning.learn import Evaluation, HoleRepair, make_correctio
 from njc.evaluation.learning.runner import ProgramRunner, evaluate_code
 from njc.evaluation.learning.sandboxed_run import SECONDS_PER_EXAMPLE
 from njc.evaluation.repair.loop import RepairBudget, Repaired, repair_code
+from njc.project.units import explaining_failure
 from njc.static.author import Author, choose_author
 from njc.static.build import HoleRequest, fill_holes
 from njc.static.fit import StaticFile, make_code_check, needs_judgement
 from njc.static.format import normalize_code, require_extra
-from njc.static.generate import CodeCheck, Generated, GenerationAttempt
+from njc.static.generate import CodeCheck, Generated
 from njc.static.holes import Hole
 from njc.static.lock import (
     LEARNED_SUFFIX,
@@ -41,7 +42,6 @@ from njc.static.lock import (
     hash_code,
 )
 from njc.static.staleness import Locked, describe_hole_status, find_hole_statuses
-from njrt.errors import ConfigurationError
 from njrt.messages import Reply
 from njrt.messages import Request as Question
 from njrt.session.examples import Example
@@ -71,11 +71,9 @@ def read_examples(places: Sequence[Path]) -> list[Example]:
     for place in places:
         files = sorted(place.rglob("*.jsonl")) if place.is_dir() else [place]
         for file in files:
-            try:
-                lines = file.read_text(encoding="utf-8", errors="replace").split("\n")
-            except OSError as error:
-                raise ConfigurationError(f"cannot read {file}: {error.strerror}") from None
-            found += parse_examples(lines)
+            with explaining_failure(f"read {file}"):
+                text = file.read_text(encoding="utf-8", errors="replace")
+            found += parse_examples(text.split("\n"))
     return found
 
 
@@ -161,11 +159,8 @@ def _learn_hole(
 
 def keep_repair_attempts(hole: Hole, repaired: Repaired[Any], request: HoleRequest) -> None:
     """Keep the replies of a repair in a file, with the verdicts."""
-    attempts = tuple(
-        GenerationAttempt(attempt.code, attempt.verdict) for attempt in repaired.attempts
-    )
-    if attempts:
-        request.keep_attempts(hole, Generated(repaired.code, attempts, repaired.cost))
+    if repaired.attempts:
+        request.keep_attempts(hole, Generated(repaired.code, repaired.attempts, repaired.cost))
 
 
 def make_learning_check(file: StaticFile, hole: Hole) -> CodeCheck:

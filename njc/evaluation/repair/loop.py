@@ -15,7 +15,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
-from njc.static.generate import TEMPERATURE_STEP, GenerationCost
+from njc.static.generate import TEMPERATURE_STEP, GenerationAttempt, GenerationCost
 from njc.static.prompt import NO_CODE
 from njrt.messages import Reply, Request
 
@@ -106,16 +106,6 @@ class RepairBudget:
 
 
 @dataclass(frozen=True, slots=True)
-class RepairAttempt:
-    """One reply: its code and rationale, and what the tests or the checks said."""
-
-    code: str
-    """The whole reply if it has no code."""
-    rationale: str
-    verdict: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Repaired(Generic[EvaluationT]):
     """The best code, its evaluation and rationale, and the evaluation of the code before."""
 
@@ -124,7 +114,7 @@ class Repaired(Generic[EvaluationT]):
     first: EvaluationT
     rationale: str = ""
     """Empty where the code is the first one."""
-    attempts: tuple[RepairAttempt, ...] = ()
+    attempts: tuple[GenerationAttempt, ...] = ()
     cost: GenerationCost = field(default_factory=GenerationCost)
 
 
@@ -133,7 +123,7 @@ def repair_code(
 ) -> Generator[Request, Reply, Repaired[EvaluationT]]:
     """Have code corrected until it passes its tests or the budget is used."""
     best = first = repair.evaluate(code)
-    attempts: tuple[RepairAttempt, ...] = ()
+    attempts: tuple[GenerationAttempt, ...] = ()
     cost, tried, rationale = GenerationCost(), {normalize_layout(code)}, ""
     refused: RefusedProposal | None = None
     while best.can_improve and budget.allows(len(attempts), cost):
@@ -151,7 +141,7 @@ def repair_code(
                 best, code, rationale = evaluation, proposal.code, proposal.rationale
         tried.add(normalize_layout(proposal.code))
         shown = proposal.code or reply.message.text
-        attempts = (*attempts, RepairAttempt(shown, proposal.rationale, tuple(verdict)))
+        attempts = (*attempts, GenerationAttempt(shown, tuple(verdict), proposal.rationale))
         refused = RefusedProposal(proposal.code, tuple(refusals)) if refusals else None
     return Repaired(code, best, first, rationale, attempts, cost)
 

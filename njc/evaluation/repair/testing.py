@@ -9,14 +9,12 @@ process inherits no keys, and works in an empty temporary directory.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from njc.evaluation.execution_trace import ExecutionTrace
-from njc.worker import Worker, make_clean_environment
+from njc.worker import open_worker
 
 STARTUP_SECONDS = 20.0
 DEFAULT_SECONDS = 5.0
@@ -72,12 +70,7 @@ def _run_once(
     code: str, tests: str, seconds: float, startup_seconds: float, *, traces: bool
 ) -> TestOutcome:
     task = {"code": code, "tests": tests, "seconds": seconds, "traces": traces}
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        Worker(
-            "njc.evaluation.repair.tests_worker", Path(folder), make_clean_environment()
-        ) as worker,
-    ):
+    with open_worker("njc.evaluation.repair.tests_worker") as worker:
         worker.send(task)
         try:
             verdict = worker.receive(seconds + startup_seconds)

@@ -31,8 +31,7 @@ from njc.runs.dap.console import run_console_command
 from njc.runs.dap.framing import MessageError, MessageReader, write_message
 from njc.runs.dap.progress import ReplyProgress
 from njc.runs.dap.requests import RequestError
-from njc.runs.dap.stack import BlockFrame
-from njc.runs.dap.stop_reason import choose_stop_reason, describe_failure
+from njc.runs.dap.stack import BlockFrame, choose_stop_reason, describe_failure
 from njc.runs.dap.stop_view import StopView
 from njc.runs.timeline.channel import ChannelClosedError
 from njc.runs.timeline.controller import RunController
@@ -143,7 +142,10 @@ class Adapter:
             "initialize": (requests.InitializeArguments, self._initialize),
             "launch": (requests.LaunchArguments, self._prepare_launch),
             "configurationDone": (none, self._prepare_start),
-            "setBreakpoints": (requests.SetBreakpointsArguments, self._set_line_breakpoints),
+            "setBreakpoints": (
+                requests.SetBreakpointsArguments,
+                self._apply(lambda wanted: self._breakpoints.set_in_file(wanted, self._client)),
+            ),
             "setFunctionBreakpoints": (
                 requests.SetFunctionBreakpointsArguments,
                 self._apply(self._breakpoints.set_functions),
@@ -241,9 +243,6 @@ class Adapter:
         self._is_done = True
 
     # ── breakpoints, the console ─────────────────────────────────────────────────────────────────
-
-    def _set_line_breakpoints(self, arguments: requests.SetBreakpointsArguments) -> Any:
-        return self._apply(self._breakpoints.set_in_file)(arguments, self._client)
 
     def _apply(self, change: Callable[..., Any]) -> Callable[..., Any]:
         """Change the breakpoints, and those of the program too if it has been launched."""

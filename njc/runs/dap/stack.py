@@ -1,5 +1,7 @@
-"""The stack at a stop, and what each frame shows.
+"""The reason of a stop, its stack, and what each frame shows.
 
+    choose_stop_reason("effect Run") "function breakpoint"
+    describe_failure(steps)          {"exceptionId": "ValueError", "description": "ValueError: ...", ...}
     build_stack(timeline, step)      [EffectFrame("Run", code), BlockFrame("mail.njpy:12", run 2), BlockFrame(run 1)]
     list_outputs(instruction)        ("topic",), the names that the prompt binds
     describe_effect(step)            [("kind", "Run"), ("turn", "1"), ("tokens", "212 in, 34 out"), ...]
@@ -10,6 +12,7 @@ they called the block.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from njc.frontend.references import Reference, find_tags
@@ -92,3 +95,20 @@ def describe_messages(step: Step) -> list[tuple[str, str]]:
         (str(number), format_messages([message])) for number, message in enumerate(step.shown, 1)
     ]
     return rows + ([("reply", format_reply(step.reply))] if step.reply is not None else [])
+
+
+def choose_stop_reason(reason: str, is_entry: bool = False) -> str:
+    """Return the protocol's word for why the program is stopped."""
+    kind = reason.partition(" ")[0]
+    words = {"step": "entry" if is_entry else "step", "back": "step", "pause": "pause"}
+    words |= {"variable": "data breakpoint", "effect": "function breakpoint"}
+    words |= {"refusal": "exception", "limit": "exception", "type": "exception"}
+    return words.get(kind, "breakpoint")
+
+
+def describe_failure(steps: Sequence[Step]) -> Mapping[str, str]:
+    """Return the response to `exceptionInfo`: the last refusal or error of these steps, else the last step."""
+    failed = next((step for step in reversed(steps) if step.is_refused or step.error), steps[-1])
+    text = failed.error or failed.result
+    name = failed.error.partition(":")[0] if failed.error else "refusal"
+    return {"exceptionId": name, "description": text, "breakMode": "always"}

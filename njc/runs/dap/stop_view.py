@@ -8,6 +8,7 @@ view.list_variables(...)     {"variables": [{"name": "total", "type": "int", "va
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, assert_never
@@ -188,7 +189,7 @@ class StopView:
         """Return the variables that a word may become."""
         column = arguments.column - int(self._client.columns_start_at1)
         before = arguments.text[: max(0, column)]
-        word = before[_find_word_start(before) :]
+        word = re.search(r"\w*\Z", before)[0]  # type: ignore[index]
         names = [variable.name for variable in self._run.variables()]
         return {
             "targets": [
@@ -232,10 +233,3 @@ class StopView:
         program = settings.program.absolute()
         folders = [program.parent, settings.folder or Path.cwd(), *program.parents]
         return find_source(place, folders)
-
-
-def _find_word_start(text: str) -> int:
-    start = len(text)
-    while start and (text[start - 1].isalnum() or text[start - 1] == "_"):
-        start -= 1
-    return start

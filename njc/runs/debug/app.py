@@ -203,7 +203,7 @@ class DebugApp(App[None]):
                     report = self._session.make_report()
                     self.call_from_thread(self._show_stop, report, reason)
                 case ProgramEnded():
-                    self.call_from_thread(self._show_end, describe_end(job))
+                    self.call_from_thread(self._say, f"{' '.join(describe_end(job))}; N goes back")
                 case _:
                     assert_never(job)
         except (NaturalError, ChannelClosedError) as error:
@@ -282,9 +282,6 @@ class DebugApp(App[None]):
         effect = self._pane("effect")
         drawn = draw_reply(text, effect.text_width)
         effect.show(drawn.text, drawn.row)
-
-    def _show_end(self, lines: list[str]) -> None:
-        self._say(" ".join(lines) + "; N goes back")
 
     def _ask_for_input(self) -> None:
         self._is_input_wanted = True

@@ -42,7 +42,7 @@ from njc.runs.debug.session import (
 )
 from njc.runs.debug.stop_report import clean_text, find_decision, format_position
 from njc.runs.timeline.breakpoints import BREAKPOINT_FORMS, describe_breakpoint, parse_breakpoint
-from njc.runs.timeline.controller import RunControlError
+from njc.runs.timeline.controller import RunControlError, RunController
 from njc.runs.timeline.effect_text import format_effect, read_effect_text
 from njc.runs.timeline.steps import Position
 
@@ -248,20 +248,18 @@ def save_recording(session: DebugSession, words: str) -> CommandResult:
 # ── the program's input, the debugger itself ─────────────────────────────────────────────────────
 
 
-def give_input(session: DebugSession, words: str) -> CommandResult:
-    """Give the program a line of input."""
-    controller = get_controller(session)
-    is_waiting = controller.state == "running"
-    controller.send_input(words + "\n")
-    return Moved() if is_waiting else Said()
+def feed(
+    give: Callable[[RunController, str], None],
+) -> Callable[[DebugSession, str], CommandResult]:
+    """Return a command for the input of the program, which goes on if it waits for some."""
 
+    def serve(session: DebugSession, words: str) -> CommandResult:
+        controller = get_controller(session)
+        is_waiting = controller.state == "running"
+        give(controller, words)
+        return Moved() if is_waiting else Said()
 
-def close_input(session: DebugSession, words: str) -> CommandResult:
-    """End the input of the program."""
-    controller = get_controller(session)
-    is_waiting = controller.state == "running"
-    controller.close_input()
-    return Moved() if is_waiting else Said()
+    return serve
 
 
 def show_help(session: DebugSession, words: str) -> CommandResult:
@@ -271,12 +269,15 @@ def show_help(session: DebugSession, words: str) -> CommandResult:
     return Said(tuple(format_help([COMMANDS[words]] if words else COMMAND_LIST)))
 
 
+def format_command(command: DebugCommand) -> str:
+    """Return a command on one line: its names, its arguments and its help."""
+    names = f"{', '.join(command.names)} {command.arguments}".strip()
+    return f"{names:<25} {command.help}"
+
+
 def format_help(commands: Iterable[DebugCommand]) -> list[str]:
     """Return a line for each command."""
-    lines = []
-    for command in commands:
-        names = ", ".join(command.names) + (f" {command.arguments}" if command.arguments else "")
-        lines.append(f"    {names:<25} {command.help}")
+    lines = [f"    {format_command(command)}" for command in commands]
     forms = textwrap.wrap(
         f"breakpoints: {BREAKPOINT_FORMS}",
         76,
@@ -312,14 +313,14 @@ COMMAND_LIST = (
     DebugCommand(("cl", "clear"), "[NUMBER]", "remove a breakpoint, or all", clear_breakpoints),
     DebugCommand(("set",), "NAME = EXPRESSION", "change a variable", set_variable),
     DebugCommand(("edit",), "[TEXT]", "change the effect before it is carried out", edit),
-    DebugCommand(("reject",), "WORDS", "refuse the effect; the model is told WORDS", reject),
+    DebugCommand(("reject",), "WORDS", "refuse the effect; the model is answered WORDS", reject),
     DebugCommand(("abort",), "[WORDS]", "end the block with an error", abort),
     DebugCommand(("accept",), "", "take edit, reject or abort back", accept),
     DebugCommand(("fork",), "", "list what was changed", show_fork),
     DebugCommand(("live",), "", "ask a model where nothing is recorded", go_live),
     DebugCommand(("save",), "FILE", "save the recording of this run", save_recording),
-    DebugCommand(("input",), "TEXT", "give the program a line of input", give_input),
-    DebugCommand(("eof",), "", "end the input of the program", close_input),
+    DebugCommand(("input",), "TEXT", "give the program a line of input", feed(lambda run, words: run.send_input(f"{words}\n"))),
+    DebugCommand(("eof",), "", "end the input of the program", feed(lambda run, words: run.close_input())),
     DebugCommand(("h", "?", "help"), "[COMMAND]", "this list", show_help),
     DebugCommand(("q", "quit"), "", "end the program and the debugger", lambda session, words: QuitWanted()),
 )  # fmt: skip

@@ -43,7 +43,7 @@ def show_effect(session: DebugSession, words: str) -> CommandResult:
     step = get_step(session)
     report = session.make_report()
     if step.effect is None or report is None:
-        raise RunControlError("no effect is pending here; `s` goes on to the next one")
+        raise RunControlError("no effect is pending here; step on to the next one")
     return Said(tuple(number_lines(report.effect, step.code_line)))
 
 

@@ -97,5 +97,5 @@ def get_effect(session: DebugSession) -> Step:
     """Return the step, if it is a pending effect."""
     step = get_step(session)
     if step.kind != "effect" or step.effect is None:
-        raise RunControlError("no effect is pending here; `s` goes on to the next one")
+        raise RunControlError("no effect is pending here; step on to the next one")
     return step

@@ -20,11 +20,11 @@ from njc.runs.timeline.following import make_undone
 from njc.runs.timeline.happenings import Happening, ProgramEnded, Stopped
 from njc.runs.timeline.inspection import ShownVariable
 from njc.runs.timeline.modes import Mode, ModeKind
-from njc.runs.timeline.navigation import find_step_back_out, find_step_back_over
+from njc.runs.timeline.navigation import FindStepBack, StepMovements
 from njc.runs.timeline.steps import Position, Step, Timeline
 
 
-class TraceWalk:
+class TraceWalk(StepMovements):
     """Walks through the steps of a trace (state: where it is)."""
 
     def __init__(
@@ -50,22 +50,6 @@ class TraceWalk:
 
     restart = start
 
-    def step_into(self) -> None:
-        """Go on to the next step."""
-        self._go("into")
-
-    def step_over(self) -> None:
-        """Go on to the next step of this block or outside of it."""
-        self._go("over")
-
-    def step_out(self) -> None:
-        """Go on to the exit of this block; at an exit, to the block around it."""
-        self._go("out")
-
-    def run_on(self) -> None:
-        """Go on to the next breakpoint, or to the end."""
-        self._go("run")
-
     def run_to(self, position: Position) -> None:
         """Go to a step."""
         if not 0 <= position.number < len(self.timeline) or position.line:
@@ -73,18 +57,6 @@ class TraceWalk:
                 f"the trace has no such step; it has steps 0 to {len(self.timeline) - 1}"
             )
         self._go_to(position, "back" if position < self.position else "step")
-
-    def step_back_into(self) -> None:
-        """Go back to the step before."""
-        self._go_back(self.timeline.before(self.position))
-
-    def step_back_over(self) -> None:
-        """Go back to the step before of this block or outside of it."""
-        self._go_back(find_step_back_over(self.timeline, self.position))
-
-    def step_back_out(self) -> None:
-        """Go back to the entry of this block; from there, to the step that called it."""
-        self._go_back(find_step_back_out(self.timeline, self.position))
 
     def run_back(self) -> None:
         """Go back to the last breakpoint before this step, or to the beginning."""
@@ -125,19 +97,22 @@ class TraceWalk:
         read = self.timeline.variables_after if is_entry else self.timeline.variables_before
         return [ShownVariable(name, text) for name, text in read(here).items()]
 
-    def _go(self, kind: ModeKind) -> None:
+    def _go(self, mode: ModeKind) -> None:
         step = self.step
         if step is None:
             raise RunControlError("this is the end of the trace")
-        mode = Mode(kind, step.run, step.depth, step.kind == "exit")
+        wanted = Mode(mode, step.run, step.depth, step.kind == "exit")
         for later in self.timeline[self.position.number + 1 :]:
             if reason := self._find_breakpoint(later.position):
                 self._go_to(later.position, reason)
                 return
-            if mode.is_end(later):
+            if wanted.is_end(later):
                 self._go_to(later.position, "step")
                 return
         self._go_to(Position(len(self.timeline)), "step")
+
+    def _step_back(self, find: FindStepBack) -> None:
+        self._go_back(find(self.timeline, self.position))
 
     def _go_back(self, position: Position | None) -> None:
         if position is None:

@@ -24,8 +24,12 @@ from typing import Any
 
 from njc.runs.timeline.breakpoints import BREAKPOINTS, Breakpoint, describe_breakpoint, find_hits
 from njc.runs.timeline.channel import ChannelClosedError, ControlChannel, Json
-from njc.runs.timeline.checkpoint_schedule import CheckpointSchedule
-from njc.runs.timeline.checkpoints import find_obstacle, fork_quietly, read_process_state
+from njc.runs.timeline.checkpoints import (
+    CheckpointSchedule,
+    find_obstacle,
+    fork_quietly,
+    read_process_state,
+)
 from njc.runs.timeline.inspection import EvaluationError
 from njc.runs.timeline.modes import Mode
 from njc.runs.timeline.run_variables import RunVariables

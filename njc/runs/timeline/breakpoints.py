@@ -162,25 +162,18 @@ def describe_breakpoint(breakpoint: Breakpoint) -> str:
     """Return a breakpoint in a few words, such as `block mail.njpy:12 if n > 3`."""
     match breakpoint:
         case LineBreakpoint(file=file, line=line):
-            text = f"line {file}:{line}"
-        case BlockBreakpoint(place=place):
-            text = f"block {place}".strip()
-        case EffectBreakpoint(effect=effect):
-            text = f"effect {effect}".strip()
-        case JumpBreakpoint(jump=jump):
-            text = f"jump {jump}".strip()
-        case VariableBreakpoint(variable=variable):
-            text = f"variable {variable}"
-        case RefusalBreakpoint():
-            text = "refusal"
-        case TypeBreakpoint():
-            text = "type"
-        case LimitBreakpoint():
-            text = "limit"
+            at = f"{file}:{line}"
+        case BlockBreakpoint(place=at) | EffectBreakpoint(effect=at) | JumpBreakpoint(jump=at):
+            pass
+        case VariableBreakpoint(variable=at):
+            pass
+        case RefusalBreakpoint() | TypeBreakpoint() | LimitBreakpoint():
+            at = ""
         case TokenBreakpoint(above=above):
-            text = f"tokens above {above}"
+            at = f"above {above}"
         case _:
             assert_never(breakpoint)
+    text = f"{breakpoint.kind} {at}".strip()
     return f"{text} if {breakpoint.condition}" if breakpoint.condition else text
 
 
@@ -229,10 +222,6 @@ def _parse_line(rest: str, condition: str) -> Breakpoint | None:
     return LineBreakpoint(file, int(line), condition) if file and line.isdecimal() else None
 
 
-def _parse_variable(rest: str, condition: str) -> Breakpoint | None:
-    return VariableBreakpoint(rest, condition=condition) if rest.isidentifier() else None
-
-
 def _parse_tokens(rest: str, condition: str) -> Breakpoint | None:
     number = rest.removeprefix("above").strip()
     return TokenBreakpoint(int(number), condition) if number.isdecimal() else None
@@ -258,7 +247,9 @@ _PARSERS: Mapping[str, Callable[[str, str], Breakpoint | None]] = {
     "block": BlockBreakpoint,
     "effect": _parse_effect,
     "jump": _parse_jump,
-    "variable": _parse_variable,
+    "variable": lambda rest, condition: (
+        VariableBreakpoint(rest, condition=condition) if rest.isidentifier() else None
+    ),
     "refusal": lambda rest, condition: None if rest else RefusalBreakpoint(condition),
     "type": lambda rest, condition: None if rest else TypeBreakpoint(condition),
     "limit": lambda rest, condition: None if rest else LimitBreakpoint(condition),

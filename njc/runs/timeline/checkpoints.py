@@ -3,6 +3,9 @@
     find_obstacle(own_files)      None, or why a copy would not be safe here
     fork_quietly()                as os.fork, without a warning about the thread of njrt
 
+    schedule = CheckpointSchedule(interval=20)
+    schedule.take(40, None)       True: there is no checkpoint in the last 20 steps
+
 A copy is made by `fork`. It shares with the program all that is outside of the memory of the process, so it is
 made only where the program has one thread, and no socket, pipe, database or child process is open; of asyncio, only an
 event loop that waits for nothing but timers and its own wake-up (see `event_loops`). Elsewhere going back is a replay
@@ -20,10 +23,11 @@ import threading
 import warnings
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from njc.runs.timeline.event_loops import LoopFiles, RunningLoop, find_loop_files
+from njc.runs.timeline.steps import Position
 
 _OWN_THREADS = {"njrt-time-limit"}
 """Threads that njrt starts, and starts again after a fork."""
@@ -137,3 +141,26 @@ def read_process_state(own_files: Collection[int]) -> ProcessState:
                 positions[handle] = os.lseek(handle, 0, os.SEEK_CUR)
     loop_files = find_loop_files(list_unsafe_files(own_files))
     return ProcessState(positions, RunningLoop.get(), loop_files)
+
+
+DENSE_INTERVAL = 5
+"""Steps between two checkpoints just before a position to which the user has gone back."""
+
+
+@dataclass(slots=True)
+class CheckpointSchedule:
+    """When checkpoints are due (state: the steps that have one)."""
+
+    interval: int = 0
+    """Steps between two checkpoints; 0 for none."""
+    taken: set[int] = field(default_factory=set)
+
+    def take(self, number: int, target: Position | None) -> bool:
+        """Return whether a checkpoint is due at this step, on the way to a target; it counts as taken from now on."""
+        interval = self.interval
+        if target is not None and number > target.number - interval:
+            interval = min(interval, DENSE_INTERVAL)  # the user may go back further
+        if not interval or not self.taken.isdisjoint(range(number - interval + 1, number + 1)):
+            return False
+        self.taken.add(number)
+        return True

@@ -28,14 +28,14 @@ from njc.runs.timeline.channel import ChannelClosedError
 from njc.runs.timeline.controlled_run import ControlledRun, ControlState, RunControlError
 from njc.runs.timeline.happenings import Happening, ProgramEnded, Stopped
 from njc.runs.timeline.inspection import ShownVariable
-from njc.runs.timeline.navigation import find_step_back_out, find_step_back_over
+from njc.runs.timeline.navigation import FindStepBack, StepMovements
 from njc.runs.timeline.places import find_block_at
 from njc.runs.timeline.steps import Position, Variables
 
 __all__ = ["ControlState", "RunControlError", "RunController", "locate_breakpoint"]
 
 
-class RunController(ControlledRun):
+class RunController(ControlledRun, StepMovements):
     """Controls one run of a program."""
 
     def __enter__(self) -> RunController:
@@ -51,22 +51,6 @@ class RunController(ControlledRun):
         if self.state != "new":
             raise RunControlError("the program has been started already; restart() starts it again")
         self._start_process({"mode": "into" if stops else "run"})
-
-    def step_into(self) -> None:
-        """Go on to the next step: of a block that is called, or a line of the model's code, too."""
-        self._go("into")
-
-    def step_over(self) -> None:
-        """Go on to the next step of this block or outside of it; at a line, to the next line."""
-        self._go("over")
-
-    def step_out(self) -> None:
-        """Go on to the exit of this block; at an exit, to the block around it."""
-        self._go("out")
-
-    def run_on(self) -> None:
-        """Go on to the next breakpoint, or to the end."""
-        self._go("run")
 
     def run_to(self, position: Position) -> None:
         """Go on, or back, to a position."""
@@ -113,17 +97,11 @@ class RunController(ControlledRun):
         if here.line == 0 and region >= 0 and region not in self._scanned:
             self._scanned.add(region)
             self._restore(here, lines_from=region)
-        self._go_back(self.timeline.before(here))
+        super().step_back_into()
 
-    def step_back_over(self) -> None:
-        """Go back to the step before of this block or outside of it; at a line, to the line before."""
+    def _step_back(self, find: FindStepBack) -> None:
         self._check_halted()
-        self._go_back(find_step_back_over(self.timeline, self.position))
-
-    def step_back_out(self) -> None:
-        """Go back to the entry of this block; from there, to the step that called it."""
-        self._check_halted()
-        self._go_back(find_step_back_out(self.timeline, self.position))
+        self._go_back(find(self.timeline, self.position))
 
     def run_back(self) -> None:
         """Go back to the last breakpoint before this position, or to the beginning."""

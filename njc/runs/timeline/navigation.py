@@ -7,11 +7,57 @@ find_difference(known, repeated)                 Divergence(step, "variable `tot
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 from njc.runs.timeline.happenings import Divergence
+from njc.runs.timeline.modes import ModeKind
 from njc.runs.timeline.steps import Position, Step, Timeline
 
 NOTHING = "(nothing)"
+
+FindStepBack = Callable[[Timeline, Position], Position | None]
+"""Returns where going back from a position leads; None at the beginning."""
+
+
+class StepMovements(ABC):
+    """The movements by steps, forward and back, through a run under control or through a trace."""
+
+    @abstractmethod
+    def _go(self, mode: ModeKind) -> None:
+        """Go on in a mode."""
+
+    @abstractmethod
+    def _step_back(self, find: FindStepBack) -> None:
+        """Go back to the step that is found."""
+
+    def step_into(self) -> None:
+        """Go on to the next step: of a block that is called, or a line of the model's code, too."""
+        self._go("into")
+
+    def step_over(self) -> None:
+        """Go on to the next step of this block or outside of it; at a line, to the next line."""
+        self._go("over")
+
+    def step_out(self) -> None:
+        """Go on to the exit of this block; at an exit, to the block around it."""
+        self._go("out")
+
+    def run_on(self) -> None:
+        """Go on to the next breakpoint, or to the end."""
+        self._go("run")
+
+    def step_back_into(self) -> None:
+        """Go back to the step before: of a block that was called, or a line of the model's code, too."""
+        self._step_back(Timeline.before)
+
+    def step_back_over(self) -> None:
+        """Go back to the step before of this block or outside of it; at a line, to the line before."""
+        self._step_back(find_step_back_over)
+
+    def step_back_out(self) -> None:
+        """Go back to the entry of this block; from there, to the step that called it."""
+        self._step_back(find_step_back_out)
 
 
 def find_step_back_over(timeline: Timeline, position: Position) -> Position | None:

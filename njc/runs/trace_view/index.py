@@ -19,6 +19,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, assert_never
 
+from njc.project.report import format_count
+from njc.project.units import explaining_failure
 from njc.runs.timeline.row_text import NO_CHANGE, summarize_variables
 from njc.runs.timeline.trace_lines import (
     MAX_LINE_BYTES,
@@ -118,11 +120,8 @@ def read_index(path: Path, search: str = "") -> TraceIndex:
 
     Raises ConfigurationError if the file cannot be read or has no line of a trace.
     """
-    try:
-        with open(path, "rb") as file:
-            return _IndexReader(path, search).read(file)
-    except OSError as error:
-        raise ConfigurationError(f"cannot read the trace {path}: {error.strerror}") from None
+    with explaining_failure(f"read the trace {path}"), open(path, "rb") as file:
+        return _IndexReader(path, search).read(file)
 
 
 class _IndexReader:
@@ -176,27 +175,19 @@ class _IndexReader:
                     yield f"line {number:,} is cut off: the program is still writing, or was ended"
                 case "newer":
                     yield (
-                        f"{_count_lines(count)} of a kind that this version of njc does not know, the first is "
+                        f"{format_count(count, 'line')} of a kind that this version of njc does not know, the first is "
                         f"line {number:,}"
                     )
                 case _:
                     yield (
-                        f"{_count_lines(count)} cannot be read and {'is' if count == 1 else 'are'} left out, the "
+                        f"{format_count(count, 'line')} cannot be read and {'is' if count == 1 else 'are'} left out, the "
                         f"first is line {number:,}"
                     )
         no_begin = sum(not run.has_begun for run in self._runs)
         if no_begin:
-            yield f"{_count_runs(no_begin)} began before this trace does"
+            yield f"{format_count(no_begin, 'run')} began before this trace does"
         if back := sum(run.went_back for run in self._runs):
-            yield f"the clock went back during {_count_runs(back)}; their times are not exact"
-
-
-def _count_lines(count: int) -> str:
-    return "1 line" if count == 1 else f"{count:,} lines"
-
-
-def _count_runs(count: int) -> str:
-    return "1 run" if count == 1 else f"{count:,} runs"
+            yield f"the clock went back during {format_count(back, 'run')}; their times are not exact"
 
 
 @dataclass(slots=True)

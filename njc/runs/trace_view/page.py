@@ -29,10 +29,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
 
+from njc.project.units import explaining_failure
 from njc.runs.trace_view.index import RunSummary, TraceIndex
 from njc.runs.trace_view.selection import Selection
 from njc.runs.trace_view.steps import StepKind, TraceStep, format_differences, name_prediction
-from njrt.errors import ConfigurationError
 from njrt.packages import require_packages
 
 CHUNK_CHARS = 256_000
@@ -272,25 +272,25 @@ def write_page(target: Path, indexes: Sequence[TraceIndex], selection: Selection
         "".join(environment.get_template(name).render() for name in names)
         for names in (["page.css"], ["data.js", "steps.js", "list.js", "page.js"])
     )
-    try:
-        with tempfile.TemporaryFile("w+", encoding="ascii", dir=target.parent) as chunks:
-            data = _PageData(chunks)
-            for index in indexes:
-                data.add_trace(index)
-            data.flush()
-            page = environment.get_template("page.html").render(
-                title=" and ".join(index.path.name for index in indexes),
-                style=style,
-                script=script,
-                style_digest=_digest_for_policy(style),
-                script_digest=_digest_for_policy(script),
-                names=pack(json.dumps(data.describe(selection), ensure_ascii=False)),
-                columns=pack(data.runs.pack() + data.steps.pack()),
-            )
-            chunks.seek(0)
-            _write_around(target, page, chunks)
-    except OSError as error:
-        raise ConfigurationError(f"cannot write {target}: {error.strerror}") from None
+    with (
+        explaining_failure(f"write {target}"),
+        tempfile.TemporaryFile("w+", encoding="ascii", dir=target.parent) as chunks,
+    ):
+        data = _PageData(chunks)
+        for index in indexes:
+            data.add_trace(index)
+        data.flush()
+        page = environment.get_template("page.html").render(
+            title=" and ".join(index.path.name for index in indexes),
+            style=style,
+            script=script,
+            style_digest=_digest_for_policy(style),
+            script_digest=_digest_for_policy(script),
+            names=pack(json.dumps(data.describe(selection), ensure_ascii=False)),
+            columns=pack(data.runs.pack() + data.steps.pack()),
+        )
+        chunks.seek(0)
+        _write_around(target, page, chunks)
 
 
 def _digest_for_policy(text: str) -> str:

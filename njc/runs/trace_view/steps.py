@@ -119,7 +119,7 @@ class TraceStep:
     @property
     def is_jump(self) -> bool:
         """Whether the effect left the block by a jump or an exception."""
-        return self.result_kind == "outcome" and name_outcome(self.result) in JUMPS
+        return self.result_kind == "outcome" and self.result.partition(":")[0] in JUMPS
 
 
 @dataclass(slots=True)
@@ -162,7 +162,8 @@ def build_steps(lines: Iterable[EventLine]) -> Iterator[TraceStep]:
                 yield _make_effect_step(call, line, _apply_changes(state, line.changes))
                 call = None
             case ComparedLine():
-                compared = f"canary: {describe_comparison(line)}"
+                differences = "; ".join(line.differences)
+                compared = f"canary: {line.problem or differences or 'the same as the code'}"
             case EndedLine():
                 if call is not None:
                     yield _make_call_step(call)
@@ -262,16 +263,6 @@ def read_cost(line: RepliedLine) -> ModelCallCost:
 
 def _read_count(value: Any) -> int:
     return value if isinstance(value, int) and 0 <= value < 1 << 32 else 0
-
-
-def name_outcome(result: str) -> str:
-    """Return the name of an outcome: `raised` of `raised: KeyError: 3`."""
-    return result.partition(":")[0]
-
-
-def describe_comparison(line: ComparedLine) -> str:
-    """Return what came of comparing a canary with the code."""
-    return line.problem or "; ".join(line.differences) or "the same as the code"
 
 
 def name_prediction(prediction: Prediction | None) -> str:

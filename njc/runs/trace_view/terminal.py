@@ -13,6 +13,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 
+from njc.project.report import format_count
 from njc.runs.trace_view.comparison import RunPair, find_first_difference, pair_runs
 from njc.runs.trace_view.index import RunSummary, TraceIndex
 from njc.runs.trace_view.selection import Selection
@@ -67,23 +68,39 @@ def format_trace(
 
 def summarize_runs(runs: Sequence[RunSummary], of: int) -> str:
     """Return the totals of runs, in words."""
-    count = f"{len(runs):,} of {of:,} runs" if len(runs) < of else _count(len(runs), "run")
-    usd = [run.usd for run in runs if run.usd is not None]
+    count = f"{len(runs):,} of {of:,} runs" if len(runs) < of else format_count(len(runs), "run")
     parts = [
         count,
-        _count(sum(run.calls for run in runs), "call"),
-        _count(sum(run.effects for run in runs), "effect"),
-        _count(sum(run.tokens for run in runs), "token"),
-        *([f"${sum(usd):.4f}"] if usd else []),
+        format_count(sum(run.calls for run in runs), "call"),
+        format_count(sum(run.effects for run in runs), "effect"),
+        *_list_costs(runs),
         f"{sum(run.seconds for run in runs if run.parent is None or of > len(runs)):.1f} s",
-        *([_count(refused, "refusal")] if (refused := sum(run.refusals for run in runs)) else []),
-        *([_count(wrong, "surprise")] if (wrong := sum(run.surprises for run in runs)) else []),
+        *(
+            [format_count(refused, "refusal")]
+            if (refused := sum(run.refusals for run in runs))
+            else []
+        ),
+        *(
+            [format_count(wrong, "surprise")]
+            if (wrong := sum(run.surprises for run in runs))
+            else []
+        ),
     ]
     return ", ".join(parts)
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+def summarize_block(runs: Sequence[RunSummary]) -> str:
+    """Return the cost of all runs of a block: `3 runs, 4 calls, 1,204 tokens, $0.0031`."""
+    calls, errors = sum(run.calls for run in runs), sum(bool(run.error) for run in runs)
+    parts = [format_count(len(runs), "run"), format_count(calls, "call"), *_list_costs(runs)]
+    return ", ".join(parts + [format_count(errors, "error")] * bool(errors))
+
+
+def _list_costs(runs: Sequence[RunSummary]) -> list[str]:
+    """Return the tokens of runs, and their price if one is known."""
+    usd = [run.usd for run in runs if run.usd is not None]
+    tokens = format_count(sum(run.tokens for run in runs), "token")
+    return [tokens, format_cost(sum(usd))] if usd else [tokens]
 
 
 def _make_run_row(run: RunSummary) -> list[str]:
@@ -130,8 +147,8 @@ def format_run(
     """Yield the steps of a run: what the model wrote, what came of it, and which variables changed."""
     facts = [
         escape_unprintable(run.model),
-        _count(run.calls, "call"),
-        _count(run.tokens, "token"),
+        format_count(run.calls, "call"),
+        format_count(run.tokens, "token"),
         format_cost(run.usd),
     ]
     yield from _wrap(
@@ -159,7 +176,7 @@ def format_step_parts(number: int, step: TraceStep, width: int | None) -> Iterat
         step.result_kind if step.result_kind in ("refusal", "error") else "",
         name_prediction(step.prediction),
         f"{step.seconds:.2f} s" if step.seconds else "",
-        _count(step.cost.input + step.cost.output, "token") if step.cost.input else "",
+        format_count(step.cost.input + step.cost.output, "token") if step.cost.input else "",
         format_cost(step.cost.usd),
         f"{step.touches:,} touches" if step.touches else "",
         escape_unprintable(step.source) if step.source != "model" else "",

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from njc.editors.language_server.answers.navigation import Span
 from njc.editors.language_server.texts.documents import Document, Reading, TextEdit
 from njc.frontend.diagnostics import CODES, Diagnostic
-from njc.frontend.references import Reference
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,17 +100,13 @@ def _annotate_outputs(reading: Reading, finding: Diagnostic, span: Span) -> Iter
     block = reading.find_block(span[0])
     wanted = dict(re.findall(r"write `<:([\w.]+): ([^`]+)>`", finding.hint or ""))
     references = block.references if block is not None else ()
-    untyped = [tag for tag in references if _lacks_type(tag, wanted)]
+    untyped = [tag for tag in references if tag.writes and not tag.type and tag.path in wanted]
     if untyped:
         edits = tuple(
             TextEdit(tag.end - 1, tag.end - 1, f": {wanted[tag.path]}") for tag in untyped
         )
         names = ", ".join(f"`{tag.path}: {wanted[tag.path]}`" for tag in untyped)
         yield Correction(f"Give types: {names}", finding, edits)
-
-
-def _lacks_type(tag: Reference, wanted: dict[str, str]) -> bool:
-    return tag.writes and tag.type is None and tag.path in wanted
 
 
 def _ignore(document: Document, finding: Diagnostic, span: Span) -> Correction:

@@ -44,6 +44,7 @@ _OPEN_COMMENT = re.compile(
     re.MULTILINE,
 )
 _OPTION_VALUE = re.compile(r"(?P<name>\w+)\s*=\s*[\"']?\Z")
+_REST_OF_WORD = re.compile(r"\w*")
 MAX_REFERENCE = 300
 """Characters before the cursor that are looked at."""
 
@@ -97,9 +98,7 @@ def _suggest_names(document: Document, opened: re.Match[str], offset: int) -> li
         names = list_names_at(reading, block)
     if opened["writes"] and not opened["owner"]:
         names = [name for name in names if name.kind not in ("module", "class", "function")]
-    end = offset
-    while end < len(document.text) and (document.text[end].isalnum() or document.text[end] == "_"):
-        end += 1
+    end = _REST_OF_WORD.match(document.text, offset).end()  # type: ignore[union-attr]
     closes = not opened["path"] and document.text[end : end + 1] not in (">", ".", ":")
     start = offset - len(word)
     return [Suggestion(name.name, name.kind, start, end, _describe(name), closes) for name in names]

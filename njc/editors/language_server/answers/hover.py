@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from njc.analysis.authority import Authority, decide_authority
+from njc.analysis.authority import decide_authority
 from njc.editors.language_server.answers.stand_ins import NoStandIn, make_stand_in
 from njc.editors.language_server.answers.visible_names import describe_name
 from njc.editors.language_server.texts.documents import Document, Reading
@@ -148,14 +148,9 @@ def _has_simple_target(statement: ast.Assign | ast.AnnAssign) -> bool:
 # ── what a block may do ──────────────────────────────────────────────────────────────────────────
 
 
-def get_authority(document: Document, reading: Reading, block: NaturalBlock) -> Authority:
-    """Return what a block may do, and why."""
-    return decide_authority(block, reading.types, document.options)
-
-
 def describe_authority(document: Document, reading: Reading, block: NaturalBlock) -> str:
     """Return what a block reads, binds and may do, in rows."""
-    authority = get_authority(document, reading, block)
+    authority = decide_authority(block, reading.types, document.options)
     options = merge_option_layers(block.options, document.options)
     effects = authority.effects or options.effects or ""
     rows = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from njc.analysis.class_members import find_field_type
+from njc.editors.language_server.answers.visible_names import find_class_of_path
 from njc.editors.language_server.texts.documents import Document, Reading
 from njc.editors.language_server.texts.name_index import Occurrence
 
@@ -47,20 +47,16 @@ def find_references(
 def _find_field(reading: Reading, offset: int) -> list[Span]:
     """Return the place of the field or method that an attribute path of a prompt leads to."""
     block = reading.find_block(offset)
-    source, types = reading.module.source, reading.types
+    source = reading.module.source
     for reference in block.references if block is not None else ():
         if not reference.start <= offset < reference.end or not reference.is_dotted:
             continue
         assert block is not None, "the reference is one of it"
         start = reference.start + 1 + reference.writes
         parts = source.text[start:offset].count(".")
-        root, *attributes = reference.path.split(".")
-        typed = types.infer(ast.Name(root, ast.Load()), block.scope)
-        for attribute in attributes[: parts - 1]:
-            typed = find_field_type(typed, attribute, types) if typed is not None else None
-        found = types.class_of_type(types.expand(typed)) if typed is not None else None
-        if found is not None and 0 < parts <= len(attributes):
-            return _find_member(reading, found[0], attributes[parts - 1])
+        names = reference.path.split(".")
+        if 0 < parts < len(names) and (found := find_class_of_path(reading, block, names[:parts])):
+            return _find_member(reading, found[0], names[parts])
     return []
 
 

@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
+from njc.analysis.class_members import is_dataclass
+
 StandIn = Any
 """A value that has the form of a value of the program."""
 
@@ -91,7 +93,9 @@ def _keep_fields(definition: ast.ClassDef) -> ast.ClassDef:
     """Return a class of the same fields, constants and methods whose methods do nothing."""
     bases = [base for base in definition.bases if _is_known_base(base)]
     body = [_make_docstring(definition), *_keep_members(definition)]
-    decorators = [_make_name("dataclass")] if _is_dataclass(definition) else []
+    decorators: list[ast.expr] = (
+        [ast.Name("dataclass", ast.Load())] if is_dataclass(definition) else []
+    )
     kept = ast.ClassDef(definition.name, bases, [], body, decorators)
     if "type_params" in ast.ClassDef._fields:
         kept.type_params = []  # type: ignore[attr-defined]
@@ -116,21 +120,12 @@ def _is_known_base(base: ast.expr) -> bool:
     return base.id in _ENUMERATIONS or isinstance(getattr(builtins, base.id, None), type)
 
 
-def _is_dataclass(definition: ast.ClassDef) -> bool:
-    decorators = map(ast.unparse, definition.decorator_list)
-    return any(text.partition("(")[0].rpartition(".")[2] == "dataclass" for text in decorators)
-
-
 def _keep_literal(value: ast.expr) -> ast.expr:
     """Return a literal as it is; `...` for all else."""
     with suppress(ValueError, TypeError, MemoryError, RecursionError):
         ast.literal_eval(value)
         return value
     return ast.Constant(...)
-
-
-def _make_name(name: str) -> ast.expr:
-    return ast.Name(name, ast.Load())
 
 
 def _make_docstring(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> ast.stmt:

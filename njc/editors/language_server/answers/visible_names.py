@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from njc.analysis.class_members import find_field_type, map_fields
+from njc.analysis.types import ClassDefinition
 from njc.editors.language_server.texts.documents import Reading
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.names import FunctionDefinition, NameScope, list_visible_names
@@ -95,19 +96,25 @@ def find_type(reading: Reading, scope: NameScope, name: str) -> str:
     return str(typed) if typed is not None else ""
 
 
-def list_members(reading: Reading, block: NaturalBlock, path: str) -> Iterator[VisibleName]:
-    """Yield the fields and methods of what a dotted path means, as far as its class is in this file."""
+def find_class_of_path(
+    reading: Reading, block: NaturalBlock, path: Sequence[str]
+) -> ClassDefinition | None:
+    """Return the class of what the names of a dotted path lead to, if it is in this file."""
     types = reading.types
-    root, *attributes = path.split(".")
-    typed = types.infer(ast.Name(root, ast.Load()), block.scope) or types.output_type(
-        root, block.scope
-    )
+    root, *attributes = path
+    typed = types.infer(ast.Name(root, ast.Load()), block.scope)
+    typed = typed or types.output_type(root, block.scope)
     for attribute in attributes:
         typed = find_field_type(typed, attribute, types) if typed is not None else None
-    found = types.class_of_type(types.expand(typed)) if typed is not None else None
+    return types.class_of_type(types.expand(typed)) if typed is not None else None
+
+
+def list_members(reading: Reading, block: NaturalBlock, path: str) -> Iterator[VisibleName]:
+    """Yield the fields and methods of what a dotted path means, as far as its class is in this file."""
+    found = find_class_of_path(reading, block, path.split("."))
     if found is None:
         return
-    for name, field in map_fields(found, types).items():
+    for name, field in map_fields(found, reading.types).items():
         yield VisibleName(name, "field", str(field))
     for statement in found[0].body:
         match statement:

@@ -73,15 +73,11 @@ class Converter:
             tags=tags,
         )
 
-    def make_edits(self, edits: Iterable[TextEdit]) -> list[lsp.TextEdit]:
-        """Changes of the text."""
-        return [lsp.TextEdit(self.make_range(edit.start, edit.end), edit.text) for edit in edits]
-
     def make_workspace_edit(
         self, edits: Iterable[TextEdit], *, with_version: bool
     ) -> lsp.WorkspaceEdit:
         """Changes of the text, for this version of it where the client can check that."""
-        changes = self.make_edits(edits)
+        changes = [lsp.TextEdit(self.make_range(edit.start, edit.end), edit.text) for edit in edits]
         if not with_version:
             return lsp.WorkspaceEdit(changes={self.document.uri: changes})
         identifier = lsp.OptionalVersionedTextDocumentIdentifier(

@@ -14,11 +14,11 @@ from pathlib import Path
 
 from pygls.uris import to_fs_path
 
-from njc.editors.language_server.answers.lenses import BlockCost, add_costs
 from njc.frontend.source import SourceFile
 from njc.project.config import Project, find_project, list_project_files
 from njc.project.units import SUFFIX, make_unit, read_header, walk_files
-from njc.runs.trace_view.index import RunSummary, read_index
+from njc.runs.trace_view.index import read_index
+from njc.runs.trace_view.terminal import summarize_block
 from njrt.errors import ConfigurationError
 
 MAX_FILES = 2_000
@@ -34,7 +34,7 @@ _FileState = tuple[int, int]
 class RunFile:
     """What a file of JSON Lines has on blocks: costs if it is a trace, places if it is a recording."""
 
-    costs: Mapping[str, BlockCost] = field(default_factory=dict)
+    costs: Mapping[str, str] = field(default_factory=dict)
     recorded: frozenset[str] = frozenset()
 
 
@@ -74,7 +74,7 @@ class WorkspaceFiles:
 
     def read_runs(self, file: Path) -> RunFile:
         """What the traces and recordings of the project have on the blocks of a file: the newest trace counts."""
-        costs: dict[str, BlockCost] = {}
+        costs: dict[str, str] = {}
         recorded: set[str] = set()
         for other in self._list_run_files(file):
             found = self._read_run_file(other)
@@ -133,14 +133,10 @@ def _read_run_file(file: Path) -> RunFile:
         except ConfigurationError:
             return RunFile()
         by_place = groupby(runs, key=lambda run: run.place)
-        return RunFile({place: add_costs(map(_get_cost, group)) for place, group in by_place})
+        return RunFile({place: summarize_block([*group]) for place, group in by_place})
     if b'"format"' in first[:200]:
         return RunFile(recorded=frozenset(_list_places(rest)))
     return RunFile()
-
-
-def _get_cost(run: RunSummary) -> BlockCost:
-    return BlockCost(1, run.calls, run.tokens, run.usd, run.seconds, int(bool(run.error)))
 
 
 def _list_places(lines: bytes) -> Iterator[str]:

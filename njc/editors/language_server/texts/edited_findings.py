@@ -6,7 +6,8 @@ carry_over(findings, before, after)     findings of `before`, where they are in 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from njc.compiler import Analysis, analyze
@@ -38,26 +39,15 @@ def carry_over(findings: Iterable[Diagnostic], before: str, after: str) -> Itera
 def find_change(before: str, after: str) -> tuple[int, int]:
     """Return the number of equal characters at the start and at the end of two texts; they do not overlap."""
     most = min(len(before), len(after))
-    start = _count_equal(before, after, most)
-    low, high = 0, most - start
-    while low < high:
-        middle = (low + high + 1) // 2
-        if before[len(before) - middle :] == after[len(after) - middle :]:
-            low = middle
-        else:
-            high = middle - 1
-    return start, low
+    start = _count_equal(most, lambda count: before[:count] != after[:count])
+    return start, _count_equal(
+        most - start, lambda n: before[len(before) - n :] != after[len(after) - n :]
+    )
 
 
-def _count_equal(before: str, after: str, most: int) -> int:
-    low, high = 0, most
-    while low < high:
-        middle = (low + high + 1) // 2
-        if before[:middle] == after[:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+def _count_equal(most: int, differs: Callable[[int], bool]) -> int:
+    """Return the largest number up to `most` of characters by which the texts do not differ."""
+    return bisect_left(range(1, most + 1), True, key=differs)
 
 
 def _shift_findings(findings: Iterable[Diagnostic], after: int, lines: int) -> Iterator[Diagnostic]:

@@ -33,6 +33,7 @@ _GAP = r"(?:\s|\\\r?\n|\\\r)+"
 _DEFINED_NAME = re.compile(rf"(?:async{_GAP})?(?:def|class){_GAP}(?P<name>[^\W\d]\w*)")
 _CAUGHT_NAME = re.compile(rf"\bas{_GAP}(?P<name>[^\W\d]\w*)(?=\s*:)")
 _PRINTED_END = re.compile(r"[\s)]*=\s*[!:}]")
+"""Behind the expression of a field that prints it: `{total=}`."""
 _REST_NAME = re.compile(r"\*\*\s*(?P<name>[^\W\d]\w*)")
 
 
@@ -343,7 +344,7 @@ class _NameCollector:
 
     def _visit_FormattedValue(self, node: ast.FormattedValue, scope: VariableScope) -> None:
         end = self._end(node.value)
-        if _is_self_documenting(self.text, end):
+        if _PRINTED_END.match(self.text, end):
             self.printed.update(range(self._start(node.value), end))
         self._wait_for(scope, node.value, node.format_spec)
 
@@ -381,8 +382,3 @@ class _NameCollector:
         if reference.type is not None and colon >= 0:
             annotation = self.text[colon + 1 : reference.end - 1]
             self._read_fragment(annotation, colon + 1, scope, is_annotation=True)
-
-
-def _is_self_documenting(text: str, end: int) -> bool:
-    """Return whether a field whose expression ends here prints the expression: `{total=}`."""
-    return _PRINTED_END.match(text, end) is not None
