@@ -103,6 +103,7 @@ def test_no_completion_outside_of_prompts() -> None:
     [
         ('"""natural(max_c', ["max_calls=", "max_code_seconds="]),
         ('"""natural(temperature=0, eff', ["effects="]),
+        ('"""natural(temperature=0, inter', ["interface="]),
         ('"""natural(effects=', ['"answer"', '"direct"']),
         ('"""natural(effects="', ["answer", "direct"]),
         ("# njc: ", ["model=", "ignore["]),

@@ -136,6 +136,8 @@ def _suggest_options(before: str, word: str, offset: int, *, quoted: bool) -> It
         default = getattr(DEFAULTS, name)
         detail = f"default: {default}" if default is not None else ""
         yield Suggestion(f"{name}=", "option", start, offset, detail)
+    if quoted:  # on the marker line of a block
+        yield Suggestion("interface=", "option", start, offset, "an njrt.Interface")
 
 
 def _suggest_in_comment(comment: re.Match[str], offset: int) -> Iterator[Suggestion]:
