@@ -59,7 +59,7 @@ LAYERS: Mapping[str, str] = {
         __main__
     """,
     "spsbench": """
-        __init__ failures flags llm published script task
+        __init__ failures flags interfaces llm published script task
         checks expressions methods mirror results suite
         journal loc perfect replay sampling states tally
         trials

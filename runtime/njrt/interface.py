@@ -79,12 +79,17 @@ class _AsWire:
     """Marks an argument that the handler takes as the model sent it."""
 
 
+@dataclass(frozen=True, slots=True)
+class _AsNumber:
+    """Marks an argument that is the number of a reference."""
+
+
 Ref = Annotated[T, _ByReference()]
 """`Ref[Product]`: an object of the program, which the model names by a reference or by a variable of the block. Types
 without a JSON form are passed so, too."""
 Wire = Annotated[Any, _AsWire()]
 """A value or a reference as the model sent it, for the effects `Assign`, `Ref`, `SetRef` and `Goto` of `njrt.effects`."""
-ReferenceNumber = Annotated[int, _ByReference()]
+ReferenceNumber = Annotated[int, _AsNumber()]
 """The number of a reference, for the effects `Deref` and `SetRef` of `njrt.effects`."""
 
 

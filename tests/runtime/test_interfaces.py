@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import enum
+import functools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -225,13 +226,21 @@ def test_a_refusal_and_an_answer_are_told_as_they_are() -> None:
         """Answer."""
         return Answer("as is")
 
+    def number() -> Answer:
+        """Answer with a number."""
+        return Answer(3)  # type: ignore[arg-type]
+
     def nothing() -> None:
         """Do nothing."""
 
     _, model = act(
-        Interface("i", [refuse, answer, nothing]), call("refuse"), call("answer"), call("nothing")
+        Interface("i", [refuse, answer, number, nothing]),
+        call("refuse"),
+        call("answer"),
+        call("number"),
+        call("nothing"),
     )
-    assert told(model) == ["not today", "as is", "Success"]
+    assert told(model) == ["not today", "as is", "3", "Success"]
 
 
 def test_an_interface_without_effects_gives_values() -> None:
@@ -299,6 +308,26 @@ def test_coroutine_functions_are_handlers_in_async_blocks_only() -> None:
     assert told(model) == ["4"]
     with pytest.raises(ConfigurationError, match="coroutine function, but the block is not"):
         act(doubling, call("double", x=2))
+
+
+def test_a_decorated_coroutine_function_is_awaited_and_its_errors_are_told() -> None:
+    def checked(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def call_it(*args: Any, **named: Any) -> Any:
+            return function(*args, **named)
+
+        return call_it
+
+    @checked
+    async def fail(x: int) -> int:
+        """Fail."""
+        await asyncio.sleep(0)
+        raise ValueError(f"not {x}")
+
+    model = Scripted([call("fail", x=2), call("done", y=4)])
+    with njrt.using(model=model):
+        assert asyncio.run(ACTING.load()["aact"](Interface("i", [fail]), 2)) == 4
+    assert told(model) == ["ValueError: not 2"]
 
 
 def test_a_handler_has_the_time_limit_of_code() -> None:
@@ -371,6 +400,59 @@ def test_ref_takes_objects_and_never_copies() -> None:
     assert note.tags == ["a"]
     (refused,) = send(tag, x=note, note={"text": "t", "tags": []}, tag="b")
     assert refused.startswith('`note`: it must be a reference, {"type": "Ref", "addr": N}')
+
+
+MIXED: list[tuple[Any, Any, Any]] = [
+    (list[Product], [ref(1), ref(2)], [LATTE, TEA]),
+    (Sequence[Product], [ref(2)], [TEA]),
+    (tuple[Product, ...], [ref(1)], (LATTE,)),
+    (tuple[Product, int], [ref(1), 3], (LATTE, 3)),
+    (dict[str, Product], {"a": ref(1)}, {"a": LATTE}),
+    (dict[str, Product], [{"key": "a", "value": ref(1)}], {"a": LATTE}),
+    (Product | None, None, None),
+    (Product | None, ref(2), TEA),
+    (Product | str, "text", "text"),
+    (Product | int, 4, 4),
+    (Any, {"p": [1]}, {"p": [1]}),
+    (Any, ref(1), LATTE),
+    (list[dict[str, Product]], [[{"key": "a", "value": ref(2)}]], [{"a": TEA}]),
+    (Ref[int], "x", 7),
+    (ReferenceNumber, ref(2), 2),
+]
+
+
+@pytest.mark.parametrize(("declared", "sent", "value"), MIXED, ids=lambda each: str(each)[:40])
+def test_types_with_objects_inside_take_references_for_them(
+    declared: Any, sent: Any, value: Any
+) -> None:
+    def keep(value):  # type: ignore[no-untyped-def]
+        """Keep it."""
+        SEEN.append(value)
+
+    keep.__annotations__["value"] = declared
+    act(Interface("i", [find, keep]), call("find", text="t"), call("keep", value=sent), x=7)
+    assert [value] == SEEN
+
+
+@pytest.mark.parametrize(
+    ("declared", "sent", "message"),
+    [
+        (list[Product], [3.5], "`value`: it must be a reference"),
+        (list[Product], ["x"], "`value`: expected list[Product]; at 0: expected Product, got int"),
+        (dict[str, Product], [1], '`value`: it must be a list of {"key": KEY, "value": VALUE}'),
+        (Product | None, 3.5, "`value`: expected Product | None"),
+        (Iterator[int], [1], "`value`: expected Iterator[int], got list"),
+    ],
+)
+def test_a_wrong_part_is_refused(declared: Any, sent: Any, message: str) -> None:
+    def keep(value):  # type: ignore[no-untyped-def]
+        """Keep it."""
+        SEEN.append(value)
+
+    keep.__annotations__["value"] = declared
+    (told,) = send(keep, x=7, value=sent)
+    assert told.startswith(message)
+    assert not SEEN
 
 
 @pytest.mark.parametrize(

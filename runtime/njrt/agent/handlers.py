@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar, assert_never
@@ -347,13 +347,11 @@ class Handlers:
             return self.conclude()
         given = (self.interface.handling,) if self.interface and found.takes_handling else ()
         call = partial(found.handler, *given, **arguments)
-        if inspect.iscoroutinefunction(found.handler):
-            execution = yield self.prepare_call(call, found.operation.name)
-            if not isinstance(execution, Ran):
-                return self.make_result(execution, "", "")
+        result = self.call_in_time(call)
+        if inspect.isawaitable(result):
+            execution = yield self.prepare_awaiting(result, found.operation.name)
+            assert isinstance(execution, Ran)
             result = execution.value
-        else:
-            result = self.call_in_time(call)
         if isinstance(result, FORWARDED):
             return (yield from self.serve_effect(result))
         return self.call_in_time(partial(self.make_handled_result, result))
@@ -376,20 +374,22 @@ class Handlers:
         except DeadlineExceeded as error:
             raise make_time_limit_error(error) from None
 
-    def prepare_call(self, call: Callable[[], Any], effect: str) -> Snippet:
-        """Return code that awaits a handler.
+    def prepare_awaiting(self, result: Awaitable[Any], effect: str) -> Snippet:
+        """Return code that awaits the result of a handler.
 
         Raises:
             ConfigurationError: the block is not in an `async` function.
         """
         if not self.block.is_async:
+            if inspect.iscoroutine(result):
+                result.close()
             raise ConfigurationError(
                 f"{self.block.place}: the handler of `{effect}` is a coroutine function, but the block is not in an async "
                 "function; use a plain function"
             )
         scope = make_isolated_scope()
-        scope.lend("handle", call)
-        snippet = prepare("await handle()", scope, is_async=True, policy="open", expression=True)
+        scope.lend("result", await_refusing_errors(result))
+        snippet = prepare("await result", scope, is_async=True, policy="open", expression=True)
         assert isinstance(snippet, Snippet)
         return snippet
 
@@ -397,8 +397,10 @@ class Handlers:
         """Return the result of an effect from what its handler has returned."""
         labels = self.block.labels
         match result:
-            case Answer() | Refusal():
-                return result
+            case Answer(text):
+                return Answer(str(text))
+            case Refusal(message):
+                return Refusal(str(message))
             case Completed():
                 return self.conclude()
             case Broke():
@@ -625,6 +627,18 @@ def refuse_errors(action: Callable[[], T]) -> T | Refusal:
     """Call a function of the program; return an exception of it as a refusal."""
     try:
         return action()
+    except NaturalError:
+        raise
+    except Exception as error:
+        if is_interruption(error) or (isinstance(error, RecursionError) and is_stack_deep()):
+            raise
+        return Refusal(format_error(error))
+
+
+async def await_refusing_errors(awaitable: Awaitable[T]) -> T | Refusal:
+    """Do the same for an awaitable of the program."""
+    try:
+        return await awaitable
     except NaturalError:
         raise
     except Exception as error:

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any
+from types import UnionType
+from typing import Any, Union
 
 from njrt.agent.answer import find_output_form
 from njrt.agent.conversation import InterfaceForm
@@ -37,16 +39,18 @@ from njrt.interface import (
     Handler,
     Handling,
     Interface,
+    _AsNumber,
     _AsWire,
     _ByReference,
 )
-from njrt.messages import Json, Protocol
-from njrt.models.strict_schema import REPLY, make_strict_schema, restore_value
+from njrt.messages import Json, Protocol, make_object_schema
+from njrt.models.strict_schema import REPLY, is_entry, make_strict_schema, restore_value
 from njrt.outcome import Outcome, UserValue
+from njrt.rendering.signatures import format_type
 from njrt.scope.scope import Absent, Bound, Scope
 from njrt.scope.typecheck import find_type_mismatch
 from njrt.values.adapters import DeclaredType
-from njrt.values.json_forms import JsonForm, make_json_form
+from njrt.values.json_forms import JsonForm, make_json_form, move_definitions
 from njrt.values.schema_text import describe_schema
 
 _NULL: Json = {"type": "null"}
@@ -229,7 +233,7 @@ def _make_output_argument(path: str, scope: Scope) -> Argument:
     try:
         form = find_output_form(scope, path)
     except ConfigurationError:
-        return _make_reference_argument(path, scope.types.get(path, Any))
+        return _make_mixed_argument(path, scope.types.get(path, Any), False)
     return _make_form_argument(path, form, False)
 
 
@@ -241,14 +245,14 @@ def _make_argument(name: str, declared: DeclaredType, has_default: bool) -> Argu
     if any(isinstance(mark, _AsWire) for mark in marks):
         parameter = Parameter(name, WIRE_SCHEMA, aliases, None if has_default else ...)
         return Argument(parameter, _decode_wire, "value or reference", accepts_none=True)
+    if any(isinstance(mark, _AsNumber) for mark in marks):
+        return Argument(Parameter(name, REFERENCE_SCHEMA, aliases), _decode_number)
     if any(isinstance(mark, _ByReference) for mark in marks):
-        if plain is int:
-            return Argument(Parameter(name, REFERENCE_SCHEMA, aliases), _decode_number)
         return _make_reference_argument(name, plain, has_default, aliases)
     try:
         form = make_json_form(plain)
     except TypeError:
-        return _make_reference_argument(name, plain, has_default, aliases)
+        return _make_mixed_argument(name, plain, has_default, aliases)
     return _make_form_argument(name, form, has_default, aliases)
 
 
@@ -284,6 +288,53 @@ def _make_reference_argument(
     forms = [REFERENCE_SCHEMA, TEXT_SCHEMA, *([_NULL] if has_default else [])]
     parameter = Parameter(name, {"anyOf": forms}, aliases, _OMITTED if has_default else ...)
     return Argument(parameter, partial(_decode_reference, declared), has_default=has_default)
+
+
+def _make_mixed_argument(
+    name: str, declared: DeclaredType, has_default: bool, aliases: tuple[str, ...] = ()
+) -> Argument:
+    """Return an argument of a type without a JSON form: references, also inside of lists, and the JSON parts of unions."""
+    definitions: dict[str, Json] = {}
+    schema = move_definitions(make_mixed_schema(declared), definitions)
+    choices = schema.get("anyOf", [schema])
+    accepts_none = _NULL in choices
+    if has_default and not accepts_none:
+        choices = [*choices, _NULL]
+    schema = {"anyOf": choices} | ({"$defs": definitions} if definitions else {})
+    parameter = Parameter(name, schema, aliases, _OMITTED if has_default else ...)
+    shown = "reference" if choices[:2] == _REFERENCE_FORMS else "values or references"
+    return Argument(parameter, partial(_decode_mixed, declared), shown, has_default, accepts_none)
+
+
+_REFERENCE_FORMS: list[Json] = [REFERENCE_SCHEMA, TEXT_SCHEMA]
+
+
+def make_mixed_schema(declared: DeclaredType) -> Json:
+    """Return the strict schema of a type, with a reference for each part that has no JSON form."""
+    parts = [part for part in typing.get_args(declared) if part is not ...]
+    origin: Any = typing.get_origin(declared) or declared
+    if origin in (Union, UnionType):
+        schemas = [make_mixed_schema(part) for part in parts]
+        choices = [choice for each in schemas for choice in each.get("anyOf", [each])]
+        unique = [each for number, each in enumerate(choices) if each not in choices[:number]]
+        return {"anyOf": unique}
+    if declared in (Any, object):
+        return {"anyOf": [*_REFERENCE_FORMS, {"type": "number"}, {"type": "boolean"}, _NULL]}
+    if _is_subclass(origin, Mapping) and len(parts) == 2:
+        entry = {"key": make_mixed_schema(parts[0]), "value": make_mixed_schema(parts[1])}
+        entries: Json = {"type": "array", "items": make_object_schema(entry)}
+        return {"anyOf": [*_REFERENCE_FORMS, entries]}
+    if _is_subclass(origin, Collection) and parts:
+        schemas = [make_mixed_schema(part) for part in parts]
+        items: Json = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
+        return {"anyOf": [*_REFERENCE_FORMS, {"type": "array", "items": items}]}
+    try:
+        form = make_json_form(declared)
+    except TypeError:
+        return {"anyOf": [*_REFERENCE_FORMS]}
+    strict = make_strict_schema(form.schema)
+    definitions = {"$defs": strict["$defs"]} if "$defs" in strict else {}
+    return {**strict["properties"][REPLY], **definitions}
 
 
 def _accepts_none(form: JsonForm) -> bool:
@@ -336,6 +387,69 @@ def _decode_reference(
     if problem := find_type_mismatch(found, declared, scope.module):
         raise ValueError(problem)
     return found
+
+
+def _decode_mixed(
+    declared: DeclaredType, value: WireValue, scope: Scope, references: ReferenceTable
+) -> UserValue:
+    """Return a value with the objects of its references; a text that the type does not have is a variable."""
+    found = _decode_part(declared, value, scope, references)
+    if problem := find_type_mismatch(found, declared, scope.module):
+        raise ValueError(problem)
+    return found
+
+
+def _decode_part(
+    declared: DeclaredType, value: WireValue, scope: Scope, references: ReferenceTable
+) -> UserValue:
+    origin: Any = typing.get_origin(declared) or declared
+    parts = typing.get_args(declared)
+    if origin in (Union, UnionType):
+        return _decode_choice(parts, value, scope, references)
+    if isinstance(value, Mapping) and value.get("type") == "Ref":
+        return _decode_reference(Any, value, scope, references)
+    if _is_subclass(origin, Mapping) and len(parts) == 2:
+        pairs = value.items() if isinstance(value, Mapping) else _list_entries(value)
+        return {
+            _decode_part(parts[0], key, scope, references): _decode_part(
+                parts[1], item, scope, references
+            )
+            for key, item in pairs
+        }
+    if isinstance(value, list) and _is_subclass(origin, Collection):
+        kinds = parts if origin is tuple and ... not in parts else parts[:1] * len(value)
+        items = [
+            _decode_part(kind, item, scope, references)
+            for kind, item in zip(kinds or [Any] * len(value), value, strict=False)
+        ]
+        is_made = origin in (tuple, set, frozenset) and len(items) == len(value)
+        return origin(items) if is_made else items
+    try:
+        form = make_json_form(declared)
+    except TypeError:
+        is_plain = isinstance(value, list | Mapping) or declared in (Any, object)
+        return value if is_plain else _decode_reference(Any, value, scope, references)
+    return _decode_form(form, False, value, scope, references)
+
+
+def _decode_choice(
+    kinds: tuple[DeclaredType, ...], value: WireValue, scope: Scope, references: ReferenceTable
+) -> UserValue:
+    """Return the value as the first alternative that it fits."""
+    for kind in kinds:
+        with suppress(ValueError):
+            return _decode_mixed(kind, value, scope, references)
+    raise ValueError(f"expected {' | '.join(map(format_type, kinds))}")
+
+
+def _is_subclass(origin: Any, cls: type) -> bool:
+    return isinstance(origin, type) and issubclass(origin, cls)
+
+
+def _list_entries(value: WireValue) -> list[tuple[WireValue, WireValue]]:
+    if not isinstance(value, list) or not all(is_entry(entry) for entry in value):
+        raise ValueError('it must be a list of {"key": KEY, "value": VALUE}, or a reference')
+    return [(entry["key"], entry["value"]) for entry in value]
 
 
 def look_up_named(scope: Scope, name: str) -> UserValue:
