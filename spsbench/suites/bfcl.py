@@ -77,8 +77,8 @@ def make_task(entry: Mapping[str, Any], answers: list[list[str]], data: Path) ->
         name=entry["id"],
         stratum=" ".join(sorted(cls.__name__ for cls in classes)),
         turns=tuple("\n".join(each["content"] for each in turn) for turn in entry["question"]),
-        block=f"Do what <request> asks, by calling methods of {objects}. <history> has the earlier requests and their "
-        "results. Put the result of your last call into <:result>.",
+        block=f"Do what <request> asks, by calling methods of {objects}. Put the result of your last call into <:result>.",
+        later_block=" <earlier> has the requests before, with their results.",
         open=partial(open_bench, entry, classes, data),
         judge=partial(judge_calls, entry, answers),
         truth=truth,

@@ -1,8 +1,8 @@
 """The forms `natural` and `answer`: a natural block, compiled by njc, on the objects and functions of the task.
 
-    def serve(request, history, fs):                    of each turn the same block
+    def serve(request, fs):                    with `earlier` in later turns
         \"\"\"natural
-        Do what <request> asks, by calling methods of <fs>. ... Put the result of your last call into <:result>.
+        Do what <request> asks, by calling methods of <fs>. Put the result of your last call into <:result>.
         \"\"\"
         return result
 
@@ -32,16 +32,13 @@ from spsbench.suites.task import Bench, SuiteTask, dump_value
 
 SHOWN_CHARS = 6000
 """Characters of one variable that are shown: an object with all its methods."""
-SHARED = ("request", "history")
-"""The variables that a block of several turns has besides the task's."""
 
 
 def play_block(
     effects: EffectSet, task: SuiteTask, bench: Bench, model: Model, limits: SuiteLimits
 ) -> Any:
     """Run the block once in each turn; returns the value of the last one."""
-    module = load_program(task.block, tuple(bench.variables))
-    history: tuple[tuple[str, Any], ...] = ()
+    earlier: tuple[tuple[str, Any], ...] = ()
     value = None
     with njrt.using(
         model=model,
@@ -57,10 +54,12 @@ def play_block(
     ):
         for turn in task.turns:
             bench.log.start_turn()
-            shared = {"request": turn, "history": history}
-            named = {name: shared[name] for name in SHARED if f"<{name}>" in task.block}
-            value = module.serve(**named, **bench.variables)
-            history = (*history, (turn, value))
+            block = task.block + (task.later_block if earlier else "")
+            shared: dict[str, Any] = {"request": turn, "earlier": earlier}
+            named = {name: value for name, value in shared.items() if f"<{name}>" in block}
+            named |= bench.variables
+            value = load_program(block, tuple(named)).serve(**named)
+            earlier = (*earlier, (turn, value))
     return value
 
 
@@ -77,10 +76,9 @@ def write_program(block: str, names: tuple[str, ...]) -> str:
     """Return the program of a block: a function that takes its variables and returns its output."""
     types = [name for name in vars(values) if re.search(rf"<:\w+:.*\b{name}\b", block)]
     imports = f"from {values.__name__} import {', '.join(types)}\n\n\n" if types else ""
-    shared = [name for name in SHARED if f"<{name}>" in block]
     output = re.findall(r"<:(\w+)", block)[-1]
     return (
-        f"{imports}def serve({', '.join([*shared, *names])}):\n"
+        f"{imports}def serve({', '.join(names)}):\n"
         f'    """natural\n    {block}\n    """\n    return {output}\n'
     )
 

@@ -58,8 +58,9 @@ def make_act(task: SuiteTask, bench: Bench) -> Act:
     A solution beside code was written before the model saw the result. It counts if no value is asked for and the code
     ran, or if the model gives the same reply again.
     """
+    inputs = {} if task.result is None else bench.variables
     functions = {tool.name: tool.function for tool in bench.tools}
-    scope = open_session({**bench.variables, **functions}, task.name)
+    scope = open_session({**inputs, **functions}, task.name)
     last = ""
 
     def act(message: ModelMessage) -> Message | TurnEnd:

@@ -102,7 +102,8 @@ MTP_TASKS = (
         Singer,
         Singer("Bruno Mars", 40, ["Just the Way You Are", "Grenade"]),
         lambda value: (
-            has_word("Bruno", value.name) and len(value.top_2_songs) == 2 and 36 <= value.age <= 42
+            has_word("Bruno", value.name)
+            and [bool(song.strip()) for song in value.top_2_songs] == [True, True]
         ),
     ),
     MtpTask(

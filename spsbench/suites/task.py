@@ -101,7 +101,7 @@ class SuiteTask:
     turns: tuple[str, ...]
     """The user's requests, one after the other."""
     block: str
-    """The text of the natural block; `<request>` is the turn, `<history>` has the earlier ones with their results."""
+    """The text of the natural block; `<request>` is the turn."""
     open: Callable[[], Bench]
     judge: Callable[[Played], bool]
     result: Any = None
@@ -110,6 +110,8 @@ class SuiteTask:
     """A right value."""
     truth: tuple[tuple[str, ...], ...] = ()
     """The right calls by turn, as Python text with named arguments."""
+    later_block: str = ""
+    """What the block of later turns adds; `<earlier>` has the turns before, with their results."""
     natural_truth: tuple[str, ...] = ()
     """The right code of a natural block by turn."""
 
