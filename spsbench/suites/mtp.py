@@ -24,21 +24,12 @@ from spsbench.suites.values import Chore, Employee, Employer, Personality, Publi
 
 
 @dataclass(frozen=True, slots=True)
-class Lookup:
-    """The place of an input in a program: the text before a literal."""
-
-    name: str
-    """Of the variable in the natural block."""
-    before: str
-    """A regular expression."""
-
-
-@dataclass(frozen=True, slots=True)
 class MtpTask:
     """One of the nine tasks: its inputs, its question, its answer."""
 
     name: str
-    inputs: tuple[Lookup, ...]
+    inputs: Mapping[str, str]
+    """The variables of the block, each with a regular expression for the text before its literal in the program."""
     question: str
     """With `<name>` for each input."""
     result: Any
@@ -55,7 +46,7 @@ def has_word(word: str, text: str) -> bool:
 MTP_TASKS = (
     MtpTask(
         "math_problem",
-        (Lookup("question", r"question = "),),
+        {"question": r"question = "},
         "Answer the <question>.",
         int,
         5,
@@ -63,7 +54,7 @@ MTP_TASKS = (
     ),
     MtpTask(
         "mcq_reason",
-        (Lookup("question", r"question: str = "), Lookup("choices", r"choices: dict = ")),
+        {"question": r"question: str = ", "choices": r"choices: dict = "},
         "Choose the key of the one right answer to <question> among <choices>.",
         str,
         "A",
@@ -71,7 +62,7 @@ MTP_TASKS = (
     ),
     MtpTask(
         "odd_word_out",
-        (Lookup("options", r"get_reason_and_oddword\("),),
+        {"options": r"get_reason_and_oddword\("},
         "Say why one of <options> does not belong to the others, and which: first the reason, then the word.",
         tuple[str, str],
         ("It makes watches, and no cars.", "Casio"),
@@ -79,7 +70,7 @@ MTP_TASKS = (
     ),
     MtpTask(
         "personality_finder",
-        (Lookup("name", r"get_person_info\("),),
+        {"name": r"get_person_info\("},
         "Say who <name> is: full name, year of death and personality.",
         PublicPerson,
         PublicPerson("Martin Luther King Jr.", 1968, Personality.EXTROVERT),
@@ -87,7 +78,7 @@ MTP_TASKS = (
     ),
     MtpTask(
         "taskman",
-        (Lookup("descriptions", r"task_contents = "),),
+        {"descriptions": r"task_contents = "},
         "Estimate for each of <descriptions>, in their order, the minutes that it takes, and its priority from 1 to 10.",
         list[Chore],
         [Chore(f"chore {number}", 60, 5) for number in range(5)],
@@ -97,7 +88,7 @@ MTP_TASKS = (
     ),
     MtpTask(
         "template",
-        (Lookup("name", r"Singer\(name="),),
+        {"name": r"Singer\(name="},
         "Say who the singer <name> is: name, age and the two best-known songs.",
         Singer,
         Singer("Bruno Mars", 40, ["Just the Way You Are", "Grenade"]),
@@ -108,7 +99,7 @@ MTP_TASKS = (
     ),
     MtpTask(
         "text_to_type",
-        (Lookup("info", r"info: str = "),),
+        {"info": r"info: str = "},
         "Extract the employee that <info> is about.",
         Employee,
         Employee("Alice", 21, Employer("LMQL Inc", "Zurich, Switzerland"), "engineer"),
@@ -120,7 +111,7 @@ MTP_TASKS = (
     ),
     MtpTask(
         "translation",
-        (Lookup("examples", r"examples: dict\[str, str\] = "), Lookup("word", r"translate\(")),
+        {"examples": r"examples: dict\[str, str\] = ", "word": r"translate\("},
         "Translate <word> as in <examples>.",
         str,
         "fromage",
@@ -128,7 +119,7 @@ MTP_TASKS = (
     ),
     MtpTask(
         "wikipedia",
-        (Lookup("question", r"question = "),),
+        {"question": r"question = "},
         "Answer the <question>, with the help of <get_wikipedia_summary>.",
         str,
         "in Cupertino, California",
@@ -218,16 +209,16 @@ def read_inputs(folder: Path, task: MtpTask) -> Mapping[str, Any]:
             f"{path}: {error.strerror}; --data names the folder of a clone of "
             "https://github.com/jaseci-labs/mtp-evaluation"
         ) from None
-    return {each.name: read_literal(path, text, each) for each in task.inputs}
+    return {name: read_literal(path, text, before) for name, before in task.inputs.items()}
 
 
-def read_literal(path: Path, text: str, lookup: Lookup) -> Any:
+def read_literal(path: Path, text: str, before: str) -> Any:
     """Return the literal that follows a text: the shortest one that Python reads."""
-    found = re.search(lookup.before + r"(?=[\"'\[{])", text)
+    found = re.search(before + r"(?=[\"'\[{])", text)
     rest = text[found.end() :] if found else ""
     for end in re.finditer(r"[\"'\]}]", rest):
         try:
             return ast.literal_eval(rest[: end.end()])
         except (SyntaxError, ValueError):
             continue
-    raise SuiteError(f"{path} has no literal after `{lookup.before}`; is it another version?")
+    raise SuiteError(f"{path} has no literal after `{before}`; is it another version?")

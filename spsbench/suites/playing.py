@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from njrt.errors import LimitError, ServerError, TimeLimitError
+from njrt.errors import LimitError, ModelError, ReplyError, ServerError, TimeLimitError
 from njrt.message_json import format_json_line
 from njrt.messages import Reply, Request
 from njrt.models.model import Ask, LayeredModel, Model
@@ -115,9 +115,13 @@ def play_job(job: SuiteJob, stop: threading.Event | None = None) -> SuiteResult 
     except SETUP_ERRORS:
         raise
     except Exception as error:
-        if isinstance(error, ServerError):
-            return LostTrial(job.trial, format_study_error(error))
         ending, problem = classify_ending(error), format_study_error(error)
+        if (
+            ending == "raised"
+            and isinstance(error, ModelError)
+            and not isinstance(error, ReplyError)
+        ):
+            return LostTrial(job.trial, problem)
     passed = ending == "finished" and task.judge(Played(bench.log.turns, value))
     if transcript:
         transcript.write(calls=bench.log.turns, value=repr(value), passed=passed, error=problem)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from loopback import Response
+from loopback import Response, Status
 from njrt.models.scripted import Scripted, call
 from openai_server import OpenAIServer, calls, says
 from spsbench.cli import main
@@ -263,14 +264,22 @@ def test_a_second_run_asks_nothing_and_other_limits_are_refused(m3: Path) -> Non
     assert "another limits" in done.output
 
 
-def test_a_server_that_is_down_loses_the_trial_only(m3: Path) -> None:
-    with OpenAIServer([says("x")], vendor=False, models=("local",)) as server:
-        gone = server.base_url
-    arguments = ("m3", "--data", str(m3), "--model", "openai/local", "--sample", "1")
-    done = suite(*arguments, "--seconds", "20", NJC_BASE_URL=gone)
+def test_a_server_that_fails_loses_no_result_and_the_run_continues(m3: Path) -> None:
+    refused = Status(400, body={"error": {"message": "out of order"}})
+    arguments = ("m3", "--data", str(m3), "--model", "openai/local", "--forms", "codeact")
+    script = [says("<solution>5</solution>"), *[refused] * 3]
+    with OpenAIServer(script, vendor=False, models=("local",)) as server:
+        done = suite(*arguments, NJC_BASE_URL=server.base_url)
     assert done.exit_code == 1
-    assert "tasks are left; the same command continues" in done.output
-    assert not read()
+    assert "the model's server failed repeatedly" in done.output
+    assert "4 tasks are left; the same command continues" in done.output
+    with OpenAIServer([says("no answer")] * 4, vendor=False, models=("local",)) as server:
+        done = suite(*arguments, NJC_BASE_URL=server.base_url)
+    assert done.exit_code == 0, done.output
+    assert sorted(result.passed for result in read()) == [False, False, False, False, True]
+    report = CliRunner().invoke(main, ["suite-report", "suite.jsonl"])
+    assert report.exit_code == 0
+    assert re.search(r"m3 +codeact +5 +0\.200 ", report.output)
 
 
 def test_code_runs_in_one_session_and_prints_are_observed(m3: Path) -> None:
