@@ -51,6 +51,7 @@ def play_block(
         max_code_seconds=CODE_SECONDS,
         max_reply_tokens=limits.reply_tokens,
         show_chars=SHOWN_CHARS,
+        redact=False,  # tasks have passwords of their users, which all other forms see
     ):
         for turn in task.turns:
             bench.log.start_turn()

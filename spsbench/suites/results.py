@@ -100,7 +100,7 @@ class SuiteRun:
     note: str = ""
     """A remark on the model's server, and on other work on the machine."""
     strata: str = "kind of task"
-    """The groups of which the sample has its share."""
+    """The groups that a sample has its share from."""
 
 
 SuiteResults = ExperimentResults[SuiteRun, SuiteResult]

@@ -111,7 +111,7 @@ class SuiteTask:
     truth: tuple[tuple[str, ...], ...] = ()
     """The right calls by turn, as Python text with named arguments."""
     later_block: str = ""
-    """What the block of later turns adds; `<earlier>` has the turns before, with their results."""
+    """The text that the block of later turns has besides; `<earlier>` has the turns before, with their results."""
     natural_truth: tuple[str, ...] = ()
     """The right code of a natural block by turn."""
 

@@ -192,6 +192,17 @@ def test_methods_that_a_task_leaves_out_are_not_offered() -> None:
     assert bench.variables["fs"].cp is None
 
 
+def test_natural_blocks_are_shown_the_passwords_of_their_tasks() -> None:
+    pytest.importorskip("bfcl_eval")
+    task = next(task for task in load_bfcl_tasks() if "password=" in task.truth[-1][0])
+    model = Scripted(FORMS["natural"].script(task, 0) * 9, protocol="text")
+    trial = SuiteTrial("bfcl", task.name, "natural", "openai/local", 1)
+    play_job(SuiteJob(trial, task, SuiteLimits(), model))
+    shown = [getattr(each, "text", "") for request in model.requests for each in request.messages]
+    assert shown
+    assert not [text for text in shown if "<redacted>" in text]
+
+
 def test_a_missing_package_is_named_with_its_installation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "bfcl_eval", None)
     done = suite("bfcl", "--model", "scripted")
