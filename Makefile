@@ -3,7 +3,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-all limits quick slow constraints format lint types tests tracing fresh bench bench-service bench-peers walk stress services durable-kills durable-temporal release-check site clean
+.PHONY: help demo test test-slow test-all limits quick slow constraints format lint types tests tracing fresh bench bench-service bench-peers suites walk stress services durable-kills durable-temporal release-check site clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -100,6 +100,9 @@ bench: $(VENV)/.dev ## measure the figures that README and docs quote
 
 bench-service: $(VENV)/.dev ## measure the service of examples/service under load, with faults and a restart
 	$(BIN)/python bench/service_load.py
+
+suites: $(VENV)/.dev ## install the package of BFCL's tasks, for `spsbench suite bfcl`
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps bfcl-eval mpmath
 
 bench-peers: $(VENV)/.dev ## compare with nightjarpy and Nighthawk, each installed under build/peers (WRITE=1: write the page)
 	$(BIN)/python bench/peers/measure_peers.py $(if $(WRITE),--write)

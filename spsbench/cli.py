@@ -10,6 +10,7 @@ $ spsbench repair   buggy programs: repaired by a model, with and without execut
 $ spsbench crux     predicting outputs, inputs and states of CruxEval's functions
 $ spsbench surprise planted wrong effects, and whether a prediction notices them
 $ spsbench export   repairs that passed and effects of live blocks, as training data
+$ spsbench suite    other people's suites of tasks: JSON tool calls, code as action, natural blocks
 $ spsbench replay   published traces, replayed on this runtime
 $ spsbench report   results beside the paper's tables: text, Markdown, CSV, a page
 """
@@ -29,6 +30,7 @@ from spsbench.replay import command as replay
 from spsbench.report import command as report
 from spsbench.states import command as states
 from spsbench.studies import graph_command, gsm8k_command
+from spsbench.suites import command as suites
 from spsbench.surprise import command as surprise
 from spsbench.trials import command as run
 
@@ -65,6 +67,8 @@ main.add_command(gsm8k_command.command)
 main.add_command(repair.command)
 main.add_command(repair.report_command)
 main.add_command(mutants_command.command)
+main.add_command(suites.command)
+main.add_command(suites.report_command)
 main.add_command(surprise.command)
 main.add_command(surprise.report_command)
 main.add_command(export.command)

@@ -66,7 +66,7 @@ LAYERS: Mapping[str, str] = {
         experiment
         studies
         report
-        repair surprise
+        repair suites surprise
         crux export
         cli
         __main__
@@ -119,6 +119,7 @@ EDGE = """
     spsbench.states     command process process_child programs values
     spsbench.export     command
     spsbench.repair     command mutants_command running solving
+    spsbench.suites     bfcl command m3 mtp playing running
     spsbench.surprise   command playing running
     spsbench.report     command files results_report
     spsbench.crux       actions asking command judge judge_process problems running

@@ -219,3 +219,23 @@ def test_a_class_that_is_only_written_down_again_is_the_programs_own() -> None:
 def test_a_class_with_something_of_its_own_is_refused(more: str) -> None:
     _, (text,) = play(f"class Word:\n    {more}\nmade = Word", "made = 1", given=Word("a", "b"))
     assert "`Word` exists already" in text
+
+
+def test_definitions_of_what_exists_are_named_at_once() -> None:
+    def sell() -> None: ...
+
+    def buy() -> None: ...
+
+    model = Scripted(
+        [f"```python\n{code}\n```" for code in ("def sell(): ...\ndef buy(): ...", "made = 1")],
+        protocol="text",
+    )
+    made = None
+    with njrt.using(model=model):
+        njrt.run(
+            "natural\nUse <sell> and <buy>, make <:made>.",
+            lambda: (sell, buy, made),
+            writes="made",
+            at="case.njpy:1",
+        )
+    assert "`sell` exists already, and so does `buy`: leave these" in told(model.requests[1])

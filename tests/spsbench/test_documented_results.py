@@ -1,4 +1,4 @@
-"""The table of docs/spsbench.md equals the published results."""
+"""The tables of docs/spsbench.md and docs/suites.md equal the published results."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from statistics import fmean
 from typing import Any
+
+from spsbench.suites.results import SUITES, read_suite_results
+from spsbench.suites.table import list_difference_rows, list_published_rows, list_summary_rows
 
 ROOT = Path(__file__).parents[2]
 
@@ -46,3 +49,25 @@ def test_the_table_of_the_programs_whose_prompts_change_the_state() -> None:
         for method, found in trials.items()
     }
     assert documented == measured
+
+
+def read_rows(page: str, heading: str) -> list[tuple[str, ...]]:
+    """The rows of the table of a page whose first line starts with `heading`."""
+    table = page.partition(f"\n{heading}")[2].partition("\n\n")[0]
+    return [
+        tuple(cell.strip(" `") for cell in row.strip("|").split("|"))
+        for row in table.splitlines()[2:]
+    ]
+
+
+def test_the_tables_of_the_suites() -> None:
+    results = [
+        result
+        for suite in SUITES
+        for path in sorted((ROOT / "spsbench/results/suites").glob(f"{suite}-*.jsonl"))
+        for result in read_suite_results(path.read_text("utf-8").splitlines(True)).results
+    ]
+    page = (ROOT / "docs/suites.md").read_text(encoding="utf-8")
+    assert read_rows(page, "| suite | form | tasks |") == list_summary_rows(results)
+    assert read_rows(page, "| suite | form | minus |") == list(list_difference_rows(results))
+    assert read_rows(page, "| suite | model |") == list_published_rows(SUITES)

@@ -149,17 +149,24 @@ def _find_hidden_names(names: SnippetNames, scope: Scope) -> Iterator[str]:
 
 
 def _find_read_only_names(names: SnippetNames, scope: Scope) -> Iterator[str]:
-    for name, node in names.bound.items():
-        if not scope.can_bind(name) and not _is_same_import(name, node, scope):
-            plain = unmangle(name, scope.class_name)
-            again = isinstance(node, _DEFINITION_NODES) and scope.is_bound(plain)
-            found = scope.lookup(plain)
-            value = found.value if isinstance(found, Bound) else None
-            yield format_line_prefix(node) + (
-                format_redefinition_error(plain, value)
-                if again
-                else format_read_only_error(plain, value)
-            )
+    refused = {
+        unmangle(name, scope.class_name): node
+        for name, node in names.bound.items()
+        if not scope.can_bind(name) and not _is_same_import(name, node, scope)
+    }
+    again = [
+        name
+        for name, node in refused.items()
+        if isinstance(node, _DEFINITION_NODES) and scope.is_bound(name)
+    ]
+    for name, node in refused.items():
+        found = scope.lookup(name)
+        value = found.value if isinstance(found, Bound) else None
+        yield format_line_prefix(node) + (
+            format_redefinition_error(name, value, again[1:] if name == again[0] else ())
+            if name in again
+            else format_read_only_error(name, value)
+        )
 
 
 _DEFINITION_NODES = (

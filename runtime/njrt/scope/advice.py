@@ -49,9 +49,18 @@ _CHANGES: Mapping[type, str] = {
 """How objects of these types are changed in place."""
 
 
-def format_redefinition_error(name: str, value: UserValue = None) -> str:
-    """Return the message to a model that defines or imports again what the prompt names, with the way to use it."""
+def format_redefinition_error(
+    name: str, value: UserValue = None, others: Sequence[str] = ()
+) -> str:
+    """Return the message to a model that defines or imports again what the prompt names, with the way to use it.
+
+    `others` are names that the same code defines again: named at once, they cost one reply.
+    """
     error = f"`{name}` exists already: leave this definition out and use the program's own"
+    if others:
+        named = ", ".join(f"`{other}`" for other in others[:_MAX_ATTRIBUTES])
+        verb = "do" if len(others) > 1 else "does"
+        error = f"`{name}` exists already, and so {verb} {named}: leave these definitions out and use the program's own"
     if methods := list_abstract_methods(value):
         return f"{error}: {format_subclass(name, methods)}"
     if is_a(value, type):

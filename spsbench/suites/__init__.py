@@ -1,0 +1,1 @@
+"""Other people's suites of tasks, each in several forms: `spsbench suite`."""

@@ -1,0 +1,148 @@
+"""A task of a suite, independent of its form.
+
+    task = SuiteTask("multi_turn_base_0", turns=("Move the report.", "Sort it."), open=..., judge=..., ...)
+    bench = task.open()                        its tools and objects, as new
+    bench.log.start_turn()
+    bench.tools[0].function(folder="document") a call, noted in `bench.log`
+    task.judge(Played(bench.log.turns, None))  True
+
+A suite is data: tasks, tools and a checker. A form (`spsbench.suites.forms`) plays any of them.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, ParamSpec, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from njrt.messages import Json
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class SuiteError(Exception):
+    """A suite is not installed, or its folder is not the one that is expected."""
+
+
+class CallLog:
+    """The calls of tools, as Python text, turn by turn (state: the calls so far)."""
+
+    def __init__(self) -> None:
+        self.turns: list[list[str]] = []
+        self._is_inside = False
+
+    def start_turn(self) -> None:
+        """Note the calls that follow under a new turn."""
+        self.turns.append([])
+
+    def watch(self, function: Callable[P, T], *, is_method: bool = False) -> Callable[P, T]:
+        """Return the function, each call of it noted; calls that a noted call makes are not."""
+
+        @functools.wraps(function)
+        def watched(*args: P.args, **kwargs: P.kwargs) -> T:
+            if self._is_inside or not self.turns:
+                return function(*args, **kwargs)
+            shown = [*map(repr, args[is_method:]), *(f"{key}={kwargs[key]!r}" for key in kwargs)]
+            self.turns[-1].append(f"{function.__name__}({', '.join(shown)})")
+            self._is_inside = True
+            try:
+                return function(*args, **kwargs)
+            finally:
+                self._is_inside = False
+
+        return watched
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteTool:
+    """A tool as all forms need it."""
+
+    name: str
+    signature: str
+    """As Python: `cd(folder: str) -> dict`."""
+    description: str
+    parameters: Json
+    """The JSON schema of its arguments; a lone `args` is an array of positional arguments."""
+    function: Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """The tools and the objects of one run of a task."""
+
+    tools: tuple[SuiteTool, ...] = ()
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    """Objects, functions and values by the names that the natural block reads."""
+    log: CallLog = field(default_factory=CallLog)
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What came of a run: the calls of tools by turn, and the value."""
+
+    calls: list[list[str]]
+    value: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteTask:
+    """A task: its requests, its tools, its right answers."""
+
+    name: str
+    stratum: str
+    """The kind of task; a sample has its share of each."""
+    turns: tuple[str, ...]
+    """The user's requests, one after the other."""
+    block: str
+    """The text of the natural block; `<request>` is the turn."""
+    open: Callable[[], Bench]
+    judge: Callable[[Played], bool]
+    result: Any = None
+    """The type of the value that is asked for; None: none is, the calls count."""
+    answer: Any = None
+    """A right value."""
+    truth: tuple[tuple[str, ...], ...] = ()
+    """The right calls by turn, as Python text with named arguments."""
+    later_block: str = ""
+    """The text that the block of later turns has besides; `<earlier>` has the turns before, with their results."""
+    natural_truth: tuple[str, ...] = ()
+    """The right code of a natural block by turn."""
+
+
+def read_value(text: str, kind: Any) -> Any:
+    """Return the value that a model wrote as text: JSON or a Python literal of a type, or the text itself.
+
+    Raises:
+        ValueError: it does not fit the type.
+    """
+    text = text.strip()
+    candidates: list[Any] = [text]
+    if kind is not str:
+        for read in (ast.literal_eval, json.loads):
+            with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+                candidates.insert(0, read(text))
+    return fit_value(candidates[0], kind)
+
+
+def fit_value(value: Any, kind: Any) -> Any:
+    """Return a value as one of its type, or raise a ValueError with the reason. Anything has a text."""
+    if kind is str:
+        return str(value)
+    try:
+        return TypeAdapter(kind).validate_python(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise ValueError(f"{place}: {first['msg']}" if place else first["msg"]) from None
+
+
+def dump_value(value: Any, kind: Any) -> Any:
+    """Return a value of a type as plain JSON data."""
+    return TypeAdapter(kind).dump_python(value, mode="json")
