@@ -67,6 +67,7 @@ LAYERS: Mapping[str, str] = {
         report
         repair surprise
         crux export
+        neural
         cli
         __main__
     """,
@@ -114,12 +115,13 @@ EDGE = """
     spsbench.trials     answering building collecting command executing interpreter interpreter_process machine playing running trial workers
     spsbench.studies    graph_command gsm8k_command study study_command
     spsbench.replay     command programs
-    spsbench.states     command process process_child programs values
+    spsbench.states     actions command process process_child programs values
     spsbench.export     command
     spsbench.repair     command mutants_command running solving
     spsbench.surprise   command playing running
     spsbench.report     command files results_report
-    spsbench.crux       actions asking command judge judge_process problems running
+    spsbench.neural     command curve dataset files network programs training
+    spsbench.crux       asking command judge judge_process problems running
 """
 """The modules that may touch time, disk, network, environment or other processes; all others are handed what they need."""
 
