@@ -108,7 +108,7 @@ EDGE = """
     njc.commands.production batch canary migrate_model replay
     njc.commands.terminal console console_flags flags repeat sandbox_flags status_line trace_status
     njc.runs.dap             adapter requests stop_view
-    njc.runs.debug           commands session stop_report trace_walk
+    njc.runs.debug           commands predicted session stop_report trace_walk
     njc.editors.language_server.serving recorded_run server workspace_files
     njc.notebook        extension
     spsbench            experiment flags journal
@@ -120,7 +120,7 @@ EDGE = """
     spsbench.repair     command mutants_command running solving
     spsbench.surprise   command playing running
     spsbench.report     command files results_report
-    spsbench.neural     command curve dataset files network programs training
+    spsbench.neural     command curve dataset debugging evaluation files network programs training
     spsbench.crux       asking command judge judge_process problems running
 """
 """The modules that may touch time, disk, network, environment or other processes; all others are handed what they need."""

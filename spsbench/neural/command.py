@@ -1,7 +1,8 @@
-"""`spsbench trajectories`, `spsbench train`: a neural debugger from a seed.
+"""`spsbench trajectories`, `spsbench train`, `spsbench predict`: a neural debugger from a seed.
 
 spsbench trajectories --seed 1 --programs 50000 --out data     programs with calls, and steps in their executions
 spsbench train data --size medium --steps 6000 --out medium    a network; the same command continues it
+spsbench predict data --model medium/model.npz --out neural.jsonl
 """
 
 from __future__ import annotations
@@ -109,3 +110,29 @@ def train_command(data: Path, size: str, steps: int, every: int, seed: int, out:
     except OtherPlanError as problem:
         raise click.ClickException(str(problem)) from None
     click.echo(f"{out / 'model.npz'} is the network", err=True)
+
+
+@click.command("predict")
+@click.argument("data", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option("--model", type=flags.EXISTING_FILE, help="The network, of `spsbench train`.")
+@click.option("--parts", default="test", show_default=True, help="Files of DATA: test,crux,blocks.")
+@click.option(
+    "--programs", type=flags.POSITIVE_INT, default=400, show_default=True, help="Of each part."
+)
+@click.option(
+    "--crux", type=flags.EXISTING_FILE, help="Ask for outputs and inputs of CruxEval too."
+)
+@click.option("--out", type=flags.FILE, required=True, help="Results, JSON Lines.")
+def predict_command(
+    data: Path, model: Path | None, parts: str, programs: int, crux: Path | None, out: Path
+) -> None:
+    """Count the steps that a neural debugger answers exactly.
+
+    Two baselines are counted beside it: the last state, and the most frequent answers in the training data of DATA.
+    """
+    from spsbench.neural.evaluation import evaluate, format_rows, read_crux_traces, write_rows
+
+    problems = () if crux is None else read_crux_traces(crux, programs)
+    rows = evaluate(data, model, parts.split(","), programs, problems)
+    write_rows(out, rows)
+    click.echo(format_rows(rows))
