@@ -5,6 +5,9 @@ $ spsbench run      trials: each program under each method, with a model
 $ spsbench graph    large objects: copied into the prompt, or shared
 $ spsbench gsm8k    school problems, which share no state
 $ spsbench states   the states of an executed program: JSON Lines, or tokens
+$ spsbench trajectories   steps of a debugger in generated programs, as training data
+$ spsbench train    a small network that predicts such steps
+$ spsbench predict  how many steps it answers exactly
 $ spsbench mutants  right programs, made buggy
 $ spsbench repair   buggy programs: repaired by a model, with and without execution traces
 $ spsbench crux     predicting outputs, inputs and states of CruxEval's functions
@@ -24,6 +27,7 @@ import click
 from njrt.errors import NaturalError
 from spsbench.crux import command as crux
 from spsbench.export import command as export
+from spsbench.neural import command as neural
 from spsbench.repair import command as repair
 from spsbench.repair import mutants_command
 from spsbench.replay import command as replay
@@ -72,6 +76,9 @@ main.add_command(suites.report_command)
 main.add_command(surprise.command)
 main.add_command(surprise.report_command)
 main.add_command(export.command)
+main.add_command(neural.trajectories_command)
+main.add_command(neural.train_command)
+main.add_command(neural.predict_command)
 main.add_command(replay.command)
 main.add_command(report.command)
 main.add_command(run.command)

@@ -68,6 +68,7 @@ LAYERS: Mapping[str, str] = {
         report
         repair suites surprise
         crux export
+        neural
         cli
         __main__
     """,
@@ -109,20 +110,21 @@ EDGE = """
     njc.commands.production batch canary migrate_model replay
     njc.commands.terminal console console_flags flags repeat sandbox_flags status_line trace_status
     njc.runs.dap             adapter requests stop_view
-    njc.runs.debug           commands session stop_report trace_walk
+    njc.runs.debug           commands predicted session stop_report trace_walk
     njc.editors.language_server.serving recorded_run server workspace_files
     njc.notebook        extension
     spsbench            experiment flags journal
     spsbench.trials     answering building collecting command executing interpreter interpreter_process machine playing running trial workers
     spsbench.studies    graph_command gsm8k_command study study_command
     spsbench.replay     command programs
-    spsbench.states     command process process_child programs values
+    spsbench.states     actions command process process_child programs values
     spsbench.export     command
     spsbench.repair     command mutants_command running solving
     spsbench.suites     bfcl command m3 mtp playing running
     spsbench.surprise   command playing running
     spsbench.report     command files results_report
-    spsbench.crux       actions asking command judge judge_process problems running
+    spsbench.neural     command curve dataset debugging evaluation files network programs training
+    spsbench.crux       asking command judge judge_process problems running
 """
 """The modules that may touch time, disk, network, environment or other processes; all others are handed what they need."""
 

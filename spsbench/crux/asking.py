@@ -18,7 +18,6 @@ from njrt.messages import Message, ModelMessage, Request, UserMessage
 from njrt.models.choose import choose_model
 from njrt.models.model import Model
 from njrt.options import Options
-from spsbench.crux.actions import choose_step, find_target
 from spsbench.crux.conversations import Question, ask_for_state, converse, score_state
 from spsbench.crux.judge import Judge
 from spsbench.crux.problems import CruxProblem, trace_problem
@@ -32,6 +31,7 @@ from spsbench.crux.results import (
     StateTrial,
 )
 from spsbench.script import SCRIPTED
+from spsbench.states.actions import choose_step, find_target
 from spsbench.states.trace import StateTrace
 from spsbench.studies.study import format_study_error, is_prompt_too_long
 from spsbench.trials.machine import read_timestamp

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import dataclass
 
-from spsbench.crux.actions import ActionStep, find_target
 from spsbench.crux.answers import find_call, find_output
 from spsbench.crux.inline import annotate_source
 from spsbench.crux.prediction import (
@@ -26,6 +25,7 @@ from spsbench.crux.prediction import (
 from spsbench.crux.problems import CruxProblem
 from spsbench.crux.results import CruxForm
 from spsbench.crux.scoring import CruxTask
+from spsbench.states.actions import ActionStep, find_target
 from spsbench.states.trace import StateTrace, list_locals
 
 OUTPUT_SYSTEM = """\

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Literal
 
-from spsbench.crux.actions import ACTIONS, Action, list_steps
 from spsbench.crux.problems import CruxProblem
 from spsbench.crux.results import (
     AnswerTrial,
@@ -23,6 +22,7 @@ from spsbench.crux.results import (
     StateTrial,
 )
 from spsbench.crux.scoring import CruxTask
+from spsbench.states.actions import ACTIONS, Action, list_steps
 from spsbench.states.trace import StateTrace
 
 PlannedTask = Literal["output", "input", "states"]

@@ -14,10 +14,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from spsbench.crux.actions import Action
 from spsbench.crux.prediction import StateScore
 from spsbench.crux.scoring import CruxTask
 from spsbench.results import Hardware, build_line_type, read_lines, select_last_results
+from spsbench.states.actions import Action
 
 CruxForm = Literal["direct", "action", "path", "trace"]
 """How a problem is asked.

@@ -13,7 +13,6 @@ from itertools import combinations
 from statistics import fmean
 
 from njc.evaluation.comparison.results import compute_pass_interval
-from spsbench.crux.actions import ACTIONS
 from spsbench.crux.results import (
     AnswerResult,
     CruxResultSet,
@@ -33,6 +32,7 @@ from spsbench.report.forms import format_table_as_text
 from spsbench.report.measures import BOOTSTRAP_ROUNDS
 from spsbench.report.results_report import describe_machines, format_sample, render_template
 from spsbench.report.tables import Cell, Table, TableRow
+from spsbench.states.actions import ACTIONS
 
 INTERVAL_NOTE = "Interval: Wilson, 95 %, over problems."
 PASS_AT_K_NOTE = (

@@ -4,6 +4,7 @@ spsbench states prog.py                            run the program; its states a
 spsbench states prog.py --call "find([3, 1], 1)"   only what this call runs
 spsbench states trace.jsonl --form tokens          the natural blocks of a trace file, as tokens
 spsbench states prog.states                        from one form into the other
+spsbench states prog.py --actions                  also the steps of a debugger between them
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="JSON Lines, or the tokens of CWM.",
 )
+@click.option("--actions", is_flag=True, help="Add the steps of a debugger between the states.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -51,6 +53,7 @@ def command(
     arguments: tuple[str, ...],
     call: str | None,
     form: str,
+    actions: bool,
     out: Path | None,
     max_states: int,
     seconds: float | None,
@@ -61,9 +64,13 @@ def command(
     natural blocks; or states in one of the two forms. A program that is interrupted, or ended by --seconds, keeps its
     states.
     """
+    from spsbench.states.actions import list_taken_steps
     from spsbench.states.tokens import TokenFormError, write_tokens
     from spsbench.states.trace import DamagedStatesError, write_state_lines
+    from spsbench.states.trajectories import Trajectory, write_trajectory_lines
 
+    if actions and form != "json":
+        raise click.UsageError("--actions writes JSON Lines; leave --form out")
     try:
         if file.suffix == ".py":
             traces = [run_program(file, arguments, call, max_states, seconds)]
@@ -73,7 +80,14 @@ def command(
             traces = list(read_traces(file))
             if not traces:
                 raise DamagedStatesError("there are no states, and no run of a natural block")
-        if form == "json":
+        if actions:
+            text = "".join(
+                write_trajectory_lines(
+                    Trajectory(trace, tuple(list_taken_steps(trace.states, is_cut=trace.is_cut)))
+                    for trace in traces
+                )
+            )
+        elif form == "json":
             text = "".join(write_state_lines(traces))
         else:
             text = "".join(f"{write_tokens(trace)}\n" for trace in traces)

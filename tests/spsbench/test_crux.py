@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from loopback import Status
 from openai_server import OpenAIServer, says
 from spsbench.cli import main
-from spsbench.crux.actions import ACTIONS, ActionStep, find_target, is_inverse, list_steps
 from spsbench.crux.answers import find_call, find_output
 from spsbench.crux.conversations import ask_for_state, converse, score_state
 from spsbench.crux.inline import annotate_source
@@ -33,6 +32,7 @@ from spsbench.crux.prediction import (
 from spsbench.crux.problems import CruxProblem, read_problems, sample_problems, trace_problem
 from spsbench.crux.results import CruxResultSet, read_crux_results
 from spsbench.crux.scoring import compute_pass_at_k, score_generations
+from spsbench.states.actions import ACTIONS, ActionStep, find_target, is_inverse, list_steps
 from spsbench.states.programs import record_call
 from spsbench.states.tokens import read_tokens, write_tokens
 from spsbench.states.trace import ProgramState, StateTrace, read_state_lines, write_state_lines

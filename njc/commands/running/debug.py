@@ -17,9 +17,10 @@ from njc.commands.terminal.flags import PATH, parse_set_flags, with_console
 from njc.project.config import find_project
 from njc.project.load import NaturalSyntaxError, load_code
 from njc.project.units import SUFFIX, format_path
-from njc.runs.debug.plain import PlainDebugger
+from njc.runs.debug.plain import PROMPT, PlainDebugger
+from njc.runs.debug.predicted import PredictedSession, open_predictor
 from njc.runs.debug.session import DebugSession
-from njc.runs.debug.stop_report import DebuggedRun
+from njc.runs.debug.stop_report import DebuggedRun, clean_text
 from njc.runs.debug.trace_walk import TraceWalk
 from njc.runs.timeline.controller import RunController
 from njc.runs.timeline.happenings import RunSettings, choose_recording
@@ -39,6 +40,10 @@ from njrt.packages import require_packages
     "--recording", type=PATH, metavar="FILE", help="Replay this recording; it stays as it is."
 )
 @click.option("--trace", type=PATH, metavar="FILE", help="View the steps of this trace.")
+@click.option(
+    "--predicted", metavar="MODULE:FILE", help="Predict the steps by a model; run nothing."
+)
+@click.option("--call", metavar="CALL", help="With --predicted: the call to start at.")
 @click.option("--plain", is_flag=True, help="Read commands by lines (default: in pipes).")
 @click.option("--model", metavar="NAME", help="The model, as in NJC_MODEL.")
 @click.option(
@@ -51,6 +56,8 @@ def command(
     arguments: Sequence[str],
     recording: Path | None,
     trace: Path | None,
+    predicted: str | None,
+    call: str | None,
     plain: bool,
     model: str | None,
     options: Sequence[str],
@@ -59,6 +66,9 @@ def command(
 
     Without --recording, NJC_RECORD names the recording, as in other runs.
     """
+    if predicted is not None:
+        serve_predictions(predicted, program, call)
+        return
     is_plain = plain or is_plain_terminal()
     if not is_plain:
         require_packages("the full screen", "njpy[debug]", "textual", otherwise="use --plain")
@@ -101,6 +111,28 @@ def command(
             DebugApp(session, happenings).run()
     finally:
         run.close()
+
+
+def serve_predictions(predicted: str, program: Path | None, call: str | None) -> None:
+    """Read commands by lines, and show the answers of a model."""
+    if program is None or call is None:
+        raise ConfigurationError("--predicted needs a program and --call 'FUNCTION(ARGUMENTS)'")
+    try:
+        source = program.read_text(encoding="utf-8")
+        session = PredictedSession(open_predictor(predicted), program, source, call)
+        shown = session.start()
+    except (OSError, ValueError) as problem:
+        raise ConfigurationError(f"{program}: {problem}") from None
+    is_terminal = sys.stdin.isatty()
+    while True:
+        click.echo("\n".join(clean_text(line) for line in shown))
+        click.echo(PROMPT, nl=False)
+        line = sys.stdin.readline()
+        if not is_terminal:
+            click.echo(line.rstrip("\n"))
+        if not line or line.strip() in ("q", "quit"):
+            return
+        shown = session.do(line)
 
 
 def check_program(program: Path) -> None:

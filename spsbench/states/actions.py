@@ -18,11 +18,12 @@ The names are those of "Towards a Neural Debugger for Python" (arXiv 2603.09951)
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from spsbench.states.trace import ProgramState
+from spsbench.states.trace import ProgramState, StateEvent
 
 Action = Literal[
     "step_into",
@@ -34,6 +35,8 @@ Action = Literal[
     "inv_step_call",
 ]
 ACTIONS: tuple[Action, ...] = get_args(Action)
+_OWN_ENDS: Mapping[Action, StateEvent] = {"step_return": "return", "inv_step_call": "call"}
+"""The actions that a state of this event does not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +85,10 @@ def list_steps(states: Sequence[ProgramState], action: Action) -> list[ActionSte
 
     A return has no `step_return` and a call no `inv_step_call`: those of their own function are behind.
     """
-    skipped = {"step_return": "return", "inv_step_call": "call"}.get(action)
     steps = [
         ActionStep(index, action, line)
         for index, state in enumerate(states)
-        if state.event != skipped
+        if state.event != _OWN_ENDS.get(action)
         for line in (_list_lines_ahead(states, index) if action == "breakpoint" else (None,))
     ]
     return [step for step in steps if find_target(states, step) is not None]
@@ -100,3 +102,48 @@ def choose_step(states: Sequence[ProgramState], action: Action, seed: str) -> Ac
     """Return a random step of a trace by an action, the same for the same seed; None if there is none."""
     steps = list_steps(states, action)
     return random.Random(seed).choice(steps) if steps else None
+
+
+@dataclass(frozen=True, slots=True)
+class TakenStep:
+    """An action that was taken in a state of a trace; `target` is the state that it led to, None after the last one."""
+
+    index: int
+    action: Action
+    line: int | None
+    target: int | None
+
+    def __str__(self) -> str:
+        return str(ActionStep(self.index, self.action, self.line))
+
+
+def list_taken_steps(states: Sequence[ProgramState], *, is_cut: bool = False) -> list[TakenStep]:
+    """Return every step of a trace: each action in each state, a breakpoint on each line that ran.
+
+    A return has no `step_return` and a call no `inv_step_call`. Of a trace that is cut, the steps that lead nowhere are
+    left out: their end is not known.
+    """
+    stops: dict[int, list[int]] = {}
+    for index, state in enumerate(states):
+        if state.event == "line":
+            stops.setdefault(state.line, []).append(index)
+    taken = [
+        step for index, state in enumerate(states) for step in _take_steps(states, index, stops)
+    ]
+    return [
+        step for step in taken if step.target is not None or not is_cut or is_inverse(step.action)
+    ]
+
+
+def _take_steps(
+    states: Sequence[ProgramState], index: int, stops: Mapping[int, Sequence[int]]
+) -> Iterator[TakenStep]:
+    """Yield the steps from one state; `stops` has the states before each line."""
+    for action in ACTIONS:
+        if action == "breakpoint":
+            for line in sorted(stops):
+                ahead = stops[line][bisect_right(stops[line], index) :][:1]
+                yield TakenStep(index, action, line, ahead[0] if ahead else None)
+        elif _OWN_ENDS.get(action) != states[index].event:
+            target = find_target(states, ActionStep(index, action))
+            yield TakenStep(index, action, None, target)

@@ -1,0 +1,208 @@
+"""A debugger of predictions: a model answers, the program is not run.
+
+    (njc) n                          step over
+    > prog.py:4 line, depth 0
+       4 ->  return n * fact(n - 1)
+             n = 2
+    (njc) set n = 3                  later answers start from this value
+    (njc) r                          the return of this function, as predicted
+    (njc) check                      run the program, take the same steps, and compare
+
+`open_predictor` loads a plug-in, a module with a function of this name. It has the states as objects with `event`,
+`frames` (the innermost last, each with `line` and `locals`) and `value`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from njrt.errors import ConfigurationError
+
+ACTIONS: Mapping[str, str] = {
+    "s": "step_into",
+    "n": "step_over",
+    "r": "step_return",
+    "c": "breakpoint",
+    "S": "inv_step_into",
+    "N": "inv_step_over",
+    "R": "inv_step_call",
+}
+"""The commands that ask the model."""
+HELP = (
+    "s n r         step into, over, to the return of this function",
+    "S N R         the same, back: to the state before, over it, to the call of this function",
+    "b LINE, c     choose a line; continue until it is about to run",
+    "p             show the state with all functions",
+    "set NAME = VALUE   change a variable here; later answers start from it",
+    "check         run the program, take the same steps, and compare",
+    "q             quit",
+)
+Steps = tuple[tuple[str, int | None], ...]
+
+
+class PredictedFrame(Protocol):
+    """A function that is being run, in a state."""
+
+    @property
+    def line(self) -> int:
+        """The line that is about to run, or was left."""
+
+    @property
+    def locals(self) -> Mapping[str, str]:
+        """Variables as text."""
+
+
+class PredictedState(Protocol):
+    """A state of a program."""
+
+    @property
+    def event(self) -> str:
+        """`call`, `line`, `return` or `exception`."""
+
+    @property
+    def frames(self) -> Sequence[PredictedFrame]:
+        """The functions, the innermost last."""
+
+    @property
+    def value(self) -> str | None:
+        """The value returned, or the exception."""
+
+
+class Predictor(Protocol):
+    """Answers for a program; raises ValueError with a reason if it cannot."""
+
+    def start(self, source: str, call: str) -> PredictedState:
+        """Return the state at a call of a function with literals, without running it."""
+
+    def predict(
+        self, source: str, state: Any, action: Any, line: int | None
+    ) -> PredictedState | None:
+        """Return the state that an action leads to; None at the end of the program."""
+
+    def replace(self, state: Any, name: str, text: str) -> PredictedState:
+        """Return the state with another value of a variable."""
+
+    def write_call(self, source: str, state: Any) -> str:
+        """Return the call of a function that has a state as its first one."""
+
+    def run(self, file: Path, source: str, call: str, steps: Any) -> PredictedState | None:
+        """Run a call, take steps, and return the state reached."""
+
+
+def open_predictor(name: str) -> Predictor:
+    """Return the predictor of `MODULE:FILE`.
+
+    Raises:
+        ConfigurationError: there is no such module or file.
+    """
+    module, found, file = name.partition(":")
+    if not found:
+        raise ConfigurationError(f"--predicted is MODULE:FILE, not {name!r}")
+    try:
+        opener = importlib.import_module(module).open_predictor
+        return cast(Predictor, opener(Path(file)))
+    except (ImportError, AttributeError, OSError, ValueError) as problem:
+        raise ConfigurationError(f"--predicted {name}: {problem}") from None
+
+
+@dataclass(slots=True)
+class PredictedSession:
+    """A session (state: its place, and the steps up to it)."""
+
+    predictor: Predictor
+    file: Path
+    source: str
+    call: str
+    state: PredictedState | None = None
+    steps: Steps = ()
+    has_changes: bool = False
+    """Whether a variable was set after the first state."""
+    stop: int | None = None
+    """The line of `c`."""
+
+    def start(self) -> list[str]:
+        """Go to the call, and return what to show."""
+        self.state = self.predictor.start(self.source, self.call)
+        return list(self._describe(self.state))
+
+    def do(self, command: str) -> list[str]:
+        """Do a command, and return what to show."""
+        name, _, rest = command.strip().partition(" ")
+        try:
+            match name:
+                case "p":
+                    return list(self._describe(self.state, is_full=True))
+                case "b" if rest.strip().isdecimal():
+                    self.stop = int(rest)
+                    return [f"`c` continues until line {self.stop}"]
+                case "c" if self.stop is None:
+                    return ["choose a line first: b LINE"]
+                case "set":
+                    return self._set(*map(str.strip, rest.partition("=")[::2]))
+                case "check":
+                    return self._check()
+                case _ if name in ACTIONS and not rest:
+                    return self._take(ACTIONS[name])
+        except ValueError as problem:
+            return [f"no answer: {problem}"]
+        return list(HELP)
+
+    def _take(self, action: str) -> list[str]:
+        if self.state is None:
+            return ["the program has ended, as predicted; q quits"]
+        line = self.stop if action == "breakpoint" else None
+        before, self.state = (
+            self.state,
+            self.predictor.predict(self.source, self.state, action, line),
+        )
+        self.steps = (*self.steps, (action, line))
+        return list(self._describe(self.state, before))
+
+    def _set(self, name: str, text: str) -> list[str]:
+        if self.state is None or not name or not text:
+            return ["set NAME = VALUE, before the end of the program"]
+        self.state = self.predictor.replace(self.state, name, text)
+        if self.steps:
+            self.has_changes = True
+        else:
+            self.call = self.predictor.write_call(self.source, self.state)
+        return list(self._describe(self.state))
+
+    def _check(self) -> list[str]:
+        if self.has_changes:
+            return ["a variable was set on the way: such a run cannot be made to compare"]
+        actual = self.predictor.run(self.file, self.source, self.call, self.steps)
+        if actual == self.state:
+            return ["right: running the program leads to this state"]
+        return ["wrong: running the program leads to", *self._describe(actual, is_full=True)]
+
+    def _describe(
+        self,
+        state: PredictedState | None,
+        before: PredictedState | None = None,
+        *,
+        is_full: bool = False,
+    ) -> Iterator[str]:
+        """Yield lines that show a state; `*` marks the variables that are not as before."""
+        if state is None:
+            yield "the program ends"
+            return
+        frame, lines = state.frames[-1], self.source.splitlines()
+        value = "" if state.value is None else f" {state.value}"
+        depth = len(state.frames) - 1
+        yield f"> {self.file.name}:{frame.line} {state.event}{value}, depth {depth}"
+        if 0 < frame.line <= len(lines):
+            yield f"{frame.line:4} -> {lines[frame.line - 1]}"
+        shown = (
+            before.frames[depth].locals if before is not None and depth < len(before.frames) else {}
+        )
+        for name, text in frame.locals.items():
+            mark = "*" if before is not None and shown.get(name) != text else " "
+            yield f"      {mark} {name} = {text}"
+        for number, outer in enumerate(reversed(state.frames[:-1]) if is_full else (), 1):
+            held = ", ".join(f"{name} = {text}" for name, text in outer.locals.items())
+            yield f"  in line {outer.line}, {number} further out: {held}"

@@ -1,0 +1,1 @@
+"""A neural debugger: trajectories of generated programs, a small model trained on them, and its evaluation."""

@@ -1,0 +1,138 @@
+"""`spsbench trajectories`, `spsbench train`, `spsbench predict`: a neural debugger from a seed.
+
+spsbench trajectories --seed 1 --programs 50000 --out data     programs with calls, and steps in their executions
+spsbench train data --size medium --steps 6000 --out medium    a network; the same command continues it
+spsbench predict data --model medium/model.npz --out neural.jsonl
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from njrt.packages import require_packages
+from spsbench import flags
+
+if TYPE_CHECKING:
+    from spsbench.states.trajectories import Trajectory
+
+FOLDER = click.Path(path_type=Path, file_okay=False)
+
+
+@click.command("trajectories")
+@flags.seed_option(1, "Seed of the programs.")
+@click.option(
+    "--programs", type=flags.POSITIVE_INT, default=50_000, show_default=True, help="How many."
+)
+@click.option("--crux", type=flags.EXISTING_FILE, help="Problems of CruxEval, as a part `crux`.")
+@click.option(
+    "--trace",
+    "traces",
+    type=flags.EXISTING_FILE,
+    multiple=True,
+    help="Trace files of natural blocks, as a part `blocks`.",
+)
+@click.option("--out", type=FOLDER, required=True, help="Folder to write.")
+def trajectories_command(
+    seed: int, programs: int, crux: Path | None, traces: tuple[Path, ...], out: Path
+) -> None:
+    """Write steps of a debugger in generated programs.
+
+    The programs are run in this process. The same seed gives the same files.
+    """
+    from spsbench.neural.dataset import write_dataset
+
+    others: dict[str, Iterator[Trajectory]] = {}
+    if crux is not None:
+        others["crux"] = _read_crux_trajectories(crux)
+    if traces:
+        others["blocks"] = _read_block_trajectories(traces)
+    counts = write_dataset(out, seed, programs, others)
+    found = ", ".join(f"{name} {count:,}" for name, count in counts.items())
+    click.echo(f"{out}: programs by part: {found}", err=True)
+
+
+def _read_crux_trajectories(path: Path) -> Iterator[Trajectory]:
+    from spsbench.crux.problems import BadProblemError, read_problems, trace_problem
+    from spsbench.neural.dataset import sample_whole_trajectory
+
+    try:
+        with path.open(encoding="utf-8") as lines:
+            problems = read_problems(lines)
+        for problem in problems.values():
+            yield sample_whole_trajectory(trace_problem(problem))
+    except BadProblemError as problem:
+        raise click.ClickException(f"{path}: {problem}") from None
+
+
+def _read_block_trajectories(paths: tuple[Path, ...]) -> Iterator[Trajectory]:
+    from spsbench.neural.dataset import sample_whole_trajectory
+    from spsbench.states.command import read_traces
+    from spsbench.states.trace import DamagedStatesError
+
+    for path in paths:
+        try:
+            for trace in read_traces(path):
+                yield sample_whole_trajectory(trace)
+        except DamagedStatesError as problem:
+            raise click.ClickException(f"{path}: {problem}") from None
+
+
+@click.command("train")
+@click.argument("data", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option("--size", default="medium", show_default=True, help="tiny, small, medium or large.")
+@click.option("--steps", type=flags.POSITIVE_INT, default=6_000, show_default=True, help="Batches.")
+@click.option(
+    "--every",
+    type=flags.POSITIVE_INT,
+    default=250,
+    show_default=True,
+    help="Batches between checkpoints.",
+)
+@flags.seed_option(1, "Seed of the weights and of the order.")
+@click.option("--out", type=FOLDER, required=True, help="Folder of the training.")
+def train_command(data: Path, size: str, steps: int, every: int, seed: int, out: Path) -> None:
+    """Train a neural debugger on DATA, from scratch.
+
+    DATA is a folder of `spsbench trajectories`. The same command continues a training that was interrupted.
+    """
+    require_packages("training", "spsbench[train]", "jax", "flax", "optax")
+    from spsbench.neural.training import SIZES, OtherPlanError, TrainingPlan, train
+
+    if size not in SIZES:
+        raise click.UsageError(f"--size is one of {', '.join(SIZES)}")
+    try:
+        train(TrainingPlan(data, out, size, steps, every, seed=seed), partial(click.echo, err=True))
+    except OtherPlanError as problem:
+        raise click.ClickException(str(problem)) from None
+    click.echo(f"{out / 'model.npz'} is the network", err=True)
+
+
+@click.command("predict")
+@click.argument("data", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option("--model", type=flags.EXISTING_FILE, help="The network, of `spsbench train`.")
+@click.option("--parts", default="test", show_default=True, help="Files of DATA: test,crux,blocks.")
+@click.option(
+    "--programs", type=flags.POSITIVE_INT, default=400, show_default=True, help="Of each part."
+)
+@click.option(
+    "--crux", type=flags.EXISTING_FILE, help="Ask for outputs and inputs of CruxEval too."
+)
+@click.option("--out", type=flags.FILE, required=True, help="Results, JSON Lines.")
+def predict_command(
+    data: Path, model: Path | None, parts: str, programs: int, crux: Path | None, out: Path
+) -> None:
+    """Count the steps that a neural debugger answers exactly.
+
+    Two baselines are counted beside it: the last state, and the most frequent answers in the training data of DATA.
+    """
+    from spsbench.neural.evaluation import evaluate, format_rows, read_crux_traces, write_rows
+
+    problems = () if crux is None else read_crux_traces(crux, programs)
+    rows = evaluate(data, model, parts.split(","), programs, problems)
+    write_rows(out, rows)
+    click.echo(format_rows(rows))

@@ -1,0 +1,47 @@
+"""The curve of a training: a point at each checkpoint, a line of JSON each.
+
+{"size": "small", "parameters": 147328, "step": 250, "programs": 2000, "exact": 0.21, ...}
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """How good a network is after some steps."""
+
+    size: str
+    parameters: int
+    step: int
+    programs: int
+    """Programs that it was trained on."""
+    train_loss: float
+    """Mean loss of a token since the point before."""
+    valid_loss: float
+    exact: float
+    """The share of the steps of programs held out that are right in every part."""
+    steps_held_out: int
+    seconds: float
+    """Of training, without measuring and reading data."""
+
+    def to_json(self) -> str:
+        """Return the point as a line."""
+        return json.dumps(asdict(self))
+
+    def describe(self) -> str:
+        """Return the point in a few words."""
+        return (
+            f"step {self.step:,}: loss {self.train_loss:.3f}, held out {self.valid_loss:.3f}, "
+            f"exact {self.exact:.1%} of {self.steps_held_out:,} steps, {self.seconds:,.0f} s"
+        )
+
+
+def read_curve(path: Path) -> list[CurvePoint]:
+    """Return the points of a file; none if there is no file."""
+    if not path.exists():
+        return []
+    return [CurvePoint(**json.loads(line)) for line in path.read_text("utf-8").splitlines()]

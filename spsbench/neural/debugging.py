@@ -1,0 +1,128 @@
+"""The predictor of `njc debug --predicted spsbench.neural.debugging:MODEL.npz`.
+
+open_predictor(Path("model.npz")).start(source, "fact(3)")     the state at the call; nothing is run
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from spsbench.neural.network import load_network
+from spsbench.neural.predictors import NeuralDebugger
+from spsbench.states.actions import Action, ActionStep, find_target
+from spsbench.states.process import ProgramTask, record_in_process
+from spsbench.states.stacks import Frame, StackState, list_stacks
+from spsbench.states.values import render_value
+
+RUN_SECONDS = 10.0
+
+
+def open_predictor(model: Path) -> DebugPredictor:
+    """Return the predictor of a network."""
+    return DebugPredictor(NeuralDebugger(load_network(model)))
+
+
+@dataclass(frozen=True, slots=True)
+class DebugPredictor:
+    """Answers by a network, and checks by running."""
+
+    debugger: NeuralDebugger
+
+    def start(self, source: str, call: str) -> StackState:
+        """Return the state at a call of a function with literals.
+
+        Raises:
+            ValueError: it is no such call.
+        """
+        function, arguments, keywords = _parse_call(source, call)
+        names = [parameter.arg for parameter in (*function.posonlyargs, *function.args)]
+        required = names[: len(names) - len(function.defaults)]
+        defaults = dict(zip(names[len(required) :], function.defaults, strict=True))
+        given = dict(zip(names, arguments, strict=False)) | keywords
+        if len(arguments) > len(names) or not given.keys() <= set(names):
+            raise ValueError(f"{call} has arguments that the function does not take")
+        missing = [name for name in required if name not in given]
+        if missing:
+            raise ValueError(f"{call} lacks {', '.join(missing)}")
+        held = {name: _render_literal(given.get(name) or defaults[name]) for name in names}
+        return StackState("call", (Frame(_find_function(source, call).lineno, held),))
+
+    def predict(
+        self, source: str, state: StackState, action: Action, line: int | None
+    ) -> StackState | None:
+        """Return the state that an action leads to, as predicted."""
+        return self.debugger.predict(source, state, action, line)
+
+    def replace(self, state: StackState, name: str, text: str) -> StackState:
+        """Return the state with another value of a variable of the innermost function."""
+        frame = state.frames[-1]
+        held = {**frame.locals, name: _render_literal(ast.parse(text, mode="eval").body)}
+        return replace(state, frames=(*state.frames[:-1], Frame(frame.line, held)))
+
+    def write_call(self, source: str, state: StackState) -> str:
+        """Return the call that has a state as its first one."""
+        frame = state.frames[-1]
+        found = [node for node in _list_functions(source) if node.lineno == frame.line]
+        return (
+            f"{found[0].name}({', '.join(f'{name}={text}' for name, text in frame.locals.items())})"
+        )
+
+    def run(
+        self, file: Path, source: str, call: str, steps: Sequence[tuple[Action, int | None]]
+    ) -> StackState | None:
+        """Run a call in a separate process, and return the state after steps; None if they lead past its end.
+
+        Raises:
+            ValueError: the program did not come to the call.
+        """
+        found = record_in_process(ProgramTask(str(file), source, (), call, seconds=RUN_SECONDS))
+        states = found.trace.states
+        if not states:
+            raise ValueError(f"the program did not run {call}: {found.end.message}")
+        place: int | None = 0
+        for action, line in steps:
+            if place is not None:
+                place = find_target(states, ActionStep(place, action, line))
+        return None if place is None else list_stacks(states)[place]
+
+
+def _parse_call(
+    source: str, call: str
+) -> tuple[ast.arguments, list[ast.expr], dict[str, ast.expr]]:
+    function = _find_function(source, call)
+    node = ast.parse(call.strip(), mode="eval").body
+    assert isinstance(node, ast.Call)
+    keywords = {word.arg: word.value for word in node.keywords if word.arg is not None}
+    has_stars = any(isinstance(argument, ast.Starred) for argument in node.args)
+    if has_stars or len(keywords) < len(node.keywords):
+        raise ValueError("`*` and `**` are not read; write the arguments out")
+    if function.args.vararg or function.args.kwonlyargs or function.args.kwarg:
+        raise ValueError(f"{function.name} has parameters with `*`, which are not read")
+    return function.args, node.args, keywords
+
+
+def _find_function(source: str, call: str) -> ast.FunctionDef:
+    try:
+        node = ast.parse(call.strip(), mode="eval").body
+        functions = _list_functions(source)
+    except SyntaxError as problem:
+        raise ValueError(f"cannot be read: {problem}") from None
+    name = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+    found = [each for each in functions if each.name == name]
+    if not found:
+        raise ValueError(f"{call!r} is no call of a function of the program, such as `f(3)`")
+    return found[-1]
+
+
+def _list_functions(source: str) -> list[ast.FunctionDef]:
+    return [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
+
+
+def _render_literal(node: ast.expr) -> str:
+    try:
+        return render_value(ast.literal_eval(node))
+    except (ValueError, TypeError):
+        raise ValueError(f"{ast.unparse(node)} is no literal") from None

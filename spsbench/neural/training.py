@@ -1,0 +1,316 @@
+"""Training the network from scratch, in steps that a kill interrupts and the same command continues.
+
+    train(TrainingPlan(data, out, SIZES["small"], steps=6_000), show)
+
+    out/plan.json          the plan; another one does not continue this one
+    out/checkpoint         weights, optimizer and step, replaced as a whole after every `every` steps
+    out/curve.jsonl        a line at each checkpoint: step, programs seen, loss and exact match on programs held out
+    out/model.npz          the network for `network`, at each checkpoint
+
+Rows of a batch, their order and the first weights are made from the seed: on one thread of one machine the same plan gives
+the same curve, whether it was interrupted or not.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from flax import serialization, traverse_util
+
+from spsbench.neural import network as inference
+from spsbench.neural.curve import CurvePoint, read_curve
+from spsbench.neural.dataset import read_part
+from spsbench.neural.encoding import StepEncoder
+from spsbench.neural.files import replace_file
+from spsbench.neural.network import NetworkSize
+from spsbench.neural.packing import PackedRow, Row, pack_trajectory, stack_rows
+from spsbench.neural.training_network import Network, find_seen
+from spsbench.neural.vocabulary import Vocabulary, collect_vocabulary
+from spsbench.states.trajectories import Trajectory, read_trajectory_lines
+
+SIZES = {"tiny": (32, 1, 2), "small": (64, 2, 2), "medium": (128, 5, 4), "large": (256, 8, 8)}
+"""Width, layers and heads."""
+VOCABULARY_PROGRAMS = 2_000
+VALID_PROGRAMS = 200
+WARMUP = 100
+DECAY = 0.2
+"""The last share of the steps; the learning rate falls to nothing in it."""
+Batch = dict[str, Row]
+Weights = Any
+
+
+class OtherPlanError(ValueError):
+    """A folder has a training with another plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingPlan:
+    """A training."""
+
+    data: Path
+    out: Path
+    size: str
+    steps: int
+    every: int = 250
+    """Steps between checkpoints."""
+    batch: int = 8
+    length: int = 384
+    """Tokens of a row."""
+    rate: float = 2e-3
+    seed: int = 1
+
+    def describe(self) -> dict[str, Any]:
+        """Return the values that cannot change when a training is continued."""
+        plan = asdict(self)
+        for name in ("data", "out"):
+            plan.pop(name)
+        return {**plan, "card": (self.data / "card.md").read_text(encoding="utf-8")}
+
+
+def train(plan: TrainingPlan, show: Callable[[str], None]) -> CurvePoint:
+    """Train, or continue; returns the last point of the curve."""
+    plan.out.mkdir(parents=True, exist_ok=True)
+    _claim_folder(plan)
+    texts = list(read_texts(plan.data / "train.jsonl"))
+    vocabulary = collect_vocabulary(
+        text
+        for trajectory in map(parse_trajectory, texts[:VOCABULARY_PROGRAMS])
+        for text in list_texts(trajectory)
+    )
+    trainer = _Trainer.begin(plan, vocabulary)
+    trainer.restore()
+    valid = list(islice(read_part(plan.data, "valid"), VALID_PROGRAMS))
+    batches = trainer.list_valid_batches(valid)
+    while trainer.step < plan.steps:
+        began, first = time.monotonic(), trainer.step
+        last = min(plan.steps, first + plan.every - first % plan.every)
+        losses = [trainer.train_batch(trainer.make_batch(texts)) for _ in range(first, last)]
+        seconds = time.monotonic() - began
+        point = trainer.measure(batches, float(np.mean(jax.device_get(losses))), seconds)
+        trainer.save(point)
+        show(point.describe())
+    return read_curve(plan.out / "curve.jsonl")[-1]
+
+
+def read_texts(path: Path) -> Iterator[str]:
+    """Yield the lines of each trajectory as one text, so that they are read when they are needed."""
+    held: list[str] = []
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            held.append(line)
+            if line.endswith('"kind": "steps"}\n'):
+                yield "".join(held)
+                held = []
+
+
+def parse_trajectory(text: str) -> Trajectory:
+    """Return the trajectory of a text."""
+    return next(read_trajectory_lines(text.splitlines(keepends=True)))
+
+
+def list_texts(trajectory: Trajectory) -> Iterator[str]:
+    """Yield the texts of a trajectory that a vocabulary is collected from."""
+    yield from trajectory.trace.source.splitlines()
+    for state in trajectory.trace.states:
+        yield from state.changed
+        yield from state.changed.values()
+
+
+def _claim_folder(plan: TrainingPlan) -> None:
+    path = plan.out / "plan.json"
+    text = json.dumps(plan.describe(), indent=1)
+    if not path.exists():
+        replace_file(path, text.encode())
+    elif path.read_text(encoding="utf-8") != text:
+        raise OtherPlanError(
+            f"{plan.out} has a training with other data, size, steps or seed; choose another --out"
+        )
+
+
+@dataclass(slots=True)
+class _Trainer:
+    """A training (state: the weights, the optimizer, how many steps were made)."""
+
+    plan: TrainingPlan
+    vocabulary: Vocabulary
+    encoder: StepEncoder
+    size: NetworkSize
+    optimizer: optax.GradientTransformation
+    weights: Weights
+    moments: Any
+    step: int = 0
+    seconds: float = 0.0
+    order: tuple[int, list[int]] = (-1, [])
+    """An epoch, and the order of its programs."""
+
+    @classmethod
+    def begin(cls, plan: TrainingPlan, vocabulary: Vocabulary) -> _Trainer:
+        """Return a training before its first step."""
+        width, layers, heads = SIZES[plan.size]
+        size = NetworkSize(len(vocabulary), width, layers, heads)
+        empty = stack_rows([PackedRow()], plan.length)
+        weights = Network(size).init(
+            jax.random.PRNGKey(plan.seed),
+            empty["tokens"],
+            empty["positions"],
+            find_seen(empty["states"], empty["actions"]),
+        )
+        rate = optax.join_schedules(
+            [
+                optax.linear_schedule(0.0, plan.rate, WARMUP),
+                optax.linear_schedule(plan.rate, 0.0, max(1, round(plan.steps * DECAY))),
+            ],
+            [round(plan.steps * (1 - DECAY))],
+        )
+        optimizer = optax.chain(
+            optax.clip_by_global_norm(1.0), optax.adamw(rate, b2=0.98, weight_decay=0.01)
+        )
+        moments = optimizer.init(weights)
+        return cls(plan, vocabulary, StepEncoder(vocabulary), size, optimizer, weights, moments)
+
+    def make_batch(self, texts: Sequence[str]) -> Batch:
+        """Return the rows of the next step."""
+        rows: list[PackedRow] = []
+        first = self.step * self.plan.batch
+        for number in range(first, first + self.plan.batch):
+            epoch, place = divmod(number, len(texts))
+            if self.order[0] != epoch:
+                order = list(range(len(texts)))
+                Random(f"{self.plan.seed} {epoch}").shuffle(order)
+                self.order = (epoch, order)
+            trajectory = parse_trajectory(texts[self.order[1][place]])
+            row = self._pack(trajectory, f"{self.plan.seed} {number}")
+            rows.append(row or PackedRow())
+        return stack_rows(rows, self.plan.length)
+
+    def _pack(self, trajectory: Trajectory, seed: str) -> PackedRow | None:
+        order = list(range(64))
+        Random(seed).shuffle(order)
+        return pack_trajectory(self.encoder, trajectory, self.plan.length, order)
+
+    def list_valid_batches(self, trajectories: Sequence[Trajectory]) -> list[Batch]:
+        """Return the batches of programs held out."""
+        rows = [row for trajectory in trajectories if (row := self._pack(trajectory, "valid"))]
+        size = self.plan.batch
+        return [
+            stack_rows((rows[place : place + size] + [PackedRow()] * size)[:size], self.plan.length)
+            for place in range(0, len(rows), size)
+        ]
+
+    def train_batch(self, batch: Batch) -> Any:
+        """Make a step; returns its loss."""
+        self.weights, self.moments, loss = _make_step(
+            Network(self.size), self.optimizer, self.weights, self.moments, batch
+        )
+        self.step += 1
+        return loss
+
+    def measure(self, batches: Sequence[Batch], loss: float, seconds: float) -> CurvePoint:
+        """Return the point of the curve here."""
+        found = [_measure_batch(Network(self.size), self.weights, batch) for batch in batches]
+        totals = np.sum([list(map(float, each[:2])) for each in found], axis=0)
+        right = np.concatenate(
+            [_list_right(batch, each[2]) for batch, each in zip(batches, found, strict=True)]
+        )
+        self.seconds += seconds
+        return CurvePoint(
+            size=self.plan.size,
+            parameters=sum(array.size for array in jax.tree.leaves(self.weights)),
+            step=self.step,
+            programs=self.step * self.plan.batch,
+            train_loss=round(loss, 5),
+            valid_loss=round(totals[0] / totals[1], 5),
+            exact=round(float(right.mean()), 5),
+            steps_held_out=len(right),
+            seconds=round(self.seconds, 1),
+        )
+
+    def save(self, point: CurvePoint) -> None:
+        """Write the network, the curve and last the checkpoint, which makes them count."""
+        out = self.plan.out
+        network = export_network(self.size, self.vocabulary, self.weights)
+        replace_file(out / "model.npz", inference.write_network(network))
+        points = [old for old in read_curve(out / "curve.jsonl") if old.step < point.step]
+        text = "".join(f"{line.to_json()}\n" for line in (*points, point))
+        replace_file(out / "curve.jsonl", text.encode())
+        replace_file(out / "checkpoint", serialization.to_bytes(self._get_state()))
+
+    def restore(self) -> None:
+        """Continue from the checkpoint, if there is one."""
+        path = self.plan.out / "checkpoint"
+        if path.exists():
+            state = serialization.from_bytes(self._get_state(), path.read_bytes())
+            self.weights, self.moments = state["weights"], state["moments"]
+            self.step, self.seconds = int(state["step"]), float(state["seconds"])
+
+    def _get_state(self) -> dict[str, Any]:
+        names = ("weights", "moments", "step", "seconds")
+        return {name: getattr(self, name) for name in names}
+
+
+def _score(network: nn.Module, weights: Weights, batch: Batch) -> tuple[Any, Any]:
+    seen = find_seen(batch["states"], batch["actions"])
+    scores: Any = network.apply(weights, batch["tokens"], batch["positions"], seen)
+    scores = scores[:, :-1]
+    wanted = batch["tokens"][:, 1:]
+    losses = optax.softmax_cross_entropy_with_integer_labels(scores, wanted)
+    return losses, scores.argmax(-1) == wanted
+
+
+def _compute_loss(network: nn.Module, weights: Weights, batch: Batch) -> Any:
+    losses, _ = _score(network, weights, batch)
+    asked = batch["answers"][:, 1:]
+    return (losses * asked).sum() / jnp.maximum(asked.sum(), 1)
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _make_step(
+    network: nn.Module, optimizer: Any, weights: Weights, moments: Any, batch: Batch
+) -> tuple[Weights, Any, Any]:
+    loss, slopes = jax.value_and_grad(partial(_compute_loss, network))(weights, batch)
+    changes, moments = optimizer.update(slopes, moments, weights)
+    return optax.apply_updates(weights, changes), moments, loss
+
+
+@partial(jax.jit, static_argnums=0)
+def _measure_batch(network: nn.Module, weights: Weights, batch: Batch) -> tuple[Any, Any, Any]:
+    losses, right = _score(network, weights, batch)
+    asked = batch["answers"][:, 1:]
+    return (losses * asked).sum(), asked.sum(), right | (asked == 0)
+
+
+def _list_right(batch: Batch, right: Any) -> Any:
+    """Return for each answer of a batch whether all of its tokens are the likeliest: then it would be the answer."""
+    asked = batch["answers"][:, 1:] > 0
+    branches = np.stack(
+        [np.broadcast_to(np.arange(len(asked))[:, None], asked.shape)]
+        + [batch[name][:, 1:] for name in ("states", "actions")],
+        -1,
+    )[asked]
+    _, answers = np.unique(branches, axis=0, return_inverse=True)
+    wrong = np.zeros(answers.max() + 1)
+    np.add.at(wrong, answers.ravel(), ~np.asarray(right)[asked])
+    return wrong == 0
+
+
+def export_network(
+    size: NetworkSize, vocabulary: Vocabulary, weights: Weights
+) -> inference.Network:
+    """Return trained weights as a network in numpy."""
+    flat: dict[str, Any] = traverse_util.flatten_dict(weights["params"], sep=".")  # type: ignore[no-untyped-call]
+    names = {name: name.rsplit(".", 1)[0] for name in flat}
+    arrays = {names[name]: np.asarray(array) for name, array in flat.items()}
+    return inference.Network(size, vocabulary, arrays)

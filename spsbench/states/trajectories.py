@@ -1,0 +1,71 @@
+"""Trajectories: the states of an execution, and the steps that a debugger's actions take between them.
+
+    {"kind": "source", ...}  {"kind": "state", ...} ...  {"kind": "end", ...}       the trace, as `trace` writes it
+    {"steps": [[0, "step_over", null, 1], [0, "breakpoint", 3, 7], ...], "kind": "steps"}
+
+A step has the number of a state, an action, the line of a breakpoint, and the number of the state that it leads to, null
+at the end of the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from njrt.typed_json import InvalidJsonError, from_json, to_json
+from spsbench.states.actions import Action, TakenStep
+from spsbench.states.trace import (
+    DamagedStatesError,
+    StateTrace,
+    read_state_lines,
+    write_state_lines,
+)
+
+_ENDING = '"kind": "steps"}'
+
+
+@dataclass(frozen=True, slots=True)
+class Trajectory:
+    """An execution, and steps in it."""
+
+    trace: StateTrace
+    steps: tuple[TakenStep, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _StepsLine:
+    steps: tuple[tuple[int, Action, int | None, int | None], ...]
+    kind: Literal["steps"] = "steps"
+
+
+def write_trajectory_lines(trajectories: Iterable[Trajectory]) -> Iterator[str]:
+    """Trajectories as lines of JSON, each with its newline."""
+    for trajectory in trajectories:
+        yield from write_state_lines([trajectory.trace])
+        steps = [(step.index, step.action, step.line, step.target) for step in trajectory.steps]
+        yield to_json(_StepsLine(tuple(steps))) + "\n"
+
+
+def read_trajectory_lines(lines: Iterable[str]) -> Iterator[Trajectory]:
+    """Yield the trajectories of `write_trajectory_lines`.
+
+    Raises:
+        DamagedStatesError: a line is damaged or missing.
+    """
+    held: list[str] = []
+    for number, line in enumerate(lines, 1):
+        if not line.rstrip().endswith(_ENDING):
+            held.append(line)
+            continue
+        try:
+            (trace,) = read_state_lines(held)
+            steps = [TakenStep(*step) for step in from_json(line, _StepsLine).steps]
+        except (InvalidJsonError, ValueError) as error:
+            raise DamagedStatesError(f"the trajectory up to line {number}: {error}") from None
+        if any(max(step.index, step.target or 0) >= len(trace.states) for step in steps):
+            raise DamagedStatesError(f"line {number} has a step of a state that is missing")
+        yield Trajectory(trace, tuple(steps))
+        held = []
+    if held:
+        raise DamagedStatesError("the last trajectory has no line of kind `steps`")

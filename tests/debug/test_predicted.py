@@ -1,0 +1,150 @@
+"""`njc debug --predicted`: commands are answered by a predictor, and checked by running."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from njc.commands import njc as main
+
+PROGRAM = """\
+def fact(n):
+    if n < 2:
+        return 1
+    k = fact(n - 1)
+    return n * k
+"""
+ORACLE = """\
+from spsbench.neural.debugging import DebugPredictor
+from spsbench.states.actions import ActionStep, find_target
+from spsbench.states.programs import record_call
+from spsbench.states.stacks import list_stacks
+
+
+class Oracle(DebugPredictor):
+    '''Right answers for the calls in a file, but for step_into, which changes nothing.'''
+
+    def predict(self, source, state, action, line):
+        if action == "inv_step_into":
+            raise ValueError("the answer is no state")
+        for call in self.debugger:
+            states = record_call(source, call).trace.states
+            stacks = list_stacks(states)
+            if state in stacks:
+                if action == "step_into":
+                    return state
+                found = find_target(states, ActionStep(stacks.index(state), action, line))
+                return None if found is None else stacks[found]
+
+
+def open_predictor(path):
+    return Oracle(path.read_text().split("\\n"))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "fact.py").write_text(PROGRAM)
+    (tmp_path / "oracle.py").write_text(ORACLE)
+    (tmp_path / "calls").write_text("fact(2)\nfact(3)")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def debug(*commands: str, call: str = "fact(2)", predicted: str = "oracle:calls") -> Result:
+    flags = ["debug", "--predicted", predicted, "--call", call, "fact.py"]
+    return CliRunner().invoke(main, flags, input="\n".join([*commands, "q"]) + "\n")
+
+
+def list_answers(result: Result) -> list[str]:
+    """The first line after each command."""
+    assert result.exit_code == 0, result.output
+    lines = result.output.splitlines()
+    return [lines[place + 1] for place, line in enumerate(lines[:-1]) if line.startswith("(njc)")]
+
+
+def test_steps_forward_and_back(folder: Path) -> None:
+    assert list_answers(debug("n", "n", "n", "r", "N", "R", "b 3", "c", "p")) == [
+        "> fact.py:2 line, depth 0",
+        "> fact.py:4 line, depth 0",
+        "> fact.py:5 line, depth 0",
+        "> fact.py:5 return 2, depth 0",
+        "> fact.py:5 line, depth 0",
+        "> fact.py:1 call, depth 0",
+        "`c` continues until line 3",
+        "> fact.py:3 line, depth 1",
+        "> fact.py:3 line, depth 1",
+    ]
+
+
+def test_changed_variables_are_marked_and_outer_functions_shown(folder: Path) -> None:
+    output = debug("b 5", "c", "R", "b 3", "c", "p").output
+    assert "      * k = 1\n" in output
+    assert "  in line 4, 1 further out: n = 2\n" in output
+
+
+def test_answers_are_checked_by_running(folder: Path) -> None:
+    assert list_answers(debug("r", "check", "n", "check")) == [
+        "> fact.py:5 return 2, depth 0",
+        "right: running the program leads to this state",
+        "the program ends",
+        "right: running the program leads to this state",
+    ]
+    output = debug("s", "check").output
+    assert "wrong: running the program leads to\n> fact.py:2 line, depth 0\n" in output
+
+
+def test_a_variable_that_is_set_at_the_call_changes_the_call(folder: Path) -> None:
+    assert list_answers(debug("set n = 3", "r", "check")) == [
+        "> fact.py:1 call, depth 0",
+        "> fact.py:5 return 6, depth 0",
+        "right: running the program leads to this state",
+    ]
+
+
+def test_a_variable_that_is_set_later_cannot_be_checked(folder: Path) -> None:
+    answers = list_answers(debug("n", "set n = 3", "n", "check"))
+    assert answers[2] == "> fact.py:4 line, depth 0"
+    assert "cannot be made" in answers[3]
+
+
+@pytest.mark.parametrize(
+    ("command", "answer"),
+    [
+        ("S", "no answer: the answer is no state"),
+        ("c", "choose a line first: b LINE"),
+        ("set n = open('x')", "no answer: open('x') is no literal"),
+        ("set n", "set NAME = VALUE, before the end of the program"),
+        ("x", "s n r         step into, over, to the return of this function"),
+    ],
+)
+def test_commands_that_have_no_answer(folder: Path, command: str, answer: str) -> None:
+    assert list_answers(debug(command)) == [answer]
+
+
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        ("fact()", "fact() lacks n"),
+        ("fact(2, 3)", "does not take"),
+        ("fact(m=2)", "does not take"),
+        ("fact(len)", "len is no literal"),
+        ("other(1)", "is no call of a function of the program"),
+        ("fact(", "cannot be read"),
+        ("fact(*[1])", "write the arguments out"),
+    ],
+)
+def test_calls_that_cannot_be_the_begin(folder: Path, call: str, reason: str) -> None:
+    result = debug(call=call)
+    assert result.exit_code != 0
+    assert reason in result.output
+
+
+@pytest.mark.parametrize("name", ["oracle", "nothing_here:calls", "oracle:missing", "json:calls"])
+def test_predictors_that_are_missing(folder: Path, name: str) -> None:
+    result = debug(predicted=name)
+    assert result.exit_code != 0
+    assert "--predicted" in result.output

@@ -1,0 +1,197 @@
+"""Steps of a debugger in programs whose states were written down by hand, and the data set of generated ones."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from spsbench.cli import main
+from spsbench.neural.dataset import choose_part, generate_trajectories, read_part
+from spsbench.neural.programs import FAMILIES, write_program
+from spsbench.states.actions import Action, ActionStep, find_target, list_taken_steps
+from spsbench.states.programs import record_call
+from spsbench.states.stacks import Frame, StackState, list_stacks
+from spsbench.states.trace import DamagedStatesError, ProgramState
+from spsbench.states.trajectories import read_trajectory_lines, write_trajectory_lines
+
+RECURSION = """\
+def fact(n):
+    if n < 2:
+        return 1
+    return n * fact(n - 1)
+"""
+RECURSION_STATES = (
+    *("call 1 0", "line 2 0", "line 4 0"),
+    *("call 1 1", "line 2 1", "line 3 1", "return 3 1 1", "return 4 0 2"),
+)
+EXCEPTION = """\
+def inner(n):
+    raise KeyError(n)
+def outer(n):
+    inner(n)
+def main(n):
+    try:
+        outer(n)
+    except KeyError:
+        n = 0
+    return n
+"""
+EXCEPTION_STATES = (
+    *("call 5 0", "line 6 0", "line 7 0", "call 3 1", "line 4 1", "call 1 2", "line 2 2"),
+    *("exception 2 2 KeyError(5)", "return 2 2", "exception 4 1 KeyError(5)", "return 4 1"),
+    *("exception 7 0 KeyError(5)", "line 8 0", "line 9 0", "line 10 0", "return 10 0 0"),
+)
+GENERATOR = """\
+def count(n):
+    yield n
+    yield n + 1
+def main():
+    total = 0
+    for v in count(3):
+        total += v
+    return total
+"""
+GENERATOR_STATES = (
+    *("call 4 0", "line 5 0", "line 6 0", "call 1 1", "line 2 1", "return 2 1 3", "line 7 0"),
+    *("line 6 0", "call 2 1", "line 3 1", "return 3 1 4", "line 7 0", "line 6 0"),
+    *("call 3 1", "return 3 1 None", "line 8 0", "return 8 0 7"),
+)
+
+
+def describe(state: ProgramState) -> str:
+    value = "" if state.value is None else f" {state.value}"
+    return f"{state.event} {state.line} {state.depth}{value}"
+
+
+@pytest.mark.parametrize(
+    ("source", "call", "states"),
+    [
+        (RECURSION, "fact(2)", RECURSION_STATES),
+        (EXCEPTION, "main(5)", EXCEPTION_STATES),
+        (GENERATOR, "main()", GENERATOR_STATES),
+    ],
+    ids=["recursion", "exception", "generator"],
+)
+def test_the_states_are_those_written_here(source: str, call: str, states: tuple[str, ...]) -> None:
+    assert tuple(map(describe, record_call(source, call).trace.states)) == states
+
+
+@pytest.mark.parametrize(
+    ("source", "call", "index", "action", "line", "target"),
+    [
+        (RECURSION, "fact(2)", 2, "step_into", None, 3),
+        (RECURSION, "fact(2)", 2, "step_over", None, 7),
+        (RECURSION, "fact(2)", 4, "step_return", None, 6),
+        (RECURSION, "fact(2)", 2, "step_return", None, 7),  # out of the outermost function
+        (RECURSION, "fact(2)", 7, "step_over", None, None),
+        (RECURSION, "fact(2)", 7, "inv_step_into", None, 6),
+        (RECURSION, "fact(2)", 7, "inv_step_over", None, 2),
+        (RECURSION, "fact(2)", 7, "inv_step_call", None, 0),
+        (RECURSION, "fact(2)", 5, "inv_step_call", None, 3),
+        (RECURSION, "fact(2)", 0, "breakpoint", 3, 5),
+        (RECURSION, "fact(2)", 5, "breakpoint", 3, None),  # not hit again
+        (EXCEPTION, "main(5)", 2, "step_over", None, 11),  # to the exception that has come up
+        (EXCEPTION, "main(5)", 6, "step_return", None, 8),
+        (EXCEPTION, "main(5)", 4, "step_over", None, 9),
+        (EXCEPTION, "main(5)", 10, "step_into", None, 11),
+        (EXCEPTION, "main(5)", 12, "inv_step_over", None, 11),
+        (EXCEPTION, "main(5)", 11, "inv_step_over", None, 2),
+        (GENERATOR, "main()", 2, "step_over", None, 6),
+        (GENERATOR, "main()", 4, "step_return", None, 5),
+        (GENERATOR, "main()", 10, "inv_step_call", None, 8),  # entered again after the first yield
+        (GENERATOR, "main()", 7, "inv_step_over", None, 6),
+        (GENERATOR, "main()", 0, "breakpoint", 7, 6),
+        (GENERATOR, "main()", 6, "breakpoint", 7, 11),
+    ],
+)
+def test_steps_by_hand(
+    source: str, call: str, index: int, action: Action, line: int | None, target: int | None
+) -> None:
+    states = record_call(source, call).trace.states
+    assert find_target(states, ActionStep(index, action, line)) == target
+    taken = {(step.index, step.action, step.line): step.target for step in list_taken_steps(states)}
+    assert taken[index, action, line] == target
+
+
+def test_the_stack_has_the_functions_around() -> None:
+    stacks = list_stacks(record_call(RECURSION, "fact(2)").trace.states)
+    assert stacks[5] == StackState("line", (Frame(4, {"n": "2"}), Frame(3, {"n": "1"})))
+    assert stacks[7] == StackState("return", (Frame(4, {"n": "2"}),), "2")
+
+
+def test_of_a_trace_that_is_cut_no_end_is_claimed() -> None:
+    trace = record_call(RECURSION, "fact(4)", max_states=6).trace
+    assert trace.is_cut
+    steps = list_taken_steps(trace.states, is_cut=True)
+    assert steps
+    assert [
+        step for step in steps if step.target is None and not step.action.startswith("inv")
+    ] == []
+
+
+def test_the_command_writes_states_and_steps(tmp_path: Path) -> None:
+    program, out = tmp_path / "prog.py", tmp_path / "prog.jsonl"
+    program.write_text(RECURSION)
+    command = ["states", str(program), "--call", "fact(2)", "--actions", "--out", str(out)]
+    result = CliRunner().invoke(main, command)
+    assert result.exit_code == 0, result.output
+    (found,) = read_trajectory_lines(out.read_text().splitlines(keepends=True))
+    assert found.trace == record_call(RECURSION, "fact(2)").trace
+    assert found.steps == tuple(list_taken_steps(found.trace.states))
+
+
+def test_damaged_trajectories_are_named() -> None:
+    lines = [*write_trajectory_lines(generate_trajectories(3, 2))]
+    with pytest.raises(DamagedStatesError, match="no line of kind `steps`"):
+        list(read_trajectory_lines(lines[:-1]))
+    with pytest.raises(DamagedStatesError, match="up to line"):
+        list(read_trajectory_lines([lines[0], lines[-1]]))
+
+
+def test_the_data_come_back_as_they_were_written(tmp_path: Path) -> None:
+    command = ["trajectories", "--seed", "5", "--programs", "60", "--out"]
+    for folder in ("one", "two"):
+        result = CliRunner().invoke(main, [*command, str(tmp_path / folder)])
+        assert result.exit_code == 0, result.output
+    names = sorted(path.name for path in (tmp_path / "one").iterdir())
+    assert names == ["card.md", "test.jsonl", "train.jsonl", "valid.jsonl"]
+    for name in names:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    parts = {name: list(read_part(tmp_path / "one", name)) for name in ("train", "valid", "test")}
+    made = list(generate_trajectories(5, 60))
+    for name, found in parts.items():
+        assert found == [each for each in made if choose_part(each.trace.source) == name]
+    card = (tmp_path / "one/card.md").read_text()
+    assert f"| train | {len(parts['train'])} |" in card
+
+
+def test_programs_and_steps_occur_once() -> None:
+    made = list(generate_trajectories(1, 300))
+    sources = [trajectory.trace.source for trajectory in made]
+    assert len(set(sources)) == len(sources)
+    for trajectory in made:
+        stacks = list_stacks(trajectory.trace.states)
+        keys = Counter(
+            (str(stacks[step.index]), str(step), str(step.target and stacks[step.target]))
+            for step in trajectory.steps
+        )
+        assert max(keys.values()) == 1
+
+
+def test_generated_programs_call_recurse_yield_and_raise() -> None:
+    from random import Random
+
+    sources = [write_program(Random(seed)) for seed in range(300)]
+    traces = [record_call(program.source, program.call).trace for program in sources]
+    events = Counter(state.event for trace in traces for state in trace.states)
+    depths = Counter(max(state.depth for state in trace.states) for trace in traces)
+    assert min(events.values()) > 20
+    assert max(depths) >= 4
+    assert depths[0] == 0
+    texts = "\n".join(program.source for program in sources)
+    assert len(FAMILIES) == 7
+    for word in ("yield", "raise", "nonlocal", "class", "except", "finally", "for"):
+        assert texts.count(word) > 10
