@@ -421,7 +421,7 @@ MIXED: list[tuple[Any, Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("declared", "sent", "value"), MIXED, ids=lambda each: str(each)[:40])
+@pytest.mark.parametrize(("declared", "sent", "value"), MIXED, ids=range(len(MIXED)))
 def test_types_with_objects_inside_take_references_for_them(
     declared: Any, sent: Any, value: Any
 ) -> None:
