@@ -53,6 +53,7 @@ types: $(VENV)/.dev ## check the types (mypy), those of the compiled files too (
 TRACING := tests/runtime/test_code_lines.py tests/spsbench/test_state_versions.py tests/repair/test_execution_trace.py
 TRACING_PROGRAMS := tests/spsbench/test_crux.py tests/spsbench/test_program_states.py
 TRACING_COMMANDS := tests/spsbench/test_bad_input.py tests/spsbench/test_collecting.py tests/spsbench/test_reply_seconds.py
+TRACING_STEPS := $(addprefix tests/spsbench/,test_trajectories.py test_neural_answers.py test_neural_page.py test_neural_training.py)
 
 limits: $(VENV)/.dev ## check the limits of lines and of wording (.ci/source_limits.json)
 	$(BIN)/python .ci/source_limits.py
@@ -64,12 +65,13 @@ quick: $(VENV)/.dev
 
 # On two cores three processes are quicker than two, because many of these tests wait.
 slow: $(VENV)/.dev
-	$(BIN)/pytest -n 3 --dist worksteal -m slow --durations=30 $(addprefix --ignore=,$(TRACING) $(TRACING_PROGRAMS) $(TRACING_COMMANDS))
+	$(BIN)/pytest -n 3 --dist worksteal -m slow --durations=30 $(addprefix --ignore=,$(TRACING) $(TRACING_PROGRAMS) $(TRACING_COMMANDS) $(TRACING_STEPS))
 
 tracing: $(VENV)/.dev
 	$(BIN)/pytest $(TRACING)
 	$(BIN)/pytest $(TRACING_COMMANDS)
 	$(BIN)/pytest $(TRACING_PROGRAMS)
+	$(BIN)/pytest $(TRACING_STEPS)
 
 fresh: $(VENV)/.dev ## check that the committed compiled files and the report are up to date
 	$(BIN)/njc build examples -o compiled_out/examples --check

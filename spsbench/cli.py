@@ -8,6 +8,7 @@ $ spsbench states   the states of an executed program: JSON Lines, or tokens
 $ spsbench trajectories   steps of a debugger in generated programs, as training data
 $ spsbench train    a small network that predicts such steps
 $ spsbench predict  how many steps it answers exactly
+$ spsbench curve    the curve of its training as a picture
 $ spsbench mutants  right programs, made buggy
 $ spsbench repair   buggy programs: repaired by a model, with and without execution traces
 $ spsbench crux     predicting outputs, inputs and states of CruxEval's functions
@@ -79,6 +80,7 @@ main.add_command(export.command)
 main.add_command(neural.trajectories_command)
 main.add_command(neural.train_command)
 main.add_command(neural.predict_command)
+main.add_command(neural.curve_command)
 main.add_command(replay.command)
 main.add_command(report.command)
 main.add_command(run.command)

@@ -3,6 +3,7 @@
 spsbench trajectories --seed 1 --programs 50000 --out data     programs with calls, and steps in their executions
 spsbench train data --size medium --steps 6000 --out medium    a network; the same command continues it
 spsbench predict data --model medium/model.npz --out neural.jsonl
+spsbench curve curve.jsonl --results neural.jsonl --out curve.svg
 """
 
 from __future__ import annotations
@@ -136,3 +137,28 @@ def predict_command(
     rows = evaluate(data, model, parts.split(","), programs, problems)
     write_rows(out, rows)
     click.echo(format_rows(rows))
+
+
+@click.command("curve")
+@click.argument("file", type=flags.EXISTING_FILE)
+@click.option(
+    "--results",
+    type=flags.EXISTING_FILE,
+    required=True,
+    help="Of `spsbench predict`: the baseline.",
+)
+@click.option("--out", type=flags.FILE, required=True, help="Picture to write, SVG.")
+def curve_command(file: Path, results: Path, out: Path) -> None:
+    """Draw the curves of trainings.
+
+    FILE has the lines of one or more `curve.jsonl` of `spsbench train`.
+    """
+    require_packages("a picture", "njpy[bench]", "matplotlib")
+    from spsbench.neural.curve import read_curve
+    from spsbench.neural.curve_picture import draw_curves
+    from spsbench.neural.evaluation import read_rows
+
+    rows = read_rows(results)
+    baseline = next(row for row in rows if (row.predictor, row.group) == ("n-gram", "all"))
+    picture = draw_curves(read_curve(file), baseline.exact / baseline.steps)
+    out.write_text(picture, encoding="utf-8")

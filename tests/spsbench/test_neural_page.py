@@ -1,0 +1,93 @@
+"""docs/neural.md has what `spsbench predict` and `spsbench curve` make of the published results."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from spsbench.cli import main
+from spsbench.neural.curve import read_curve
+from spsbench.neural.evaluation import read_rows
+from spsbench.neural.scoring import ScoreRow
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "spsbench" / "results" / "prediction"
+PAGE = (ROOT / "docs" / "neural.md").read_text(encoding="utf-8")
+ROWS = read_rows(RESULTS / "neural-medium.jsonl")
+
+
+def find_rows(label: str) -> dict[str, ScoreRow]:
+    """The rows of the predictors for the first cell of a line."""
+    name = label.strip("`").removeprefix("depth ").replace("CruxEval: ", "").replace("`", "")
+    return {row.predictor: row for row in ROWS if row.name == name}
+
+
+def test_the_table_has_the_published_results() -> None:
+    lines = re.findall(r"^\| (.+?) \| ([\d,]+) \| (\S+) \| (\S+) \| (\S+) \|$", PAGE, re.MULTILINE)
+    assert len(lines) == 16
+    for label, steps, *shares in lines:
+        rows = find_rows(label)
+        found = [rows[name] for name in ("last state", "n-gram", "network")]
+        assert [f"{row.exact / row.steps:.2f}" for row in found] == shares, label
+        assert f"{found[-1].steps:,}" == steps
+
+
+def test_the_figures_of_the_text_are_those_of_the_results() -> None:
+    network = {
+        (row.group, row.name): row
+        for row in ROWS
+        if (row.predictor, row.part) == ("network", "test")
+    }
+    whole = network["all", "all"]
+    assert whole.place is not None
+    assert whole.values is not None
+    shown = f"right line in {whole.place / whole.steps:.2f} of all steps, and the right values in {whole.values / whole.steps:.2f}"  # fmt: skip
+    assert shown in PAGE
+    for name, text in (("int", "right in {} of"), ("several", "at once in {}.")):
+        row = network["kind of value", name]
+        assert text.format(f"{row.exact / row.steps:.2f}") in PAGE
+    points = read_curve(RESULTS / "neural-curve.jsonl")
+    for size in ("small", "medium"):
+        last = [point for point in points if point.size == size][-1]
+        assert (
+            f"{size} reaches {last.exact:.2f}" in PAGE or f"{size} {last.exact:.2f} after" in PAGE
+        )
+        assert f"after {last.programs:,}" in PAGE
+    assert f"{points[-1].parameters / 1e6:.2f} million" in PAGE
+    assert f"{points[-1].seconds / 60:.0f} minutes" in PAGE
+
+
+def test_the_commands_of_the_page_exist_and_make_a_network(tmp_path: Path) -> None:
+    """In docs/neural.md they are larger."""
+    pytest.importorskip("flax")
+    names = re.findall(r"^\$ spsbench (\w+)", PAGE, re.MULTILINE)
+    assert names == ["trajectories", "train", "predict"]
+    data, out, results = (str(tmp_path / name) for name in ("data", "out", "results.jsonl"))
+    commands = [
+        ["trajectories", "--seed", "1", "--programs", "500", "--out", data],
+        ["train", data, "--size", "tiny", "--steps", "2", "--every", "2", "--out", out],
+        ["predict", data, "--model", f"{out}/model.npz", "--programs", "2", "--out", results],
+    ]
+    for command in commands:
+        done = CliRunner().invoke(main, command)
+        assert done.exit_code == 0, done.output
+    assert {row.predictor for row in read_rows(Path(results))} == {
+        "last state",
+        "n-gram",
+        "network",
+    }
+
+
+def test_the_picture_is_drawn_from_the_published_curve(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    out = tmp_path / "curve.svg"
+    curve, results = (str(RESULTS / f"neural-{name}.jsonl") for name in ("curve", "medium"))
+    done = CliRunner().invoke(main, ["curve", curve, "--results", results, "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    committed = ROOT / "docs" / "site" / "assets" / "neural-curve.svg"
+    assert len(re.findall("<path", out.read_text())) == len(
+        re.findall("<path", committed.read_text())
+    )
