@@ -138,7 +138,7 @@ def load_tasks(suite: SuiteName, folder: Path | None) -> tuple[SuiteTask, ...]:
 @click.command("suite-report")
 @click.argument("results", nargs=-1, required=True, type=flags.EXISTING_FILE)
 def report_command(results: tuple[Path, ...]) -> None:
-    """Print the tables of results of `spsbench suite`, and published figures."""
+    """Report the results of `spsbench suite`."""
     from spsbench.report.results_report import read_results_file
     from spsbench.suites.results import read_suite_results
     from spsbench.suites.table import format_suite_tables

@@ -327,6 +327,7 @@ def test_too_many_requests_at_once_are_refused(database: str, slow: SlowModel) -
         assert service.ask("GET", "/health/ready")[0] == 200
         slow.release.set()
         assert [read_answer(connection)[0] for connection in connections] == [201, 201]
+        wait_until(lambda: service.gate.running == 0)
         assert service.put("a3")[0] == 201
 
 
