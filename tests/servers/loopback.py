@@ -221,7 +221,8 @@ def _handler(loopback: Loopback) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(data)
 
         def _stream(self, events: Sequence[Any], pause: float, then: str) -> None:
-            self.close_connection = True
+            # A connection that closes unannounced could still be taken for the client's next request.
+            self.close_connection = then != "end"
             self.send_response(200)
             self.send_header("content-type", "text/event-stream; charset=utf-8")
             self.send_header("transfer-encoding", "chunked")
