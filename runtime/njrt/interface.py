@@ -28,6 +28,7 @@ result decides how the block continues:
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Generic, TypeVar
@@ -52,6 +53,10 @@ __all__ = [
     "Returned",
     "Wire",
 ]
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_NAME_FORM = "1 to 64 letters, digits, `_` or `-`, as vendors require of tools"
+_COUNTS = {0: "no arguments", 1: "one argument, the `Handling`"}
 
 State = TypeVar("State")
 T = TypeVar("T")
@@ -140,12 +145,18 @@ class Interface:
 
     def __post_init__(self) -> None:
         """Check the parts for mistakes that would appear only when a block runs."""
-        if not isinstance(self.name, str) or not self.name:
-            raise ConfigurationError(f"njrt.Interface: its name must be a text, not {self.name!r}")
+        if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
+            raise ConfigurationError(
+                f"njrt.Interface: its name must be {_NAME_FORM}, not {self.name!r}"
+            )
         where = f"njrt.Interface {self.name!r}"
         for name, handler in self.list_effects():
             if not inspect.isroutine(handler):
                 raise ConfigurationError(f"{where}: an effect is a function, not {handler!r}")
+            if not isinstance(name, str) or not _NAME.fullmatch(name):
+                raise ConfigurationError(
+                    f"{where}: the name of an effect must be {_NAME_FORM}, not {name!r}"
+                )
             if not inspect.getdoc(handler):
                 raise ConfigurationError(
                     f"{where}: the effect `{name}` has no docstring for the model to read"
@@ -153,6 +164,11 @@ class Interface:
         names = [name for name, _ in self.list_effects()]
         if twice := {name for name in names if names.count(name) > 1}:
             raise ConfigurationError(f"{where}: two effects are named `{min(twice)}`")
+        for part, value, count in (("state", self.state, 0), ("finally_", self.finally_, 1)):
+            if value is not None and not _takes(value, count):
+                raise ConfigurationError(
+                    f"{where}: {part} must be a function of {_COUNTS[count]}, not {value!r}"
+                )
         if inspect.iscoroutinefunction(self.finally_):
             raise ConfigurationError(
                 f"{where}: finally_ is a plain function, not a coroutine function"
@@ -163,3 +179,16 @@ class Interface:
         if isinstance(self.effects, Mapping):
             return list(self.effects.items())
         return [(str(getattr(handler, "__name__", "")), handler) for handler in self.effects]
+
+
+def _takes(function: object, count: int) -> bool:
+    """Return whether something can be called with this number of arguments, as far as its signature is known."""
+    if not callable(function):
+        return False
+    try:
+        inspect.signature(function).bind(*[None] * count)
+    except TypeError:
+        return False
+    except ValueError:  # a builtin without a signature
+        return True
+    return True

@@ -19,7 +19,13 @@ from anthropic_server import KEY as ANTHROPIC_KEY
 from anthropic_server import AnthropicServer, message, tool_use
 from njrt.decisions import Accept, Edit, PendingEffect, Reject
 from njrt.effects import Assign, Deref, Eval, Exec, Goto, Lookup, Perform, Run
-from njrt.errors import CodeTimeLimitError, ConfigurationError, EffectLimitError, PolicyError
+from njrt.errors import (
+    CodeTimeLimitError,
+    ConfigurationError,
+    EffectLimitError,
+    OutputTypeError,
+    PolicyError,
+)
 from njrt.interface import (
     Aliases,
     Answer,
@@ -137,6 +143,14 @@ def buy(*says: Any, favourite: Any = None, **settings: Any) -> Any:
 def ref(address: int) -> dict[str, Any]:
     return {"type": "Ref", "addr": address}
 
+
+TOTALS = Program('''
+    def buy(interface):
+        """natural(interface=interface)
+        Count, for <:total: int>.
+        """
+        return total
+''')
 
 ACTING = Program('''
     def act(interface, x):
@@ -293,6 +307,96 @@ def test_an_exception_of_finally_is_raised_in_the_program() -> None:
 
     with pytest.raises(OSError, match="stuck"):
         act(Interface("i", [find], finally_=fail), call("done", y=1))
+
+
+def test_finally_has_the_time_limit_of_code() -> None:
+    def stay(run: Handling[Any]) -> None:
+        while True:
+            pass
+
+    with pytest.raises(CodeTimeLimitError):
+        act(Interface("i", [find], finally_=stay), call("done", y=1), max_code_seconds=0.2)
+
+
+def test_finally_cannot_leave_an_output_of_another_type() -> None:
+    def bind(run: Handling[Any]) -> None:
+        run.assign("total", "three")
+
+    with pytest.raises(OutputTypeError, match=r"after `finally_`.*`total`"):
+        TOTALS.call("buy", Interface("i", [find], finally_=bind), says=[call("done", total=1)])
+
+
+class Account:
+    """An account whose total and limit are set from the start, and never to -1."""
+
+    total = 0
+    _Owned__limit = 0
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if value == -1:
+            raise ValueError("not negative")
+        super().__setattr__(name, value)
+
+
+ATTRIBUTES = Program('''
+    from test_interfaces import Account
+
+    class Owned(Account):
+        def count(self, interface):
+            """natural(interface=interface)
+            Put the count into <:self.total: int>, and the limit into <:self.__limit: int>.
+            """
+            return self.total, self._Owned__limit
+
+    def count(interface):
+        return Owned().count(interface)
+''')
+
+
+def test_an_attribute_is_an_output_of_done() -> None:
+    outputs = {"self.total": 3, "self.__limit": 4}
+    assert ATTRIBUTES.call("count", Interface("i", [find]), says=[call("done", **outputs)]) == (
+        3,
+        4,
+    )
+
+
+def test_a_missing_or_mistyped_attribute_is_refused() -> None:
+    says = [
+        call("done", **{"self.total": 3}),
+        call("done", **{"self.total": "three", "self.__limit": 4}),
+        call("done", **{"self.total": -1, "self.__limit": 4}),
+        call("done", **{"self.total": 5, "self.__limit": 4}),
+    ]
+    assert ATTRIBUTES.call("count", Interface("i", [find]), says=says) == (5, 4)
+    missing, mistyped, rejected = told(ATTRIBUTES.model)
+    assert "self.__limit" in missing
+    assert "self.total" in mistyped
+    assert "ValueError: not negative" in rejected
+
+
+def test_handlers_bind_attributes() -> None:
+    def end(run: Handling[Any]) -> Completed:
+        """End it."""
+        run.assign("self.total", 8)
+        run.assign("self.__limit", 9)
+        return Completed()
+
+    assert ATTRIBUTES.call("count", Interface("i", [end]), says=[call("end")]) == (8, 9)
+
+
+def test_long_answers_are_cut() -> None:
+    def read() -> Answer:
+        """Read."""
+        return Answer("x" * 1_000_000)
+
+    def refuse() -> Refusal:
+        """Refuse."""
+        return Refusal("y" * 1_000_000)
+
+    _, model = act(Interface("i", [read, refuse]), call("read"), call("refuse"))
+    assert [len(each) < 2_100 for each in told(model)] == [True, True]
+    assert all("characters left out" in each for each in told(model))
 
 
 def test_coroutine_functions_are_handlers_in_async_blocks_only() -> None:
@@ -755,7 +859,13 @@ async def late(run: Handling[Any]) -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Interface("", [find]), "its name must be a text"),
+        (lambda: Interface("", [find]), "its name must be 1 to 64 letters"),
+        (lambda: Interface("a b", [find]), "its name must be .*, not 'a b'"),
+        (lambda: Interface("i", {"": find}), "the name of an effect must be .*, not ''"),
+        (lambda: Interface("i", {"find it": find}), "the name of an effect must be .*, not 'find it'"),
+        (lambda: Interface("i", [find], state=[]), "state must be a function of no arguments"),  # type: ignore[arg-type]
+        (lambda: Interface("i", [find], state=find), "state must be a function of no arguments"),
+        (lambda: Interface("i", [find], finally_=lambda: None), "finally_ must be a function of one argument"),  # type: ignore[arg-type, misc]
         (lambda: Interface("i", [3]), "an effect is a function, not 3"),  # type: ignore[list-item]
         (lambda: Interface("i", [find, find]), "two effects are named `find`"),
         (lambda: Interface("i", [no_docstring]), "the effect `no_docstring` has no docstring"),
@@ -764,6 +874,7 @@ async def late(run: Handling[Any]) -> None:
         (lambda: act(Interface("i", [many])), "the parameter `a` of `many` cannot be passed by its name"),
         (lambda: act(Interface("i", [unknown])), "the annotations of `unknown` cannot be evaluated"),
         (lambda: act("shop"), r"program.njpy:3: interface= takes an njrt.Interface, not str"),  # type: ignore[arg-type]
+        (lambda: act(None), r"program.njpy:3: interface= takes an njrt.Interface, not NoneType"),  # type: ignore[arg-type]
     ],
 )  # fmt: skip
 def test_a_part_that_cannot_be_used_is_named(make: Callable[[], Any], message: str) -> None:

@@ -68,7 +68,7 @@ from njrt.execution.execute import (
     prepare,
 )
 from njrt.execution.interruptions import is_interruption
-from njrt.execution.tracebacks import format_error, is_stack_deep
+from njrt.execution.tracebacks import cut_middle, format_error, is_stack_deep
 from njrt.options import Policy
 from njrt.outcome import (
     Broke,
@@ -342,9 +342,8 @@ class Handlers:
         if isinstance(arguments, Refusal):
             return arguments
         if found.handler is None:
-            for name, value in arguments.items():
-                self.scope.assign(name, value)
-            return self.conclude()
+            bound = self.call_in_time(partial(self.bind_arguments, arguments))
+            return bound if isinstance(bound, Refusal) else self.conclude()
         given = (self.interface.handling,) if self.interface and found.takes_handling else ()
         call = partial(found.handler, *given, **arguments)
         result = self.call_in_time(call)
@@ -355,6 +354,11 @@ class Handlers:
         if isinstance(result, FORWARDED):
             return (yield from self.serve_effect(result))
         return self.call_in_time(partial(self.make_handled_result, result))
+
+    def bind_arguments(self, arguments: Mapping[str, UserValue]) -> None:
+        """Bind the outputs to the arguments of `done`; attributes may run code of the program."""
+        for name, value in arguments.items():
+            self.scope.assign(name, value)
 
     def decode_arguments(
         self, found: InterfaceEffect, effect: Perform
@@ -398,9 +402,9 @@ class Handlers:
         labels = self.block.labels
         match result:
             case Answer(text):
-                return Answer(str(text))
+                return Answer(cut_middle(str(text), MAX_ANSWER_CHARS))
             case Refusal(message):
-                return Refusal(str(message))
+                return Refusal(cut_middle(str(message), MAX_ANSWER_CHARS))
             case Completed():
                 return self.conclude()
             case Broke():

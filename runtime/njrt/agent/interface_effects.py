@@ -18,7 +18,7 @@ from functools import lru_cache, partial
 from types import UnionType
 from typing import Any, Union
 
-from njrt.agent.answer import find_output_form
+from njrt.agent.answer import UNTYPED
 from njrt.agent.conversation import InterfaceForm
 from njrt.agent.prompt import build_interface_prompt
 from njrt.agent.references import Cell, ReferenceTable
@@ -33,7 +33,8 @@ from njrt.agent.tools import (
 )
 from njrt.block import Block
 from njrt.effects import Perform, WireValue
-from njrt.errors import ConfigurationError
+from njrt.errors import ConfigurationError, OutputTypeError
+from njrt.execution.execute import make_time_limit_error
 from njrt.interface import (
     Aliases,
     Handler,
@@ -45,10 +46,11 @@ from njrt.interface import (
 )
 from njrt.messages import Json, Protocol, make_object_schema
 from njrt.models.strict_schema import REPLY, is_entry, make_strict_schema, restore_value
-from njrt.outcome import Outcome, UserValue
+from njrt.outcome import Completed, Outcome, UserValue
 from njrt.rendering.signatures import format_type
 from njrt.scope.scope import Absent, Bound, Scope
 from njrt.scope.typecheck import find_type_mismatch
+from njrt.timeouts import DeadlineExceeded, call_with_timeout
 from njrt.values.adapters import DeclaredType
 from njrt.values.json_forms import JsonForm, make_json_form, move_definitions
 from njrt.values.schema_text import describe_schema
@@ -116,6 +118,8 @@ class OpenInterface:
     interface: Interface
     effects: Mapping[str, InterfaceEffect]
     handling: Handling[Any]
+    scope: Scope
+    max_seconds: float
 
     @property
     def operations(self) -> tuple[Operation, ...]:
@@ -134,10 +138,22 @@ class OpenInterface:
         return self.effects.get(effect) if name == self.interface.name else None
 
     def close(self, outcome: Outcome | BaseException) -> None:
-        """Call the `finally_` of the interface."""
+        """Call the `finally_` of the interface, under the time limit of code; check the outputs that it may have bound.
+
+        Raises:
+            CodeTimeLimitError: it took too long.
+            OutputTypeError: an output of a completed block no longer fits its type.
+        """
         self.handling.outcome = outcome
-        if self.interface.finally_ is not None:
-            self.interface.finally_(self.handling)
+        if self.interface.finally_ is None:
+            return
+        call = partial(self.interface.finally_, self.handling)
+        try:
+            call_with_timeout(self.max_seconds, call)
+        except DeadlineExceeded as error:
+            raise make_time_limit_error(error) from None
+        if isinstance(outcome, Completed) and (misfits := "; ".join(self.scope.misfits())):
+            raise OutputTypeError(f"after `finally_`, an output does not fit its type: {misfits}")
 
 
 def open_interface(interface: Interface, block: Block, scope: Scope) -> OpenInterface:
@@ -157,7 +173,7 @@ def open_interface(interface: Interface, block: Block, scope: Scope) -> OpenInte
     handling = Handling(
         block.place, labels, scope.outputs, state, partial(look_up_named, scope), assign
     )
-    return OpenInterface(interface, effects, handling)
+    return OpenInterface(interface, effects, handling, scope, block.options.max_code_seconds)
 
 
 def make_interface_effects(interface: Interface, scope: Scope) -> dict[str, InterfaceEffect]:
@@ -168,9 +184,7 @@ def make_interface_effects(interface: Interface, scope: Scope) -> dict[str, Inte
     """
     effects = dict(_make_declared_effects(interface))
     if "done" not in effects:
-        arguments = {
-            path: _make_output_argument(path, scope) for path in scope.outputs if "." not in path
-        }
+        arguments = {path: _make_output_argument(path, scope) for path in scope.outputs}
         operation = _make_operation(
             interface, "done", "End the instruction, with the values of its outputs.", arguments
         )
@@ -230,11 +244,13 @@ def _make_perform(function: str, names: tuple[str, ...], *sent: WireValue) -> Pe
 
 def _make_output_argument(path: str, scope: Scope) -> Argument:
     """Return the argument of `done` for an output: as JSON if its type has a JSON form, else by reference."""
+    declared = scope.types.get(path, Any if scope.has_unresolved_type(path) else UNTYPED)
     try:
-        form = find_output_form(scope, path)
-    except ConfigurationError:
-        return _make_mixed_argument(path, scope.types.get(path, Any), False)
-    return _make_form_argument(path, form, False)
+        if declared is not Any:
+            return _make_form_argument(path, make_json_form(declared), False)
+    except TypeError:
+        pass
+    return _make_mixed_argument(path, declared, False)
 
 
 def _make_argument(name: str, declared: DeclaredType, has_default: bool) -> Argument:

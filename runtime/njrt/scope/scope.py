@@ -194,7 +194,16 @@ class Scope:
                 return False
 
     def assign(self, name: str, value: UserValue) -> Refusal | None:
-        """Bind `name`: an output in the program, any other name in the block. Return why it is refused, if it is."""
+        """Bind `name`: an output in the program, any other name in the block. Return why it is refused, if it is.
+
+        An output such as `self.total` sets an attribute; an exception of the object's `__setattr__` is raised.
+        """
+        if "." in name and name in self.outputs:
+            owner, _, attribute = name.rpartition(".")
+            private = mangle(attribute, self.class_name)
+            setattr(self.read_value(owner), private, value)
+            self.note_binding(f".{private}")
+            return None
         private = mangle(name, self.class_name)
         if not self.can_bind(private):
             found = self.lookup(name)

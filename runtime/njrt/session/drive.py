@@ -79,6 +79,9 @@ class FrameHider:
 
 hidden_frames = FrameHider()
 
+_NO_INTERFACE = object()
+"""The block names no interface. An interface that is None is a mistake of the program, and an error."""
+
 
 def run(
     prompt: str,
@@ -300,7 +303,7 @@ def start_session(
     given: VariablesLambda | None = None,
     tuned: Mapping[str, Mapping[str, Any]] = NOT_TUNED,
     examples: Sequence[tuple[str, str, str]] = (),
-    interface: Interface | None = None,
+    interface: object = _NO_INTERFACE,
     **options: Any,
 ) -> Session:
     """Prepare one run of a block, from the arguments in compiled code and the settings around it.
@@ -336,7 +339,7 @@ def start_session(
     shown = tuning.examples if tuning.fits(setup.options) else ()
     block = Block(instruction, jumps, at, is_async, setup.options, tuple(reads.split()), shown)
     scope = make_block_scope()
-    if interface is not None:
+    if interface is not _NO_INTERFACE:
         block = set_interface(block, interface)
     if code:
         block = replace(
@@ -367,11 +370,11 @@ def start_session(
     return replace(session, conversation=conversation)
 
 
-def set_interface(block: Block, interface: Interface) -> Block:
+def set_interface(block: Block, interface: object) -> Block:
     """Return a block with the effects of an interface.
 
     Raises:
-        ConfigurationError: it is something else.
+        ConfigurationError: it is something else, such as None. Without this error the model could run Python.
     """
     if not isinstance(interface, Interface):
         raise ConfigurationError(
