@@ -144,7 +144,10 @@ class Interface:
     finally_: Callable[[Handling[Any]], None] | None = None
 
     def __post_init__(self) -> None:
-        """Check the parts for mistakes that would appear only when a block runs."""
+        """Copy the effects, and check the parts for mistakes that would appear only when a block runs."""
+        effects = self.effects
+        copy = dict(effects) if isinstance(effects, Mapping) else tuple(effects)
+        object.__setattr__(self, "effects", copy)
         if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
             raise ConfigurationError(
                 f"njrt.Interface: its name must be {_NAME_FORM}, not {self.name!r}"

@@ -263,6 +263,14 @@ def test_an_interface_without_effects_gives_values() -> None:
     assert [tool.name for tool in model.requests[0].tools] == ["done"]
 
 
+def test_later_changes_of_the_list_change_no_interface() -> None:
+    effects = [find]
+    interface = Interface("i", effects)
+    effects.append(leave)
+    _, model = act(interface, call("done", y=1))
+    assert [tool.name for tool in model.requests[0].tools] == ["find", "done"]
+
+
 def test_state_is_that_of_one_run() -> None:
     for _ in range(2):
         buy(call("reserve", product="favourite", count=1), call("done", total=1), favourite=TEA)
