@@ -25,7 +25,7 @@ from njrt.models.choose import choose_model
 from njrt.models.model import Model
 from njrt.models.scripted import Scripted
 from njrt.options import DEFAULTS, merge_option_layers, read_environment_options
-from njrt.session.block_options import read_option_variables
+from njrt.session.settings import read_option_variables
 
 WALK = "the hours and stops of a walk that fulfils <text>"
 HEAD = """\

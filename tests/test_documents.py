@@ -16,7 +16,7 @@ import njrt
 from njc.commands import njc as njc_command
 from njrt.options import Options
 from njrt.session.attempt import attempt
-from njrt.session.drive import run, start_session
+from njrt.session.drive import run, start_block
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [
@@ -151,7 +151,7 @@ def test_the_arguments_that_are_listed_are_those_of_a_call() -> None:
     table = architecture.partition("| argument | there when | says |")[2].partition("\n\n")[0]
     cells = [row.split("|")[1] for row in table.splitlines() if row.startswith("| `")]
     listed = {name for cell in cells for name in re.findall(r"(\w+)=", cell)}
-    functions = (run, start_session, attempt)
+    functions = (run, start_block, attempt)
     parameters = {name for call in functions for name in inspect.signature(call).parameters}
     keywords = parameters - {"prompt", "variables", "options", "arguments"}
     options = {field.name for field in dataclasses.fields(Options)}

@@ -66,10 +66,10 @@ if TYPE_CHECKING:
     from njrt.persistence.recorder import Recorder
     from njrt.production.approval.terminal import approve
     from njrt.production.budgets.budget import Budget
-    from njrt.session.ask import allm, allm_at, llm, llm_at
     from njrt.session.attempt import attempt, attempts
     from njrt.session.drive import arun, run
     from njrt.session.limits import limit
+    from njrt.session.question import allm, allm_at, llm, llm_at
     from njrt.session.settings import using
 
 __all__ = [
@@ -156,8 +156,8 @@ _LOADED_LATER = {
     "Reject": "njrt.decisions",
     "Touch": "njrt.effects",
     "Scripted": "njrt.models.scripted",
-    "allm": "njrt.session.ask",
-    "allm_at": "njrt.session.ask",
+    "allm": "njrt.session.question",
+    "allm_at": "njrt.session.question",
     "approve": "njrt.production.approval.terminal",
     "arun": "njrt.session.drive",
     "attempt": "njrt.session.attempt",
@@ -166,8 +166,8 @@ _LOADED_LATER = {
     "gated": "njrt.gates",
     "last_run": "njrt.observability.accounts",
     "limit": "njrt.session.limits",
-    "llm": "njrt.session.ask",
-    "llm_at": "njrt.session.ask",
+    "llm": "njrt.session.question",
+    "llm_at": "njrt.session.question",
     "run": "njrt.session.drive",
     "using": "njrt.session.settings",
     "watch": "njrt.observability.accounts",

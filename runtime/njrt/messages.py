@@ -123,6 +123,32 @@ class Request:
     call_layer: Callable[[Any], Any] | None = field(default=None, compare=False, repr=False)
 
 
+def limit_request(
+    request: Request, seconds_left: float | None, before_call: Callable[[Usage], None]
+) -> Request:
+    """Return a request that may take at most `seconds_left`; without `replace`, which takes longer than the rest."""
+    if seconds_left is None:
+        seconds_left, timeout = request.seconds_left, request.timeout
+    else:
+        timeout = min(seconds_left, request.timeout)
+    return Request(
+        request.system,
+        request.messages,
+        request.tools,
+        request.temperature,
+        request.max_reply_tokens,
+        timeout,
+        seconds_left,
+        request.place,
+        request.turn,
+        request.schema,
+        request.wants_probability,
+        request.on_text,
+        before_call,
+        request.call_layer,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Tokens of one model call, as the server counted them; `usd` is None if no price is known.

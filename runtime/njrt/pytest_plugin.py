@@ -168,7 +168,7 @@ def _close_recording() -> None:
     """Write what the test recorded, and reset for the next test, which may be the same one again."""
     if (recorder := _find_recorder()) is not None:
         recorder.close()
-        sys.modules["njrt.session.recorders"].get_environment_recorder.cache_clear()
+        sys.modules["njrt.session.settings"].get_environment_recorder.cache_clear()
 
 
 def _find_recorder() -> Recorder | None:

@@ -2,7 +2,7 @@
 
     python tests/runtime/interception_mutants.py
 
-    session/drive.py:214  intercept(step, session.interceptors, session.record)    failed: sync answer 1
+    session/session.py:330  intercept(step, session.interceptors, session.record)    failed: sync answer 1
     ...
 
 A mutant is the runtime with one expression replaced: a call of the point does nothing, a session has no interceptors.
@@ -67,7 +67,7 @@ def find_replacement(node: ast.AST) -> str | None:
     match node:
         case ast.Call(ast.Name(name) | ast.Attribute(attr=name), args) if name in BYPASSES:
             return BYPASSES[name].format(ast.unparse(args[0]) if args else "")
-        case ast.Attribute(ast.Name("setup"), "interceptors"):
+        case ast.Attribute(ast.Name("session"), "interceptors"):
             return "()"
     return None
 

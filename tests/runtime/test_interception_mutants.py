@@ -31,7 +31,7 @@ def test_the_callers_are_found() -> None:
     found = [mutant.text for mutant in find_mutants()]
     for name in BYPASSES:
         assert any(text.startswith(f"{name}(") for text in found), name
-    assert found.count("setup.interceptors") > 2
+    assert found.count("session.interceptors") > 2
 
 
 def find_servers(tree: ast.AST, is_inside: bool = False) -> Iterator[tuple[str, bool]]:

@@ -18,8 +18,7 @@ import njrt
 from njrt.errors import ConfigurationError
 from njrt.models.scripted import Scripted, run
 from njrt.options import DEFAULTS, OPTION_CHOICES, OPTION_NAMES, Options
-from njrt.session.block_options import resolve_options
-from njrt.session.settings import NO_SETTINGS, get_settings
+from njrt.session.settings import NO_SETTINGS, get_settings, resolve_options
 from openai_server import KEY, OpenAIServer, calls, says
 
 FOREIGN = ("NJC_", "OPENAI_", "ANTHROPIC_", "PYTHON", "HTTP_PROXY", "http_proxy")

@@ -40,7 +40,7 @@ from njc.static.annotate import (
     read_type,
 )
 from njrt.errors import ConfigurationError, ReplyError
-from njrt.session.ask import llm_at
+from njrt.session.question import llm_at
 
 
 @click.command("annotate")

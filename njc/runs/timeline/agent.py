@@ -51,7 +51,7 @@ from njrt.observability.trace import format_event_line
 from njrt.persistence.recorder import Recorder
 from njrt.rendering.redaction import RedactRule
 from njrt.scope.scope import Scope
-from njrt.session.run_setup import get_current_run
+from njrt.session.session import get_current_run
 from njrt.timeouts import clock
 from njrt.typed_json import InvalidJsonError
 

@@ -32,7 +32,7 @@ from njrt.errors import NaturalError
 from njrt.execution.tracebacks import format_error
 from njrt.observability.listeners import add_listener
 from njrt.persistence.recorder import Recorder
-from njrt.session.recorders import get_environment_recorder
+from njrt.session.settings import get_environment_recorder
 from njrt.session.states import watch_scopes
 
 VARIABLE = "NJC_TIMELINE"

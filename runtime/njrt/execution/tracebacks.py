@@ -29,7 +29,7 @@ from njrt.timeouts import call_with_timeout
 from njrt.values.introspection import find_member, get_class_name, is_a
 
 _RUNTIME = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_RUN_MODULES = ("njrt.session.ask", "njrt.session.drive")
+_RUN_MODULES = ("njrt.session.question", "njrt.session.drive")
 """The modules whose functions run a block, or ask a model, and are called by programs."""
 _MAX_FRAMES = 8
 _MESSAGE_SECONDS = 1.0

@@ -394,8 +394,8 @@ _ATOMS = (str, int, float, bool, type(None))
 
 def make_scope(
     variables: Callable[[], tuple[Any, ...]],
-    *,
     writes: str = "",
+    *,
     types: Callable[[], Mapping[str, Any]] | None = None,
     cls: str | None = None,
     me: str | None = None,

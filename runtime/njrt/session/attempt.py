@@ -33,9 +33,8 @@ from njrt.events import Began, Ended, wants_states
 from njrt.execution.contracts import make_contract
 from njrt.outcome import Completed, Outcome, Raised, UserValue
 from njrt.scope.scope import Bound, make_scope
-from njrt.session.drive import VariablesLambda, arun, run
-from njrt.session.live_block import LiveBlock
-from njrt.session.run_setup import get_current_run, make_run_id
+from njrt.session.drive import LiveBlock, VariablesLambda
+from njrt.session.session import get_current_run, make_run_id
 from njrt.session.settings import get_listener, get_settings
 from njrt.session.states import Observe, StateObserver, observe_nothing
 from njrt.values.shapes import has_shape
@@ -183,15 +182,11 @@ class Attempt:
 
     def run(self) -> bool:
         """Run the live block in place of the code that has failed: as `njrt.run`."""
-        live = self._live
-        return run(live.prompt, live.variables, at=live.place, tried=self.how, **live.arguments)
+        return bool(self._live.run(tried=self.how))
 
     async def arun(self) -> bool:
         """Do the same in an `async` function: as `njrt.arun`."""
-        live = self._live
-        return await arun(
-            live.prompt, live.variables, at=live.place, tried=self.how, **live.arguments
-        )
+        return bool(await self._live.run(tried=self.how))
 
     def __exit__(
         self,

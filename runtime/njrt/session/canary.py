@@ -35,7 +35,6 @@ from njrt.decisions import Abort, Accept, Decision, OpenInterceptor, PendingEffe
 from njrt.effects import Eval, Exec, RaiseError, ReturnValue, Run
 from njrt.errors import NaturalError, PolicyError, StoreError
 from njrt.events import RunId
-from njrt.execution.execute import execute
 from njrt.observability.accounts import format_error_line, name_ending
 from njrt.observability.logs import warn
 from njrt.options import Options
@@ -46,11 +45,9 @@ from njrt.production.canary.confinement import find_outside_access, find_outside
 from njrt.rendering.one_line import write_brief
 from njrt.rendering.redaction import Redactor
 from njrt.scope.scope import Absent, Bound, Scope
-from njrt.session.drive import adrive, answer_step, drive_conversation, start_session
+from njrt.session.drive import LiveBlock
 from njrt.session.layered_model import find_recorder
-from njrt.session.live_block import LiveBlock
-from njrt.session.run_setup import enter_run
-from njrt.session.session import Session
+from njrt.session.session import enter_run
 from njrt.session.settings import Settings, get_canary_store, get_settings, open_settings
 from njrt.session.states import is_watched
 from njrt.values.copying import CopiedValues, NotCopyableError, copy_values
@@ -251,19 +248,10 @@ class Canary:
             budgets=settings.budgets,
         )
         with open_settings(here):
-            session = start_session(
-                live.prompt,
-                make_copied_lambda(live.variables, self._copied.values),
-                at=live.place,
-                is_async=live.is_async,
-                tried="canary",
-                canary=self,
-                **live.arguments,
-            )
+            variables = make_copied_lambda(live.variables, self._copied.values)
+            running = live.run(variables, tried="canary", canary=self)
             if live.is_async:
-                asyncio.run(_await_session(session))
-            else:
-                _drive_here(session)
+                asyncio.run(running)
 
     def open(self, scope: Scope) -> None:
         """Take the scope of the live block."""
@@ -344,24 +332,6 @@ def make_copied_lambda(
     copied = FunctionType(code, module | own, variables.__name__, None, cells)
     copied.__qualname__ = variables.__qualname__
     return copied
-
-
-def _drive_here(session: Session) -> None:
-    """Carry out the session of a block that is not asynchronous."""
-    coroutine = drive_conversation(session, answer_step)
-    with suppress(StopIteration):
-        snippet = coroutine.send(None)
-        while True:
-            try:
-                execution = execute(snippet, seconds=session.code_seconds())
-            except BaseException as error:
-                snippet = coroutine.throw(error)
-            else:
-                snippet = coroutine.send(execution)
-
-
-async def _await_session(session: Session) -> None:
-    await adrive(session)
 
 
 def _register_at_exit(call: Callable[[], object]) -> None:

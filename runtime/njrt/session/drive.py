@@ -1,85 +1,61 @@
 """`run` and `arun`: what a compiled file calls where a natural block stood.
 
-    try:
-        _nj.run(
-            \"\"\"natural
-            Put the sum of <prices> into <:total>; break if one is missing.
-            \"\"\",
-            lambda: (prices, total),
-            writes="total",
-            labels="break",
-            at="shop.njpy:12",
-        )
-    except _nj.Break:
-        break
+try:
+    _nj.run(
+        \"\"\"natural
+        Put the sum of <prices> into <:total>; break if one is missing.
+        \"\"\",
+        lambda: (prices, total),
+        writes="total",
+        labels="break",
+        at="shop.njpy:12",
+    )
+except _nj.Break:
+    break
 
-    Block + Scope -> (Request <-> Reply) -> Effect -> Result -> Outcome -> return, jump or raise
-
-This module drives the conversation; what it drives neither asks a model nor waits.
+Block + Scope -> (Request <-> Reply) -> Effect -> Result -> Outcome -> return, jump or raise
 """
 
 from __future__ import annotations
 
-import os
-import types
-from collections.abc import Callable, Coroutine, Generator, Mapping, MutableMapping, Sequence
-from dataclasses import replace
-from functools import partial
-from types import TracebackType
-from typing import Any, assert_never, cast
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from types import MappingProxyType
+from typing import Any, assert_never
 
-from njrt.agent.conversation import ConversationStep, PredictionRequest, StepResult
-from njrt.agent.handlers import find_secrets
+from njrt.agent.conversation import Conversation
 from njrt.block import Block, extract_code, extract_instruction
-from njrt.decisions import PendingEffect
-from njrt.errors import ConfigurationError, NaturalError
+from njrt.errors import ConfigurationError
 from njrt.execution.contracts import make_contract
-from njrt.execution.execute import (
-    Execution,
-    Snippet,
-    aexecute,
-    end_by_error,
-    end_by_result,
-    execute,
-    start_snippet,
-)
+from njrt.execution.execute import end_by_error, end_by_result, execute, start_snippet
 from njrt.interface import Interface
 from njrt.jumps import Break, Continue, Return
-from njrt.messages import Request
-from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned, UserValue
-from njrt.rendering.redaction import Redactor
-from njrt.scope.scope import Scope, make_scope
-from njrt.session.interception import intercept
-from njrt.session.question import AnswerType, ask_model
+from njrt.messages import Protocol
+from njrt.options import OPTION_NAMES, Options
+from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned
+from njrt.scope.scope import make_scope
+from njrt.session.block_conversation import CanaryObserver, converse_about
+from njrt.session.layered_model import find_model_name
+from njrt.session.question import make_asker
 from njrt.session.recursion_room import recursion_room
-from njrt.session.run_setup import RunSetup, add_place_note, set_up_run
-from njrt.session.session import CanaryObserver, Session, make_session
-from njrt.session.tuning import NO_TUNING, NOT_TUNED, choose_tuning, find_model_name
+from njrt.session.session import (
+    Session,
+    add_place_note,
+    adrive,
+    answer_step,
+    drive_conversation,
+    hidden_frames,
+    open_session,
+)
+from njrt.session.settings import get_settings, read_environment, resolve_options
 from njrt.timeouts import call_with_timeout
-
-StepAnswerer = Callable[[ConversationStep, Session], Coroutine[Any, Any, StepResult]]
-"""Gives the conversation what it asks for, with or without awaiting it."""
 
 VariablesLambda = Callable[[], tuple[Any, ...]]
 """A lambda that names the variables of a block: only its closure and its globals are ever looked at."""
 
-
-class FrameHider:
-    """A `with` that removes the runtime's own frames from the traceback of a `NaturalError`."""
-
-    def __enter__(self) -> None:
-        return
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
-    ) -> None:
-        if isinstance(error, NaturalError):
-            error.__traceback__ = None
-
-
-hidden_frames = FrameHider()
-
-_NO_INTERFACE = object()
+NOT_TUNED: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+NO_INTERFACE = object()
 """The block names no interface. An interface that is None is a mistake of the program, and an error."""
 
 
@@ -93,32 +69,31 @@ def run(
 ) -> bool:
     """Carry out one natural block on the variables of the program around it.
 
-      `variables` is a lambda over every variable that the prompt names; it is never called: its closure and
-      its globals are what is shared. `at` is the block's place. The other arguments are those of `start_session`.
+    `variables` is a lambda over every variable that the prompt names; it is never called: its closure and
+    its globals are what is shared. `at` is the block's place. The other arguments are those of `start_block`.
 
-      Raises `Break`, `Continue` or `Return` for the jumps, whatever the block raises in the program, or a
+    Raises `Break`, `Continue` or `Return` for the jumps, whatever the block raises in the program, or a
     `NaturalError` when the block cannot be carried out. With `reraises`, as in an `except*` suite, it returns
-      True where the program is to execute `raise`; otherwise False.
+    True where the program is to execute `raise`; otherwise False.
     """
     # The code is run here, not in the coroutine, and by as few calls as possible: blocks may call each other
     # recursively, and each level of that should cost little of Python's recursion limit.
     snippet = execution = None
     ending: list[Outcome] = []
     with hidden_frames, recursion_room:
-        session = start_session(prompt, variables, at=at, is_async=False, **arguments)
-        coroutine = drive_conversation(session, answer_step)
+        session, conversation = start_block(prompt, variables, at=at, is_async=False, **arguments)
+        coroutine = drive_conversation(session, conversation, answer_step)
         try:
             snippet = coroutine.send(None)
             while True:
                 try:
                     if snippet.is_contained:
                         with recursion_room, recursion_room:  # for the frames of the door
-                            execution = execute(snippet, seconds=session.code_seconds())
+                            execution = execute(snippet, seconds=session.get_code_seconds())
                     else:
+                        seconds = session.get_code_seconds()
                         try:
-                            result = call_with_timeout(
-                                session.code_seconds(), start_snippet(snippet)
-                            )
+                            result = call_with_timeout(seconds, start_snippet(snippet))
                         except BaseException as error:
                             execution = end_by_error(snippet, error)
                         else:
@@ -148,105 +123,8 @@ async def arun(
 ) -> bool:
     """Do what `run` does, in an `async` function, without blocking the event loop."""
     with hidden_frames:
-        session = start_session(prompt, variables, at=at, is_async=True, **arguments)
-        return apply_outcome(await adrive(session), at, reraises)
-
-
-def drive(session: Session) -> Outcome:
-    """Carry out a session that runs no code, in this thread, without an event loop."""
-    try:
-        drive_conversation(session, answer_step).send(None)
-    except StopIteration as end:
-        return cast(Outcome, end.value)
-    raise AssertionError("a session without code never waits")
-
-
-def adrive(session: Session) -> Coroutine[Any, Any, Outcome]:
-    """Carry out a session without blocking the event loop while the model answers or code awaits."""
-    return drive_conversation(session, aanswer_step)
-
-
-def get_answer(session: Session) -> UserValue:
-    """Drive the session of a question; give its value."""
-    outcome = drive(session)
-    assert isinstance(outcome, Returned)
-    return outcome.value
-
-
-async def aget_answer(session: Session) -> UserValue:
-    """Do the same without blocking the event loop."""
-    outcome = await adrive(session)
-    assert isinstance(outcome, Returned)
-    return outcome.value
-
-
-def make_asker(scope: Scope, setup: RunSetup, is_async: bool) -> Callable[..., Any]:
-    """Return the function `ask` for the code of one run: a question to its model, as a part of the run, redacted."""
-    redactor = Redactor(setup.options.redact is None or setup.options.redact)
-
-    def ask(question: str, type: AnswerType = None) -> Any:
-        """Ask the model a question; give text, or a value of a type, such as bool or list[str]."""
-        if "ask" not in scope.lent:
-            raise RuntimeError("`ask` works only while its block runs")
-        find_secrets(scope, redactor)
-        shown = redactor.redact_whole(str(question))
-        # A rejection is an error of the code, so that the model is told of it.
-        conversation = ask_model(shown, type, setup, is_async, rejection=RuntimeError)
-        code_seconds = setup.meter.seconds_left
-        session = Session(conversation, setup.model, code_seconds, setup.interceptors, setup.record)
-        return aget_answer(session) if is_async else get_answer(session)
-
-    return ask
-
-
-async def drive_conversation(session: Session, answer: StepAnswerer) -> Outcome:
-    """Answer everything that the conversation asks for, until it returns the block's outcome."""
-    conversation = session.conversation
-    proceed = partial(next, conversation)
-    try:
-        while True:
-            try:
-                step = proceed()
-            except StopIteration as end:
-                return cast(Outcome, end.value)
-            try:
-                proceed = partial(conversation.send, await answer(step, session))
-            except BaseException as error:
-                proceed = partial(conversation.throw, error)
-    finally:
-        del proceed  # an exception in it would keep this frame alive, and so the program's values
-
-
-async def answer_step(step: ConversationStep, session: Session) -> StepResult:
-    """Ask the model or the interceptors in this thread, or have `run` run the code."""
-    match step:
-        case Request():
-            return session.model.ask(step)
-        case PredictionRequest(model, request):
-            return model.ask(request)
-        case PendingEffect():
-            return await intercept(step, session.interceptors, session.record)
-        case _:
-            return await request_execution(step)
-
-
-@types.coroutine
-def request_execution(snippet: Snippet) -> Generator[Snippet, Execution, Execution]:
-    """Suspend the coroutine until `run` has run the code."""
-    return (yield snippet)
-
-
-def aanswer_step(step: ConversationStep, session: Session) -> Coroutine[Any, Any, StepResult]:
-    """Ask the model or the interceptors or run the code, without blocking the event loop."""
-    match step:
-        case Request():
-            return session.model.aask(step)
-        case PredictionRequest(model, request):
-            return model.aask(request)
-        case PendingEffect():
-            return intercept(step, session.interceptors, session.record)
-        case _:
-            return aexecute(step, seconds=session.code_seconds())
+        session, conversation = start_block(prompt, variables, at=at, is_async=True, **arguments)
+        return apply_outcome(await adrive(session, conversation), at, reraises)
 
 
 def apply_outcome(outcome: Outcome, place: str, reraises: bool = False) -> bool:
@@ -278,7 +156,31 @@ def apply_outcome(outcome: Outcome, place: str, reraises: bool = False) -> bool:
             assert_never(outcome)
 
 
-def start_session(
+@dataclass(frozen=True, slots=True)
+class LiveBlock:
+    """The live block behind static code: the arguments of `run`; `code` names the block and its static code."""
+
+    prompt: str
+    variables: VariablesLambda
+    place: str
+    code: str
+    is_async: bool
+    arguments: Mapping[str, Any]
+
+    def resolve_options(self) -> Options:
+        """Return the options of the block, all layers merged."""
+        own = {name: value for name, value in self.arguments.items() if name in OPTION_NAMES}
+        project = self.arguments.get("project")
+        return resolve_options(own, project, get_settings().options, self.place)
+
+    def run(self, variables: VariablesLambda | None = None, **more: Any) -> Any:
+        """Run the block, or return the coroutine that does; on other variables if they are given."""
+        given = variables or self.variables
+        start = arun if self.is_async else run
+        return start(self.prompt, given, at=self.place, **more, **self.arguments)
+
+
+def start_block(
     prompt: str,
     variables: VariablesLambda,
     *,
@@ -303,71 +205,79 @@ def start_session(
     given: VariablesLambda | None = None,
     tuned: Mapping[str, Mapping[str, Any]] = NOT_TUNED,
     examples: Sequence[tuple[str, str, str]] = (),
-    interface: object = _NO_INTERFACE,
+    interface: object = NO_INTERFACE,
     **options: Any,
-) -> Session:
+) -> tuple[Session, Conversation]:
     """Prepare one run of a block, from the arguments in compiled code and the settings around it.
 
     `writes` are the outputs, `reads` those that the prompt reads as well, and `labels` the legal jumps, all
     separated by blanks; `types` maps outputs to their types; `cls`, `me`, `ns`, `own` and `nl` describe a block
-    in a class body or a method; `uses` has the parts of imports that the prompt names; `tried` says how static code fared that was tried first; `canary` compares the run with
-    that of the code; `code` is static code, which is run in place of a conversation, and
-    `lends` has names for it beside the variables; `ensures` are the asserts that follow the block, as texts, and `given` is a
-    lambda over the variables that only they read; `tuned` has options for the block by model, as `njc tune` chose them, and
-    `examples` has shown values with replies; `interface` names the effects of the block; `project` and the other keywords
-    are options.
+    in a class body or a method; `uses` has the parts of imports that the prompt names; `tried` says how static code
+    fared that was tried first; `canary` compares the run with that of the code; `code` is static code, which is run
+    in place of a conversation, and `lends` has names for it beside the variables; `ensures` are the asserts that
+    follow the block, as texts, and `given` is a lambda over the variables that only they read; `tuned` has options
+    for the block by model, as `njc tune` chose them, and `examples` has shown values with replies; `interface` names
+    the effects of the block; `project` and the other keywords are options.
     """
-    tuning = NO_TUNING
-    if tuned:
-        tuning = choose_tuning(tuned, examples, find_model_name(at, options, project))
-        options |= tuning.options
-    setup = set_up_run(at, options, project, bool(code))
-    make_block_scope = partial(
-        make_scope,
-        variables,
-        writes=writes,
-        types=types,
-        cls=cls,
-        me=me,
-        ns=ns,
-        own=own,
-        nl=nl,
-        uses=uses,
-        at=at,
-    )
-    instruction, jumps = extract_instruction(prompt), tuple(labels.split())
-    shown = tuning.examples if tuning.fits(setup.options) else ()
-    block = Block(instruction, jumps, at, is_async, setup.options, tuple(reads.split()), shown)
-    scope = make_block_scope()
-    if interface is not _NO_INTERFACE:
+    tuned_options, shown = choose_tuning(tuned, examples, at, options, project)
+    session = open_session(at, {**options, **tuned_options}, project, bool(code))
+    if any(getattr(session.options, name) != value for name, value in tuned_options.items()):
+        shown = ()  # examples are only shown in the form that they were made in
+    block = make_block(prompt, labels, at, is_async, session.options, reads, session.protocol)
+    if interface is not NO_INTERFACE:
         block = set_interface(block, interface)
+    if shown:
+        block = replace(block, examples=shown)
     if code:
-        block = replace(
-            block, options=replace(block.options, effects="direct"), code=extract_code(code)
-        )
+        options_of_code = replace(block.options, effects="direct")
+        block = replace(block, options=options_of_code, code=extract_code(code))
+    open_scope = partial(
+        make_scope, variables, writes, types=types, cls=cls, me=me, ns=ns, own=own, nl=nl, uses=uses, at=at
+    )  # fmt: skip
+    scope = open_scope()
+    if code:
         for name, value in (lends or {}).items():
             scope.lend(name, value)
     elif block.options.effects in ("direct", "answer"):
-        scope.lend("ask", make_asker(scope, setup, is_async))
+        scope.lend("ask", make_asker(scope, session, is_async))
     contract = None
     if ensures and not code and canary is None:
         contract = make_contract(ensures, variables, given, ns, cls)
-    session = make_session(block, scope, setup, tried, canary, contract)
-    path = setup.settings.examples or os.environ.get("NJC_EXAMPLES")
-    if not path:
-        return session
-    from njrt.session.examples import make_example_writer, with_example_recording
+    conversation = converse_about(block, scope, session, tried, canary, contract)
+    path = session.settings.examples or read_environment().get("NJC_EXAMPLES")
+    if path:
+        from njrt.session.examples import make_example_writer, with_example_recording
 
-    redact = block.options.redact
-    conversation = with_example_recording(
-        session.conversation,
-        make_block_scope(),
-        at,
-        block.instruction,
-        make_example_writer(path),
-        True if redact is None else redact,
-    )
-    return replace(session, conversation=conversation)
+        conversation = with_example_recording(
+            conversation,
+            open_scope(),
+            at,
+            block.instruction,
+            make_example_writer(path),
+            True if block.options.redact is None else block.options.redact,
+        )
+    return session, conversation
+
+
+@lru_cache(maxsize=1024)
+def make_block(
+    prompt: str,
+    labels: str,
+    place: str,
+    is_async: bool,
+    options: Options,
+    reads: str,
+    protocol: Protocol,
+) -> Block:
+    """Return a block, made once for each place and its options.
+
+    Models of the text protocol, mostly small ones, are asked at temperature 0 unless the block sets one: they write
+    better code at 0, and the conversation raises it when the same answer fails twice.
+    """
+    if protocol != "tools" and options.temperature is None:
+        options = replace(options, temperature=0.0)
+    instruction = extract_instruction(prompt)
+    return Block(instruction, tuple(labels.split()), place, is_async, options, tuple(reads.split()))
 
 
 def set_interface(block: Block, interface: object) -> Block:
@@ -382,3 +292,23 @@ def set_interface(block: Block, interface: object) -> Block:
         )
     options = replace(block.options, effects="interface")
     return replace(block, options=options, interface=interface)
+
+
+def choose_tuning(
+    tuned: Mapping[str, Mapping[str, Any]],
+    examples: Sequence[tuple[str, str, str]],
+    place: str,
+    options: Mapping[str, Any],
+    project: Mapping[str, Any] | None,
+) -> tuple[Mapping[str, Any], tuple[tuple[str, str], ...]]:
+    """Return the options and examples that `njc tune` chose for the model that the block asks; see `find_model_name`.
+
+    A model without an entry is asked as if nothing was tuned. If no model is configured, as in a test on recordings,
+    the first entry counts.
+    """
+    if not tuned:
+        return {}, ()
+    name = find_model_name(place, options, project) or next(iter(tuned))
+    if name not in tuned:
+        return {}, ()
+    return tuned[name], tuple((values, reply) for of, values, reply in examples if of == name)

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING
 
 from njrt.agent.conversation import EffectServer, ServedEffect
 from njrt.agent.handlers import EffectGenerator
-from njrt.block import Block
 from njrt.decisions import Abort, Interception, InterceptorDecision, Pause, PendingEffect, Reject
 from njrt.effects import Effect, EffectResult, Refusal
 from njrt.errors import CodeTimeLimitError, TimeLimitError
@@ -23,64 +21,46 @@ from njrt.gates import open_gate
 from njrt.outcome import Raised
 from njrt.scope.scope import Scope
 from njrt.session.prediction import EffectPredictor, OpenPrediction
-from njrt.session.run_setup import RunSetup, make_ending_error
-from njrt.session.states import Observe, observe_nothing, render_variables
+from njrt.session.session import Session, make_ending_error
+from njrt.session.states import Observe, observe_nothing
 
 if TYPE_CHECKING:
     from njrt.session.gate import RunGate
 
 
-def make_pending_effect(
-    block: Block, scope: Scope, setup: RunSetup, effect: Effect, turn: int, number: int
-) -> PendingEffect:
-    """Describe an effect of a block to its interceptors."""
-    return PendingEffect(
-        setup.run,
-        setup.parent,
-        setup.place,
-        turn,
-        number,
-        effect,
-        block.options.effects or "direct",
-        block.instruction,
-        block.is_async,
-        partial(render_variables, scope, block.options),
-    )
-
-
 def make_effect_server(
     serve: Callable[[Effect | Refusal, int], EffectGenerator | ServedEffect],
-    setup: RunSetup,
+    session: Session,
     describe: Callable[[Effect, int, int], PendingEffect],
     observe: Observe = observe_nothing,
     predictor: EffectPredictor | None = None,
     redact: Redact | None = None,
     gate: RunGate | None = None,
-    count_touches: Callable[[], int] = int,
+    scope: Scope | None = None,
 ) -> EffectServer:
     """Return the one way to a handler: each effect of each set, and each question of `llm`, passes the inner function.
 
     It is counted, shown to the interceptors, predicted, served or refused, and reported with its result.
     """
-    meter = setup.meter
+    meter = session.meter
 
     def serve_effect(effect: Effect | Refusal, turn: int) -> ServedEffect:
         number = meter.count_effect()
         decisions: tuple[InterceptorDecision, ...] = ()
         opened: OpenPrediction | None = None
-        served, touches = effect, count_touches()
+        served, touches = effect, scope.touches if scope else 0
 
         def report(result: EffectResult, began: float) -> None:
             at, seconds = time.time(), time.monotonic() - began
             prediction = predictor.compare(opened, result) if predictor and opened else None
-            setup.listener(
+            session.listener(
                 Performed(
-                    *(setup.run, at, turn, effect, result, seconds, observe(), decisions),
-                    *(prediction, redact, count_touches() - touches),
+                    *(session.run, at, turn, effect, result, seconds, observe(), decisions),
+                    *(prediction, redact, scope.touches - touches if scope else 0),
                 )
             )
 
-        is_shown = bool(setup.interceptors) or (setup.record and setup.record.has_decisions)
+        is_shown = bool(session.interceptors) or (session.record and session.record.has_decisions)
         if is_shown and not isinstance(effect, Refusal):
             with meter.stopped():
                 interception = yield describe(effect, turn, number)
@@ -90,7 +70,7 @@ def make_effect_server(
                 case Reject(words):
                     served = Refusal(words)
                 case Abort() | Pause() as ending:
-                    error = make_ending_error(ending, decisions[-1].interceptor, setup)
+                    error = make_ending_error(ending, decisions[-1].interceptor, session)
                     report(Raised(error), time.monotonic())
                     raise error
                 case _:

@@ -45,7 +45,7 @@ from njrt.rendering.describe import render_value
 from njrt.rendering.redaction import Redactor
 from njrt.scope.scope import Scope
 from njrt.session.interception import CallRecord, ask_interceptors, is_final
-from njrt.session.run_setup import RunSetup, make_ending_error
+from njrt.session.session import Session, make_ending_error
 from njrt.session.settings import get_settings
 from njrt.timeouts import clock
 from njrt.values.decode import decode_values
@@ -75,7 +75,7 @@ class RunGate:
 
     def __init__(
         self,
-        setup: RunSetup,
+        session: Session,
         scope: Scope,
         describe: Callable[[Effect, int, int], PendingEffect],
         redactor: Redactor,
@@ -83,8 +83,8 @@ class RunGate:
         self.turn = 0
         self.ending: NaturalError | None = None
         """The error of an interceptor that has ended the block, also if the code catches it."""
-        self.rules = setup.settings.calls
-        self._setup, self._describe, self._redactor = setup, describe, redactor
+        self.rules = session.settings.calls
+        self._session, self._describe, self._redactor = session, describe, redactor
         self._scope = scope
         self._lock = threading.Lock()
         self._counts: Counter[str] = Counter()
@@ -111,7 +111,7 @@ class RunGate:
         """Make a call; nothing is awaited for a function that is not a coroutine function."""
         with self._reported(gated, args, named) as report:
             pending = self._prepare(gated, args, named, is_async)
-            with open_gate(None), self._setup.meter.stopped(), _stopped_clock(is_async):
+            with open_gate(None), self._session.meter.stopped(), _stopped_clock(is_async):
                 allowed = await self._decide(gated, args, named, pending, report)
             report.result = await self._perform(allowed, is_async)
         return report.result
@@ -174,12 +174,12 @@ class RunGate:
         report: _Report,
     ) -> _Allowed:
         """Ask the interceptors, unless the rule or the recording decides."""
-        setup, effect = self._setup, cast(Touch, pending.effect)
+        session, effect = self._session, cast(Touch, pending.effect)
         record = None
-        if setup.record is not None and get_settings().steps is None:
-            record = setup.record.take_call(pending, is_alone=self._running == 0)
+        if session.record is not None and get_settings().steps is None:
+            record = session.record.take_call(pending, is_alone=self._running == 0)
         report.effect = effect
-        interceptors = setup.interceptors
+        interceptors = session.interceptors
         if gated.rule.decide == "allow":  # a manifest holds, and a debugger stops, all the same
             interceptors = tuple(opened for opened in interceptors if opened.asks_again)
         elif all(map(is_observer, interceptors)) and not (record and record.decisions):
@@ -198,7 +198,7 @@ class RunGate:
             case Reject(words):
                 raise PermissionError(words)
             case Abort() | Pause():
-                self.ending = make_ending_error(last, decisions[-1].interceptor, setup)
+                self.ending = make_ending_error(last, decisions[-1].interceptor, session)
                 raise self.ending
         for made in decisions:
             if isinstance(made.decision, Edit):
@@ -274,7 +274,7 @@ class RunGate:
             return None
         if gated.rule.find is None:
             raise CallInDoubtError(
-                f"{self._setup.place}: the call {format_call(record.recorded.effect)} (key {record.recorded.id}) was interrupted by a "
+                f"{self._session.place}: the call {format_call(record.recorded.effect)} (key {record.recorded.id}) was interrupted by a "
                 "crash, and may have been made; it is not made again. Look whether it was, or give njrt.gated a function "
                 f"`find` that does; then remove its lines from {record.path}, or set their state to done"
             )
@@ -316,9 +316,9 @@ class RunGate:
                 gated.name, self._show_arguments(gated.bind(args, named))
             )
             seconds = time.monotonic() - began
-            self._setup.listener(
+            self._session.listener(
                 Performed(
-                    *(self._setup.run, time.time(), self.turn, shown, result, seconds),
+                    *(self._session.run, time.time(), self.turn, shown, result, seconds),
                     decisions=report.decisions,
                     redact=self._redactor.redact,
                 )

@@ -12,16 +12,20 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from njrt.errors import ConfigurationError
 from njrt.messages import Protocol, Reply, Request
-from njrt.models.choose import choose_model
+from njrt.models.choose import choose_model, list_model_names
 from njrt.models.model import Layer, LayeredModel, Model
 from njrt.options import OFF_WORDS, ON_WORDS, Options
 from njrt.private_files import find_cache_folder
-from njrt.session.recorders import get_environment_recorder
-from njrt.session.settings import Settings
+from njrt.session.settings import (
+    Settings,
+    get_environment_recorder,
+    get_settings,
+    resolve_options,
+)
 
 if TYPE_CHECKING:
     from njrt.persistence.recorder import Recorder
@@ -64,7 +68,9 @@ NO_MODEL = DeferredModel(_refuse_to_choose, "text", "static code")
 """Takes the place of the model in a run of static code."""
 
 
-def make_layered_model(settings: Settings, options: Options, *outer: Layer) -> LayeredModel:
+def make_layered_model(
+    settings: Settings, options: Options, *outer: Layer, environ: Mapping[str, str] = os.environ
+) -> LayeredModel:
     """Return the model that a block asks, behind the `outer` layers, the recording and the cache, where there are any.
 
     It is the one that is given, the recorded one, or the one that the options choose.
@@ -81,19 +87,19 @@ def make_layered_model(settings: Settings, options: Options, *outer: Layer) -> L
         return model if settings.wrap is None else settings.wrap(model)
 
     layers: list[Layer] = []
-    if (recorder := find_recorder(settings, os.environ)) is None:
+    if (recorder := find_recorder(settings, environ)) is None:
         model = choose()
     else:
         protocol = recorder.protocol or options.protocol or choose().protocol
         recorder.use_protocol(protocol)
         model = DeferredModel(choose, protocol)
         layers.append(recorder)
-    if place := find_cache_place(settings, options, os.environ):
+    if place := find_cache_place(settings, options, environ):
         from njrt.persistence.cache import Cache
 
         name = f"{model.name} {options.base_url or ''}".strip()
         layers.append(Cache(get_reply_store(place), name))
-    if budgeted := make_budget_layer(settings, options, choose):
+    if budgeted := make_budget_layer(settings, options, choose, environ):
         layers.append(budgeted)
     if settings.steps is None:
         return LayeredModel(model, (*outer, *layers))
@@ -120,10 +126,13 @@ def add_second_model(model: Model, options: Options) -> Model:
 
 
 def make_budget_layer(
-    settings: Settings, options: Options, choose: Callable[[], Model]
+    settings: Settings,
+    options: Options,
+    choose: Callable[[], Model],
+    environ: Mapping[str, str],
 ) -> Budgeted | None:
     """The layer of all budgets here: of `with using`, of the option, and of NJC_BUDGET whatever the option is."""
-    texts = {options.budget, os.environ.get("NJC_BUDGET")} - {None, ""}
+    texts = {options.budget, environ.get("NJC_BUDGET")} - {None, ""}
     if not settings.budgets and not texts:
         return None
     from njrt.production.budgets.budget import parse_budgets
@@ -177,7 +186,7 @@ def find_cache_place(
             from njrt.persistence.open_store import make_store_url
 
             return make_store_url(options.store)
-        return str(find_cache_folder(environ))
+        return str(find_cache_folder(environ or os.environ))
     return str(cache) if cache else None
 
 
@@ -190,3 +199,16 @@ def get_reply_store(place: str) -> ReplyStore:
     if is_store_url(place):
         return ReplyStore(get_store(place, os.environ), SHARED_PREFIX)
     return open_reply_store(place)
+
+
+def find_model_name(
+    place: str, options: Mapping[str, Any], project: Mapping[str, Any] | None
+) -> str | None:
+    """Return the name of the model that a block asks, before it is tuned; None if none is configured."""
+    settings = get_settings()
+    if settings.model is not None:
+        return settings.model.name
+    merged = resolve_options(options, project, settings.options, place)
+    if names := list_model_names(merged, os.environ):
+        return ",".join(name if "/" in name or ":" in name else f"openai/{name}" for name in names)
+    return None if find_recorder(settings, os.environ) else choose_model(merged, os.environ).name

@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from threading import Lock
-from typing import Any
 
 from njrt.context import Around
 from njrt.errors import (
@@ -31,16 +31,13 @@ from njrt.errors import (
     TimeLimitError,
     TokenLimitError,
 )
-from njrt.messages import Reply, Request, Usage
+from njrt.messages import Reply, Request, Usage, limit_request
 from njrt.models.model import Ask
 from njrt.options import Options
 from njrt.timeouts import read_clock
 
 Clock = Callable[[], float]
 """Seconds since any fixed point, never decreasing: `read_clock` outside of tests."""
-
-CodeTimeLimit = Callable[[], float | None]
-"""Gives the seconds that the next piece of code may run; None: no limit."""
 
 NO_USAGE = Usage(usd=0.0)
 
@@ -59,15 +56,10 @@ class Limits:
     usd: float | None = None
 
 
+@lru_cache(maxsize=256)
 def read_limits(options: Options) -> Limits:
     """Return the limits of one run, from a block's merged options."""
-    return Limits(
-        effects=options.max_effects,
-        calls=options.max_calls,
-        seconds=options.max_seconds,
-        tokens=options.max_tokens,
-        usd=options.max_usd,
-    )
+    return Limits(*(getattr(options, f"max_{limit.name}") for limit in fields(Limits)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,12 +238,9 @@ class Metered:
     async def answer(self, request: Request, ask: Ask) -> Reply:
         self.meter.count_call()
         left = self.meter.seconds_left()
-        limits: dict[str, Any] = {"before_call": self.meter.count_call}
-        if left is not None:
-            left = max(left, MIN_CALL_SECONDS)
-            limits |= {"timeout": min(left, request.timeout), "seconds_left": left}
+        left = None if left is None else max(left, MIN_CALL_SECONDS)
         try:
-            reply = await ask(replace(request, **limits))
+            reply = await ask(limit_request(request, left, self.meter.count_call))
         except NaturalError as error:
             for attempt in error.attempts:
                 self.meter.add_usage(attempt.usage)
@@ -263,18 +252,6 @@ class Metered:
             raise
         self.meter.count_reply(reply)
         return reply
-
-
-def make_code_time_limit(most: float | None, meter: Meter) -> CodeTimeLimit:
-    """Limit each piece of code to `most` seconds, and to what the run has left."""
-
-    def get_seconds() -> float | None:
-        left = meter.seconds_left()
-        if most is None or left is None:
-            return left if most is None else most
-        return min(most, left)
-
-    return get_seconds
 
 
 def check_limits(limits: Limits) -> None:

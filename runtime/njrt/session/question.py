@@ -1,30 +1,48 @@
-"""One question to a model, as a conversation without I/O: the effect, its requests, and the value of the reply.
+"""Asking a model a question: one value that fits what was asked for.
 
-    ask_model("Is this spam? ...", bool, setup, is_async=False)   ──driven──>   Returned(True)
+    njrt.llm(f"Translate into French: {text}")                         str
+    njrt.llm(f"Is this mail spam? {mail.body}", bool)                  True or False
+    await njrt.allm(f"Read this order: {letter}", Order)               a dataclass, pydantic model, list, ...
+    ask(f"Is this an insult? {item}", bool)                            the same in the code of a block
 
-`njrt.llm` asks it from ordinary code, and `ask` from the code of a block. A type has the form that it has as an output
-of a block that answers (`njrt.values.json_forms`). An answer that does not fit is asked for once more.
+A type has the form that it has as an output of a block that answers (`njrt.values.json_forms`). An answer that does
+not fit is asked for once more. Settings, recordings, limits and traces are those of natural blocks; in compiled files
+`llm_at("mail.njpy:12", model=...)` gives the function its place and options.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from njrt.agent.answer import describe_form, list_meanings, unfence
 from njrt.agent.conversation import Conversation, ServedEffect
+from njrt.agent.handlers import find_secrets
 from njrt.decisions import PendingEffect
 from njrt.effects import AskModel, Effect, Refusal
 from njrt.errors import PolicyError, ReplyError
 from njrt.messages import Json, Message, Reply, Request, UserMessage, make_object_schema
+from njrt.models.model import run_without_waiting
 from njrt.outcome import Returned, UserValue
 from njrt.packages import require_packages
+from njrt.rendering.redaction import Redactor
+from njrt.scope.scope import Scope
 from njrt.session.effect_server import make_effect_server
-from njrt.session.run_setup import RunSetup
+from njrt.session.session import (
+    Session,
+    aanswer_step,
+    answer_step,
+    drive_conversation,
+    hidden_frames,
+    open_session,
+    with_lifecycle_events,
+)
 from njrt.values.json_forms import JsonForm, make_json_form, move_definitions
 from njrt.values.schema_text import describe_object, describe_schema
 
+Asker = Callable[..., UserValue]
+AsyncAsker = Callable[..., Awaitable[UserValue]]
 AnswerType = Any
 """What is asked for: a type that has a JSON form, or a JSON schema as a dict; None: text."""
 
@@ -34,6 +52,77 @@ no greeting, nothing around it."""
 
 MAX_ANSWERS = 2
 """Answers that are read: the first, and one more if it does not fit."""
+
+
+def llm(prompt: str, schema: AnswerType = None) -> UserValue:
+    """Ask the model `prompt`; give text, or a value that fits `schema`.
+
+    `schema` is a type that JSON carries (`bool`, an Enum, a dataclass, `dict[str, int]`, ...), as for the outputs of
+    blocks that answer, or a JSON schema. Raises `ReplyError` if the second answer does not fit either.
+    """
+    return llm_at("")(prompt, schema)
+
+
+def allm(prompt: str, schema: AnswerType = None) -> Awaitable[UserValue]:
+    """Do what `llm` does, in an `async` function, without blocking the event loop."""
+    return allm_at("")(prompt, schema)
+
+
+def llm_at(place: str, *, project: Mapping[str, Any] | None = None, **options: Any) -> Asker:
+    """Return the `llm` of one place in a program, with the options of its block, file and project."""
+
+    def llm(prompt: str, schema: AnswerType = None) -> UserValue:
+        with hidden_frames:
+            session = open_session(place, options, project)
+            conversation = ask_model(prompt, schema, session, is_async=False)
+            conversation = with_lifecycle_events(conversation, session, "llm")
+            return run_without_waiting(get_answer(session, conversation))
+
+    return llm
+
+
+def allm_at(place: str, *, project: Mapping[str, Any] | None = None, **options: Any) -> AsyncAsker:
+    """Return the `allm` of one place in a program."""
+
+    async def allm(prompt: str, schema: AnswerType = None) -> UserValue:
+        with hidden_frames:
+            session = open_session(place, options, project)
+            conversation = ask_model(prompt, schema, session, is_async=True)
+            conversation = with_lifecycle_events(conversation, session, "llm")
+            return await get_answer(session, conversation, is_async=True)
+
+    return allm
+
+
+def make_asker(scope: Scope, session: Session, is_async: bool) -> Callable[..., Any]:
+    """Return the function `ask` for the code of one run: a question to its model, as a part of the run, redacted."""
+    redactor = Redactor(session.options.redact is None or session.options.redact)
+
+    def ask(question: str, type: AnswerType = None) -> Any:
+        """Ask the model a question; give text, or a value of a type, such as bool or list[str]."""
+        if "ask" not in scope.lent:
+            raise RuntimeError("`ask` works only while its block runs")
+        find_secrets(scope, redactor)
+        shown = redactor.redact_whole(str(question))
+        # A rejection is an error of the code, so that the model is told of it.
+        conversation = ask_model(shown, type, session, is_async, rejection=RuntimeError)
+        answer = get_answer(session, conversation, is_async)
+        return answer if is_async else run_without_waiting(answer)
+
+    return ask
+
+
+async def get_answer(
+    session: Session, conversation: Conversation, is_async: bool = False
+) -> UserValue:
+    """Drive the conversation of a question; give its value. Nothing is awaited unless it `is_async`."""
+    answer = aanswer_step if is_async else answer_step
+    outcome = await drive_conversation(session, conversation, answer)
+    assert isinstance(outcome, Returned)
+    return outcome.value
+
+
+# ── the conversation ─────────────────────────────────────────────────────────────────────────────
 
 
 class SchemaForm(JsonForm):
@@ -69,7 +158,7 @@ def make_question_form(wanted: AnswerType) -> JsonForm | None:
 def ask_model(
     prompt: str,
     wanted: AnswerType,
-    setup: RunSetup,
+    session: Session,
     is_async: bool,
     rejection: type[Exception] = PolicyError,
 ) -> Conversation:
@@ -79,7 +168,7 @@ def ask_model(
     def serve(effect: Effect | Refusal, turn: int) -> ServedEffect:
         match effect:
             case AskModel(question):
-                return (yield from ask_until_valid(question, form, setup))
+                return (yield from ask_until_valid(question, form, session))
             case Refusal(words):
                 raise rejection(f"a question to the model was rejected: {words}")
             case _:
@@ -87,18 +176,27 @@ def ask_model(
 
     def describe(effect: Effect, turn: int, number: int) -> PendingEffect:
         return PendingEffect(
-            setup.run, setup.parent, setup.place, turn, number, effect, "llm", "", is_async, dict
+            session.run,
+            session.parent,
+            session.place,
+            turn,
+            number,
+            effect,
+            "llm",
+            "",
+            is_async,
+            dict,
         )
 
     question = AskModel(prompt, "" if form is None else describe_schema(form.schema_with_members))
-    outcome = yield from make_effect_server(serve, setup, describe)(question, 1)
+    outcome = yield from make_effect_server(serve, session, describe)(question, 1)
     assert isinstance(outcome, Returned)
     return outcome
 
 
-def ask_until_valid(prompt: str, form: JsonForm | None, setup: RunSetup) -> Conversation:
+def ask_until_valid(prompt: str, form: JsonForm | None, session: Session) -> Conversation:
     """The conversation: a question, asked again with the reason where the answer does not fit."""
-    options, question, schema = setup.options, prompt, None
+    options, question, schema = session.options, prompt, None
     if form is not None:
         example = describe_form([describe_object({"value": form})], list_meanings([form.declared]))
         question = f"{prompt}\n---\n{example}"
@@ -110,11 +208,11 @@ def ask_until_valid(prompt: str, form: JsonForm | None, setup: RunSetup) -> Conv
             system=QUESTION_SYSTEM_PROMPT,
             messages=messages,
             temperature=options.temperature
-            if setup.protocol == "tools"
+            if session.protocol == "tools"
             else options.temperature or 0.0,
             max_reply_tokens=options.max_reply_tokens or 4096,
             timeout=options.max_call_seconds or 120.0,
-            place=setup.place,
+            place=session.place,
             turn=turn,
             schema=schema,
         )

@@ -1,325 +1,298 @@
-"""One run of a block, assembled: its conversation behind the handlers, and what is wrapped around it.
+"""One run of a block or one question to a model: what surrounds it, and the loop that drives its conversation.
 
-    make_session(block, scope, setup)       a Session, ready to be driven
+    session = open_session("mail.njpy:12", options, project)    settings -> options -> recorder -> model -> layers
+        Session(run="9f3c-1", model=Metered(Recorder(Cache(model))), ...)
+    drive(session, conversation)                                Request <-> Reply, until the Outcome
 
-    with_closed_scope(with_lifecycle_events(with_comparison(with_rollback(with_code_on_request(conversation)))))
-
-Each capability is a wrapper; the conversation and the handlers know nothing of them.
+Each capability is a wrapper; the conversation, the handlers and the models know nothing of them. A call that
+a limit refuses was never made: no account and no trace has it.
 """
 
 from __future__ import annotations
 
+import itertools
+import os
 import time
-import typing
+import types
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Generator, Mapping
+from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from functools import partial
+from types import TracebackType
+from typing import Any, cast
 
-from njrt.agent.answer import AnswerForm, make_answer_form
-from njrt.agent.attachments import find_attachments
-from njrt.agent.conversation import (
-    AnswerConversation,
-    CodeNeeded,
-    Conversation,
-    EffectServer,
-    converse,
+from njrt.agent.conversation import Conversation, ConversationStep, PredictionRequest, StepResult
+from njrt.decisions import Abort, OpenInterceptor, Pause, PendingEffect
+from njrt.errors import BlockWarning, NaturalError, Paused, PolicyError
+from njrt.events import Began, Ended, Listener, Redact, RunId
+from njrt.execution.execute import Execution, Snippet, aexecute
+from njrt.messages import Protocol, Request
+from njrt.models.model import LayeredModel, Model
+from njrt.observability.listeners import Notified
+from njrt.options import Options
+from njrt.outcome import Outcome
+from njrt.session.interception import DecisionRecord, intercept, list_interceptors
+from njrt.session.layered_model import (
+    NO_MODEL,
+    find_recorder,
+    make_layered_model,
+    share_budgets,
 )
-from njrt.agent.handlers import Handlers, redact_secrets
-from njrt.agent.interface_effects import OpenInterface, make_interface_form, open_interface
-from njrt.agent.prompt import build_examples, build_opening
-from njrt.block import Block
-from njrt.decisions import OpenInterceptor, PendingEffect
-from njrt.effects import Answer, Effect, NeedsCode, Refusal, Run
-from njrt.errors import BlockWarning, ConfigurationError, NaturalError, ReplyError
-from njrt.events import Began, Compared, Ended, Redact, wants_states
-from njrt.execution.contracts import Contract
-from njrt.gates import is_used
-from njrt.messages import Protocol
-from njrt.models.model import Model
-from njrt.options import OnError
-from njrt.outcome import Outcome, Raised
-from njrt.rendering.redaction import Redactor
-from njrt.scope.scope import Scope
-from njrt.session.effect_server import make_effect_server, make_pending_effect
-from njrt.session.interception import DecisionRecord
-from njrt.session.limits import CodeTimeLimit, make_code_time_limit
-from njrt.session.prediction import EffectPredictor
-from njrt.session.run_setup import RunSetup, add_place, enter_run, leave_run
-from njrt.session.states import Observe, observe_nothing, observe_scope
-
-if typing.TYPE_CHECKING:
-    from njrt.session.gate import RunGate
+from njrt.session.limits import Meter, Metered, list_open_meters, read_limits
+from njrt.session.settings import (
+    Settings,
+    get_listener,
+    get_settings,
+    read_environment,
+    resolve_options,
+)
+from njrt.session.states import Observe, observe_nothing
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Session:
-    """One run of a block, ready to be driven.
+    """What surrounds one run of a block, or one question to a model."""
 
-    It has its conversation, its model, the seconds its code may run, the interceptors of its effects, and what is
-    recorded of their decisions.
-    """
-
-    conversation: Conversation
+    run: RunId
+    place: str
+    settings: Settings
+    options: Options
+    listener: Listener
+    meter: Meter
     model: Model
-    code_seconds: CodeTimeLimit
+    """The model behind all its layers."""
     interceptors: tuple[OpenInterceptor, ...]
+    """Those that are asked about each effect, innermost first."""
     record: DecisionRecord | None
+    """What the recording holds of their decisions, if there is one."""
+    parent: RunId | None
+
+    @property
+    def protocol(self) -> Protocol:
+        return self.options.protocol or self.model.protocol
+
+    def get_code_seconds(self) -> float | None:
+        """Return the seconds that the next piece of code may run; None: no limit."""
+        most, left = self.options.max_code_seconds, self.meter.seconds_left()
+        return left if most is None else most if left is None else min(most, left)
 
 
-class CanaryObserver(typing.Protocol):
-    """What compares the run of a canary with that of the code."""
+_current_run: ContextVar[RunId | None] = ContextVar("njrt.session.session", default=None)
+_run_numbers = itertools.count(1)
+_process_id = os.urandom(4).hex()
 
-    def open(self, scope: Scope) -> None:
-        """The variables of the run, before it begins."""
+get_current_run = _current_run.get
+"""Returns the run of the innermost block around this point; None if there is none."""
+enter_run = _current_run.set
+"""Makes a run the innermost one in this context."""
 
-    def compare(self, ending: Outcome | NaturalError) -> tuple[tuple[str, ...], str]:
-        """Return the differences from the code, and why nothing could be compared, if so."""
+
+def make_run_id() -> RunId:
+    """Return a name for a run that is unique among all processes."""
+    return f"{_process_id}-{next(_run_numbers)}"
 
 
-def make_session(
-    block: Block,
-    scope: Scope,
-    setup: RunSetup,
-    tried: str = "",
-    canary: CanaryObserver | None = None,
-    contract: Contract | None = None,
+def open_session(
+    place: str,
+    options: Mapping[str, Any],
+    project: Mapping[str, Any] | None,
+    is_static: bool = False,
 ) -> Session:
-    """Return the session of a block; `tried` says how its static code fared, where that was tried first."""
-    options = block.options
-    block = set_default_temperature(block, setup.protocol)
-    observe: Observe = observe_nothing
-    if wants_states(setup.listener):
-        observe = observe_scope(setup.run, scope, options.redact)
+    """Resolve the settings, options and model of one run at a place (`njrt.llm` if none is known).
 
-    interface = open_interface(block.interface, block, scope) if block.interface else None
-    redact = partial(redact_secrets, scope, Redactor(options.redact is None or options.redact))
-
-    def begin(block: Block, form: AnswerForm | None, first_turn: int) -> AnswerConversation:
-        handlers = Handlers(block, scope, contract, interface)
-        describe = partial(make_pending_effect, block, scope, setup)
-        serve = make_effect_server(
-            handlers.serve,
-            # Static code is a part of the program: only its gated calls are shown.
-            replace(setup, interceptors=(), record=None) if block.code else setup,
-            describe,
-            observe,
-            EffectPredictor(setup.settings.predictor, block, scope)
-            if setup.settings.predictor
-            else None,
-            redact,
-            make_gate(block, scope, setup, describe, handlers.redactor),
-            lambda: scope.touches,
-        )
-        if block.code:
-            return run_static_code(block.code, serve)
-        opened.append(handlers)
-        reopen = partial(build_opening, block, scope, form.text if form else "", handlers.redactor)
-        opening = reopen()
-        files = find_attachments(scope, block.reads, handlers.redactor)
-        examples = build_examples(block, form.text if form else "")
-        told = make_interface_form(interface, setup.protocol) if interface else None
-        return converse(
-            block, setup.protocol, opening, serve, form, first_turn, files, reopen, examples, told
-        )
-
-    opened: list[Handlers] = []
-    conversation = with_rollback(with_code_on_request(block, scope, begin), scope, options.on_error)
-    if interface is not None:
-        conversation = with_closed_interface(conversation, interface)
-    if canary is not None:
-        canary.open(scope)
-        conversation = with_comparison(conversation, setup, canary)
-    conversation = with_lifecycle_events(
-        conversation,
-        setup,
-        options.effects or "",
-        tried,
-        block.instruction,
-        observe,
-        redact,
-        lambda outcome: opened[-1].list_warnings(outcome) if opened else (),
-    )
-    return Session(
-        with_closed_scope(conversation, scope),
-        setup.model,
-        make_code_time_limit(options.max_code_seconds, setup.meter),
-        setup.interceptors,
-        setup.record,
-    )
-
-
-def make_gate(
-    block: Block,
-    scope: Scope,
-    setup: RunSetup,
-    describe: Callable[[Effect, int, int], PendingEffect],
-    redactor: Redactor,
-) -> RunGate | None:
-    """Return the gate of a run, if there are gated functions.
-
-    Raises:
-        ConfigurationError: there are rules for functions without the decorator, and the code is not contained.
+    A run of static code needs no model.
     """
-    has_rules = bool(setup.settings.calls) and block.options.effects != "answer"
-    if has_rules and block.options.policy != "contained":
-        raise ConfigurationError(
-            'njrt.using(calls=...) decides about calls of contained code: write policy="contained", or @njrt.gated '
-            "above the functions"
+    try:
+        settings, environ = get_settings(), read_environment()
+        merged = resolve_options(options, project, settings.options, place or "njrt.llm", environ)
+        run, listener = make_run_id(), get_listener(settings, environ)
+        meter = Meter(read_limits(merged), place=place, around=list_open_meters())
+        recorder = find_recorder(settings, environ)
+        record = DecisionRecord(recorder) if recorder else None
+        layers = (Metered(meter), Notified(run, listener), *((record,) if record else ()))
+        model = (
+            LayeredModel(NO_MODEL, layers)
+            if is_static
+            else make_layered_model(settings, merged, *layers, environ=environ)
         )
-    if not has_rules and not is_used():
-        return None
-    from njrt.session.gate import RunGate
-
-    return RunGate(setup, scope, describe, redactor)
-
-
-def with_code_on_request(
-    block: Block,
-    scope: Scope,
-    begin: Callable[[Block, AnswerForm | None, int], AnswerConversation],
-) -> Conversation:
-    """The conversation of a block; one that answers goes on as `direct` where the model asks for code."""
-    is_answer = block.options.effects == "answer"
-    outcome = yield from begin(block, make_answer_form(block, scope) if is_answer else None, 1)
-    if isinstance(outcome, CodeNeeded):
-        options = replace(block.options, effects="direct")
-        with_code = replace(block, options=options, examples=())
-        outcome = yield from begin(with_code, None, outcome.turn + 1)
-        assert not isinstance(outcome, CodeNeeded)
-    return outcome
-
-
-def run_static_code(code: str, serve: EffectServer) -> AnswerConversation:
-    """Run the static code of a block in place of a conversation with a model.
-
-    Raises:
-        ReplyError: the code cannot be run here, or has not bound the outputs.
-    """
-    result = yield from serve(Run(code, done=True), 1)
-    match result:
-        case Answer(text) | Refusal(text):
-            raise ReplyError(f"the static code of this block failed: {text}")
-        case NeedsCode():
-            raise AssertionError("only a model needs code")
-        case _:
-            return result
-
-
-def with_closed_scope(conversation: Conversation, scope: Scope) -> Conversation:
-    """Yield the conversation on a scope that is closed at its end."""
-    try:
-        return (yield from conversation)
-    finally:
-        scope.close()
-
-
-def with_closed_interface(conversation: Conversation, interface: OpenInterface) -> Conversation:
-    """Yield the conversation of a block, and close its interface at the end."""
-    try:
-        outcome = yield from conversation
-    except BaseException as error:
-        interface.close(error)
-        raise
-    interface.close(outcome)
-    return outcome
-
-
-def with_comparison(
-    conversation: Conversation, setup: RunSetup, canary: CanaryObserver
-) -> Conversation:
-    """Yield the conversation of a canary, which emits `Compared` at its end."""
-
-    def compare(ending: Outcome | NaturalError) -> None:
-        setup.listener(Compared(setup.run, time.time(), *canary.compare(ending)))
-
-    try:
-        outcome = yield from conversation
+        if settings.predictor:
+            predictor = share_budgets(model, settings.predictor)
+            steps = settings.steps
+            settings = replace(
+                settings, predictor=steps.wrap_model(predictor) if steps else predictor
+            )
     except NaturalError as error:
-        compare(error)
-        raise
-    compare(outcome)
-    return outcome
+        raise add_place(error, place or "njrt.llm") from None
+    interceptors = list_interceptors(settings.interceptors)
+    parent = get_current_run()
+    return Session(
+        run, place, settings, merged, listener, meter, model, interceptors, record, parent
+    )
+
+
+def add_place(error: NaturalError, place: str) -> NaturalError:
+    """Record on an error of the runtime which blocks it left (`place` is that of the innermost)."""
+    error.place = error.place or place
+    add_place_note(error, place)
+    return error
+
+
+def add_place_note(error: BaseException, place: str) -> None:
+    """Note on an exception which block it leaves; a block is noted once."""
+    note = f"natural block at {place}"
+    with suppress(Exception):  # a class of the program may refuse notes
+        if note not in getattr(error, "__notes__", ()):
+            BaseException.add_note(error, note)
+
+
+def make_ending_error(decision: Abort | Pause, interceptor: str, session: Session) -> NaturalError:
+    """Return the error of a decision that ends a block."""
+    where = session.place or "njrt.llm"
+    if isinstance(decision, Abort):
+        return decision.error or PolicyError(f"{where}: aborted by the interceptor `{interceptor}`")
+    path = session.record.path if session.record else None
+    way = (
+        f"run the program again with the recording {path} to continue"
+        if path
+        else "there is no recording from which it could continue; make one with NJC_RECORD=new:FILE"
+    )
+    paused = Paused(f"{where}: paused by the interceptor `{interceptor}`; {way}")
+    paused.recording = path
+    return paused
+
+
+class FrameHider:
+    """A `with` that removes the runtime's own frames from the traceback of a `NaturalError`."""
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        if isinstance(error, NaturalError):
+            error.__traceback__ = None
+
+
+hidden_frames = FrameHider()
+
+
+# ── events around a conversation ─────────────────────────────────────────────────────────────────
 
 
 def with_lifecycle_events(
     conversation: Conversation,
-    setup: RunSetup,
+    session: Session,
     effects: str,
     tried: str = "",
     instruction: str = "",
     observe: Observe = observe_nothing,
     redact: Redact | None = None,
     list_warnings: Callable[[Outcome], tuple[str, ...]] = lambda _: (),
+    close: Callable[[], None] = lambda: None,
 ) -> Conversation:
-    """Yield the conversation of a run, which emits `Began` and `Ended`, and warns of a block that did nothing."""
-    run, place, listener = setup.run, setup.place, setup.listener
+    """Yield the conversation of a run, which emits `Began` and `Ended`, and warns of a block that did nothing.
+
+    `close` is called last.
+    """
+    run, place, listener, parent = session.run, session.place, session.listener, session.parent
     began = time.monotonic()
     token = enter_run(run)
-    listener(
-        Began(
-            run,
-            time.time(),
-            place,
-            setup.model.name,
-            effects,
-            setup.parent,
-            tried,
-            instruction,
-            observe(),
-        )
-    )
-
-    def end(outcome: Outcome | BaseException, signs: tuple[str, ...] = ()) -> None:
-        leave_run(token)
-        seconds = time.monotonic() - began
-        listener(Ended(run, time.time(), outcome, seconds, observe(), redact, signs))
-
+    model = session.model.name
+    listener(Began(run, time.time(), place, model, effects, parent, tried, instruction, observe()))
+    ending: Outcome | BaseException | None = None
+    signs: tuple[str, ...] = ()
     try:
-        outcome = yield from conversation
+        ending = yield from conversation
+        signs = list_warnings(ending)
     except BaseException as error:
         if isinstance(error, NaturalError):
             add_place(error, place)
-        end(error)
+        ending = error
         raise
-    signs = list_warnings(outcome)
-    end(outcome, signs)
+    finally:
+        with suppress(ValueError):  # an abandoned coroutine is closed in another context
+            _current_run.reset(token)
+        assert ending is not None
+        seconds = time.monotonic() - began
+        listener(Ended(run, time.time(), ending, seconds, observe(), redact, signs))
+        close()
+        if isinstance(ending, BaseException):
+            ending = None  # its traceback holds this frame
     for sign in signs:
         file, _, line = place.rpartition(":")
         number = int(line) if line.isdecimal() else 1
         warnings.warn_explicit(sign, BlockWarning, file or place, number, registry=_warned)
-    return outcome
+    return cast(Outcome, ending)
 
 
-_warned: dict[typing.Any, typing.Any] = {}
+_warned: dict[Any, Any] = {}
 """The warnings that were shown: each once by default."""
 
 
-def with_rollback(
-    conversation: Conversation, scope: Scope, on_error: OnError | None
-) -> Conversation:
-    """Yield the conversation on a scope that is restored after an error with `rollback`.
+# ── the loop ─────────────────────────────────────────────────────────────────────────────────────
 
-    An error is any exception by which the block leaves: of the runtime, a cancellation, or one that the
-    block raises in the program.
-    """
-    before = scope.save_bindings() if on_error == "rollback" else None
+
+StepAnswerer = Callable[[ConversationStep, Session], Coroutine[Any, Any, StepResult]]
+"""Gives the conversation what it asks for, with or without awaiting it."""
+
+
+async def drive_conversation(
+    session: Session, conversation: Conversation, answer: StepAnswerer
+) -> Outcome:
+    """Answer everything that the conversation asks for, until it returns the block's outcome."""
+    result: StepResult | None = None
+    failure: BaseException | None = None
     try:
-        outcome = yield from conversation
-        if before is not None and isinstance(outcome, Raised):
-            scope.restore_bindings(before)
-        return outcome
-    except BaseException:
-        if before is not None:
-            scope.restore_bindings(before)
-        raise
+        while True:
+            try:
+                if failure is None:
+                    step = conversation.send(cast(StepResult, result))
+                else:
+                    step = conversation.throw(failure)
+            except StopIteration as end:
+                return cast(Outcome, end.value)
+            try:
+                result, failure = await answer(step, session), None
+            except BaseException as error:
+                failure = error
+    finally:
+        del result, failure  # they would keep this frame alive, and so the program's values
 
 
-def set_default_temperature(block: Block, protocol: Protocol) -> Block:
-    """Ask models of the text protocol, mostly small ones, at temperature 0 unless the block sets one.
+async def answer_step(step: ConversationStep, session: Session) -> StepResult:
+    """Ask the model or the interceptors in this thread, or have the driver run the code."""
+    match step:
+        case Request():
+            return session.model.ask(step)
+        case PredictionRequest(model, request):
+            return model.ask(request)
+        case PendingEffect():
+            return await intercept(step, session.interceptors, session.record)
+        case _:
+            return await request_execution(step)
 
-    They write better code at 0; the conversation raises it when the same answer fails twice.
-    """
-    if protocol == "tools" or block.options.temperature is not None:
-        return block
-    return replace(block, options=replace(block.options, temperature=0.0))
+
+@types.coroutine
+def request_execution(snippet: Snippet) -> Generator[Snippet, Execution, Execution]:
+    """Suspend the coroutine until the driver has run the code."""
+    return (yield snippet)
+
+
+async def aanswer_step(step: ConversationStep, session: Session) -> StepResult:
+    """Ask the model or the interceptors or run the code, without blocking the event loop."""
+    match step:
+        case Request():
+            return await session.model.aask(step)
+        case PredictionRequest(model, request):
+            return await model.aask(request)
+        case PendingEffect():
+            return await intercept(step, session.interceptors, session.record)
+        case _:
+            return await aexecute(step, seconds=session.get_code_seconds())
+
+
+def adrive(session: Session, conversation: Conversation) -> Coroutine[Any, Any, Outcome]:
+    """Drive a conversation without blocking the event loop while the model answers or code awaits."""
+    return drive_conversation(session, conversation, aanswer_step)

@@ -7,20 +7,24 @@
         triage(mailbox)
 
     NJC_RECORD=none:recordings/triage.jsonl          the same for a whole process, from outside
+    NJC_RECORD_TO=FOLDER                             recordings continue in copies below this folder
+    NJC_DRIFT=FILE                                   requests that are not in a recording are noted there
 
-What a `with` sets takes precedence over a block, a file, the environment and the project.
+What a `with` sets takes precedence over a block, its file, the environment and the project. The merged options of a
+place are remembered: blocks in loops are resolved once.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import typing
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from njrt.context import Around
 from njrt.decisions import Interceptor, OpenInterceptor, get_interceptor_name
@@ -33,13 +37,12 @@ from njrt.models.model import Model
 from njrt.observability.listeners import SafeListener, make_listener
 from njrt.options import (
     DEFAULTS,
+    ENVIRONMENT_VARIABLES,
     Options,
     make_options,
     merge_option_layers,
     read_environment_options,
 )
-from njrt.session.block_options import read_option_variables
-from njrt.session.recorders import make_recorder
 
 if TYPE_CHECKING:
     from njrt.persistence.recorder import Recorder, RecordMode
@@ -218,7 +221,7 @@ def choose_predictor(predict: Model | str | None, around: Settings) -> Model | N
     if not isinstance(predict, str):
         return adapt_model(predict)
     named = make_options({"model": predict}, "njrt.using")
-    environment = read_environment_options(dict(read_option_variables()))
+    environment = read_environment_options(os.environ)
     return choose_model(merge_option_layers(named, environment, DEFAULTS), os.environ)
 
 
@@ -250,12 +253,12 @@ def get_canary_store(url: str | None) -> CanaryStore:
     return CanaryStore(get_store(url, os.environ))
 
 
-def get_listener(settings: Settings) -> Listener:
+def get_listener(settings: Settings, environ: Mapping[str, str] = os.environ) -> Listener:
     """Return the listener to what happens in blocks: accounts, log, spans, and the trace file if there is one."""
-    trace = settings.trace or os.environ.get("NJC_TRACE") or None
+    trace = settings.trace or environ.get("NJC_TRACE") or None
     if trace is None or not trace.startswith("store:"):
         return make_listener(trace)
-    url = settings.options.store or os.environ.get("NJC_STORE") or None
+    url = settings.options.store or environ.get("NJC_STORE") or None
     return combine_listeners(make_listener(), get_stored_trace(trace, url))
 
 
@@ -267,3 +270,116 @@ def get_stored_trace(trace: str, url: str | None) -> Listener:
 
     name = trace.removeprefix(PLACE_PREFIX)
     return SafeListener(StoredTrace(get_store(url, os.environ), name))
+
+
+# ── recordings ───────────────────────────────────────────────────────────────────────────────────
+
+
+def make_recorder(
+    record: str | Path | Recorder | None, mode: RecordMode, store: str | None
+) -> Recorder | None:
+    """Return the given recorder, or a new one for a path, or for a name in the store of a URL."""
+    if record is None or not isinstance(record, str | Path):
+        return record
+    return open_recorder(record, mode, store)
+
+
+def open_recorder(path: str | Path, mode: RecordMode, store: str | None = None) -> Recorder:
+    """A recorder for a path; NJC_RECORD_TO has it continue in a copy below another folder, NJC_DRIFT note mismatches."""
+    from njrt.persistence.recorder import Recorder
+    from njrt.persistence.recording_place import name_copy
+
+    if folder := os.environ.get("NJC_RECORD_TO"):
+        return Recorder(Path(folder) / name_copy(str(path)), "new")
+    return Recorder(path, mode, store=store, drift=os.environ.get("NJC_DRIFT") or None)
+
+
+@lru_cache(maxsize=64)
+def get_environment_recorder(text: str) -> Recorder:
+    """Return the recorder that `NJC_RECORD=MODE[:PATH]` asks for; one for the whole process."""
+    from njrt.persistence.recorder import RecordMode
+
+    mode, _, path = text.partition(":")
+    if mode not in get_args(RecordMode):
+        raise ConfigurationError(
+            "NJC_RECORD must be off, MODE or MODE:PATH, "
+            f"with MODE one of {', '.join(get_args(RecordMode))}, not {text!r}"
+        )
+    return open_recorder(path or make_default_recording_path(), mode)  # type: ignore[arg-type]
+
+
+def make_default_recording_path() -> str:
+    """Return the recording of a program if no path is given: `recordings/PROGRAM.jsonl`."""
+    program = getattr(sys.modules.get("__main__"), "__file__", None) or "program"
+    return str(Path("recordings") / f"{Path(program).stem}.jsonl")
+
+
+# ── options ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def resolve_options(
+    block: Mapping[str, Any],
+    project: Mapping[str, Any] | None,
+    using: Options,
+    place: str,
+    environ: Mapping[str, str] | None = None,
+) -> Options:
+    """Return all options of a block: `using`, then the block and its file, environment, project, defaults."""
+    if environ is None:
+        environ = read_environment()
+    variables = [name for name in ENVIRONMENT_VARIABLES if name in environ] if environ else []
+    layers = (
+        using,
+        freeze_options(block),
+        tuple([(name, environ[name]) for name in variables]),
+        freeze_options(project),
+        place,
+    )
+    try:
+        return merge_options(*layers)
+    except TypeError:  # an unhashable value: no option has one, and it is refused by name
+        return merge_options.__wrapped__(*layers)
+
+
+def read_environment() -> Mapping[str, str]:
+    """Return the environment if it has a variable of njrt, else nothing.
+
+    `os.environ` raises an exception inside for each name that is not set; the dict that it wraps does not.
+    """
+    wrapped = getattr(os.environ, "_data", None)
+    return {} if wrapped is not None and wrapped.keys().isdisjoint(_KEYS) else os.environ
+
+
+_KEYS = frozenset(
+    name.encode() if os.name == "posix" else name
+    for name in (
+        *ENVIRONMENT_VARIABLES,
+        *("NJC_BUDGET", "NJC_CACHE", "NJC_EXAMPLES", "NJC_RECORD", "NJC_STORE", "NJC_TRACE"),
+    )
+)
+
+FrozenOptions = tuple[tuple[str, Any, type], ...]
+"""Options and their values; the types keep `1` and `True` apart."""
+
+
+def freeze_options(options: Mapping[str, Any] | None) -> FrozenOptions:
+    """Options as a hashable key."""
+    return tuple([(name, value, type(value)) for name, value in options.items()]) if options else ()
+
+
+@lru_cache(maxsize=1024)
+def merge_options(
+    using: Options,
+    block: FrozenOptions,
+    environment: tuple[tuple[str, str], ...],
+    project: FrozenOptions,
+    place: str,
+) -> Options:
+    """Return the options of one place, remembered for blocks that run again."""
+    return merge_option_layers(
+        using,
+        make_options({name: value for name, value, _ in block}, place),
+        read_environment_options(dict(environment)),
+        make_options({name: value for name, value, _ in project}, "[tool.njc]"),
+        DEFAULTS,
+    )

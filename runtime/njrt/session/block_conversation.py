@@ -1,0 +1,211 @@
+"""The conversation of one run of a block, with its handlers behind the interceptors and what is wrapped around it.
+
+    converse_about(block, scope, session)       a conversation, ready to be driven
+
+Each capability is a wrapper; the conversation with the model and the handlers know nothing of them.
+"""
+
+from __future__ import annotations
+
+import time
+import typing
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+from njrt.agent.answer import AnswerForm, make_answer_form
+from njrt.agent.attachments import find_attachments
+from njrt.agent.conversation import AnswerConversation, CodeNeeded, Conversation, converse
+from njrt.agent.handlers import Handlers, redact_secrets
+from njrt.agent.interface_effects import make_interface_form, open_interface
+from njrt.agent.prompt import build_examples, build_opening
+from njrt.block import Block
+from njrt.decisions import PendingEffect
+from njrt.effects import Answer, Effect, Refusal, Run
+from njrt.errors import ConfigurationError, NaturalError, ReplyError
+from njrt.events import Compared, wants_states
+from njrt.execution.contracts import Contract
+from njrt.gates import is_used
+from njrt.outcome import Outcome, Raised
+from njrt.rendering.redaction import Redactor
+from njrt.scope.scope import SavedBindings, Scope
+from njrt.session.effect_server import make_effect_server
+from njrt.session.prediction import EffectPredictor
+from njrt.session.session import Session, with_lifecycle_events
+from njrt.session.states import Observe, observe_nothing, observe_scope, render_variables
+
+if typing.TYPE_CHECKING:
+    from njrt.session.gate import RunGate
+
+
+class CanaryObserver(typing.Protocol):
+    """What compares the run of a canary with that of the code."""
+
+    def open(self, scope: Scope) -> None:
+        """The variables of the run, before it begins."""
+
+    def compare(self, ending: Outcome | NaturalError) -> tuple[tuple[str, ...], str]:
+        """Return the differences from the code, and why nothing could be compared, if so."""
+
+
+def converse_about(
+    block: Block,
+    scope: Scope,
+    session: Session,
+    tried: str = "",
+    canary: CanaryObserver | None = None,
+    contract: Contract | None = None,
+) -> Conversation:
+    """Return the conversation of a block; `tried` says how its static code fared, where that was tried first."""
+    redact = partial(redact_secrets, scope, Redactor(block.options.redact is not False))
+    observe: Observe = observe_nothing
+    if wants_states(session.listener):
+        observe = observe_scope(session.run, scope, block.options.redact)
+    interface = open_interface(block.interface, block, scope) if block.interface else None
+    opened: list[Handlers] = []
+
+    def begin(block: Block, form: AnswerForm | None, first_turn: int) -> AnswerConversation:
+        """Begin the conversation; one without code may be followed by one with code."""
+        handlers = Handlers(block, scope, contract, interface)
+        describe = partial(make_pending_effect, block, scope, session)
+        predictor = session.settings.predictor
+        serve = make_effect_server(
+            handlers.serve,
+            # Static code is a part of the program: only its gated calls are shown.
+            replace(session, interceptors=(), record=None) if block.code else session,
+            describe,
+            observe,
+            EffectPredictor(predictor, block, scope) if predictor else None,
+            redact,
+            make_gate(block, scope, session, describe, handlers.redactor),
+            scope,
+        )
+        if block.code:
+            # Raises ReplyError where the code cannot be run here, or has not bound the outputs.
+            result = yield from serve(Run(block.code, done=True), 1)
+            if isinstance(result, Answer | Refusal):
+                text = result.text if isinstance(result, Answer) else result.message
+                raise ReplyError(f"the static code of this block failed: {text}")
+            return typing.cast(Outcome, result)
+        opened.append(handlers)
+        reopen = partial(build_opening, block, scope, form.text if form else "", handlers.redactor)
+        return (
+            yield from converse(
+                block,
+                session.protocol,
+                reopen(),
+                serve,
+                form,
+                first_turn,
+                find_attachments(scope, block.reads, handlers.redactor),
+                reopen,
+                build_examples(block, form.text if form else ""),
+                make_interface_form(interface, session.protocol) if interface else None,
+            )
+        )
+
+    conversation = with_code_on_request(block, scope, begin)
+    if block.options.on_error == "rollback":
+        conversation = with_end(conversation, partial(roll_back, scope, scope.save_bindings()))
+    if interface is not None:
+        conversation = with_end(conversation, interface.close)
+    if canary is not None:
+        canary.open(scope)
+        conversation = with_end(conversation, partial(report_comparison, session, canary))
+    return with_lifecycle_events(
+        conversation,
+        session,
+        block.options.effects or "",
+        tried,
+        block.instruction,
+        observe,
+        redact,
+        lambda outcome: opened[-1].list_warnings(outcome) if opened else (),
+        scope.close,
+    )
+
+
+def with_code_on_request(
+    block: Block,
+    scope: Scope,
+    begin: Callable[[Block, AnswerForm | None, int], AnswerConversation],
+) -> Conversation:
+    """The conversation of a block; one that answers continues as `direct` where the model asks for code."""
+    is_answer = block.options.effects == "answer"
+    outcome = yield from begin(block, make_answer_form(block, scope) if is_answer else None, 1)
+    if isinstance(outcome, CodeNeeded):
+        options = replace(block.options, effects="direct")
+        with_code = replace(block, options=options, examples=())
+        outcome = yield from begin(with_code, None, outcome.turn + 1)
+        assert not isinstance(outcome, CodeNeeded)
+    return outcome
+
+
+def with_end(
+    conversation: Conversation, end: Callable[[Outcome | BaseException], None]
+) -> Conversation:
+    """Yield a conversation, and call `end` with its outcome or the exception that ends it."""
+    try:
+        outcome = yield from conversation
+    except BaseException as error:
+        end(error)
+        raise
+    end(outcome)
+    return outcome
+
+
+def roll_back(scope: Scope, before: SavedBindings, ending: Outcome | BaseException) -> None:
+    """Restore the variables after any exception: of the runtime, a cancellation, or raised in the program."""
+    if isinstance(ending, Raised | BaseException):
+        scope.restore_bindings(before)
+
+
+def report_comparison(
+    session: Session, canary: CanaryObserver, ending: Outcome | BaseException
+) -> None:
+    """Report how a canary compares with the code."""
+    if not isinstance(ending, BaseException) or isinstance(ending, NaturalError):
+        session.listener(Compared(session.run, time.time(), *canary.compare(ending)))
+
+
+def make_pending_effect(
+    block: Block, scope: Scope, session: Session, effect: Effect, turn: int, number: int
+) -> PendingEffect:
+    """Describe an effect of a block to its interceptors."""
+    return PendingEffect(
+        session.run,
+        session.parent,
+        session.place,
+        turn,
+        number,
+        effect,
+        block.options.effects or "direct",
+        block.instruction,
+        block.is_async,
+        partial(render_variables, scope, block.options),
+    )
+
+
+def make_gate(
+    block: Block,
+    scope: Scope,
+    session: Session,
+    describe: Callable[[Effect, int, int], PendingEffect],
+    redactor: Redactor,
+) -> RunGate | None:
+    """Return the gate of a run, if there are gated functions.
+
+    Raises:
+        ConfigurationError: there are rules for functions without the decorator, and the code is not contained.
+    """
+    has_rules = bool(session.settings.calls) and block.options.effects != "answer"
+    if has_rules and block.options.policy != "contained":
+        raise ConfigurationError(
+            'njrt.using(calls=...) decides about calls of contained code: write policy="contained", or @njrt.gated '
+            "above the functions"
+        )
+    if not has_rules and not is_used():
+        return None
+    from njrt.session.gate import RunGate
+
+    return RunGate(session, scope, describe, redactor)
