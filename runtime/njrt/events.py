@@ -17,6 +17,7 @@ from njrt.effects import Effect, EffectResult, Refusal
 from njrt.messages import Reply, Request
 from njrt.outcome import Outcome
 from njrt.prediction import Prediction
+from njrt.records import record
 
 RunId = str
 """Identifies one run of one block; unique among all processes that may write to the same trace."""
@@ -25,7 +26,7 @@ Redact = Callable[[str], str]
 """Redacts the secrets of a block's variables in a text, such as the message of an exception."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StateChange:
     """What has changed in the variables that a block sees, since the event before.
 
@@ -39,7 +40,7 @@ class StateChange:
     printed: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Began:
     """A block began to run. `parent` is the run of the block whose code called it, if there is one.
 
@@ -61,7 +62,7 @@ class Began:
     state: StateChange | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Asked:
     """The model is asked; `request.turn` is the number of the request in this run, from 1."""
 
@@ -70,7 +71,7 @@ class Asked:
     request: Request
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Replied:
     """The model answered the request of this turn."""
 
@@ -81,7 +82,7 @@ class Replied:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Unanswered:
     """The model, its server or a layer above it failed to answer the request of this turn."""
 
@@ -92,7 +93,7 @@ class Unanswered:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Performed:
     """An effect was performed, or refused, with this result; a reply that is no effect counts as a refusal.
 
@@ -115,7 +116,7 @@ class Performed:
     """How often contained code has touched objects of the program."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Ended:
     """The block's run is over: by an `Outcome`, by an error of the runtime, or by cancellation."""
 
@@ -129,7 +130,7 @@ class Ended:
     """Signs that the block did nothing that its text asks for (`njrt.agent.block_warnings`)."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Compared:
     """The live block has run beside its static code, on copies, and its end was compared with that of the code.
 
@@ -143,7 +144,7 @@ class Compared:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Streamed:
     """A part of the reply of this turn has come: `text` is all of it so far.
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from njrt.media import Attachment
+from njrt.records import record
 
 Protocol = Literal["tools", "text"]
 """How a model requests effects: by tool calls, or by one fenced code block in plain text."""
@@ -44,7 +45,7 @@ class ToolResult:
     failed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UserMessage:
     """Text from the runtime to the model, and the files that are shown with it."""
 
@@ -92,7 +93,7 @@ class Tool:
     parameters: Json
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Request:
     """One question to a model: the whole conversation so far.
 

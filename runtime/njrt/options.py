@@ -103,6 +103,10 @@ class Options:
     canary_seed: int | None = None
     """A number that makes the choice of these runs the same each time."""
 
+    def __hash__(self) -> int:
+        """Hash a few fields: blocks look up what was made for their options whenever they run."""
+        return hash((self.model, self.effects, self.temperature, self.max_calls, self.max_usd))
+
 
 DEFAULTS = Options(
     mode="live",

@@ -23,6 +23,7 @@ the program that a region calls are interrupted like any other code.
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]
 import os
 import signal
 import sys
@@ -340,7 +341,7 @@ def _make_exception_class(region: Region) -> type[Interruption]:
 
 
 _SIGNAL: Final[int] = getattr(signal, "SIGRTMIN", 0) + 11
-_get_handler = getattr(signal.getsignal, "__wrapped__", signal.getsignal)
+_get_handler = _signal.getsignal
 """The function behind `signal.getsignal`, which looks for the handler among the members of an enum."""
 
 

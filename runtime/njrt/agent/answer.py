@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 
 from njrt.agent.prompt import ANSWER_FORM, REASONED_FORM
@@ -68,26 +69,45 @@ class AnswerForm:
 
 def make_answer_form(block: Block, scope: Scope) -> AnswerForm:
     """Return the form of the replies to a block; raise ConfigurationError where an output has no JSON form."""
+    return _make_answer_form(
+        tuple([(path, find_output_form(scope, path)) for path in scope.outputs]),
+        find_return_form(scope) if "return" in block.labels else None,
+        block.labels,
+        tuple([name for name in scope.names if find_exception(scope, name) is not None]),
+        block.options.authority != "strict",
+        block.options.reasoning == "text",
+    )
+
+
+@lru_cache(maxsize=256)
+def _make_answer_form(
+    forms: tuple[tuple[str, JsonForm], ...],
+    returned: JsonForm | None,
+    labels: tuple[str, ...],
+    exceptions: tuple[str, ...],
+    may_need_code: bool,
+    is_reasoned: bool,
+) -> AnswerForm:
+    """Return the form for outputs, labels and exceptions that the block names; remembered for blocks that run again."""
     definitions: dict[str, Json] = {}
     alternatives = [
         (move_definitions(schema, definitions), example)
-        for schema, example in _list_alternatives(block, scope)
+        for schema, example in _list_alternatives(dict(forms), returned, labels)
     ]
     schemas = [schema for schema, _ in alternatives]
     examples = [example for _, example in alternatives]
-    named = [name for name in scope.names if find_exception(scope, name) is not None]
-    raising = [f'{{"raise": "{name}", "message": "why"}}' for name in named]
-    exceptions = list(dict.fromkeys((*named, *COMMON_EXCEPTIONS)))
-    hidden = [make_object_schema({"raise": {"enum": exceptions}, "message": _STRING})]
-    if block.options.authority != "strict" and "needs_code" not in scope.outputs:
+    outputs = tuple(path for path, _ in forms)
+    raising = [f'{{"raise": "{name}", "message": "why"}}' for name in exceptions]
+    raised = {"enum": list(dict.fromkeys((*exceptions, *COMMON_EXCEPTIONS)))}
+    hidden = [make_object_schema({"raise": raised, "message": _STRING})]
+    if may_need_code and "needs_code" not in outputs:
         hidden.append(make_object_schema({"needs_code": _STRING}))
     schema: dict[str, Any] = {"anyOf": [*schemas, *hidden]}
     if definitions:
         schema["$defs"] = definitions
-    meanings = list_meanings(scope.types.get(path) for path in scope.outputs)
-    is_reasoned = block.options.reasoning == "text"
+    meanings = list_meanings(form.declared for _, form in forms)
     text = describe_form(examples, meanings, raising, is_reasoned)
-    return AnswerForm(None if is_reasoned else schema, text, tuple(scope.outputs))
+    return AnswerForm(None if is_reasoned else schema, text, outputs)
 
 
 def describe_form(
@@ -131,23 +151,23 @@ _STRING: Json = {"type": "string"}
 _TRUE: Json = {"const": True}
 
 
-def _list_alternatives(block: Block, scope: Scope) -> Iterator[Alternative]:
+def _list_alternatives(
+    forms: Mapping[str, JsonForm], returned: JsonForm | None, labels: Iterable[str]
+) -> Iterator[Alternative]:
     """Yield the forms that the block's text calls for: its outputs, then its jumps."""
-    forms = {path: find_output_form(scope, path) for path in scope.outputs}
     if forms:
         properties = {path: form.schema for path, form in forms.items()}
         yield make_object_schema(properties), describe_object(forms)
     else:
         yield make_object_schema({"pass": _TRUE}), PASS_EXAMPLE
-    for label in block.labels:
-        match label:
-            case "break" | "continue":
-                yield make_object_schema({label: _TRUE}), f'{{"{label}": true}}'
-            case "bare_return":
-                yield make_object_schema({"return": {"type": "null"}}), '{"return": null}'
-            case "return":
-                form = find_return_form(scope)
-                yield make_object_schema({"return": form.schema}), describe_object({"return": form})
+    for label in labels:
+        if label in ("break", "continue"):
+            yield make_object_schema({label: _TRUE}), f'{{"{label}": true}}'
+        elif label == "bare_return":
+            yield make_object_schema({"return": {"type": "null"}}), '{"return": null}'
+        elif label == "return" and returned is not None:
+            properties = {"return": returned.schema}
+            yield make_object_schema(properties), describe_object({"return": returned})
 
 
 def find_output_form(scope: Scope, path: str) -> JsonForm:

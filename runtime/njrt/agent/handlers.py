@@ -12,10 +12,12 @@ repeatedly does not fit its type ends the block, by an `OutputTypeError`.
 from __future__ import annotations
 
 import inspect
+import re
 import typing
+from collections import Counter
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, TypeVar, assert_never
 
 from njrt.agent.answer import find_exception, find_name_problem, find_output_form, find_return_form
@@ -23,7 +25,6 @@ from njrt.agent.block_warnings import State, find_warnings, read_state
 from njrt.agent.interface_effects import InterfaceEffect, OpenInterface
 from njrt.agent.jump_outcomes import make_exception, make_jump_outcome
 from njrt.agent.references import ReferenceTable
-from njrt.agent.repeated_refusals import RepeatedRefusals
 from njrt.agent.result_text import find_result_name, join_parts, mark_printed
 from njrt.agent.wire_variables import WireVariables
 from njrt.block import Block
@@ -82,6 +83,7 @@ from njrt.outcome import (
 from njrt.rendering.describe import render_value
 from njrt.rendering.redaction import Redactor
 from njrt.rendering.shown_classes import find_shown_classes, find_signature_classes
+from njrt.scope.advice import format_skeleton
 from njrt.scope.scope import Bound, Scope, make_scope
 from njrt.timeouts import DeadlineExceeded, call_with_timeout
 from njrt.values.introspection import is_exception_class
@@ -93,9 +95,6 @@ ImmediateEffect = (
     | BreakLoop | ContinueLoop | ReturnValue | RaiseError | ReturnAnswer | RaiseNamed
 )  # fmt: skip
 """The effects that are served at once; the others run code, or end the block."""
-
-ServedHere = ImmediateEffect | Run | Exec | Eval | Done | BindOutputs | NeedsCode | AskModel | Touch
-"""All effects but `Perform`."""
 
 FORWARDED = (
     Run, Exec, Eval, Lookup, Assign, Deref, Ref, SetRef, Goto,
@@ -118,6 +117,10 @@ MAX_TYPE_MISFITS = 3
 the program's own assert fails."""
 
 
+PLAIN_TYPES = (str, int, float, bool)
+"""Types that a value in JSON is read as without code of the program."""
+
+
 def refuse_uncontainable(scope: Scope) -> None:
     """Raise `PolicyError` if this system, or this place, cannot contain code: before the model is asked."""
     problem = find_obstacle()
@@ -137,6 +140,9 @@ def is_made_by_code(declared: object) -> bool:
     return (typing.get_origin(declared) or declared) in MADE_BY_CODE
 
 
+_LINE_PREFIX = re.compile(r"^line \d+: ")
+
+
 class Handlers:
     """Serves the effects of one run of a block on its scope (state: the last result, misfits)."""
 
@@ -152,9 +158,6 @@ class Handlers:
         self.block = block
         self.scope = scope
         self.redactor = Redactor(block.options.redact is None or block.options.redact)
-        references = ReferenceTable(self.redactor)
-        is_baseline = block.options.effects == "baseline"
-        self.variables = WireVariables(scope, references, only_outputs=is_baseline)
         self.failed = False
         self.misfits = 0
         self.codes: list[str] = []
@@ -164,7 +167,8 @@ class Handlers:
             self.state = read_state(scope.list_variables().values())
         self.contract = contract
         self.interface = interface
-        self.refusals = RepeatedRefusals(scope)
+        self.refusals: Counter[str] = Counter()
+        """How often code was refused, by the reason."""
         if block.options.effects == "direct":
             scope.watch_outputs(path for path in scope.outputs if path not in block.reads)
             scope.show_classes(
@@ -173,30 +177,29 @@ class Handlers:
             if scope.uses:
                 scope.show_classes(find_signature_classes(scope.list_used_functions()))
 
+    @cached_property
+    def variables(self) -> WireVariables:
+        """The variables in the forms of the interface of the paper."""
+        is_baseline = self.block.options.effects == "baseline"
+        return WireVariables(self.scope, ReferenceTable(self.redactor), only_outputs=is_baseline)
+
     def serve(self, effect: Effect | Refusal, turn: int) -> EffectGenerator:
         """Serve one effect; a refusal stands for a request that could not be read as one."""
-        if isinstance(effect, Perform):
-            result = yield from self.perform(effect)
-        else:
-            result = yield from self.serve_effect(effect)
-        self.failed = isinstance(result, Refusal)
-        return self.redact(result)
-
-    def serve_effect(self, effect: ServedHere | Refusal) -> EffectGenerator:
-        """Serve an effect of the runtime."""
         match effect:
+            case BindOutputs(values):
+                result = self.bind_outputs(values)
             case Run(code, done):
                 result = yield from self.run(code, done)
             case Exec(code):
                 result = yield from self.execute(code, silent="Success")
             case Eval(expression):
                 result = yield from self.evaluate(expression)
+            case Perform():
+                result = yield from self.perform(effect, turn)
             case Refusal():
                 result = effect
             case Done():
                 result = self.conclude()
-            case BindOutputs(values):
-                result = self.bind_outputs(values)
             case ReturnValue(str(text)) if not self.is_bound(text):
                 result = yield from self.jump_with_expression("return", text)
             case RaiseError(text) if not self.is_bound(text):
@@ -210,8 +213,9 @@ class Handlers:
             case AskModel() | Touch():
                 raise AssertionError("no effect set has questions or calls")
             case _:
-                result = self.serve_safely(effect)
-        return result
+                result = self.call_safely(partial(self.serve_immediate, effect))
+        self.failed = isinstance(result, Refusal)
+        return self.redact(result)
 
     def redact(self, result: EffectResult) -> EffectResult:
         """Redact the text of a result, also where a secret of the block's variables was printed or raised."""
@@ -223,14 +227,11 @@ class Handlers:
         restart = self.redactor.redact_whole(result.restart) if result.restart else ""
         return replace(result, message=self.redactor.redact_whole(result.message), restart=restart)
 
-    def serve_safely(self, effect: ImmediateEffect) -> EffectResult:
-        """Serve an effect that runs no code of the model, but may run the program's: a `__setattr__`, an
-        exception's constructor. If that fails, the request has failed.
-        """
-        return self.call_safely(partial(self.serve_immediate, effect))
-
     def call_safely(self, action: Callable[[], T]) -> T | Refusal:
-        """Call a function that may run the program's code: under the limit of code, its exceptions refused."""
+        """Call what runs no code of the model, but may run the program's, such as a `__setattr__`: under the limit of code.
+
+        Its exceptions are refused.
+        """
         return refuse_errors(
             partial(call_with_timeout, self.block.options.max_code_seconds, action)
         )
@@ -280,7 +281,21 @@ class Handlers:
                     result = Refusal(f"the code has run, but {message}; do not repeat what it did")
                 case outcome:
                     return outcome
-        return self.refusals.vary(result) if isinstance(result, Refusal) else result
+        return self.vary_refusal(result) if isinstance(result, Refusal) else result
+
+    def vary_refusal(self, refusal: Refusal) -> Refusal:
+        """Say the same thing with the form of the code the second time, and briefly from then on."""
+        reason = _LINE_PREFIX.sub("", refusal.message.partition("\n")[0])
+        self.refusals[reason] += 1
+        if (times := self.refusals[reason]) == 1:
+            return refusal
+        if times == 2:
+            scope = self.scope
+            skeleton = format_skeleton(scope.outputs, scope.list_variables(), scope.types)
+            form = f"\nWrite all of it anew, in this form:\n{skeleton}" if skeleton else ""
+            return Refusal(f"again: {refusal.message}{form}", times=times)
+        advice = "Do without it: write other, simpler code"
+        return Refusal(f"refused {times} times: {reason}\n{advice}", times=times)
 
     # ── the effects of `answer` ──────────────────────────────────────────────────────────────────
 
@@ -293,7 +308,10 @@ class Handlers:
         for name, value in values.items():
             form = find_output_form(self.scope, name)
             try:
-                decoded[name] = call_with_timeout(seconds, partial(form.decode, value))
+                if form.declared in PLAIN_TYPES:  # no code of the program runs
+                    decoded[name] = form.decode(value)
+                else:
+                    decoded[name] = call_with_timeout(seconds, partial(form.decode, value))
             except (NaturalError, DeadlineExceeded):
                 raise
             except Exception as error:  # also that of a validator of the program
@@ -333,7 +351,7 @@ class Handlers:
 
     # ── the effects of an interface ──────────────────────────────────────────────────────────────
 
-    def perform(self, effect: Perform) -> EffectGenerator:
+    def perform(self, effect: Perform, turn: int) -> EffectGenerator:
         """Call the handler of an effect, and do as its result asks."""
         found = self.interface.find(effect.function) if self.interface else None
         if found is None:
@@ -352,7 +370,7 @@ class Handlers:
             assert isinstance(execution, Ran)
             result = execution.value
         if isinstance(result, FORWARDED):
-            return (yield from self.serve_effect(result))
+            return (yield from self.serve(result, turn))
         return self.call_in_time(partial(self.make_handled_result, result))
 
     def bind_arguments(self, arguments: Mapping[str, UserValue]) -> None:
@@ -555,10 +573,11 @@ class Handlers:
 
         Looking at an output may run code of the program, a property or a validator; it has the time limit of code.
         """
+        scope = self.scope
         if (
-            not self.scope.types
-            and self.contract is None
-            and "." not in "".join(self.scope.outputs)
+            self.contract is None
+            and "." not in "".join(scope.outputs)
+            and all(map(scope.has_plain_value, scope.types.keys(), scope.types.values()))
         ):
             return self.check_outputs()
         try:

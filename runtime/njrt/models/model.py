@@ -22,11 +22,11 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from njrt.messages import Protocol, Reply, Request
+from njrt.records import record
 
 T = typing.TypeVar("T")
 
@@ -85,7 +85,7 @@ class CallLister:
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LayeredModel(ModelAround):
     """`model` behind `layers`, outermost first; itself a `Model`."""
 

@@ -35,6 +35,7 @@ from njrt.events import (
 from njrt.messages import CallAttempt, Reply, Request, Usage, UserMessage
 from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned
 from njrt.prediction import Prediction
+from njrt.records import record
 from njrt.rendering.one_line import write_brief
 from njrt.rendering.redaction import redact_shapes
 from njrt.rendering.writer import clip
@@ -49,7 +50,7 @@ _OUTCOME_NAMES: dict[type, str] = {
 _MAX_RESULT_CHARS = 4000
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModelCall:
     """One request to the model, and the reply or the error; `attempts` are its calls, if there were several."""
 
@@ -67,7 +68,7 @@ class ModelCall:
         return [replace(usage, usd=0.0) if self.reply.source == "cache" else usage]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PerformedEffect:
     """One effect, and what the model was answered, or the outcome with which it ended the block."""
 
@@ -154,7 +155,7 @@ class Totals:
         return ", ".join(words)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BlockRun:
     """The account of one finished run of a block.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import TypeVar
 
@@ -32,6 +32,7 @@ from njrt.models.model import Ask
 from njrt.observability.accounts import record_event
 from njrt.observability.logs import is_log_enabled, log_event, warn
 from njrt.observability.telemetry import Telemetry
+from njrt.records import record
 
 EventT = TypeVar("EventT")
 
@@ -102,7 +103,7 @@ class SafeListener:
                 warn("a listener to natural blocks failed: %s: %s", type(error).__name__, error)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Notified:
     """A layer that reports each request to the model, and its reply or error, to a listener."""
 

@@ -41,9 +41,10 @@ def find_named_classes(
     """
     if not isinstance(types, FunctionType):
         return {}
-    cells = dict(zip(types.__code__.co_freevars, types.__closure__ or (), strict=True))
+    code = types.__code__
+    cells = dict(zip(code.co_freevars, types.__closure__ or (), strict=True))
     found: dict[str, CellType | None] = {}
-    for name in list_loaded_names(types.__code__):
+    for name in list_loaded_names(code):
         cell = cells.get(name)
         value: Any = types.__globals__.get(name) if cell is None else _read_cell(cell)
         if (
@@ -66,10 +67,8 @@ _TYPING_MODULES = ("typing", "typing_extensions", "collections.abc")
 """The modules whose classes mean something in a type only."""
 
 
-def find_host_name(variables: FunctionType, namespace: Mapping[str, Any] | None) -> str:
-    """Return the qualified name of the code that the block stands in, empty for a module."""
+def find_host_name(qualified_name: str, namespace: Mapping[str, Any] | None) -> str:
+    """Return the qualified name of the code around a block, empty for a module; `qualified_name` is its lambda's."""
     if namespace is not None and isinstance(name := namespace.get("__qualname__"), str):
         return name
-    return (
-        variables.__qualname__.removesuffix("<lambda>").removesuffix(".<locals>.").removesuffix(".")
-    )
+    return qualified_name.removesuffix("<lambda>").removesuffix(".<locals>.").removesuffix(".")

@@ -19,12 +19,14 @@ import builtins
 import enum
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass
-from types import CellType, FunctionType, ModuleType
+from functools import lru_cache
+from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 from njrt.effects import Refusal
 from njrt.outcome import UserValue
 from njrt.private_names import mangle
+from njrt.records import record
 from njrt.rendering.describe import render_value
 from njrt.scope.advice import format_read_only_error
 from njrt.scope.loaded_names import find_host_name, find_named_classes, list_loaded_names
@@ -33,7 +35,7 @@ from njrt.scope.typecheck import find_type_mismatch, is_declared, resolve_types
 from njrt.values.introspection import get_class_name, is_a, is_exactly, read_attributes
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Bound:
     """The variable is bound to this value."""
 
@@ -51,6 +53,55 @@ SavedBindings = Mapping[str, Bound | Absent]
 """What some variables were bound to at one moment."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _FixedNames:
+    """The names of a block that are the same whenever it runs; `known` are those that no class in a type may have."""
+
+    names: tuple[str, ...]
+    global_names: frozenset[str]
+    known: frozenset[str]
+    outputs: tuple[str, ...]
+    bindable: frozenset[str]
+    own: frozenset[str]
+    declared_nonlocal: frozenset[str]
+    uses: tuple[str, ...]
+    class_name: str | None
+    first_parameter: str | None
+    qualified_name: str
+    future_flags: int
+    place: str
+
+
+@lru_cache(maxsize=1024)
+def _find_fixed_names(
+    code: CodeType,
+    qualified_name: str,
+    writes: str,
+    cls: str | None,
+    me: str | None,
+    own: str,
+    nl: str,
+    uses: str,
+    at: str,
+) -> _FixedNames:
+    outputs, owned = tuple(writes.split()), own.split()
+    return _FixedNames(
+        names=tuple(dict.fromkeys((*list_loaded_names(code), *owned))),
+        global_names=frozenset(code.co_names),
+        known=frozenset((*code.co_freevars, *code.co_names, *owned)),
+        outputs=outputs,
+        bindable=frozenset(mangle(path, cls) for path in outputs if "." not in path),
+        own=frozenset(mangle(name, cls) for name in owned),
+        declared_nonlocal=frozenset(mangle(name, cls) for name in nl.split()),
+        uses=tuple(uses.split()),
+        class_name=cls,
+        first_parameter=me,
+        qualified_name=qualified_name,
+        future_flags=code.co_flags & _FUTURE_ANNOTATIONS,
+        place=at,
+    )
+
+
 class Scope:
     """The variables of one run of a block. Names are as in the source unless a docstring says "mangled".
 
@@ -65,39 +116,28 @@ class Scope:
 
     def __init__(
         self,
+        fixed: _FixedNames,
         variables: FunctionType,
-        *,
-        outputs: tuple[str, ...],
         types: Callable[[], Mapping[str, Any]] | None,
-        class_name: str | None,
-        first_parameter: str | None,
         namespace: MutableMapping[str, Any] | None,
-        own: tuple[str, ...],
-        declared_nonlocal: tuple[str, ...],
-        place: str,
-        uses: tuple[str, ...] = (),
     ) -> None:
-        code = variables.__code__
-        self.names = tuple(dict.fromkeys((*list_loaded_names(code), *own)))
-        self.cells: dict[str, CellType] = dict(
-            zip(code.co_freevars, variables.__closure__ or (), strict=True)
-        )
+        self.names, self.outputs, self.uses = fixed.names, fixed.outputs, fixed.uses
+        self.class_name, self.first_parameter = fixed.class_name, fixed.first_parameter
+        self.own, self.bindable = fixed.own, fixed.bindable
+        self.declared_nonlocal = fixed.declared_nonlocal
+        self.global_names, self.future_flags = fixed.global_names, fixed.future_flags
+        self.place = fixed.place
         self.module: dict[str, Any] = variables.__globals__
-        typed = find_named_classes(types, self.cells.keys() | {*code.co_names, *own})
+        self.cells: dict[str, CellType] = dict(
+            zip(variables.__code__.co_freevars, variables.__closure__ or (), strict=True)
+        )
+        typed = find_named_classes(types, fixed.known)
         self.type_names = tuple(typed)
-        self.cells |= {name: cell for name, cell in typed.items() if cell is not None}
-        self.global_names = frozenset(code.co_names).union(typed.keys() - self.cells.keys())
+        if typed:
+            self.cells |= {name: cell for name, cell in typed.items() if cell is not None}
+            self.global_names = self.global_names.union(typed.keys() - self.cells.keys())
         self.namespace = namespace
-        self.class_name = class_name
-        self.own = frozenset(mangle(name, class_name) for name in own)
-        self.declared_nonlocal = frozenset(mangle(name, class_name) for name in declared_nonlocal)
-        self.first_parameter = first_parameter
-        self.outputs = outputs
-        self.bindable = frozenset(mangle(path, class_name) for path in outputs if "." not in path)
-        self.host = find_host_name(variables, namespace)
-        self.future_flags = code.co_flags & _FUTURE_ANNOTATIONS
-        self.place = place
-        self.uses = uses
+        self.host = find_host_name(fixed.qualified_name, namespace)
         self.scratch: dict[str, CellType] = {}
         self.borrowed: dict[str, CellType] = {}
         self.lent: dict[str, UserValue] = {}
@@ -300,7 +340,7 @@ class Scope:
 
     def list_unchanged_outputs(self) -> tuple[str, ...]:
         """Return the watched outputs that the block has neither bound nor changed."""
-        return tuple(path for path in self.outputs if self._is_unchanged(path))
+        return tuple([path for path in self.outputs if self._is_unchanged(path)])
 
     def _is_unchanged(self, path: str) -> bool:
         name = mangle(path, self.class_name)
@@ -316,17 +356,27 @@ class Scope:
 
     def list_unbound_outputs(self) -> tuple[str, ...]:
         """Return the outputs that have no value yet, in the order of the prompt."""
-        return tuple(path for path in self.outputs if not self._is_set(path))
+        return tuple([path for path in self.outputs if not self._is_set(path)])
 
     def misfits(self) -> tuple[str, ...]:
         """One line for each bound output that does not fit its declared type."""
-        lines = []
-        for path, declared in self.types.items():
-            if self._is_set(path) and (
-                problem := find_type_mismatch(self.read_value(path), declared, self.module)
-            ):
-                lines.append(f"`{path}`: {problem}")
+        lines = [
+            f"`{path}`: {problem}"
+            for path, declared in self.types.items()
+            if not self.has_plain_value(path, declared)
+            and self._is_set(path)
+            and (problem := find_type_mismatch(self.read_value(path), declared, self.module))
+        ]
         return tuple(lines)
+
+    def has_plain_value(self, path: str, declared: Any) -> bool:
+        """Return whether a variable has a plain value of its type: checking it runs no code of the program."""
+        found = self.lookup(path)
+        return (
+            type(found) is Bound
+            and type(found.value) is declared
+            and is_exactly(found.value, *_ATOMS)
+        )
 
     def read_value(self, path: str) -> UserValue:
         """Return the value at a path such as `player.attack`; the root must be bound."""
@@ -407,18 +457,10 @@ def make_scope(
 ) -> Scope:
     """Make the scope of one run of a block from the arguments that compiled code gives `run`."""
     assert isinstance(variables, FunctionType)
-    return Scope(
-        variables,
-        outputs=tuple(writes.split()),
-        types=types,
-        class_name=cls,
-        first_parameter=me,
-        namespace=ns,
-        own=tuple(own.split()),
-        declared_nonlocal=tuple(nl.split()),
-        place=at,
-        uses=tuple(uses.split()),
+    fixed = _find_fixed_names(
+        variables.__code__, variables.__qualname__, writes, cls, me, own, nl, uses, at
     )
+    return Scope(fixed, variables, types, ns)
 
 
 _FUTURE_ANNOTATIONS = 0x1000000

@@ -144,6 +144,8 @@ def _resolve(
     `typing.get_type_hints` is of no use here: it remembers what `Optional["Foo"]` meant to the first module
     that used it.
     """
+    if type(annotation) is type:
+        return annotation
     if isinstance(annotation, ForwardRef):
         annotation = annotation.__forward_arg__
     if isinstance(annotation, str):

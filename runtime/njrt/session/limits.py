@@ -34,6 +34,7 @@ from njrt.errors import (
 from njrt.messages import Reply, Request, Usage, limit_request
 from njrt.models.model import Ask
 from njrt.options import Options
+from njrt.records import record
 from njrt.timeouts import read_clock
 
 Clock = Callable[[], float]
@@ -229,7 +230,7 @@ def _format_count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Metered:
     """Counts calls, tokens and cost, and lets no call take longer than the run has left."""
 

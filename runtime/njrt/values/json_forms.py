@@ -33,7 +33,7 @@ from njrt.values.json_choices import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class JsonForm:
     """The JSON form of one type; `schema` is plain JSON schema (draft 2020-12) without titles."""
 
