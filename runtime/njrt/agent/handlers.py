@@ -11,6 +11,7 @@ repeatedly does not fit its type ends the block, by an `OutputTypeError`.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import typing
@@ -23,9 +24,7 @@ from typing import Any, TypeVar, assert_never
 from njrt.agent.answer import find_exception, find_name_problem, find_output_form, find_return_form
 from njrt.agent.block_warnings import State, find_warnings, read_state
 from njrt.agent.interface_effects import InterfaceEffect, OpenInterface
-from njrt.agent.jump_outcomes import make_exception, make_jump_outcome
 from njrt.agent.references import ReferenceTable
-from njrt.agent.result_text import find_result_name, join_parts, mark_printed
 from njrt.agent.wire_variables import WireVariables
 from njrt.block import Block
 from njrt.effects import (
@@ -86,7 +85,7 @@ from njrt.rendering.shown_classes import find_shown_classes, find_signature_clas
 from njrt.scope.advice import format_skeleton
 from njrt.scope.scope import Bound, Scope, make_scope
 from njrt.timeouts import DeadlineExceeded, call_with_timeout
-from njrt.values.introspection import is_exception_class
+from njrt.values.introspection import is_a, is_exception_class
 
 T = TypeVar("T")
 EffectGenerator = Generator[Snippet, Execution, EffectResult]
@@ -228,10 +227,7 @@ class Handlers:
         return replace(result, message=self.redactor.redact_whole(result.message), restart=restart)
 
     def call_safely(self, action: Callable[[], T]) -> T | Refusal:
-        """Call what runs no code of the model, but may run the program's, such as a `__setattr__`: under the limit of code.
-
-        Its exceptions are refused.
-        """
+        """Call what may run the program's code, such as a `__setattr__`: under the limit of code, exceptions refused."""
         return refuse_errors(
             partial(call_with_timeout, self.block.options.max_code_seconds, action)
         )
@@ -252,9 +248,9 @@ class Handlers:
             case Goto(label, value):
                 return self.go_to(label, self.variables.decode(value))
             case BreakLoop():
-                return make_jump_outcome("break", None, self.block.labels)
+                return self.jump("break")
             case ContinueLoop():
-                return make_jump_outcome("continue", None, self.block.labels)
+                return self.jump("continue")
             case ReturnValue(variable):
                 return self.jump_with_variable("return", variable)
             case RaiseError(variable):
@@ -326,7 +322,7 @@ class Handlers:
             returned = find_return_form(self.scope).decode(value)
         except ValueError as error:
             return self.count_misfit(f"the value to return: {error}")
-        return make_jump_outcome("return", returned, self.block.labels)
+        return self.jump("return", returned)
 
     def raise_named(self, name: str, message: str) -> EffectResult:
         """Raise an exception that the block may name."""
@@ -334,13 +330,12 @@ class Handlers:
         if kind is None:
             return Refusal(f"there is no exception `{name}` here; ValueError is one")
         try:
-            error = make_exception(kind, message)
+            return self.jump("raise", make_exception(kind, message))
         except TypeError as failure:
             way = "" if self.block.options.authority == "strict" else ', or {"needs_code": "why"}'
             return Refusal(
                 f"`{name}` is not made of a message alone ({failure}); raise another exception{way}"
             )
-        return make_jump_outcome("raise", error, self.block.labels)
 
     def count_misfit(self, problem: str) -> Refusal:
         """Refuse a reply that does not have its form; raise OutputTypeError where that goes on."""
@@ -397,11 +392,7 @@ class Handlers:
             raise make_time_limit_error(error) from None
 
     def prepare_awaiting(self, result: Awaitable[Any], effect: str) -> Snippet:
-        """Return code that awaits the result of a handler.
-
-        Raises:
-            ConfigurationError: the block is not in an `async` function.
-        """
+        """Return code that awaits the result of a handler; raise ConfigurationError outside of an `async` function."""
         if not self.block.is_async:
             if inspect.iscoroutine(result):
                 result.close()
@@ -417,7 +408,6 @@ class Handlers:
 
     def make_handled_result(self, result: Any) -> EffectResult:
         """Return the result of an effect from what its handler has returned."""
-        labels = self.block.labels
         match result:
             case Answer(text):
                 return Answer(cut_middle(str(text), MAX_ANSWER_CHARS))
@@ -426,13 +416,13 @@ class Handlers:
             case Completed():
                 return self.conclude()
             case Broke():
-                return make_jump_outcome("break", None, labels)
+                return self.jump("break")
             case Continued():
-                return make_jump_outcome("continue", None, labels)
+                return self.jump("continue")
             case Returned(value):
-                return make_jump_outcome("return", value, labels)
+                return self.jump("return", value)
             case Raised(exception):
-                return make_jump_outcome("raise", exception, labels)
+                return self.jump("raise", exception)
             case None:
                 return Answer("Success")
             case _:
@@ -524,15 +514,14 @@ class Handlers:
     def jump_with_variable(self, label: str, variable: str | None) -> EffectResult:
         """Return or raise the value of a variable."""
         if variable is None:
-            return make_jump_outcome(label, None, self.block.labels)
-        match self.scope.lookup(variable):
-            case Bound(value):
-                return make_jump_outcome(label, value, self.block.labels)
-            case _:
-                return Refusal(
-                    f"`{label}` takes the name of a variable, and `{variable}` is not bound; bind one first, "
-                    f"or, if nothing is to {label}, bind the outputs and call `done`"
-                )
+            return self.jump(label)
+        found = self.scope.lookup(variable)
+        if isinstance(found, Bound):
+            return self.jump(label, found.value)
+        return Refusal(
+            f"`{label}` takes the name of a variable, and `{variable}` is not bound; bind one first, "
+            f"or, if nothing is to {label}, bind the outputs and call `done`"
+        )
 
     def is_bound(self, variable: str) -> bool:
         """Return whether a text is the name of a variable with a value."""
@@ -549,8 +538,7 @@ class Handlers:
             case snippet:
                 execution = yield snippet
         if isinstance(execution, Ran):
-            outcome = partial(make_jump_outcome, label, execution.value, self.block.labels)
-            return self.call_safely(outcome)
+            return self.call_safely(partial(self.jump, label, execution.value))
         return self.make_result(execution, "", text)
 
     def go_to(self, label: str, value: UserValue) -> EffectResult:
@@ -564,7 +552,28 @@ class Handlers:
                     return Refusal(
                         f"there is no exception `{name}`; write it as 'ValueError: message'"
                     )
-        return make_jump_outcome(label, value, self.block.labels)
+        return self.jump(label, value)
+
+    def jump(self, label: str, value: UserValue = None) -> Outcome | Refusal:
+        """Return the outcome of a jump to a label with a value, if it is legal here; `raise` always is."""
+        legal = {"raise", *self.block.labels}
+        match label:
+            case "break" if label in legal:
+                return Broke()
+            case "continue" if label in legal:
+                return Continued()
+            case "return" if label in legal or ("bare_return" in legal and value is None):
+                return Returned(value)
+            case "return" if "bare_return" in legal:
+                return Refusal("only a `return` without a value is possible here")
+            case "raise":
+                if is_exception_class(value):
+                    value = value()
+                if is_a(value, BaseException):
+                    return Raised(value)
+                return Refusal(f"only exceptions can be raised, not a {type(value).__name__}")
+        known = ", ".join(name.removeprefix("bare_") for name in sorted(legal))
+        return Refusal(f"`{label}` is not possible here; the labels are {known}")
 
     # ── the end ──────────────────────────────────────────────────────────────────────────────────
 
@@ -650,24 +659,24 @@ def refuse_errors(action: Callable[[], T]) -> T | Refusal:
     """Call a function of the program; return an exception of it as a refusal."""
     try:
         return action()
-    except NaturalError:
-        raise
     except Exception as error:
-        if is_interruption(error) or (isinstance(error, RecursionError) and is_stack_deep()):
-            raise
-        return Refusal(format_error(error))
+        return make_refusal(error)
 
 
 async def await_refusing_errors(awaitable: Awaitable[T]) -> T | Refusal:
     """Do the same for an awaitable of the program."""
     try:
         return await awaitable
-    except NaturalError:
-        raise
     except Exception as error:
-        if is_interruption(error) or (isinstance(error, RecursionError) and is_stack_deep()):
-            raise
-        return Refusal(format_error(error))
+        return make_refusal(error)
+
+
+def make_refusal(error: Exception) -> Refusal:
+    """Return an exception of the program as a refusal; raise it again if it leaves the block."""
+    is_ours = isinstance(error, NaturalError) or is_interruption(error)
+    if is_ours or (isinstance(error, RecursionError) and is_stack_deep()):
+        raise error
+    return Refusal(format_error(error))
 
 
 def find_secrets(scope: Scope, redactor: Redactor) -> None:
@@ -686,3 +695,45 @@ def redact_secrets(scope: Scope, redactor: Redactor, text: str) -> str:
 def make_isolated_scope() -> Scope:
     """Return a scope without variables, in a module of its own."""
     return make_scope(eval("lambda: ()", {"__name__": "isolated"}))
+
+
+def make_exception(kind: type[BaseException], message: str) -> BaseException:
+    """An exception with a message; without one, where its constructor takes none. Raises what the constructor raises."""
+    try:
+        return kind(message) if message else kind()
+    except TypeError as first:
+        try:
+            return kind() if message else kind("")
+        except TypeError:
+            raise first from None
+
+
+# ── the texts of results ─────────────────────────────────────────────────────────────────────────
+
+
+def find_result_name(code: str) -> str:
+    """The name in the last expression of some code: of a variable, an attribute or an item; or an empty string."""
+    try:
+        last = ast.parse(code.strip()).body[-1]
+    except (SyntaxError, ValueError, IndexError, RecursionError, MemoryError):
+        return ""
+    match last:
+        case ast.Expr(ast.Name(id=name) | ast.Attribute(attr=name)):
+            return name
+        case ast.Expr(
+            ast.Subscript(slice=ast.Constant(value=str(name)))
+            | ast.Call(args=[ast.Constant(value=str(name)), *_])
+            | ast.Call(args=[_, ast.Constant(value=str(name)), *_])
+        ):
+            return name
+    return ""
+
+
+def mark_printed(text: str) -> str:
+    """Printed text with `| ` before each line, so that it cannot imitate a value, a message or a fence."""
+    return "\n".join(f"| {line}" for line in text.splitlines())
+
+
+def join_parts(*parts: str) -> str:
+    """Return the parts that are not empty, on lines of their own."""
+    return "\n".join(part.rstrip("\n") for part in parts if part)

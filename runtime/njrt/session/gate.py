@@ -58,16 +58,23 @@ _MAX_VALUE_CHARS = 200
 _MAX_DEPTH = 6
 
 
-@dataclass(frozen=True, slots=True)
-class _Allowed:
-    """A call that may be made: with these arguments, and its place in the recording."""
+@dataclass(slots=True)
+class _Call:
+    """One call of a gated function (state: as far as it has come)."""
 
     gated: GatedFunction
     args: tuple[Any, ...]
     named: dict[str, Any]
-    effect: Touch
-    decisions: tuple[InterceptorDecision, ...]
-    record: CallRecord | None
+    is_async: bool
+    effect: Touch | None = None
+    decisions: tuple[InterceptorDecision, ...] = ()
+    record: CallRecord | None = None
+    result: Any = None
+
+    def write(self, state: TouchState, result: dict[str, Any] | None = None) -> None:
+        """Record how far the call has come."""
+        if self.record is not None:
+            self.record.write(state, self.decisions, result)
 
 
 class RunGate:
@@ -97,34 +104,57 @@ class RunGate:
             PermissionError: the call is refused.
             NaturalError: an interceptor has ended the block, or the recording has another call.
         """
-        return run_without_waiting(self._call(gated, args, named, is_async=False))
+        return run_without_waiting(self._call(_Call(gated, args, named, is_async=False)))
 
     async def acall(
         self, gated: GatedFunction, args: tuple[Any, ...], named: dict[str, Any]
     ) -> Any:
         """Do the same for a coroutine function."""
-        return await self._call(gated, args, named, is_async=True)
+        return await self._call(_Call(gated, args, named, is_async=True))
 
-    async def _call(
-        self, gated: GatedFunction, args: tuple[Any, ...], named: dict[str, Any], is_async: bool
-    ) -> Any:
-        """Make a call; nothing is awaited for a function that is not a coroutine function."""
-        with self._reported(gated, args, named) as report:
-            pending = self._prepare(gated, args, named, is_async)
-            with open_gate(None), self._session.meter.stopped(), _stopped_clock(is_async):
-                allowed = await self._decide(gated, args, named, pending, report)
-            report.result = await self._perform(allowed, is_async)
-        return report.result
+    async def _call(self, call: _Call) -> Any:
+        """Make a call, and report it with its end as an effect of the run.
+
+        Nothing is awaited for a function that is not a coroutine function.
+        """
+        began = time.monotonic()
+        try:
+            pending = self._prepare(call)
+            with open_gate(None), self._session.meter.stopped(), _stopped_clock(call.is_async):
+                await self._decide(call, pending)
+            call.result = await self._perform(call)
+        except PermissionError as error:
+            self._report(call, Refusal(str(error)), began)
+            raise
+        except BaseException as error:
+            self._report(call, Raised(error), began)
+            raise
+        self._redactor.scan([("", call.result)])
+        shown = render_value(call.result, _MAX_VALUE_CHARS, self._redactor)
+        self._report(call, Answer(shown), began)
+        return call.result
+
+    def _report(self, call: _Call, result: EffectResult, began: float) -> None:
+        gated, seconds = call.gated, time.monotonic() - began
+        effect = call.effect or Touch(
+            gated.name, self._show_arguments(gated.bind(call.args, call.named))
+        )
+        self._session.listener(
+            Performed(
+                *(self._session.run, time.time(), self.turn, effect, result, seconds),
+                decisions=call.decisions,
+                redact=self._redactor.redact,
+            )
+        )
 
     # ── deciding ─────────────────────────────────────────────────────────────────────────────────
 
-    def _prepare(
-        self, gated: GatedFunction, args: tuple[Any, ...], named: dict[str, Any], is_async: bool
-    ) -> PendingEffect:
+    def _prepare(self, call: _Call) -> PendingEffect:
         """Check the rule of the function, and describe the call."""
         if self.ending is not None:
             raise self.ending
-        arguments, rule = gated.bind(args, named), gated.rule
+        gated, rule = call.gated, call.gated.rule
+        arguments = gated.bind(call.args, call.named)
         effect = Touch(gated.name, self._show_arguments(arguments))
         with self._lock:
             self._number += 1
@@ -141,12 +171,12 @@ class RunGate:
             raise PermissionError(f"{gated.name} may be called {times} here")
         if rule.check is not None:
             with open_gate(None):
-                answer = rule.check(*args, **named)
+                answer = rule.check(*call.args, **call.named)
             if isinstance(answer, str) or not answer:
                 reason = answer if isinstance(answer, str) and answer else "its check refuses it"
                 raise PermissionError(f"{format_call(effect_to_json(effect))}: {reason}")
         pending = self._describe(effect, self.turn, number)
-        return replace(pending, is_async=is_async, arguments=arguments)
+        return replace(pending, is_async=call.is_async, arguments=arguments)
 
     def _show_arguments(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         self._redactor.scan(arguments.items())
@@ -165,35 +195,28 @@ class RunGate:
             return {key: self._show(member, depth + 1) for key, member in value.items()}
         return render_value(value, _MAX_VALUE_CHARS, self._redactor)
 
-    async def _decide(
-        self,
-        gated: GatedFunction,
-        args: tuple[Any, ...],
-        named: dict[str, Any],
-        pending: PendingEffect,
-        report: _Report,
-    ) -> _Allowed:
-        """Ask the interceptors, unless the rule or the recording decides."""
-        session, effect = self._session, cast(Touch, pending.effect)
-        record = None
+    async def _decide(self, call: _Call, pending: PendingEffect) -> None:
+        """Ask the interceptors, unless the rule or the recording decides; edit the call as they say."""
+        session = self._session
         if session.record is not None and get_settings().steps is None:
-            record = session.record.take_call(pending, is_alone=self._running == 0)
-        report.effect = effect
+            call.record = session.record.take_call(pending, is_alone=self._running == 0)
+        record = call.record
+        call.effect = cast(Touch, pending.effect)
         interceptors = session.interceptors
-        if gated.rule.decide == "allow":  # a manifest holds, and a debugger stops, all the same
+        if (
+            call.gated.rule.decide == "allow"
+        ):  # a manifest holds, and a debugger stops, all the same
             interceptors = tuple(opened for opened in interceptors if opened.asks_again)
         elif all(map(is_observer, interceptors)) and not (record and record.decisions):
             raise PermissionError(
-                f"nobody decides about calls of {gated.name}: the program must open njrt.using(intercept=...) "
+                f"nobody decides about calls of {call.gated.name}: the program must open njrt.using(intercept=...) "
                 'around the block, such as intercept=njrt.approve(calls=True), or write @njrt.gated(decide="allow")'
             )
-        decisions = tuple(await ask_interceptors(pending, interceptors, record))
-        report.decisions = decisions
+        decisions = call.decisions = tuple(await ask_interceptors(pending, interceptors, record))
         last = decisions[-1].decision if decisions else Accept()
-        if record is not None and not record.was_made:
-            rejected: TouchState = "rejected" if isinstance(last, Reject) else "pending"
-            if is_final(last) and not isinstance(last, Abort):
-                record.write(rejected, decisions)
+        is_made = record is not None and record.was_made
+        if is_final(last) and not isinstance(last, Abort) and not is_made:
+            call.write("rejected" if isinstance(last, Reject) else "pending")
         match last:
             case Reject(words):
                 raise PermissionError(words)
@@ -202,95 +225,73 @@ class RunGate:
                 raise self.ending
         for made in decisions:
             if isinstance(made.decision, Edit):
-                args, named = self._edit(gated, args, named, effect, made.decision.effect)
-                report.effect = effect = cast(Touch, made.decision.effect)
-        return _Allowed(gated, args, named, effect, decisions, record)
+                self._edit(call, made.decision.effect)
 
-    def _edit(
-        self,
-        gated: GatedFunction,
-        args: tuple[Any, ...],
-        named: dict[str, Any],
-        before: Touch,
-        after: Effect,
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return the arguments after an edit; unchanged ones stay the program's objects."""
+    def _edit(self, call: _Call, after: Effect) -> None:
+        """Change the arguments of a call; unchanged ones stay the program's objects."""
+        before = call.effect
+        assert isinstance(before, Touch)
         assert isinstance(after, Touch)
-        given = gated.bind(args, named)
+        given = call.gated.bind(call.args, call.named)
         changed = {
             name: given[name] if before.arguments.get(name, _ABSENT) == value else value
             for name, value in after.arguments.items()
         }
-        signature = inspect.signature(gated.function)
-        bound = signature.bind(*args, **named)
+        signature = inspect.signature(call.gated.function)
+        bound = signature.bind(*call.args, **call.named)
         bound.arguments.clear()
         bound.arguments.update(
             (name, changed[name]) for name in signature.parameters if name in changed
         )
-        return bound.args, dict(bound.kwargs)
+        call.args, call.named, call.effect = bound.args, dict(bound.kwargs), after
 
     # ── making the call once ─────────────────────────────────────────────────────────────────────
 
-    async def _perform(self, allowed: _Allowed, is_async: bool) -> Any:
-        gated, args, named = allowed.gated, allowed.args, allowed.named
+    async def _perform(self, call: _Call) -> Any:
+        """Make an allowed call, or return the result that is recorded.
+
+        Raises:
+            CallInDoubtError: a crash has interrupted the call, and it is not known whether it was made.
+        """
+        function, record, find = call.gated.function, call.record, call.gated.rule.find
         steps = get_settings().steps
         if steps is not None:
             with open_gate(None):
-                find = gated.rule.find
-                if is_async:
-                    return await steps.acall_once(gated.function, find, args, named)
-                return steps.call_once(gated.function, find, args, named)
-        record = allowed.record
+                if call.is_async:
+                    return await steps.acall_once(function, find, call.args, call.named)
+                return steps.call_once(function, find, call.args, call.named)
         if record is not None and record.was_made:
             return read_call_result(record.recorded)
-        found = self._look_up(allowed)
-        if is_async and inspect.isawaitable(found):
-            found = await found
+        found = None
+        if record is not None and record.recorded.state == "begun":
+            if find is None:
+                raise CallInDoubtError(
+                    f"{self._session.place}: the call {format_call(record.recorded.effect)} (key {record.recorded.id}) was "
+                    "interrupted by a crash, and may have been made; it is not made again. Look whether it was, or give "
+                    f"njrt.gated a function `find` that does; then remove its lines from {record.path}, or set their "
+                    "state to done"
+                )
+            with open_gate(None):
+                found = find(record.recorded.id)
+            if call.is_async and inspect.isawaitable(found):
+                found = await found
         with self._under_way():
-            key = self._begin(allowed)
+            call.write("begun")
             try:
                 if found is None:
-                    with keyed(key):
-                        found = gated.function(*args, **named)
-                        found = await found if is_async else found
+                    with keyed(uuid.uuid4().hex if record is None else record.recorded.id):
+                        found = function(*call.args, **call.named)
+                        found = await found if call.is_async else found
             except Exception as error:
-                if allowed.record is None:
+                if record is None:
                     raise
                 failure = failure_to_json(error)
-                self._end(allowed, "failed", failure)
+                call.write("failed", failure)
                 # As in a replay, which does not have the frames of the function.
                 raise failure_from_json(failure, CALL_NOTE) from None
-            self._end(allowed, "done", write_call_result(found))
+            if record is not None:
+                call.write("done", write_call_result(found))
             return found
-
-    def _look_up(self, allowed: _Allowed) -> Any:
-        """Return the result of a call that a crash has interrupted, None for one that was not made.
-
-        Raises:
-            CallInDoubtError: that is not known.
-        """
-        record, gated = allowed.record, allowed.gated
-        if record is None or record.recorded.state != "begun":
-            return None
-        if gated.rule.find is None:
-            raise CallInDoubtError(
-                f"{self._session.place}: the call {format_call(record.recorded.effect)} (key {record.recorded.id}) was interrupted by a "
-                "crash, and may have been made; it is not made again. Look whether it was, or give njrt.gated a function "
-                f"`find` that does; then remove its lines from {record.path}, or set their state to done"
-            )
-        with open_gate(None):
-            return gated.rule.find(record.recorded.id)
-
-    def _begin(self, allowed: _Allowed) -> str:
-        record = allowed.record
-        if record is None:
-            return uuid.uuid4().hex
-        record.write("begun", allowed.decisions)
-        return record.recorded.id
-
-    def _end(self, allowed: _Allowed, state: TouchState, result: dict[str, Any]) -> None:
-        if allowed.record is not None:
-            allowed.record.write(state, allowed.decisions, result)
 
     @contextmanager
     def _under_way(self) -> Iterator[None]:
@@ -301,48 +302,6 @@ class RunGate:
         finally:
             with self._lock:
                 self._running -= 1
-
-    # ── reporting ────────────────────────────────────────────────────────────────────────────────
-
-    @contextmanager
-    def _reported(
-        self, gated: GatedFunction, args: tuple[Any, ...], named: dict[str, Any]
-    ) -> Iterator[_Report]:
-        """Report a call, with its end, as an effect of the run."""
-        report, began = _Report(), time.monotonic()
-
-        def send(result: EffectResult) -> None:
-            shown = report.effect or Touch(
-                gated.name, self._show_arguments(gated.bind(args, named))
-            )
-            seconds = time.monotonic() - began
-            self._session.listener(
-                Performed(
-                    *(self._session.run, time.time(), self.turn, shown, result, seconds),
-                    decisions=report.decisions,
-                    redact=self._redactor.redact,
-                )
-            )
-
-        try:
-            yield report
-        except PermissionError as error:
-            send(Refusal(str(error)))
-            raise
-        except BaseException as error:
-            send(Raised(error))
-            raise
-        self._redactor.scan([("", report.result)])
-        send(Answer(render_value(report.result, _MAX_VALUE_CHARS, self._redactor)))
-
-
-class _Report:
-    """The report of a call (state: as far as it is known)."""
-
-    def __init__(self) -> None:
-        self.effect: Touch | None = None
-        self.decisions: tuple[InterceptorDecision, ...] = ()
-        self.result: Any = None
 
 
 @contextmanager

@@ -23,16 +23,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from njrt.carried import OUTSIDE, Carried
 from njrt.decisions import (
-    Abort,
     Accept,
     Decision,
     Edit,
     Interception,
     InterceptorDecision,
     OpenInterceptor,
-    Pause,
     PendingEffect,
-    Reject,
 )
 from njrt.effect_json import effect_to_json
 from njrt.effects import EFFECT_KINDS, Touch
@@ -62,10 +59,7 @@ def list_interceptors(opened: Sequence[OpenInterceptor]) -> tuple[OpenIntercepto
 
 
 class DecisionRecord:
-    """What a recording holds about the effects of one run (state: the conversation so far).
-
-    It is a layer of the model, so that it sees the conversations.
-    """
+    """What a recording holds about the effects of one run (state: the conversation so far, which it sees as a layer)."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -92,10 +86,9 @@ class DecisionRecord:
         from njrt.persistence.recording_file import RecordedDecision
 
         self._count += 1
-        key = "" if self._request is None else hash_conversation(self._request.messages)
-        asked = RecordedDecision(pending.place, key, self._count, effect_to_json(pending.effect))
-        slot = self._recorder.take_decision(asked)
-        return OpenQuestion(self._recorder, slot, asked)
+        effect = effect_to_json(pending.effect)
+        asked = RecordedDecision(pending.place, self._hash_messages(), self._count, effect)
+        return OpenQuestion(self._recorder, self._recorder.take_decision(asked), asked)
 
     def take_call(self, pending: PendingEffect, is_alone: bool) -> CallRecord:
         """Return the place of a call of a gated function in the recording; `is_alone`: no other one is under way.
@@ -105,11 +98,13 @@ class DecisionRecord:
         """
         from njrt.persistence.recording_file import RecordedTouch
 
-        key = "" if self._request is None else hash_conversation(self._request.messages)
-        effect = effect_to_json(pending.effect)
-        asked = RecordedTouch(uuid.uuid4().hex, pending.place, key, pending.number, effect)
+        id, key, effect = uuid.uuid4().hex, self._hash_messages(), effect_to_json(pending.effect)
+        asked = RecordedTouch(id, pending.place, key, pending.number, effect)
         index, found = self._recorder.take_call(asked, is_alone)
         return CallRecord(self._recorder, index, found or asked)
+
+    def _hash_messages(self) -> str:
+        return "" if self._request is None else hash_conversation(self._request.messages)
 
 
 class CallRecord:
@@ -117,11 +112,7 @@ class CallRecord:
 
     def __init__(self, recorder: Recorder, index: int | None, recorded: RecordedTouch) -> None:
         self._recorder, self._index, self.recorded = recorder, index, recorded
-
-    @property
-    def path(self) -> str:
-        """The file or the stored name of the recording."""
-        return self._recorder.place.name
+        self.path = recorder.place.name
 
     @property
     def was_made(self) -> bool:
@@ -154,18 +145,9 @@ class OpenQuestion:
         self, recorder: Recorder, slot: DecidedSlot | None, asked: RecordedDecision
     ) -> None:
         self._recorder, self._slot, self._asked = recorder, slot, asked
-
-    @property
-    def is_pending(self) -> bool:
+        self.is_pending = slot is not None and slot.recorded.is_open
         """Whether the recorded run ended before this effect."""
-        return self._slot is not None and self._slot.recorded.is_open
-
-    @property
-    def decisions(self) -> tuple[InterceptorDecision, ...]:
-        """What was decided; empty for a pending effect."""
-        if self._slot is None or self._slot.recorded.is_open:
-            return ()
-        return self._slot.recorded.decisions
+        self.decisions = () if slot is None or self.is_pending else slot.recorded.decisions
 
     def record(self, decisions: Sequence[InterceptorDecision] = ()) -> None:
         """Write that the effect is pending, or what was decided; nothing in a replay."""
@@ -184,19 +166,13 @@ async def intercept(
     Those whose decision is recorded are not asked. In a sync block nothing is awaited.
     """
     question = None if record is None else record.take(pending)
-    decisions, asked = list_recorded_decisions(question, interceptors)
-    if question is not None and question.is_pending and not interceptors:
-        assert record is not None
+    if record is not None and question is not None and question.is_pending and not interceptors:
         raise Paused(
             f"{pending.place}: the recording {record.path} ends before this effect, about which nothing was "
             "decided; run the program with its interceptor to continue"
         )
-    for made in decisions:
-        if isinstance(made.decision, Edit):
-            check_edit(made.interceptor, made.decision, pending)
-            pending = replace(pending, effect=made.decision.effect)
-    is_decided = bool(decisions) and is_final(decisions[-1].decision)
-    if is_decided or not asked:
+    decisions, asked, pending = apply_recorded_decisions(pending, interceptors, question)
+    if not asked:
         return Interception(pending.effect, tuple(decisions))
     is_remembered = not all(interceptor.asks_again for interceptor in asked)
     if question is not None and is_remembered and not question.decisions:
@@ -215,15 +191,9 @@ async def ask_interceptors(
     interceptors: Sequence[OpenInterceptor],
     record: CallRecord | None,
 ) -> list[InterceptorDecision]:
-    """Return the decisions about a call: the recorded ones that hold, then the decisions of interceptors that were not asked."""
-    decisions, asked = list_recorded_decisions(record, interceptors)
-    for made in decisions:
-        if isinstance(made.decision, Edit):
-            check_edit(made.interceptor, made.decision, pending)
-            pending = replace(pending, effect=made.decision.effect)
-    if asked and not (decisions and is_final(decisions[-1].decision)):
-        decisions += await _ask_all(pending, asked, interceptors)
-    return decisions
+    """Return the decisions about a call: the recorded ones that hold, then those of interceptors that were not asked."""
+    decisions, asked, pending = apply_recorded_decisions(pending, interceptors, record)
+    return decisions + await _ask_all(pending, asked, interceptors)
 
 
 def is_final(decision: Decision) -> bool:
@@ -231,19 +201,26 @@ def is_final(decision: Decision) -> bool:
     return not isinstance(decision, Accept | Edit)
 
 
-def list_recorded_decisions(
-    question: OpenQuestion | CallRecord | None, interceptors: Sequence[OpenInterceptor]
-) -> tuple[list[InterceptorDecision], list[OpenInterceptor]]:
-    """Return the recorded decisions that hold, and the interceptors that must be asked."""
-    recorded = [] if question is None else list(question.decisions)
+def apply_recorded_decisions(
+    pending: PendingEffect,
+    interceptors: Sequence[OpenInterceptor],
+    question: OpenQuestion | CallRecord | None,
+) -> tuple[list[InterceptorDecision], list[OpenInterceptor], PendingEffect]:
+    """Return the recorded decisions that hold, the interceptors that must be asked, and the effect as it is edited."""
+    decisions = [] if question is None else list(question.decisions)
     asked = []
     for interceptor in interceptors:
-        same = next((made for made in recorded if made.interceptor == interceptor.name), None)
+        same = next((made for made in decisions if made.interceptor == interceptor.name), None)
         if interceptor.asks_again and same is not None:
-            recorded.remove(same)
+            decisions.remove(same)
         if interceptor.asks_again or same is None:
             asked.append(interceptor)
-    return recorded, asked
+    for made in decisions:
+        if isinstance(made.decision, Edit):
+            check_edit(made.interceptor, made.decision, pending)
+            pending = replace(pending, effect=made.decision.effect)
+    is_decided = bool(decisions) and is_final(decisions[-1].decision)
+    return decisions, [] if is_decided else asked, pending
 
 
 async def _ask_all(
@@ -290,7 +267,7 @@ async def _ask_interceptor(interceptor: OpenInterceptor, pending: PendingEffect)
             f"the interceptor `{name}` raised {type(error).__name__}: {error}"
         ) from error
     decision = cast(object, answer)
-    if not isinstance(decision, Accept | Edit | Reject | Abort | Pause):
+    if not isinstance(decision, Decision):
         raise InterceptorError(
             f"the interceptor `{name}` returned {type(decision).__name__}, not Accept(), Edit(...), Reject(...), "
             "Abort(...) or Pause()"
@@ -302,16 +279,15 @@ async def _ask_interceptor(interceptor: OpenInterceptor, pending: PendingEffect)
 
 def check_edit(name: str, decision: Edit, pending: PendingEffect) -> None:
     """Raise `InterceptorError` if the new effect is not of the block's effect set."""
-    kinds = EFFECT_KINDS[pending.effects]
-    if isinstance(pending.effect, Touch):
-        edited = decision.effect
-        if not isinstance(edited, Touch) or edited.function != pending.effect.function:
+    before, edited = pending.effect, decision.effect
+    if isinstance(before, Touch):
+        if not isinstance(edited, Touch) or edited.function != before.function:
             raise InterceptorError(
-                f"the interceptor `{name}` replaced a call of {pending.effect.function} by something else"
+                f"the interceptor `{name}` replaced a call of {before.function} by something else"
             )
-    elif not isinstance(decision.effect, kinds):
+    elif not isinstance(edited, kinds := EFFECT_KINDS[pending.effects]):
         names = ", ".join(kind.__name__ for kind in kinds)
         raise InterceptorError(
-            f"the interceptor `{name}` replaced {type(pending.effect).__name__} by "
-            f"{type(decision.effect).__name__}; the effects of `{pending.effects}` are: {names}"
+            f"the interceptor `{name}` replaced {type(before).__name__} by {type(edited).__name__}; "
+            f"the effects of `{pending.effects}` are: {names}"
         )
