@@ -198,10 +198,11 @@ class Scope:
             return Bound(getattr(builtins, name))
         return Absent.UNBOUND if self.is_referenced(name) else Absent.UNKNOWN
 
-    def list_variables(self) -> dict[str, UserValue]:
-        """Return the variables that the block sees and that are bound: those that the prompt names, then its own."""
-        found = {name: self.lookup(name) for name in (*self.names, *self.scratch)}
-        return {name: bound.value for name, bound in found.items() if isinstance(bound, Bound)}
+    def list_variables(self, names: Iterable[str] | None = None) -> dict[str, UserValue]:
+        """Return the variables that are bound: by default those that the prompt names, then the block's own."""
+        wanted = (*self.names, *self.scratch) if names is None else names
+        found = [(name, self.lookup(name)) for name in wanted]
+        return {name: bound.value for name, bound in found if isinstance(bound, Bound)}
 
     def list_named(self, name: str, value: UserValue) -> dict[str, UserValue]:
         """Return a variable as the prompt names it: itself, or the parts of a module that the prompt reads."""

@@ -41,7 +41,7 @@ from njrt.values.shapes import has_shape
 from njrt.values.snapshot import take_snapshot
 
 if TYPE_CHECKING:
-    from njrt.session.canary import Canary, CanaryPlan
+    from njrt.session.canary import Canary
 
 Raisable = TypeVar("Raisable")
 T = TypeVar("T")
@@ -93,14 +93,14 @@ def _count_attempt(place: str, how: AttemptResult) -> None:
         )
 
 
-def plan_canary(live: LiveBlock) -> CanaryPlan | None:
-    """Return what is to be done about canaries; None if the option `canary` is not set."""
+def find_canary(live: LiveBlock) -> Canary | None:
+    """Return the canary of a block; None if the option `canary` is not set."""
     options = live.resolve_options() if live.code else None
     if options is None or options.canary is None:
         return None
-    from njrt.session import canary
+    from njrt.session.canary import Canary
 
-    return canary.plan_canary(live, options)
+    return Canary(live, options)
 
 
 class Attempt:
@@ -121,15 +121,13 @@ class Attempt:
         known = {name: arguments[name] for name in ("writes", "types", "cls") if name in arguments}
         self._scope = make_scope(variables, **known, at=at)
         self._before = self._scope.save_bindings()
-        found = (self._scope.lookup(name) for name in self._scope.names)
-        self._kept = take_snapshot([bound.value for bound in found if isinstance(bound, Bound)])
+        self._kept = take_snapshot(self._scope.list_variables(self._scope.names).values())
         self._meant: BaseException | None = None
         self._end: tuple[str, UserValue] = ("completed", None)
-        self._canary: Canary | None = None
-        plan = plan_canary(self._live)
-        self._is_alarmed = plan is not None and plan.has_alarm
-        if plan is not None and not self._is_alarmed:
-            self._canary = plan.sample(self._scope)
+        self._canary = find_canary(self._live)
+        self._is_alarmed = self._canary is not None and self._canary.has_alarm
+        if self._canary is not None and not self._is_alarmed:
+            self._canary.sample(self._scope)
         self._began = (time.time(), time.monotonic())
         observe: Observe = observe_nothing
         if wants_states(get_listener(get_settings())):

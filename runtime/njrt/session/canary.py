@@ -23,7 +23,6 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from contextvars import Context
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from hashlib import blake2b
 from random import SystemRandom
@@ -41,15 +40,14 @@ from njrt.options import Options
 from njrt.outcome import Outcome, Raised, Returned, UserValue
 from njrt.production.canary.block_state import AlarmRule, CanaryResult, CanaryStore, describe_alarm
 from njrt.production.canary.comparison import BlockEnd, find_differences
-from njrt.production.canary.confinement import find_outside_access, find_outside_value
-from njrt.rendering.one_line import write_brief
+from njrt.production.canary.confinement import find_outside_access
 from njrt.rendering.redaction import Redactor
 from njrt.scope.scope import Absent, Bound, Scope
 from njrt.session.drive import LiveBlock
 from njrt.session.layered_model import find_recorder
 from njrt.session.session import enter_run
 from njrt.session.settings import Settings, get_canary_store, get_settings, open_settings
-from njrt.session.states import is_watched
+from njrt.session.states import is_watched, write_named_value
 from njrt.values.copying import CopiedValues, NotCopyableError, copy_values
 
 MAX_RUNNING = 4
@@ -139,112 +137,87 @@ def get_block_watch(code: str, url: str | None, rule: AlarmRule) -> BlockWatch:
     return BlockWatch(code, get_canary_store(url), rule)
 
 
-@dataclass(frozen=True, slots=True)
-class CanaryPlan:
-    """What is to be done about the canaries of one run of a block."""
+class Canary:
+    """The live block beside one run by code, if that is sampled (state: the copies on which it runs, its scope)."""
 
-    live: LiveBlock
-    options: Options
-    watch: BlockWatch
-    settings: Settings
+    def __init__(self, live: LiveBlock, options: Options) -> None:
+        """Take a block, and its options with all layers merged."""
+        self._live, self._options, self._settings = live, options, get_settings()
+        rule = AlarmRule(options.canary_tolerated or 0.0, options.canary_false_alarms or 1.0)
+        self._watch = get_block_watch(live.code, options.store, rule)
+        self._copied: CopiedValues | None = None
+        self._scope: Scope | None = None
+        self._code_end = BlockEnd("completed")
+        self._redactor = Redactor(True if options.redact is None else options.redact)
+        self._result: CanaryResult | None = None
 
     @property
     def has_alarm(self) -> bool:
         """Whether the live block must run instead of the code."""
-        return self.watch.has_alarm(self.live.place)
+        return self._watch.has_alarm(self._live.place)
 
-    def sample(self, scope: Scope) -> Canary | None:
-        """Decide whether this run has a canary, and copy the variables; None if it has none."""
-        settings, options = self.settings, self.options
-        if not options.canary or settings.steps or settings.wrap or is_watched():
-            return None
-        if find_recorder(settings, os.environ) is not None:
-            return None
-        if not self.watch.is_sampled(options.canary, options.canary_seed):
-            return None
-        if _running.is_full():
-            return None
+    def sample(self, scope: Scope) -> None:
+        """Decide whether this run has a canary, and copy the variables."""
+        settings, options = self._settings, self._options
+        if (
+            not options.canary
+            or settings.steps
+            or settings.wrap
+            or is_watched()
+            or find_recorder(settings, os.environ) is not None
+            or not self._watch.is_sampled(options.canary, options.canary_seed)
+            or _running.is_full()
+        ):
+            return
         try:
-            copied = copy_values(read_bound_values(scope))
+            copied = copy_values(scope.list_variables(scope.names))
         except NotCopyableError as error:
-            problem = f"the variables hold {error}"
+            self._skip(f"the variables hold {error}")
+            return
+        if problem := find_copy_problem(copied, scope):
+            self._skip(problem)
         else:
-            problem = find_copy_problem(copied, scope)
-        if not problem:
-            return Canary(self, copied)
-        self.skip(problem)
-        return None
+            self._copied = copied
 
-    def skip(self, problem: str) -> None:
+    def _skip(self, problem: str) -> None:
         """Count a run that was chosen and has no canary."""
-        result = CanaryResult(self.live.place, problem=problem)
-        _running.start(lambda: self.watch.add(result))
-
-
-def plan_canary(live: LiveBlock, options: Options) -> CanaryPlan:
-    """Return the plan of a run; `options` are those of its block, all layers merged."""
-    rule = AlarmRule(options.canary_tolerated or 0.0, options.canary_false_alarms or 1.0)
-    watch = get_block_watch(live.code, options.store, rule)
-    return CanaryPlan(live, options, watch, get_settings())
-
-
-def read_bound_values(scope: Scope) -> dict[str, UserValue]:
-    """Return the variables that the prompt names and that are bound."""
-    found = {name: scope.lookup(name) for name in scope.names}
-    return {name: bound.value for name, bound in found.items() if isinstance(bound, Bound)}
-
-
-def find_copy_problem(copied: CopiedValues, scope: Scope) -> str:
-    """Why copies are not enough to keep a live block away from the program; empty if they are."""
-    if problem := find_outside_access("", scope.lookup, copied.classes):
-        return problem
-    problems = (find_outside_value(value, scope.lookup) for value in copied.held)
-    return next(filter(None, problems), "")
-
-
-class Canary:
-    """A sampled run: the copies on which the live block will run (state: the scope of that run)."""
-
-    def __init__(self, plan: CanaryPlan, copied: CopiedValues) -> None:
-        self._plan, self._copied = plan, copied
-        self._scope: Scope | None = None
-        self._code_end = BlockEnd("completed")
-        self._redactor = Redactor(True if plan.options.redact is None else plan.options.redact)
-        self._result: CanaryResult | None = None
+        result = CanaryResult(self._live.place, problem=problem)
+        _running.start(lambda: self._watch.add(result))
 
     def start(self, outcome: str, value: UserValue, scope: Scope, run: RunId) -> None:
-        """Take what the code did, and run the live block in a thread; `run` is the run by code."""
+        """Take what the code did, and run the live block in a thread, if sampled; `run` is the run by code."""
+        if self._copied is None:
+            return
         try:
-            ended = copy_values({**read_bound_values(scope), _VALUE: value})
+            ended = copy_values({**scope.list_variables(scope.names), _VALUE: value})
         except NotCopyableError as error:
-            self._plan.skip(f"the code made {error}")
+            self._skip(f"the code made {error}")
             return
         variables = dict(ended.values)
-        returned = variables.pop(_VALUE)
-        self._code_end = BlockEnd(outcome, returned, variables)
+        self._code_end = BlockEnd(outcome, variables.pop(_VALUE), variables)
         context = copy_surroundings()
         context.run(enter_run, run)
         _running.start(partial(self._run_in, context))
 
     def _run_in(self, context: Context) -> None:
         """Run the live block, and count the result; whatever happens, nothing is raised."""
-        place, problem = self._plan.live.place, "it did not end"
+        place, problem = self._live.place, "it did not end"
         try:
             context.run(self._run_live)
         except BaseException as error:  # also SystemExit: this thread is the canary's own
             problem = format_error_line(error)
         with suppress(Exception):
-            self._plan.watch.add(self._result or CanaryResult(place, problem=problem))
+            self._watch.add(self._result or CanaryResult(place, problem=problem))
 
     def _run_live(self) -> None:
-        live, settings = self._plan.live, self._plan.settings
-        confined = OpenInterceptor("canary", self.decide)
+        assert self._copied is not None
+        live, settings = self._live, self._settings
         here = Settings(
             settings.model,
             settings.options,
             cache=settings.cache,
             trace=settings.trace,
-            interceptors=(confined,),
+            interceptors=(OpenInterceptor("canary", self.decide),),
             budgets=settings.budgets,
         )
         with open_settings(here):
@@ -260,6 +233,7 @@ class Canary:
     def decide(self, pending: PendingEffect) -> Decision:
         """Let an effect be carried out only if it changes nothing but the copies."""
         assert self._scope is not None
+        assert self._copied is not None
         scope = self._scope
         classes = [value for value in scope.lent.values() if isinstance(value, type)]
         try:
@@ -272,32 +246,35 @@ class Canary:
 
     def compare(self, ending: Outcome | NaturalError) -> tuple[tuple[str, ...], str]:
         """Compare the end of the live block with that of the code."""
-        place = self._plan.live.place
+        found: tuple[str, ...] = ()
+        problem = ""
         if isinstance(ending, NaturalError):
             problem = format_error_line(ending)
-            self._result = CanaryResult(place, problem=problem)
-            return (), problem
-        assert self._scope is not None
-        variables = read_bound_values(self._scope)
-        value = ending.value if isinstance(ending, Returned) else None
-        if isinstance(ending, Raised):
-            value = type(ending.exception)
-        live_end = BlockEnd(name_ending(ending)[0], value, variables)
-        self._redactor.scan({**self._code_end.variables, **variables}.items())
-        try:
-            found = tuple(find_differences(self._code_end, live_end, self._render))
-        except Exception as error:  # of the program's `__eq__`
-            problem = f"comparing the values failed by {type(error).__name__}"
-            self._result = CanaryResult(place, problem=problem)
-            return (), problem
-        self._result = CanaryResult(place, differences=found)
-        return found, ""
+        else:
+            assert self._scope is not None
+            variables = self._scope.list_variables(self._scope.names)
+            value = ending.value if isinstance(ending, Returned) else None
+            if isinstance(ending, Raised):
+                value = type(ending.exception)
+            live_end = BlockEnd(name_ending(ending)[0], value, variables)
+            self._redactor.scan({**self._code_end.variables, **variables}.items())
+            try:
+                found = tuple(find_differences(self._code_end, live_end, self._render))
+            except Exception as error:  # of the program's `__eq__`
+                problem = f"comparing the values failed by {type(error).__name__}"
+        self._result = CanaryResult(self._live.place, found, problem)
+        return found, problem
 
     def _render(self, name: str, value: UserValue) -> str:
-        def write() -> str:
-            return write_brief(value, _MAX_VALUE_CHARS)
+        return write_named_value(self._redactor, name, value, _MAX_VALUE_CHARS)
 
-        return self._redactor.redact_whole(self._redactor.write_named(name, value, write))
+
+def find_copy_problem(copied: CopiedValues, scope: Scope) -> str:
+    """Why copies are not enough to keep a live block away from the program; empty if they are."""
+    if problem := find_outside_access("", scope.lookup, copied.classes):
+        return problem
+    problems = (find_outside_value(value, scope.lookup) for value in copied.held)
+    return next(filter(None, problems), "")
 
 
 def get_code(pending: PendingEffect) -> str | None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
 from typing import Any
 
@@ -23,12 +23,12 @@ from njrt.agent.conversation import Conversation
 from njrt.message_json import format_json_line
 from njrt.observability.accounts import name_ending
 from njrt.observability.trace import TraceFile
-from njrt.outcome import Outcome, Raised, Returned, UserValue
+from njrt.outcome import Raised, Returned, UserValue
 from njrt.rendering.one_line import find_write_function, is_masked, list_hidden_attributes
 from njrt.rendering.redaction import Redactor, RedactRule, is_secret
 from njrt.rendering.writer import ValueWriter
-from njrt.scope.scope import Bound, Scope
-from njrt.values.encode import EncodedValues, SecretFinder, encode_values
+from njrt.scope.scope import Scope
+from njrt.values.encode import SecretFinder, encode_values
 from njrt.values.introspection import is_user_class
 from njrt.values.shapes import infer_shape
 
@@ -71,10 +71,8 @@ def with_example_recording(
     redactor = Redactor(redact)
     redactor.scan(values.items())
     find_secret = make_secret_finder(redactor)
-    before, shapes = (
-        encode_values(values, own, find_secret),
-        {name: infer_shape(value) for name, value in values.items()},
-    )
+    before = encode_values(values, own, find_secret)
+    shapes = {name: infer_shape(value) for name, value in values.items()}
     outcome = yield from conversation
     after = _read_values(scope)
     texts = encode_values(after, own, find_secret).texts
@@ -84,8 +82,24 @@ def with_example_recording(
         for name, value in after.items()
         if name in scope.outputs or texts.get(name) != before.texts.get(name)
     }
-    made = encode_values(changed | _get_returned_value(outcome), own, find_secret)
-    keep(_make_example(place, redactor.redact_whole(instruction), before, made, shapes, outcome))
+    returned = {RETURN_VALUE: outcome.value} if isinstance(outcome, Returned) else {}
+    made = encode_values(changed | returned, own, find_secret)
+    made_texts = dict(made.texts)
+    value = made_texts.pop(RETURN_VALUE, None)
+    keep(
+        Example(
+            place,
+            redactor.redact_whole(instruction),
+            before.texts,
+            made_texts,
+            name_ending(outcome)[0],
+            value,
+            type(outcome.exception).__name__ if isinstance(outcome, Raised) else None,
+            shapes,
+            {**before.classes, **made.classes},
+            {**made.lost, **before.lost},
+        )
+    )
     return outcome
 
 
@@ -115,81 +129,34 @@ def _is_redacted(value: bytes, redactor: Redactor) -> bool:
     return redactor.redact(text) != text
 
 
-def _make_example(
-    place: str,
-    instruction: str,
-    before: EncodedValues,
-    after: EncodedValues,
-    shapes: TextsByName,
-    outcome: Outcome,
-) -> Example:
-    ending, _ = name_ending(outcome)
-    return Example(
-        place,
-        instruction,
-        before.texts,
-        {name: text for name, text in after.texts.items() if name != RETURN_VALUE},
-        ending,
-        after.texts.get(RETURN_VALUE),
-        type(outcome.exception).__name__ if isinstance(outcome, Raised) else None,
-        shapes,
-        {**before.classes, **after.classes},
-        {**after.lost, **before.lost},
-    )
-
-
 def _read_values(scope: Scope) -> dict[str, UserValue]:
     """Return the variables that are bound now, without definitions: those are found again by name."""
-    found = {name: scope.lookup(name) for name in scope.names}
     return {
-        name: bound.value
-        for name, bound in found.items()
-        if isinstance(bound, Bound) and not _is_definition(bound.value)
+        name: value
+        for name, value in scope.list_variables(scope.names).items()
+        if not isinstance(value, _DEFINITIONS) and typing.get_origin(value) is None
     }
 
 
-def _is_definition(value: UserValue) -> bool:
-    """Return whether a value is part of the program's text rather than of its state."""
-    return isinstance(value, _DEFINITION_TYPES) or typing.get_origin(value) is not None
-
-
-_DEFINITION_TYPES = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType)
-
-
-def _get_returned_value(outcome: Outcome) -> dict[str, UserValue]:
-    return {RETURN_VALUE: outcome.value} if isinstance(outcome, Returned) else {}
+_DEFINITIONS = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType)
+"""The types of what is part of the program's text rather than of its state."""
 
 
 def format_example_line(example: Example) -> str:
-    """Return an example as one line of JSON."""
-    written: dict[str, Any] = {
-        "event": "example",
-        "place": example.place,
-        "instruction": example.instruction.split("\n"),
-        "before": dict(example.before),
-        "after": dict(example.after),
-        "outcome": example.outcome,
-    }
+    """Return an example as one line of JSON, without what is empty after its outcome."""
+    written = {"event": "example"} | asdict(example)
+    written["instruction"] = example.instruction.split("\n")
     for name in ("value", "error", "shapes", "classes", "lost"):
-        if part := getattr(example, name):
-            written[name] = part
+        if not written[name]:
+            del written[name]
     return format_json_line(written)
 
 
 def example_from_json(written: Mapping[str, Any]) -> Example:
     """Read an example; raise KeyError or TypeError where it is none."""
-    return Example(
-        written["place"],
-        "\n".join(written["instruction"]),
-        written["before"],
-        written["after"],
-        written["outcome"],
-        written.get("value"),
-        written.get("error"),
-        written.get("shapes", {}),
-        written.get("classes", {}),
-        written.get("lost", {}),
-    )
+    known = {field.name: written[field.name] for field in fields(Example) if field.name in written}
+    known["instruction"] = "\n".join(written["instruction"])
+    return Example(**known)
 
 
 @lru_cache(maxsize=16)

@@ -24,11 +24,12 @@ from njrt.errors import NaturalError
 from njrt.message_json import format_json_line
 from njrt.messages import Reply, Request, UserMessage
 from njrt.models.model import Model
-from njrt.outcome import Broke, Continued, Raised, Returned, UserValue
+from njrt.outcome import Broke, Continued, Raised, Returned
 from njrt.prediction import Prediction
 from njrt.rendering.one_line import write_brief
 from njrt.rendering.redaction import Redactor
 from njrt.scope.scope import Scope
+from njrt.session.states import write_named_value
 
 SYSTEM_PROMPT = """\
 You predict what one step of a program does to its variables. You are shown an instruction, the variables before the \
@@ -98,16 +99,10 @@ class EffectPredictor:
         variables = self._scope.list_variables()
         self._redactor.scan(variables.items())
         return {
-            name: self._render(name, value)
+            name: write_named_value(self._redactor, name, value, MAX_VALUE_CHARS)
             for name, value in variables.items()
             if not callable(value)
         }
-
-    def _render(self, name: str, value: UserValue) -> str:
-        def write() -> str:
-            return write_brief(value, MAX_VALUE_CHARS)
-
-        return self._redactor.redact_whole(self._redactor.write_named(name, value, write))
 
     def _describe_ending(self, result: EffectResult) -> str:
         match result:
@@ -116,7 +111,7 @@ class EffectPredictor:
             case Continued():
                 return "continue"
             case Returned(value):
-                return f"return {self._render('', value)}"
+                return f"return {write_named_value(self._redactor, '', value, MAX_VALUE_CHARS)}"
             case Raised(error):
                 return f"raise {type(error).__name__}"
             case _:

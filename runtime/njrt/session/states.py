@@ -19,6 +19,7 @@ from njrt.message_json import hash_json
 from njrt.options import Options
 from njrt.outcome import UserValue
 from njrt.rendering.describe import describe_on_one_line, describe_variable
+from njrt.rendering.one_line import write_brief
 from njrt.rendering.redaction import Redactor, RedactRule
 from njrt.scope.scope import Scope
 
@@ -71,6 +72,13 @@ def render_variables(scope: Scope, options: Options) -> dict[str, str]:
     }
 
 
+def write_named_value(redactor: Redactor, name: str, value: UserValue, room: int) -> str:
+    """Write the value of a variable on one line of at most `room` characters, redacted."""
+    return redactor.redact_whole(
+        redactor.write_named(name, value, lambda: write_brief(value, room))
+    )
+
+
 class StateObserver:
     """Observes the variables of one scope (state: how they were)."""
 
@@ -84,9 +92,12 @@ class StateObserver:
         """Return what has changed since the last call, at first all."""
         variables = self._scope.list_variables()
         self._redactor.scan(variables.items())
-        details = {name: self._describe(name, value) for name, value in variables.items()}
+        details = {
+            name: self._write(describe_variable, name, value, DIGEST_CHARS)
+            for name, value in variables.items()
+        }
         changes: dict[str, str | None] = {
-            name: self._describe_briefly(name, variables[name])
+            name: self._write(describe_on_one_line, name, variables[name], SHOWN_CHARS)
             for name, detail in details.items()
             if self._details.get(name) != detail
         }
@@ -95,16 +106,8 @@ class StateObserver:
         printed, self._scope.transcript.last = self._scope.transcript.last, ""
         return StateChange(changes, hash_json(details), self._redactor.redact_whole(printed))
 
-    def _describe(self, name: str, value: UserValue) -> str:
+    def _write(self, describe: Callable[..., str], name: str, value: UserValue, room: int) -> str:
         try:
-            text = describe_variable(name, value, DIGEST_CHARS, self._redactor)
-            return self._redactor.redact_whole(text)
+            return self._redactor.redact_whole(describe(name, value, room, self._redactor))
         except Exception as error:  # of a function given as `redact`
-            return f"<cannot be shown: {type(error).__name__}>"
-
-    def _describe_briefly(self, name: str, value: UserValue) -> str:
-        try:
-            text = describe_on_one_line(name, value, SHOWN_CHARS, self._redactor)
-            return self._redactor.redact_whole(text)
-        except Exception as error:
             return f"<cannot be shown: {type(error).__name__}>"
