@@ -27,7 +27,7 @@ FOLDERS = {"njrt": "runtime/njrt", "njc": "njc", "spsbench": "spsbench"}
 LAYERS: Mapping[str, str] = {
     "njrt": """
         production
-        carried errors jumps prediction media records
+        carried errors jumps media records
         packages messages outcome context timeouts private_names private_files version
         effects gates message_json options values
         decisions interface

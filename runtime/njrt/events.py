@@ -16,7 +16,6 @@ from njrt.decisions import InterceptorDecision
 from njrt.effects import Effect, EffectResult, Refusal
 from njrt.messages import Reply, Request
 from njrt.outcome import Outcome
-from njrt.prediction import Prediction
 from njrt.records import record
 
 RunId = str
@@ -91,6 +90,33 @@ class Unanswered:
     turn: int
     error: BaseException
     seconds: float
+
+
+@record
+class Prediction:
+    """What a model predicted of an effect (`njrt.using(predict=...)`), compared with what the effect did.
+
+    Before an effect is performed, the model is shown the instruction, the variables and the effect, and says what the
+    variables will be if the effect does what the instruction asks. A difference is a surprise: the effect, or the
+    prediction, is wrong.
+    """
+
+    expected: Mapping[str, str] = field(default_factory=dict)
+    """The variables that were to change, with their values as Python text."""
+    ending: str = ""
+    """How the effect was to end: `goes on`, `break`, `continue`, `return VALUE` or `raise NAME`."""
+    mismatches: tuple[str, ...] = ()
+    """Where the prediction was wrong, one text for each variable and for the ending."""
+    problem: str = ""
+    """Why nothing was compared, if so: the model gave no answer, the effect was refused."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
+
+    @property
+    def is_surprise(self) -> bool:
+        """Whether the prediction was wrong."""
+        return bool(self.mismatches)
 
 
 @record

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 
 import njrt
 from njrt.errors import ModelError
+from njrt.events import Prediction
 from njrt.messages import Protocol, Reply, Request
 from njrt.models.model import Model
-from njrt.prediction import Prediction
 from spsbench.checks import check_case
 from spsbench.perfect import make_perfect_model
 from spsbench.sampling import Uniform, order_by_strata

@@ -13,9 +13,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from njrt.errors import ModelError
+from njrt.events import Prediction
 from njrt.models.choose import choose_model
 from njrt.options import Options
-from njrt.prediction import Prediction
 from spsbench.experiment import (
     Experiment,
     ExperimentSummary,

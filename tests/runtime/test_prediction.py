@@ -16,9 +16,9 @@ import njrt
 from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
 from njrt.errors import ServerError
+from njrt.events import Prediction
 from njrt.messages import ModelMessage, Reply, Request, Usage, UserMessage
 from njrt.models.scripted import Said
-from njrt.prediction import Prediction
 from njrt.session.prediction import find_ending_mismatch, find_mismatches, is_same_text
 
 PROGRAM = '''\

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, overload
 
 from njc.runs.timeline.trace_lines import UnreadableLine
-from njrt.prediction import Prediction
+from njrt.events import Prediction
 
 StepKind = Literal["enter", "effect", "line", "exit"]
 Variables = Mapping[str, str]

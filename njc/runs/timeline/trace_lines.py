@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, TypeAdapter, ValidationError
 
-from njrt.prediction import Prediction
+from njrt.events import Prediction
 from njrt.typed_json import describe_validation_error
 
 StateTexts = dict[str, str | None]

@@ -29,7 +29,7 @@ from njc.runs.timeline.trace_lines import (
     RepliedLine,
     UnansweredLine,
 )
-from njrt.prediction import Prediction
+from njrt.events import Prediction
 from njrt.rendering.writer import remove_unstable_parts
 
 StepKind = Literal["enter", "effect", "call", "exit"]

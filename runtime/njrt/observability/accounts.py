@@ -27,6 +27,7 @@ from njrt.events import (
     Ended,
     Event,
     Performed,
+    Prediction,
     Redact,
     Replied,
     RunId,
@@ -34,7 +35,6 @@ from njrt.events import (
 )
 from njrt.messages import CallAttempt, Reply, Request, Usage, UserMessage
 from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned
-from njrt.prediction import Prediction
 from njrt.records import record
 from njrt.rendering.one_line import write_brief
 from njrt.rendering.redaction import redact_shapes

@@ -40,7 +40,7 @@ from njrt.options import Options
 from njrt.outcome import Outcome, Raised, Returned, UserValue
 from njrt.production.canary.block_state import AlarmRule, CanaryResult, CanaryStore, describe_alarm
 from njrt.production.canary.comparison import BlockEnd, find_differences
-from njrt.production.canary.confinement import find_outside_access
+from njrt.production.canary.confinement import find_outside_access, find_outside_value
 from njrt.rendering.redaction import Redactor
 from njrt.scope.scope import Absent, Bound, Scope
 from njrt.session.drive import LiveBlock

@@ -21,11 +21,11 @@ from njrt.block import Block
 from njrt.effect_json import effect_to_json
 from njrt.effects import Effect, EffectResult, NeedsCode, Refusal, Run
 from njrt.errors import NaturalError
+from njrt.events import Prediction
 from njrt.message_json import format_json_line
 from njrt.messages import Reply, Request, UserMessage
 from njrt.models.model import Model
 from njrt.outcome import Broke, Continued, Raised, Returned
-from njrt.prediction import Prediction
 from njrt.rendering.one_line import write_brief
 from njrt.rendering.redaction import Redactor
 from njrt.scope.scope import Scope

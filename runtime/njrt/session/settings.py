@@ -133,7 +133,7 @@ def using(
     :param examples: The path of a file of examples for `njc static --learn`.
     :param intercept: Decides about each `PendingEffect`, before the functions of the `with using` around.
     :param ask_again: Call `intercept` also if the recording has its decision.
-    :param predict: A model, or the name of one, that predicts the changes of each effect (`njrt.prediction`).
+    :param predict: A model, or the name of one, that predicts the changes of each effect (`njrt.events.Prediction`).
     :param manifest: A lock file whose manifest is enforced (`njrt.production.approval.manifest`).
     :param budget: A `Budget`, several, or their text, in addition to the budgets around.
     :param calls: Functions that contained code calls through the gate (`njrt.gated`), or a dict to `njrt.CallRule`s.
