@@ -19,7 +19,7 @@ import urllib.request
 from typing import get_args
 
 from njrt.agent.prompt import build_system_prompt
-from njrt.agent.tools import OPERATIONS, format_call_form, make_tools
+from njrt.agent.tools import make_tools
 from njrt.options import EffectSet
 
 
@@ -49,11 +49,10 @@ def main() -> None:
             {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
             for tool in make_tools(effects)
         ]
-        signatures = [format_call_form(operation) for operation in OPERATIONS[effects]]
         try:
-            system = tokens_in(build_system_prompt(effects, "tools", signatures), base_url, model)
+            system = tokens_in(build_system_prompt(effects, "tools"), base_url, model)
             whole = system + tokens_in(json.dumps(tools), base_url, model)
-            plain = tokens_in(build_system_prompt(effects, "text", signatures), base_url, model)
+            plain = tokens_in(build_system_prompt(effects, "text"), base_url, model)
         except (urllib.error.URLError, KeyError) as error:
             print(f"prompt_size: the server does not count tokens ({error})")
             return

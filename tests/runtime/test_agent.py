@@ -14,7 +14,6 @@ from programs import Program, ended_by, told
 from njrt.agent.conversation import Conversation, converse
 from njrt.agent.handlers import Handlers
 from njrt.agent.prompt import EXAMPLE_CALLS, build_system_prompt
-from njrt.agent.tools import OPERATIONS, format_call_form
 from njrt.block import Block
 from njrt.errors import OutputTypeError, ReplyError
 from njrt.execution.execute import Snippet, execute
@@ -314,8 +313,7 @@ MOOD = Program('''
 
 @pytest.mark.parametrize("effects", EXAMPLE_CALLS)
 def test_the_example_that_a_prompt_gives_is_what_happens(effects: EffectSet) -> None:
-    operations = [format_call_form(operation) for operation in OPERATIONS[effects]]
-    example = build_system_prompt(effects, "text", operations).partition("Example:\n")[2]
+    example = build_system_prompt(effects, "text").partition("Example:\n")[2]
     calls = re.findall(r"```json\n.*?\n```", example)
     answers = re.findall(r"When `(.*)` has come back:", example)
     function, model = MOOD.load()["f"], Scripted(calls, protocol="text")

@@ -17,9 +17,9 @@ from njrt.agent.references import (
     decode_wire,
     encode_level,
     encode_wire,
+    format_wire,
     update_in_place,
 )
-from njrt.agent.wire_variables import format_wire
 
 
 def ref(address: int, cls: str = "") -> dict[str, Any]:

@@ -21,7 +21,6 @@ from njrt.agent.text_protocol import parse_text_effects
 from njrt.agent.tools import (
     BlockEffects,
     Operation,
-    list_call_forms,
     make_operation_tools,
     make_tools,
     parse_tool_call,
@@ -43,7 +42,6 @@ from njrt.messages import (
     UserMessage,
 )
 from njrt.models.model import Model
-from njrt.options import EffectSet
 from njrt.outcome import Outcome
 
 MAX_REPLY_CHARACTERS = 200_000
@@ -98,7 +96,7 @@ def converse(
     repeated, and the model has seen nothing else, it begins again from there, without the code that failed. An
     `interface` replaces the effect set.
     """
-    effects = interface.operations if interface else get_effect_set(block)
+    effects = interface.operations if interface else block.options.effects or "direct"
     messages: tuple[Message, ...] = (*examples, UserMessage(opening, attachments))
     detector = RepeatDetector(block.options.temperature)
     unusable = 0
@@ -124,7 +122,10 @@ def converse(
         unusable = 0
         results: list[EffectResult] = []
         for effect in requested:
-            result = yield from serve_effect(effect, serve, turn, results)
+            if any(isinstance(earlier, Refusal) for earlier in results):
+                result: EffectResult = NOT_CARRIED_OUT
+            else:
+                result = yield from serve(effect, turn)
             if isinstance(result, NeedsCode):
                 return CodeNeeded(turn)
             if not isinstance(result, Answer | Refusal):
@@ -163,13 +164,6 @@ class InterfaceForm:
     operations: tuple[Operation, ...]
 
 
-def get_effect_set(block: Block) -> EffectSet:
-    """Return the effect set of a block without an interface."""
-    effects = block.options.effects or "direct"
-    assert effects != "interface"
-    return effects
-
-
 def make_request(
     block: Block,
     protocol: Protocol,
@@ -180,34 +174,26 @@ def make_request(
     interface: InterfaceForm | None = None,
 ) -> Request:
     """Return the next question to the model: the conversation so far under a byte-stable system prompt."""
-    options = block.options
+    options, tools, schema = block.options, (), None
     if form is not None:
-        return Request(
-            system=build_answer_prompt(options),
-            messages=messages,
-            temperature=temperature,
-            max_reply_tokens=options.max_reply_tokens or 4096,
-            timeout=options.max_call_seconds or 120.0,
-            place=block.place,
-            turn=turn,
-            schema=form.schema,
-            wants_probability=form.schema is not None and options.second_below is not None,
-        )
-    if interface is not None:
+        system, schema = build_answer_prompt(options), form.schema
+    elif interface is not None:
         system, tools = interface.system, make_operation_tools(interface.operations)
     else:
-        effects = get_effect_set(block)
-        system = build_system_prompt(effects, protocol, list_call_forms(effects), options.reasoning)
+        effects = options.effects or "direct"
+        system = build_system_prompt(effects, protocol, options.reasoning)
         tools = make_tools(effects)
     return Request(
-        system=system,
-        messages=messages,
-        tools=tools if protocol == "tools" else (),
-        temperature=temperature,
-        max_reply_tokens=options.max_reply_tokens or 4096,
-        timeout=options.max_call_seconds or 120.0,
+        system,
+        messages,
+        tools if protocol == "tools" else (),
+        temperature,
+        options.max_reply_tokens or 4096,
+        options.max_call_seconds or 120.0,
         place=block.place,
         turn=turn,
+        schema=schema,
+        wants_probability=schema is not None and options.second_below is not None,
     )
 
 
@@ -232,21 +218,11 @@ def read_effects(
         return tuple(parse_tool_call(call, effects) for call in reply.message.calls)
     if protocol == "tools":
         return ()
-    return parse_text_effects(reply.message.text, effects, list_shown_texts(messages))
+    shown = [message.text for message in messages if isinstance(message, UserMessage)]
+    return parse_text_effects(reply.message.text, effects, shown)
 
 
-def list_shown_texts(messages: tuple[Message, ...]) -> list[str]:
-    """Return the texts that the program has sent to the model."""
-    return [message.text for message in messages if isinstance(message, UserMessage)]
-
-
-def serve_effect(
-    effect: Effect | Refusal, serve: EffectServer, turn: int, results: list[EffectResult]
-) -> ServedEffect:
-    """Serve one effect, unless an earlier one of the same reply has failed."""
-    if any(isinstance(result, Refusal) for result in results):
-        return Refusal("not carried out, because an earlier call of this reply failed")
-    return (yield from serve(effect, turn))
+NOT_CARRIED_OUT = Refusal("not carried out, because an earlier call of this reply failed")
 
 
 def find_reply_problem(reply: Reply, requested: Sequence[Effect | Refusal]) -> str | None:
@@ -321,10 +297,11 @@ def make_results_message(reply: Reply, results: list[EffectResult], ending: str 
         if ending and isinstance(results[-1], Refusal):
             texts[-1] += f"\n{ending}"
         return UserMessage("\n\n".join(texts))
+    pairs = zip(reply.message.calls, results, strict=True)
     return ToolMessage(
         tuple(
             ToolResult(call.id, call.name, format_result(result), isinstance(result, Refusal))
-            for call, result in zip(reply.message.calls, results, strict=True)
+            for call, result in pairs
         )
     )
 
@@ -346,11 +323,6 @@ def get_last_refusal(results: list[EffectResult]) -> str:
     return re.sub(r"^(?:again|refused \d+ times): ", "", message.split("\n")[0])
 
 
-def raise_temperature(temperature: float | None) -> float:
-    """The temperature of a retry: higher by 0.5, at most 1.0, never lower; None is a vendor's default, near 1.0."""
-    return 1.0 if temperature is None else max(temperature, min(1.0, temperature + 0.5))
-
-
 class RepeatDetector:
     """Raises the temperature when a model sends the same failing answer again (state: the last failure)."""
 
@@ -367,7 +339,8 @@ class RepeatDetector:
         sent = (reply.message.text, *((call.name, call.raw) for call in reply.message.calls))
         repeated = sent == self.failed
         self.repeats = self.repeats + 1 if repeated else 1
-        if repeated:
-            self.temperature = raise_temperature(self.temperature)
+        if repeated:  # by 0.5, at most to 1.0; None is a vendor's default, near 1.0
+            before = self.temperature
+            self.temperature = 1.0 if before is None else max(before, min(1.0, before + 0.5))
         self.failed = sent
         return repeated

@@ -20,6 +20,7 @@ from functools import lru_cache
 from types import FunctionType
 from typing import Any
 
+from njrt.agent.tools import OPERATIONS, format_call_form
 from njrt.block import Block
 from njrt.messages import Message, ModelMessage, Protocol, UserMessage
 from njrt.options import EffectSet, Options, Reasoning
@@ -27,7 +28,7 @@ from njrt.rendering.describe import describe_function, describe_variable, render
 from njrt.rendering.redaction import Redactor
 from njrt.rendering.shown_classes import find_shown_classes, find_signature_classes
 from njrt.rendering.signatures import format_type, get_doc_summary
-from njrt.scope.scope import Absent, Bound, Scope
+from njrt.scope.scope import Bound, Scope
 from njrt.values.introspection import get_class_namespace, is_a
 
 INTRODUCTION = """\
@@ -203,13 +204,11 @@ CODE_RULES: Mapping[Reasoning | None, str] = {"text": REASONED_CODE_RULE, "ask":
 """What follows the prompt of the effect set `direct`, by the option `reasoning`."""
 
 
+@lru_cache(maxsize=64)
 def build_system_prompt(
-    effects: EffectSet,
-    protocol: Protocol,
-    signatures: Sequence[str],
-    reasoning: Reasoning | None = None,
+    effects: EffectSet, protocol: Protocol, reasoning: Reasoning | None = None
 ) -> str:
-    """Return the system prompt of an effect set; `signatures` are those of its tools, for the text protocol."""
+    """Return the system prompt of an effect set."""
     if effects == "direct":
         prompt = DIRECT_TOOLS_PROMPT if protocol == "tools" else DIRECT_TEXT_PROMPT
         if reasoning == "text":
@@ -217,13 +216,8 @@ def build_system_prompt(
         return prompt + CODE_RULES.get(reasoning, "")
     if protocol == "tools" or effects == "answer":
         return SYSTEM_PROMPTS[effects]
-    return (
-        SYSTEM_PROMPTS[effects]
-        + TEXT_CALLS_RULE
-        + ", ".join(signatures)
-        + "\n\n"
-        + format_example_block(effects)
-    )
+    calls = ", ".join(map(format_call_form, OPERATIONS[effects]))
+    return f"{SYSTEM_PROMPTS[effects]}{TEXT_CALLS_RULE}{calls}\n\n{format_example_block(effects)}"
 
 
 def build_interface_prompt(
@@ -308,25 +302,21 @@ def build_opening(
     fixed: list[str] = []
     answered = find_shown_classes((), scope.types.values()) if form else []
     for name in (*scope.names, *scope.type_names):
-        match scope.lookup(name):
-            case Bound(value) if name not in scope.outputs:
-                if is_a(value, type):
-                    fixed += describe_class_briefly(
-                        name, value, value in answered, budget, redactor
-                    )
+        if name in scope.outputs:
+            continue
+        found = scope.lookup(name)
+        if not isinstance(found, Bound):
+            lines.append(f"{name}: not bound")
+        elif is_a(value := found.value, type):
+            fixed += describe_class_briefly(name, value, value in answered, budget, redactor)
+        else:
+            for path, shown in scope.list_named(name, value).items():
+                if not budget:
+                    lines.append(path)
+                elif path != name and type(shown) is FunctionType:
+                    lines.append(describe_function(path, shown, budget, redactor))
                 else:
-                    for path, shown in scope.list_named(name, value).items():
-                        if not budget:
-                            lines.append(path)
-                        elif path != name and type(shown) is FunctionType:
-                            lines.append(describe_function(path, shown, budget, redactor))
-                        else:
-                            is_for_code = not form
-                            lines.append(
-                                describe_variable(path, shown, budget, redactor, is_for_code)
-                            )
-            case Absent() if name not in scope.outputs:
-                lines.append(f"{name}: not bound")
+                    lines.append(describe_variable(path, shown, budget, redactor, not form))
     if form:
         return redactor.redact_whole(join_opening(block.instruction, lines, form, fixed))
     if budget:

@@ -263,12 +263,6 @@ def get_address(wire: Any) -> Any:
     return wire if isinstance(wire, int) and not isinstance(wire, bool) else None
 
 
-@functools.cache
-def list_call_forms(effects: EffectSet) -> tuple[str, ...]:
-    """Return the forms of all calls of an effect set, for the system prompt."""
-    return tuple(map(format_call_form, OPERATIONS[effects]))
-
-
 def format_call_form(operation: Operation) -> str:
     """Return the form of a call, for a message to the model."""
     return f"{operation.name}({', '.join(parameter.name for parameter in operation.parameters)})"

@@ -206,6 +206,8 @@ class Scope:
 
     def list_named(self, name: str, value: UserValue) -> dict[str, UserValue]:
         """Return a variable as the prompt names it: itself, or the parts of a module that the prompt reads."""
+        if not self.uses:
+            return {name: value}
         parts = {
             path: found
             for path in self.uses
