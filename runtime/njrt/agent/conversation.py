@@ -37,11 +37,13 @@ from njrt.messages import (
     Protocol,
     Reply,
     Request,
+    Tool,
     ToolMessage,
     ToolResult,
     UserMessage,
 )
 from njrt.models.model import Model
+from njrt.options import EffectSet
 from njrt.outcome import Outcome
 
 MAX_REPLY_CHARACTERS = 200_000
@@ -96,7 +98,7 @@ def converse(
     repeated, and the model has seen nothing else, it begins again from there, without the code that failed. An
     `interface` replaces the effect set.
     """
-    effects = interface.operations if interface else block.options.effects or "direct"
+    effects = interface.operations if interface else get_effect_set(block)
     messages: tuple[Message, ...] = (*examples, UserMessage(opening, attachments))
     detector = RepeatDetector(block.options.temperature)
     unusable = 0
@@ -164,6 +166,12 @@ class InterfaceForm:
     operations: tuple[Operation, ...]
 
 
+def get_effect_set(block: Block) -> EffectSet:
+    """Return the effect set of a block without an interface."""
+    assert block.options.effects != "interface"
+    return block.options.effects or "direct"
+
+
 def make_request(
     block: Block,
     protocol: Protocol,
@@ -174,13 +182,14 @@ def make_request(
     interface: InterfaceForm | None = None,
 ) -> Request:
     """Return the next question to the model: the conversation so far under a byte-stable system prompt."""
-    options, tools, schema = block.options, (), None
+    options, schema = block.options, None
+    tools: tuple[Tool, ...] = ()
     if form is not None:
         system, schema = build_answer_prompt(options), form.schema
     elif interface is not None:
         system, tools = interface.system, make_operation_tools(interface.operations)
     else:
-        effects = options.effects or "direct"
+        effects = get_effect_set(block)
         system = build_system_prompt(effects, protocol, options.reasoning)
         tools = make_tools(effects)
     return Request(

@@ -377,7 +377,7 @@ class Handlers:
     ) -> dict[str, UserValue] | Refusal:
         """Return the arguments of a handler, or the reason to refuse them."""
         try:
-            return found.decode(effect.arguments, self.scope, self.variables.references)
+            return found.decode(effect.arguments, self.variables)
         except ValueError as error:
             return Refusal(str(error))
 

@@ -21,7 +21,7 @@ from typing import Any, Union
 from njrt.agent.answer import UNTYPED
 from njrt.agent.conversation import InterfaceForm
 from njrt.agent.prompt import build_interface_prompt
-from njrt.agent.references import Cell, ReferenceTable
+from njrt.agent.references import WireVariables
 from njrt.agent.tools import (
     REFERENCE_SCHEMA,
     TEXT_SCHEMA,
@@ -58,7 +58,7 @@ from njrt.values.schema_text import describe_schema
 _NULL: Json = {"type": "null"}
 _OMITTED = object()
 
-Decode = Callable[[WireValue, Scope, ReferenceTable], UserValue]
+Decode = Callable[[WireValue, WireVariables], UserValue]
 """Makes the argument of a handler; raises ValueError, with words for the model, if it cannot be made."""
 
 
@@ -86,7 +86,7 @@ class InterfaceEffect:
     takes_handling: bool = False
 
     def decode(
-        self, sent: Mapping[str, WireValue], scope: Scope, references: ReferenceTable
+        self, sent: Mapping[str, WireValue], variables: WireVariables
     ) -> dict[str, UserValue]:
         """Return the arguments as values of the program, by name.
 
@@ -105,7 +105,7 @@ class InterfaceEffect:
             if value is _OMITTED:
                 raise ValueError(f"`{name}` is missing; send {format_call_form(self.operation)}")
             try:
-                values[name] = argument.decode(value, scope, references)
+                values[name] = argument.decode(value, variables)
             except ValueError as error:
                 raise ValueError(f"`{name}`: {error}") from None
         return values
@@ -119,7 +119,7 @@ class OpenInterface:
     effects: Mapping[str, InterfaceEffect]
     handling: Handling[Any]
     scope: Scope
-    max_seconds: float
+    max_seconds: float | None
 
     @property
     def operations(self) -> tuple[Operation, ...]:
@@ -360,11 +360,11 @@ def _accepts_none(form: JsonForm) -> bool:
         return False
 
 
-def _decode_wire(value: WireValue, scope: Scope, references: ReferenceTable) -> WireValue:
+def _decode_wire(value: WireValue, variables: WireVariables) -> WireValue:
     return value
 
 
-def _decode_number(value: WireValue, scope: Scope, references: ReferenceTable) -> int:
+def _decode_number(value: WireValue, variables: WireVariables) -> int:
     address = get_address(value)
     if address is None:
         raise ValueError('it must be a reference, {"type": "Ref", "addr": N}')
@@ -375,67 +375,59 @@ def _decode_form(
     form: JsonForm,
     is_scalar: bool,
     value: WireValue,
-    scope: Scope,
-    references: ReferenceTable,
+    variables: WireVariables,
 ) -> UserValue:
     if not is_scalar and isinstance(value, Mapping) and value.get("type") == "Ref":
-        return _decode_reference(form.declared, value, scope, references)
+        return _decode_reference(form.declared, value, variables)
     return form.decode(restore_value(value, form.schema, form.schema.get("$defs", {})))
 
 
 def _decode_reference(
-    declared: DeclaredType, value: WireValue, scope: Scope, references: ReferenceTable
+    declared: DeclaredType, value: WireValue, variables: WireVariables
 ) -> UserValue:
     """Return the object behind a reference, or the value of a variable of the block."""
     if isinstance(value, str):
-        found = look_up_named(scope, value)
+        found = look_up_named(variables.scope, value)
     elif (address := get_address(value)) is not None:
-        if address not in references.objects:
+        if address not in variables.references.objects:
             raise ValueError(
                 f"there is no reference {address}; the results of other calls have references"
             )
-        held = references.at(address)
-        found = held.value if type(held) is Cell else held
+        found = variables.references.read(address)
     else:
         raise ValueError(
             'it must be a reference, {"type": "Ref", "addr": N}, or the name of a variable'
         )
-    if problem := find_type_mismatch(found, declared, scope.module):
+    if problem := find_type_mismatch(found, declared, variables.scope.module):
         raise ValueError(problem)
     return found
 
 
-def _decode_mixed(
-    declared: DeclaredType, value: WireValue, scope: Scope, references: ReferenceTable
-) -> UserValue:
+def _decode_mixed(declared: DeclaredType, value: WireValue, variables: WireVariables) -> UserValue:
     """Return a value with the objects of its references; a text that the type does not have is a variable."""
-    found = _decode_part(declared, value, scope, references)
-    if problem := find_type_mismatch(found, declared, scope.module):
+    found = _decode_part(declared, value, variables)
+    if problem := find_type_mismatch(found, declared, variables.scope.module):
         raise ValueError(problem)
     return found
 
 
-def _decode_part(
-    declared: DeclaredType, value: WireValue, scope: Scope, references: ReferenceTable
-) -> UserValue:
+def _decode_part(declared: DeclaredType, value: WireValue, variables: WireVariables) -> UserValue:
     origin: Any = typing.get_origin(declared) or declared
     parts = typing.get_args(declared)
     if origin in (Union, UnionType):
-        return _decode_choice(parts, value, scope, references)
+        return _decode_choice(parts, value, variables)
     if isinstance(value, Mapping) and value.get("type") == "Ref":
-        return _decode_reference(Any, value, scope, references)
+        return _decode_reference(Any, value, variables)
     if _is_subclass(origin, Mapping) and len(parts) == 2:
         pairs = value.items() if isinstance(value, Mapping) else _list_entries(value)
         return {
-            _decode_part(parts[0], key, scope, references): _decode_part(
-                parts[1], item, scope, references
-            )
+            _decode_part(parts[0], key, variables): _decode_part(parts[1], item, variables)
             for key, item in pairs
         }
     if isinstance(value, list) and _is_subclass(origin, Collection):
         kinds = parts if origin is tuple and ... not in parts else parts[:1] * len(value)
         items = [
-            _decode_part(kind, item, scope, references)
+            _decode_part(kind, item, variables)
             for kind, item in zip(kinds or [Any] * len(value), value, strict=False)
         ]
         is_made = origin in (tuple, set, frozenset) and len(items) == len(value)
@@ -444,17 +436,17 @@ def _decode_part(
         form = make_json_form(declared)
     except TypeError:
         is_plain = isinstance(value, list | Mapping) or declared in (Any, object)
-        return value if is_plain else _decode_reference(Any, value, scope, references)
-    return _decode_form(form, False, value, scope, references)
+        return value if is_plain else _decode_reference(Any, value, variables)
+    return _decode_form(form, False, value, variables)
 
 
 def _decode_choice(
-    kinds: tuple[DeclaredType, ...], value: WireValue, scope: Scope, references: ReferenceTable
+    kinds: tuple[DeclaredType, ...], value: WireValue, variables: WireVariables
 ) -> UserValue:
     """Return the value as the first alternative that it fits."""
     for kind in kinds:
         with suppress(ValueError):
-            return _decode_mixed(kind, value, scope, references)
+            return _decode_mixed(kind, value, variables)
     raise ValueError(f"expected {' | '.join(map(format_type, kinds))}")
 
 

@@ -102,6 +102,11 @@ class ReferenceTable:
                 f"there is no reference {address}; there are: {known}; look at a variable to get one"
             ) from None
 
+    def read(self, address: ReferenceId) -> UserValue:
+        """Return the object behind a reference, or the scalar in its cell."""
+        held = self.at(address)
+        return held.value if type(held) is Cell else held
+
     def find_class(self, name: str) -> type | None:
         """Return a class that is known by a reference to it or to one of its instances."""
         for value in self.objects.values():
@@ -267,8 +272,7 @@ def decode_wire(
     def decode(wire: WireValue) -> UserValue:
         match wire:
             case {"type": "Ref", "addr": int(address)}:
-                held = heap.at(address)
-                return held.value if type(held) is Cell else held
+                return heap.read(address)
             case {"type": "list", "items": list(items)}:
                 return [decode(item) for item in items]
             case {"type": "tuple", "items": list(items)}:
@@ -412,8 +416,7 @@ class WireVariables:
 
     def dereference(self, reference: int) -> Answer:
         """Return what a reference refers to, one level deep."""
-        held = self.references.at(reference)
-        value = held.value if type(held) is Cell else held
+        value = self.references.read(reference)
         return Answer(format_wire(encode_level(value, self.references)))
 
     def make_reference(self, value: WireValue) -> Answer:
