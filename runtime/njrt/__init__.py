@@ -139,38 +139,26 @@ __all__ = [
 ]
 
 _LOADED_LATER = {
-    "Abort": "njrt.decisions",
-    "Accept": "njrt.decisions",
-    "Any": "typing",
-    "Audio": "njrt.media",
-    "Budget": "njrt.production.budgets.budget",
-    "CallRule": "njrt.gates",
-    "Decision": "njrt.decisions",
-    "Document": "njrt.media",
-    "Edit": "njrt.decisions",
-    "Image": "njrt.media",
-    "Interface": "njrt.interface",
-    "Pause": "njrt.decisions",
-    "PendingEffect": "njrt.decisions",
-    "Recorder": "njrt.persistence.recorder",
-    "Reject": "njrt.decisions",
-    "Touch": "njrt.effects",
-    "Scripted": "njrt.models.scripted",
-    "allm": "njrt.session.question",
-    "allm_at": "njrt.session.question",
-    "approve": "njrt.production.approval.terminal",
-    "arun": "njrt.session.drive",
-    "attempt": "njrt.session.attempt",
-    "attempts": "njrt.session.attempt",
-    "call_key": "njrt.gates",
-    "gated": "njrt.gates",
-    "last_run": "njrt.observability.accounts",
-    "limit": "njrt.session.limits",
-    "llm": "njrt.session.question",
-    "llm_at": "njrt.session.question",
-    "run": "njrt.session.drive",
-    "using": "njrt.session.settings",
-    "watch": "njrt.observability.accounts",
+    name: module
+    for module, names in {
+        "typing": "Any",
+        "njrt.decisions": "Abort Accept Decision Edit Pause PendingEffect Reject",
+        "njrt.effects": "Touch",
+        "njrt.gates": "CallRule call_key gated",
+        "njrt.interface": "Interface",
+        "njrt.media": "Audio Document Image",
+        "njrt.models.scripted": "Scripted",
+        "njrt.observability.accounts": "last_run watch",
+        "njrt.persistence.recorder": "Recorder",
+        "njrt.production.approval.terminal": "approve",
+        "njrt.production.budgets.budget": "Budget",
+        "njrt.session.attempt": "attempt attempts",
+        "njrt.session.drive": "arun run",
+        "njrt.session.limits": "limit",
+        "njrt.session.question": "allm allm_at llm llm_at",
+        "njrt.session.settings": "using",
+    }.items()
+    for name in names.split()
 }
 
 

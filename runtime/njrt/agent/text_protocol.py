@@ -54,20 +54,12 @@ def parse_text_effects(
     fenced = [block for block in all_fenced if block[1] not in quotations]
     if quotations and not fenced:
         return (QUOTED_ONLY,)
-    calls = tuple(
-        call
-        for language, body in fenced
-        if language in ("json", "")
-        for call in parse_text_calls(body)
-    )
-    if has_call(calls):
+    if calls := find_calls([body for language, body in fenced if language in ("json", "")]):
         return tuple(make_call_effect(call, effects) for call in calls)
     tagged = [body for language, body in fenced if language in PYTHON_TAGS[:3]]
     codes = tagged or [body for language, body in fenced if language in PYTHON_TAGS]
     if not codes and not fenced:
-        if calls := next(
-            (found for part in parts if has_call(found := parse_text_calls(part))), ()
-        ):
+        if calls := next(filter(None, (find_calls([part]) for part in parts)), ()):
             return tuple(make_call_effect(call, effects) for call in calls)
         codes = [part.strip("\n") + "\n" for part in parts if is_code(part)][:1]
     if not codes and effects != "direct":
@@ -125,10 +117,10 @@ def find_quotations(bodies: Sequence[str], shown: Sequence[str]) -> set[str]:
     """
     if not any("```" in text or "~~~" in text for text in shown):
         return set()
-    source = "\n".join(map(_remove_quoting, shown))
+    source = "\n".join(QUOTING.sub("", text) for text in shown)
     quotations = set()
     for body in bodies:
-        core = _remove_quoting(body)
+        core = QUOTING.sub("", body)
         start = source.find(core) if core else -1
         while start >= 0:
             if OPEN_FENCE.search(source[max(0, start - 40) : start]):
@@ -136,10 +128,6 @@ def find_quotations(bodies: Sequence[str], shown: Sequence[str]) -> set[str]:
                 break
             start = source.find(core, start + 1)
     return quotations
-
-
-def _remove_quoting(text: str) -> str:
-    return QUOTING.sub("", text)
 
 
 QUOTING = re.compile(r"\\[ntr]|[\s\\'\"|>]+")
@@ -158,9 +146,10 @@ def make_code_effect(code: str, effects: BlockEffects, last: bool) -> Effect | R
     )
 
 
-def has_call(calls: tuple[ToolCall | Refusal, ...]) -> bool:
-    """Return whether there is a call among what was found."""
-    return any(isinstance(call, ToolCall) for call in calls)
+def find_calls(texts: Sequence[str]) -> tuple[ToolCall | Refusal, ...]:
+    """Return the calls in some texts, with those that could not be read; none if all could not be."""
+    found = tuple(call for text in texts for call in parse_text_calls(text))
+    return found if any(isinstance(call, ToolCall) for call in found) else ()
 
 
 def make_call_effect(call: ToolCall | Refusal, effects: BlockEffects) -> Effect | Refusal:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from threading import Lock
 
@@ -90,12 +90,9 @@ class Meter:
         option: str = "max_{}",
         around: tuple[Meter, ...] = (),
     ) -> None:
-        self.limits = limits
-        self.place = place
-        self._option = option
-        self._around = around
-        self._clock = clock
-        self._began = clock()
+        self.limits, self.place = limits, place
+        self._option, self._around = option, around
+        self._clock, self._began = clock, clock()
         self._lock = Lock()
         self._effects = self._calls = self._tokens = self._stops = 0
         self._stopped_at = 0.0
@@ -128,9 +125,7 @@ class Meter:
                 calls = meter._calls
             most = meter.limits.calls
             if most is not None and calls > most:
-                raise meter._make_error(
-                    CallLimitError, "calls", f"{_format_count(most, 'model call')}"
-                )
+                raise meter._make_error(CallLimitError, "calls", _format_count(most, "model call"))
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
@@ -158,20 +153,23 @@ class Meter:
                 effects = meter._effects
             most = meter.limits.effects
             if most is not None and effects > most:
-                raise meter._make_error(
-                    EffectLimitError, "effects", f"{_format_count(most, 'effect')}"
-                )
+                raise meter._make_error(EffectLimitError, "effects", _format_count(most, "effect"))
         return self._effects
 
     def count_reply(self, reply: Reply) -> None:
         """Count the tokens and the cost of a reply. A reply from the cache costs nothing."""
         is_free = reply.source == "cache"
         usd = 0.0 if is_free else reply.usage.usd
-        self.add_usage(replace(reply.usage, usd=usd) if is_free else reply.usage)
+        self.add_usage(Usage(reply.usage.input, reply.usage.output, usd=usd))
         for meter in (self, *self._around):
             meter._check_budget(over=True)
             if usd is None and reply.source == "model" and meter.limits.usd is not None:
-                raise meter._make_unpriced_error(reply.model)
+                raise meter._add_place(
+                    CostLimitError(
+                        f"{meter._describe_owner()} has a limit `{meter._option.format('usd')}` ({meter.limits.usd:g}), "
+                        f"but no price is known for the model {reply.model or '(unnamed)'}; limit tokens instead"
+                    )
+                )
 
     def add_usage(self, usage: Usage) -> None:
         """Count what calls used, without looking at the limits."""
@@ -206,15 +204,6 @@ class Meter:
             kind(
                 f"{self._describe_owner()} reached its limit of {most}; "
                 f"allow more with `{option}` (now {value:g}), or let the prompt ask for less"
-            )
-        )
-
-    def _make_unpriced_error(self, model: str) -> LimitError:
-        option = self._option.format("usd")
-        return self._add_place(
-            CostLimitError(
-                f"{self._describe_owner()} has a limit `{option}` ({self.limits.usd:g}), but no price is known for "
-                f"the model {model or '(unnamed)'}; limit tokens instead"
             )
         )
 
