@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-MOST = {"answer": 450, "direct": 550}
+MOST = {"answer": 330, "direct": 490}
 COUNT = """
 import sys
 import njrt

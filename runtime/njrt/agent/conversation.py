@@ -123,32 +123,34 @@ def converse(
             continue
         unusable = 0
         results: list[EffectResult] = []
+        refusals: list[Refusal] = []
         for effect in requested:
-            if any(isinstance(earlier, Refusal) for earlier in results):
-                result: EffectResult = NOT_CARRIED_OUT
-            else:
-                result = yield from serve(effect, turn)
+            result = NOT_CARRIED_OUT if refusals else (yield from serve(effect, turn))
             if isinstance(result, NeedsCode):
                 return CodeNeeded(turn)
-            if not isinstance(result, Answer | Refusal):
+            if isinstance(result, Refusal):
+                refusals.append(result)
+            elif not isinstance(result, Answer):
                 return result
             results.append(result)
-        is_equal = detector.detect_repeat(reply, results)
-        times = count_mistake(results)
+        is_equal = detector.detect_repeat(reply, bool(refusals))
+        times = max((refusal.times for refusal in refusals), default=0)
         mistakes = max(detector.repeats, times)
         if mistakes >= (block.options.max_repeats or 4):
+            mistake = _COUNTED.sub("", refusals[-1].message.split("\n")[0])
             raise ReplyError(
-                f"the model made the same mistake {mistakes} times: "
-                f"{get_last_refusal(results)}; allow more with `max_repeats`"
+                f"the model made the same mistake {mistakes} times: {mistake}; allow more with `max_repeats`"
             )
         if is_equal:
             messages = messages[
                 :-2
             ]  # not shown twice, at a higher temperature: a model copies what it reads twice
-        if form is not None and (restart := find_restart(results)):
+        if form is not None and refusals and (restart := refusals[0].restart):
+            # Models copy a reply that they have read, also one that was refused: of 12 replies that broke an assert, a
+            # model of 1.5 billion parameters corrected none after it, and all from here (bench/contracts.py).
             messages = (*examples, UserMessage(f"{opening}\n\n{restart}", attachments))
             continue
-        has_answers = has_answers or any(isinstance(result, Answer) for result in results)
+        has_answers = has_answers or len(refusals) < len(results)
         if reopen is not None and not has_answers and times > 1:
             results_text = "\n\n".join(map(format_result, results))
             messages = (*examples, UserMessage(f"{reopen()}\n\n{results_text}", attachments))
@@ -285,18 +287,8 @@ ONE_BLOCK = "Reply with the corrected ```python block, and nothing else."
 """The end of a refusal in plain text: without it, models explain their mistake at length."""
 
 
-def count_mistake(results: list[EffectResult]) -> int:
-    """Return how often the mistake of a reply was made in this run; 0 if it has none."""
-    return max((result.times for result in results if isinstance(result, Refusal)), default=0)
-
-
-def find_restart(results: list[EffectResult]) -> str:
-    """Return what a refusal adds to the first message, if the prompt resumes from there.
-
-    Models copy a reply that they have read, also one that was refused: of 12 replies that broke an assert, a model of 1.5
-    billion parameters corrected none after it, and all from the first message (bench/contracts.py).
-    """
-    return next((result.restart for result in results if isinstance(result, Refusal)), "")
+_COUNTED = re.compile(r"^(?:again|refused \d+ times): ")
+"""How a refusal begins that says how often it was made."""
 
 
 def make_results_message(reply: Reply, results: list[EffectResult], ending: str = "") -> Message:
@@ -326,12 +318,6 @@ def format_result(result: EffectResult) -> str:
             raise AssertionError("an outcome ends the conversation")
 
 
-def get_last_refusal(results: list[EffectResult]) -> str:
-    """Return the first line of what was last refused, without how often it was."""
-    message = next(r.message for r in reversed(results) if isinstance(r, Refusal))
-    return re.sub(r"^(?:again|refused \d+ times): ", "", message.split("\n")[0])
-
-
 class RepeatDetector:
     """Raises the temperature when a model sends the same failing answer again (state: the last failure)."""
 
@@ -340,9 +326,9 @@ class RepeatDetector:
         self.failed: tuple[object, ...] | None = None
         self.repeats = 0
 
-    def detect_repeat(self, reply: Reply, results: list[EffectResult]) -> bool:
-        """Record a reply and its results; return whether it is the failing answer of the turn before."""
-        if not any(isinstance(result, Refusal) for result in results):
+    def detect_repeat(self, reply: Reply, is_refused: bool) -> bool:
+        """Record a reply; return whether it is the failing answer of the turn before."""
+        if not is_refused:
             self.failed, self.repeats = None, 0
             return False
         sent = (reply.message.text, *((call.name, call.raw) for call in reply.message.calls))

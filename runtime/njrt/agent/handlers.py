@@ -124,18 +124,17 @@ def refuse_uncontainable(scope: Scope) -> None:
     problem = find_obstacle()
     if scope.namespace is not None:
         problem = "code in the body of a class cannot be contained"
-    elif found := [name for name, kind in scope.types.items() if is_made_by_code(kind)]:
+    elif found := [
+        name
+        for name, kind in scope.types.items()
+        if (typing.get_origin(kind) or kind) in MADE_BY_CODE
+    ]:
         problem = f"`{found[0]}` is a function, a class or an iterator, which ends with its code"
     if problem:
         raise PolicyError(f'policy="contained" is not possible here: {problem}')
     from njrt.execution.contained.process import start_server
 
     start_server()
-
-
-def is_made_by_code(declared: object) -> bool:
-    """Return whether values of a type are functions, classes or iterators, which live in the process of their code."""
-    return (typing.get_origin(declared) or declared) in MADE_BY_CODE
 
 
 _LINE_PREFIX = re.compile(r"^line \d+: ")
@@ -432,17 +431,17 @@ class Handlers:
         find_secrets(self.scope, self.redactor)
         if type(value) is str and len(value) <= MAX_ANSWER_CHARS:
             return value
-        parts = [render_value(value, MAX_ANSWER_CHARS, self.redactor)]
-        if self.has_references:
-            parts += self.list_references(value)
-        return join_parts(*parts)
-
-    def list_references(self, value: UserValue) -> list[str]:
-        """Return the reference to an object; for a short list, the references to its items, which models pass on."""
+        shown = render_value(value, MAX_ANSWER_CHARS, self.redactor)
+        if not self.has_references:
+            return shown
+        format_reference = self.variables.format_reference
         if type(value) not in (list, tuple) or len(value) > MAX_SHOWN_ITEMS:
-            return [self.variables.format_reference(value)]
-        references = [self.variables.format_reference(item) for item in value]
-        return [f"[{number}]: {item}" for number, item in enumerate(references) if item]
+            return join_parts(shown, format_reference(value))
+        # Of a short list, the references to its items, which models pass on.
+        items = [
+            f"[{n}]: {text}" for n, item in enumerate(value) if (text := format_reference(item))
+        ]
+        return join_parts(shown, *items)
 
     # ── the paper's effects ──────────────────────────────────────────────────────────────────────
 
@@ -473,29 +472,28 @@ class Handlers:
             case Failed(message, printed):
                 return Refusal(join_parts(mark_printed(printed), message))
             case Ran(value, printed):
-                shown = "" if value is None else self.render_result(code, value)
+                shown = ""
+                if value is not None:
+                    find_secrets(self.scope, self.redactor)
+                    shown = self.render(find_result_name(code), value, MAX_ANSWER_CHARS)
                 reference = self.variables.format_reference(value) if self.has_references else ""
                 parts = (mark_printed(printed), shown, reference)
                 return Answer(join_parts(*parts) or silent)
             case _:
                 assert_never(execution)
 
-    def render_result(self, code: str, value: UserValue) -> str:
-        """Return the text of the value of some code, redacted if the code names a secret."""
-        find_secrets(self.scope, self.redactor)
+    def render(self, name: str, value: UserValue, most: int = MAX_PART_CHARS) -> str:
+        """Return the text of a value in at most so many characters, redacted if its name is that of a secret."""
         return self.redactor.write_named(
-            find_result_name(code),
-            value,
-            lambda: render_value(value, MAX_ANSWER_CHARS, self.redactor),
+            name, value, lambda: render_value(value, most, self.redactor)
         )
 
     def evaluate(self, expression: str) -> EffectGenerator:
         """Evaluate one expression: on the program's variables, or without them in the isolated set."""
+        has_statements = self.block.options.effects in ("nightjar", "shared-python")
         match self.prepare_expression(expression):
             case Refusal(message):
-                return Refusal(
-                    message + ("; `exec` runs statements" if self.has_statements else "")
-                )
+                return Refusal(message + ("; `exec` runs statements" if has_statements else ""))
             case snippet:
                 return self.make_result((yield snippet), "None", expression)
 
@@ -614,7 +612,7 @@ class Handlers:
             return Refusal(f"an output does not fit its type: {misfits}; bind it anew")
         if self.contract is not None and self.contract.breaches < MAX_TYPE_MISFITS:
             find_secrets(self.scope, self.redactor)
-            if breach := self.contract.find_breach(self.render_part):
+            if breach := self.contract.find_breach(self.render):
                 self.contract.breaches += 1
                 again = (
                     f" The last reply was refused: {breach.state}."
@@ -623,12 +621,6 @@ class Handlers:
                 )
                 return Refusal(str(breach), restart=breach.requirement + again)
         return Completed()
-
-    def render_part(self, name: str, value: UserValue) -> str:
-        """Return the text of a value in an assert, redacted."""
-        return self.redactor.write_named(
-            name, value, lambda: render_value(value, MAX_PART_CHARS, self.redactor)
-        )
 
     def list_warnings(self, outcome: Outcome) -> tuple[str, ...]:
         """Return signs that the block did nothing that its text asks for."""
@@ -648,10 +640,6 @@ class Handlers:
         if self.interface is not None:
             return self.interface.has_references
         return self.block.options.effects in ("shared-eval", "isolated-eval")
-
-    @property
-    def has_statements(self) -> bool:
-        return self.block.options.effects in ("nightjar", "shared-python")
 
 
 def refuse_errors(action: Callable[[], T]) -> T | Refusal:

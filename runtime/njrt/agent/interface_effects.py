@@ -204,7 +204,8 @@ def _make_declared_effects(interface: Interface) -> Mapping[str, InterfaceEffect
                 f"njrt.Interface {interface.name!r}: the annotations of `{name}` cannot be evaluated: {error}"
             ) from None
         given, *others = [*inspect.signature(handler).parameters.values(), None]
-        takes_handling = given is not None and _is_handling(hints.get(given.name))
+        first = hints.get(given.name) if given is not None else None
+        takes_handling = _is_subclass(typing.get_origin(first) or first, Handling)
         parameters = [each for each in ([] if takes_handling else [given]) + others if each]
         arguments = {}
         for parameter in parameters:
@@ -222,11 +223,6 @@ def _make_declared_effects(interface: Interface) -> Mapping[str, InterfaceEffect
         operation = _make_operation(interface, name, inspect.getdoc(handler) or "", arguments)
         effects[name] = InterfaceEffect(operation, arguments, handler, takes_handling)
     return effects
-
-
-def _is_handling(annotation: Any) -> bool:
-    origin = typing.get_origin(annotation) or annotation
-    return isinstance(origin, type) and issubclass(origin, Handling)
 
 
 def _make_operation(
@@ -260,7 +256,7 @@ def _make_argument(name: str, declared: DeclaredType, has_default: bool) -> Argu
     aliases = tuple(alias for mark in marks if isinstance(mark, Aliases) for alias in mark.names)
     if any(isinstance(mark, _AsWire) for mark in marks):
         parameter = Parameter(name, WIRE_SCHEMA, aliases, None if has_default else ...)
-        return Argument(parameter, _decode_wire, "value or reference", accepts_none=True)
+        return Argument(parameter, lambda value, _: value, "value or reference", accepts_none=True)
     if any(isinstance(mark, _AsNumber) for mark in marks):
         return Argument(Parameter(name, REFERENCE_SCHEMA, aliases), _decode_number)
     if any(isinstance(mark, _ByReference) for mark in marks):
@@ -284,7 +280,9 @@ def _make_form_argument(
     if not is_scalar:
         schema = {"anyOf": [*choices, REFERENCE_SCHEMA]}
         shown += " | reference"
-    accepts_none = _accepts_none(form)
+    accepts_none = False
+    with suppress(ValueError):
+        accepts_none = form.decode(None) is None
     if has_default and not accepts_none:
         schema = {"anyOf": [*schema.get("anyOf", [schema]), _NULL]}
     if "$defs" in strict:
@@ -351,17 +349,6 @@ def make_mixed_schema(declared: DeclaredType) -> Json:
     strict = make_strict_schema(form.schema)
     definitions = {"$defs": strict["$defs"]} if "$defs" in strict else {}
     return {**strict["properties"][REPLY], **definitions}
-
-
-def _accepts_none(form: JsonForm) -> bool:
-    try:
-        return form.decode(None) is None
-    except ValueError:
-        return False
-
-
-def _decode_wire(value: WireValue, variables: WireVariables) -> WireValue:
-    return value
 
 
 def _decode_number(value: WireValue, variables: WireVariables) -> int:

@@ -17,7 +17,7 @@ import builtins
 import inspect
 import json
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import EnumType
@@ -152,12 +152,10 @@ def encode_level(value: UserValue, heap: ReferenceTable) -> WireValue:
         return {"text": text, "length": str.__len__(value)}
     if is_a(value, dict):
         first = list(islice(dict.items(value), MAX_ITEMS))
+        names = [key if type(key) is str else "" for key, _ in first]
         pairs = [
-            {
-                "key": encode_wire(k, heap),
-                "value": encode_wire(v, heap, k if type(k) is str else ""),
-            }
-            for k, v in first
+            {"key": encode_wire(key, heap), "value": encode_wire(item, heap, name)}
+            for (key, item), name in zip(first, names, strict=True)
         ]
         return add_length({"type": "dict", "items": pairs}, dict.__len__(value))
     for kind in (list, tuple):
@@ -169,18 +167,11 @@ def encode_level(value: UserValue, heap: ReferenceTable) -> WireValue:
             return items if length <= MAX_ITEMS else add_length({"items": items}, length)
     for unordered in (set, frozenset):
         if is_a(value, unordered):
-            some = take_first_sorted(unordered.__iter__(value))
-            elements = [encode_wire(element, heap) for element in some]
+            first_few = islice(unordered.__iter__(value), MAX_SORTED_ELEMENTS)
+            ordered = sorted(first_few, key=lambda e: (get_class_name(type(e)), write_brief(e, 80)))
+            elements = [encode_wire(element, heap) for element in ordered[:MAX_ITEMS]]
             return add_length({"type": "set", "items": elements}, unordered.__len__(value))
     return encode_object_level(value, heap)
-
-
-def take_first_sorted(elements: Iterable[UserValue]) -> list[UserValue]:
-    """Return the first elements of a set, in the order of their types and texts."""
-    some = list(islice(elements, MAX_SORTED_ELEMENTS))
-    return sorted(
-        some, key=lambda element: (get_class_name(type(element)), write_brief(element, 80))
-    )[:MAX_ITEMS]
 
 
 def encode_object_level(value: UserValue, heap: ReferenceTable) -> WireValue:
@@ -285,15 +276,9 @@ def decode_wire(
                 return datetime.fromisoformat(text)
             case {"type": "Object", "class": str(name), "attributes": attributes}:
                 return make_object(find_class(name), decode_attributes(attributes, decode))
-            case {
-                "type": "Class",
-                "name": str(name),
-                "bases": list(bases),
-                "attributes": attributes,
-            }:
-                return make_class(
-                    name, [decode(base) for base in bases], decode_attributes(attributes, decode)
-                )
+            case {"type": "Class", "name": str(name), "bases": list(bases), **rest}:
+                attributes = decode_attributes(rest.get("attributes"), decode)
+                return make_class(name, [decode(base) for base in bases], attributes)
             case {"type": "notsupporteddatatype"}:
                 raise ValueError(
                     "a notsupporteddatatype stands for a value that cannot be sent; send its reference"
@@ -329,11 +314,8 @@ def is_key_value_pair(item: WireValue) -> bool:
 def make_object(cls: type, attributes: Mapping[str, UserValue]) -> UserValue:
     """Return a new instance: its constructor is given the attributes that it takes, the others are set."""
     if is_a(cls, EnumType):
-        return (
-            getattr(cls, attributes["_name_"])
-            if "_name_" in attributes
-            else cls(attributes["_value_"])
-        )
+        is_named = "_name_" in attributes
+        return getattr(cls, attributes["_name_"]) if is_named else cls(attributes["_value_"])
     if issubclass(cls, BaseException):
         return cls(*attributes.get("args", attributes.values()))
     positional, named = [], {}
