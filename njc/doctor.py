@@ -68,6 +68,7 @@ RUNTIME_VARIABLES: Mapping[str, str] = {
     "NJC_DRIFT": "A file for requests that differ from the recording; `njc replay --drift` sets it.",
     "NJC_EXAMPLES": "",
     "NJC_LOCK": "A lock file: a build reads its tuned forms in place of those in `njc.lock`.",
+    "NJC_PREDICT": "",
     "NJC_RECORD": "The variable: `MODE` or `MODE:PATH`; the mode `off` records nothing.",
     "NJC_RECORD_TO": "Record again, into copies of the recordings below this folder.",
     "NJC_REPLACE_MODEL": "`OLD=NEW`: ask the model NEW in place of OLD; without OLD, of every model.",

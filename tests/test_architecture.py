@@ -123,7 +123,7 @@ EDGE = """
     spsbench.suites     bfcl command m3 mtp playing running
     spsbench.surprise   command playing running
     spsbench.report     command files results_report
-    spsbench.neural     command curve dataset debugging evaluation files network programs training
+    spsbench.neural     command curve dataset debugging evaluation files network programs training witness
     spsbench.crux       asking command judge judge_process problems running
 """
 """The modules that may touch time, disk, network, environment or other processes; all others are handed what they need."""

@@ -36,7 +36,7 @@ class Options:
     """The options set by a block, a file, a project or the environment; None: not set."""
 
     model: str | None = None
-    """`openai/NAME`, `anthropic/NAME`, `pydantic-ai:VENDOR:NAME`, or a NAME that the server at `base_url` knows."""
+    """`openai/NAME`, `anthropic/NAME`, `pydantic-ai:VENDOR:NAME`, `python:MODULE:NAME`, or a NAME that the server at `base_url` knows."""
     base_url: str | None = None
     """The URL of an OpenAI-compatible server, such as `http://127.0.0.1:8000/v1`."""
     protocol: Protocol | None = None

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from time import perf_counter
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
 from hypothesis import given
@@ -21,7 +20,6 @@ from spsbench.neural.encoding import (
     count_kept_frames,
     read_answer,
 )
-from spsbench.neural.network import Network, NetworkSize, write_network
 from spsbench.neural.predictors import LastState, NeuralDebugger, NGram, NoPredictionError
 from spsbench.neural.scoring import score_steps, tabulate
 from spsbench.neural.vocabulary import (
@@ -149,20 +147,6 @@ def test_what_no_predictor_can_know_is_little() -> None:
     scores = list(score_steps(Perfect(trajectories), trajectories, perf_counter))
     share = sum(score.is_exact for score in scores) / len(scores)
     assert 0.97 < share <= 1
-
-
-@pytest.fixture(scope="module")
-def untrained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    vocabulary = collect_vocabulary(["def f(n):"], min_count=1)
-    size, random = NetworkSize(len(vocabulary), 16, 1, 2), np.random.default_rng(1)
-    shapes = {"embed": (len(vocabulary), 16), "norm_out": (16,)}
-    inner = {"norm_in": (16,), "qkv": (16, 48), "out": (16, 16), "norm_up": (16,)}
-    inner |= {"up": (16, 64), "down": (64, 16)}
-    shapes |= {f"layer0.{name}": shape for name, shape in inner.items()}
-    weights = {name: random.normal(size=shape) for name, shape in shapes.items()}
-    path = tmp_path_factory.mktemp("model") / "model.npz"
-    path.write_bytes(write_network(Network(size, vocabulary, weights)))
-    return path
 
 
 def test_an_untrained_network_answers_nothing_exactly(untrained: Path, tmp_path: Path) -> None:

@@ -59,6 +59,7 @@ def command(
     """Compile FILE in memory and run it; flags go before FILE."""
     if trace is not None:
         os.environ["NJC_TRACE"] = trace
+    flags["options"] = _take_predictor(flags["options"])
     settings = {name: flags.pop(name) for name in SANDBOX_SETTINGS}
     is_sandboxed = is_sandbox_requested(settings)
     _set_flags_before_environment(flags["options"])
@@ -124,6 +125,15 @@ def _show_findings(console: Console, findings: Sequence[Finding]) -> None:
         console.note(
             summarize_findings(findings, len({finding.source.path for finding in findings}))
         )
+
+
+def _take_predictor(settings: Sequence[str]) -> tuple[str, ...]:
+    """Apply `--set predict=NAME`, which is a setting of the run; return the others, which are options of blocks."""
+    pairs = [setting.partition("=") for setting in settings]
+    for key, _, name in pairs:
+        if key.strip() == "predict" and name:
+            os.environ["NJC_PREDICT"] = name
+    return tuple("".join(pair) for pair in pairs if pair[0].strip() != "predict" or not pair[2])
 
 
 def _set_flags_before_environment(settings: Sequence[str]) -> None:

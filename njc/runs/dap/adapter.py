@@ -29,10 +29,12 @@ from njc.runs.dap.breakpoint_sets import BreakpointSets
 from njc.runs.dap.capabilities import CAPABILITIES
 from njc.runs.dap.console import run_console_command
 from njc.runs.dap.framing import MessageError, MessageReader, write_message
+from njc.runs.dap.predicted_run import PredictedRun
 from njc.runs.dap.progress import ReplyProgress
 from njc.runs.dap.requests import RequestError
 from njc.runs.dap.stack import BlockFrame, choose_stop_reason, describe_failure
 from njc.runs.dap.stop_view import StopView
+from njc.runs.debug.predicted import PredictedSession, open_predictor
 from njc.runs.timeline.channel import ChannelClosedError
 from njc.runs.timeline.controller import RunController
 from njc.runs.timeline.happenings import (
@@ -213,10 +215,28 @@ class Adapter:
         program = folder / arguments.program
         if not program.is_file():
             raise RequestError(f"there is no program {program}")
+        if arguments.predicted is not None:
+            return self._prepare_predictions(arguments, program)
         self._launch = arguments
         settings = requests.make_settings(arguments, program, folder)
         self._controller = RunController(settings, self._happenings.put)
         self._opened_view = StopView(self._controller, self._client)
+        return lambda: self._send_event("initialized")
+
+    def _prepare_predictions(
+        self, arguments: requests.LaunchArguments, program: Path
+    ) -> Callable[[], object]:
+        """Serve this session by predictions: the handlers of a program that runs are replaced."""
+        if arguments.predicted is None or arguments.call is None:
+            raise RequestError("`predicted` needs `call`, the call to start at, such as `fact(3)`")
+        source = program.read_text(encoding="utf-8")
+        predictor = open_predictor(arguments.predicted)
+        try:
+            session = PredictedSession(predictor, program, source, arguments.call)
+            run = PredictedRun(session, self._client, self._send_event)
+        except ValueError as problem:
+            raise RequestError(str(problem)) from None
+        self._handlers = {**self._handlers, **run.make_handlers()}
         return lambda: self._send_event("initialized")
 
     def _prepare_start(self, _: requests.NoArguments) -> Callable[[], object]:

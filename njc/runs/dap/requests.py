@@ -75,6 +75,10 @@ class LaunchArguments(Arguments):
     """Replayed and added to."""
     replay_only: bool = False
     """Whether the recording is only replayed, so that no model is asked."""
+    predicted: str | None = None
+    """`MODULE:FILE` of a model that predicts the steps; then the program is not run."""
+    call: str | None = None
+    """The call at which predictions start, such as `fact(3)`."""
     options: dict[str, Any] = Field(default_factory=dict)
     """Options of all blocks, such as `max_calls`."""
     no_debug: bool = False

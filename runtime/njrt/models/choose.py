@@ -5,6 +5,7 @@
     model="local", base_url="http://…/v1"             OpenAI("local", base_url="http://…/v1")
     base_url="http://…/v1"                            OpenAI(None, base_url="http://…/v1"): its first model
     model="pydantic-ai:groq:llama-3.3-70b-versatile"  PydanticAI("groq:llama-3.3-70b-versatile")
+    model="python:shop.models:small"                  shop.models.open_model("small"): a model of the program's own
     model="openai/gpt-4.1,anthropic/…"                FallbackModel((OpenAI(…), Anthropic(…)))
     no option, ANTHROPIC_API_KEY=…                    Anthropic(DEFAULT_MODELS["anthropic"])
     no option, no key                                 NoModelError
@@ -21,6 +22,7 @@ base_url. No key is sent over http to another machine, unless NJC_ALLOW_HTTP=on.
 from __future__ import annotations
 
 import difflib
+import importlib
 import os
 import threading
 from collections.abc import Callable, Mapping
@@ -99,6 +101,8 @@ def _choose_named(name: str, base_url: str | None, environ: Mapping[str, str]) -
     match name.split(":", 1):
         case ["pydantic-ai", model] if model:
             return _get_pydantic_ai(model)
+        case ["python", place] if place:
+            return _get_own_model(place)
     match name.split("/", 1):
         case ["anthropic", model] if model:
             return _get_anthropic(model, environ)
@@ -107,9 +111,8 @@ def _choose_named(name: str, base_url: str | None, environ: Mapping[str, str]) -
     if base_url:
         return _get_openai(name, base_url, environ)
     raise ConfigurationError(
-        f"no vendor is known for model `{name}`; write openai/NAME, anthropic/NAME or pydantic-ai:VENDOR:NAME"
-        + _suggest_name(name)
-        + ", or set a base_url for a server of your own"
+        f"no vendor is known for model `{name}`; write openai/NAME, anthropic/NAME, pydantic-ai:VENDOR:NAME or "
+        "python:MODULE:NAME" + _suggest_name(name) + ", or set a base_url for a server of your own"
     )
 
 
@@ -157,6 +160,23 @@ def _get_pydantic_ai(name: str) -> Model:
         if (PydanticAI, name) not in _models:
             _models[PydanticAI, name] = PydanticAI(name)
         return _models[PydanticAI, name]
+
+
+def _get_own_model(place: str) -> Model:
+    """Return what `open_model(NAME)` of the module returns, for `MODULE:NAME`."""
+    from njrt.models.adapt import adapt_model
+
+    module, _, name = place.partition(":")
+    with _models_lock:
+        if (_get_own_model, place) not in _models:
+            try:
+                opener = importlib.import_module(module).open_model
+            except (ImportError, AttributeError, ValueError) as problem:
+                raise ConfigurationError(
+                    f"the model `python:{place}`: {problem}; the module must have a function `open_model(name)`"
+                ) from None
+            _models[_get_own_model, place] = adapt_model(opener(name))
+        return _models[_get_own_model, place]
 
 
 def _share_model(

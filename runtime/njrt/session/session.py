@@ -42,6 +42,7 @@ from njrt.session.layered_model import (
 from njrt.session.limits import Meter, Metered, list_open_meters, read_limits
 from njrt.session.settings import (
     Settings,
+    choose_predictor,
     get_listener,
     get_settings,
     read_environment,
@@ -116,8 +117,11 @@ def open_session(
             if is_static
             else make_layered_model(settings, merged, *layers, environ=environ)
         )
-        if settings.predictor:
-            predictor = share_budgets(model, settings.predictor)
+        predictor = settings.predictor
+        if predictor is None and (name := environ.get("NJC_PREDICT")):
+            predictor = choose_predictor(name, settings)
+        if predictor is not None:
+            predictor = share_budgets(model, predictor)
             steps = settings.steps
             settings = replace(
                 settings, predictor=steps.wrap_model(predictor) if steps else predictor

@@ -216,7 +216,7 @@ def wrapping(wrap: ModelWrapper) -> Iterator[None]:
 
 def choose_predictor(predict: Model | str | None, around: Settings) -> Model | None:
     """Return the model that predicts effects: the given one, one of a name, or that of the `with using` around."""
-    if predict is None:
+    if not predict:
         return around.predictor
     if not isinstance(predict, str):
         return adapt_model(predict)
@@ -354,7 +354,8 @@ _KEYS = frozenset(
     name.encode() if os.name == "posix" else name
     for name in (
         *ENVIRONMENT_VARIABLES,
-        *("NJC_BUDGET", "NJC_CACHE", "NJC_EXAMPLES", "NJC_RECORD", "NJC_STORE", "NJC_TRACE"),
+        *("NJC_BUDGET", "NJC_CACHE", "NJC_EXAMPLES", "NJC_PREDICT"),
+        *("NJC_RECORD", "NJC_STORE", "NJC_TRACE"),
     )
 )
 

@@ -1,0 +1,178 @@
+"""A debugger of predictions for editors: `njc dap`, launched with `predicted` and `call`.
+
+    {"program": "fact.py", "predicted": "spsbench.neural.debugging:model.npz", "call": "fact(3)"}
+
+    next, stepIn, stepOut               step_over, step_into, step_return
+    stepBack, reverseContinue           inv_step_over, inv_step_call
+    continue                            to the line of a breakpoint, or the end
+    setVariable                         later answers start from this value
+    `check` in the console              runs the program, takes the same steps, and compares
+
+The program is not run, and nothing is sent from another thread: a request is answered, then the stop is reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from pydantic import BaseModel
+
+from njc.runs.dap import requests
+from njc.runs.dap.requests import RequestError
+from njc.runs.debug.predicted import PredictedSession
+
+Handlers = dict[str, tuple[type[BaseModel], Callable[[Any], Any]]]
+SendEvent = Callable[[str, Mapping[str, Any]], None]
+
+MOST_STEPS = 500
+"""Steps of one `continue`."""
+_MOVES = {
+    "next": "n",
+    "stepIn": "s",
+    "stepOut": "r",
+    "stepBack": "N",
+    "reverseContinue": "R",
+}
+"""The requests that take one action, as commands of the debugger for terminals."""
+_LATER = ("setFunctionBreakpoints", "setExceptionBreakpoints", "setDataBreakpoints")
+_STOPPED = {"threadId": 1, "allThreadsStopped": True}
+
+
+class PredictedRun:
+    """Serves the requests of one predicted session (state: the session, the lines with breakpoints)."""
+
+    def __init__(
+        self, session: PredictedSession, client: requests.InitializeArguments, send: SendEvent
+    ) -> None:
+        self._session = session
+        self._client = client
+        self._send = send
+        self._lines: frozenset[int] = frozenset()
+        session.start()
+
+    def make_handlers(self) -> Handlers:
+        """Return what serves each request in place of the handlers for programs that run."""
+        none = requests.NoArguments
+        return {
+            "configurationDone": (none, lambda _: lambda: self._report_stop("entry")),
+            "setBreakpoints": (requests.SetBreakpointsArguments, self._set_breakpoints),
+            "stackTrace": (requests.StackTraceArguments, self._list_frames),
+            "scopes": (requests.FrameArguments, self._list_scopes),
+            "variables": (requests.VariablesArguments, self._list_variables),
+            "setVariable": (requests.SetVariableArguments, self._set_variable),
+            "evaluate": (requests.EvaluateArguments, self._evaluate),
+            "continue": (none, lambda _: self._continue),
+            "terminate": (none, lambda _: lambda: self._send("terminated", {})),
+            **{
+                name: (none, partial(self._prepare_move, command))
+                for name, command in _MOVES.items()
+            },
+            **{name: (none, lambda _: {"breakpoints": []}) for name in _LATER},
+        }
+
+    def _set_breakpoints(self, arguments: requests.SetBreakpointsArguments) -> Any:
+        lines = [self._client.read_line(point.line) for point in arguments.breakpoints]
+        self._lines = frozenset(lines)
+        return {
+            "breakpoints": [
+                {"verified": True, "line": point.line} for point in arguments.breakpoints
+            ]
+        }
+
+    def _prepare_move(self, command: str, _: requests.NoArguments) -> Callable[[], None]:
+        return partial(self._take, command)
+
+    # ── moving ───────────────────────────────────────────────────────────────────────────────────
+
+    def _take(self, command: str) -> None:
+        """Take one action, and report the stop; if there is no answer, the place stays."""
+        said = self._session.do(command)
+        if said and said[0].startswith("no answer"):
+            self._send("output", {"category": "important", "output": f"{said[0]}\n"})
+        self._report_stop("step")
+
+    def _continue(self) -> None:
+        """Continue to a breakpoint: one line is one action of the model, several are reached by steps."""
+        if len(self._lines) == 1:
+            self._session.do(f"b {min(self._lines)}")
+            return self._take("c")
+        for _ in range(MOST_STEPS):
+            before = self._session.state
+            self._session.do("s")
+            state = self._session.state
+            if state is None or state == before:
+                break
+            if state.event == "line" and state.frames[-1].line in self._lines:
+                break
+        return self._report_stop("step")
+
+    def _report_stop(self, reason: str) -> None:
+        if self._session.state is None:
+            text = "the program has ended, as predicted\n"
+            self._send("output", {"category": "console", "output": text})
+            self._send("terminated", {})
+        else:
+            self._send("stopped", {"reason": reason, **_STOPPED})
+
+    # ── looking ──────────────────────────────────────────────────────────────────────────────────
+
+    def _list_frames(self, _: requests.StackTraceArguments) -> Any:
+        state = self._session.state
+        frames = list(reversed(state.frames)) if state is not None else []
+        source = {"name": self._session.file.name, "path": str(self._session.file.absolute())}
+        shown = [
+            {
+                "id": number,
+                "name": f"depth {len(frames) - number}, as predicted",
+                "source": source,
+                "line": self._client.show_line(frame.line),
+                "column": 1 if self._client.columns_start_at1 else 0,
+            }
+            for number, frame in enumerate(frames, 1)
+        ]
+        return {"stackFrames": shown, "totalFrames": len(shown)}
+
+    def _list_scopes(self, arguments: requests.FrameArguments) -> Any:
+        self._get_variables(arguments.frame_id)
+        number = arguments.frame_id
+        return {"scopes": [{"name": "Predicted", "variablesReference": number, "expensive": False}]}
+
+    def _list_variables(self, arguments: requests.VariablesArguments) -> Any:
+        held = self._get_variables(arguments.variables_reference)
+        shown = [
+            {"name": name, "value": text, "variablesReference": 0} for name, text in held.items()
+        ]
+        state = self._session.state
+        if arguments.variables_reference == 1 and state is not None and state.value is not None:
+            shown.append(
+                {"name": f"({state.event})", "value": state.value, "variablesReference": 0}
+            )
+        return {"variables": shown}
+
+    def _get_variables(self, number: int) -> Mapping[str, str]:
+        """Return the variables of a frame; the innermost one is 1."""
+        state = self._session.state
+        if state is None or not 0 < number <= len(state.frames):
+            raise RequestError("there is no such frame here")
+        return state.frames[-number].locals
+
+    def _set_variable(self, arguments: requests.SetVariableArguments) -> Any:
+        if arguments.variables_reference != 1:
+            raise RequestError("only variables of the innermost function can be set")
+        (first, *_) = self._session.do(f"set {arguments.name} = {arguments.value}")
+        if first.startswith("no answer"):
+            raise RequestError(first)
+        return {"value": self._get_variables(1)[arguments.name]}
+
+    def _evaluate(self, arguments: requests.EvaluateArguments) -> Any:
+        expression = arguments.expression.strip()
+        if arguments.context == "repl" and expression.lstrip("/") == "check":
+            return {"result": "\n".join(self._session.do("check")), "variablesReference": 0}
+        held = self._get_variables(arguments.frame_id or 1)
+        if expression not in held:
+            raise RequestError(
+                f"`{expression}` is no variable here, and nothing is run; `check` runs the program"
+            )
+        return {"result": held[expression], "variablesReference": 0}
