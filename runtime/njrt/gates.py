@@ -43,15 +43,15 @@ class CallRule:
     """The rule for the calls of a function."""
 
     decide: Decide = "ask"
-    """`ask`: the interceptors decide; `allow`: the call is made; `deny`: it is refused."""
+    """`ask`: the interceptors around the block decide, without one the call is refused; `allow`, `deny`."""
     at_most: int | None = None
     """How many calls one run of a block may make."""
     check: Check | None = None
-    """Called with the arguments; a falsy result refuses the call, and so does a text, which is the reason."""
+    """Called with the same arguments; something false refuses the call, and so does a text, which is the reason."""
     find: Find | None = None
-    """Called with the key of a call that a crash has interrupted: its result, or None if it was not made."""
+    """Called with `call_key()` of a call that a crash has interrupted: its result, or None if it was not made."""
     named: bool = False
-    """A block may call it only if its text names the function or the module that has it."""
+    """A block may call it only if its text names the function, as `<pay>` or `<shop.pay>`, or its module."""
 
     def __post_init__(self) -> None:
         """Raise ConfigurationError if a part of the rule is wrong."""
@@ -140,12 +140,7 @@ class Gate(typing.Protocol):
         """The rules for functions without the decorator."""
 
     def call(self, gated: GatedFunction, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """Make a call if it is allowed, and return its result."""
-
-    async def acall(
-        self, gated: GatedFunction, args: tuple[Any, ...], named: dict[str, Any]
-    ) -> Any:
-        """Do the same for a coroutine function."""
+        """Make a call if it is allowed; return its result, that of a coroutine function to be awaited."""
 
 
 _gates: Around[Gate | None] = Around()
@@ -229,14 +224,7 @@ def gated(
 ) -> Any:
     """Have calls of a function, also an async one, by the code of blocks pass a gate.
 
-    Args:
-        decide: `ask`: the interceptors around the block decide; without one, the call is refused. `allow`, `deny`.
-        at_most: how many calls one run of a block may make.
-        check: called with the same arguments; the call is refused if it returns something false, or a text with the reason.
-        find: called with `call_key()` of a call that a crash has interrupted; returns its result, or None if it was not made.
-        named: a block may call it only if its text names the function, as `<pay>` or `<shop.pay>`, or its module.
-
-    A refused call raises `PermissionError` in the code, which may continue.
+    The arguments are those of `CallRule`. A refused call raises `PermissionError` in the code, which may continue.
 
     Raises:
         ConfigurationError: an argument is wrong.
@@ -272,6 +260,6 @@ def wrap_gated(gated_function: GatedFunction) -> Callable[..., Any]:
         gate = find_gate()
         if gate is None:
             return await function(*args, **named)
-        return await gate.acall(gated_function, args, named)
+        return await gate.call(gated_function, args, named)
 
     return acall if inspect.iscoroutinefunction(function) else call

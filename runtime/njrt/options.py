@@ -12,9 +12,10 @@ is an option of the same name; `None` means that it is not set.
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from njrt.errors import ConfigurationError
 from njrt.messages import Protocol
@@ -128,37 +129,19 @@ DEFAULTS = Options(
     canary_false_alarms=0.01,
 )
 
-OPTION_CHOICES: Mapping[str, tuple[str, ...]] = {
-    "protocol": get_args(Protocol),
-    "effects": get_args(EffectSet),
-    "authority": get_args(Authority),
-    "jumps": get_args(Jumps),
-    "mode": get_args(Mode),
-    "policy": get_args(Policy),
-    "on_error": get_args(OnError),
-    "reasoning": get_args(Reasoning),
-    "fallback": get_args(FallbackMode),
-}
 OPTION_NAMES = tuple(field.name for field in fields(Options))
+_KINDS = {name: get_args(kind) for name, kind in get_type_hints(Options).items()}
+"""The alternatives in the type of each option."""
+OPTION_CHOICES: Mapping[str, tuple[str, ...]] = {
+    name: choices
+    for name, kinds in _KINDS.items()
+    if (choices := tuple(word for kind in kinds for word in get_args(kind) if word != "interface"))
+    and get_origin(kinds[0]) is Literal
+}
+"""The words of which an option is one; blocks set `effects="interface"` by `interface=`."""
 ON_WORDS = ("on", "1", "true", "yes")
 OFF_WORDS = ("off", "0", "false", "no")
 """The values of environment variables that turn something on or off."""
-_INTEGER_OPTIONS = (
-    "votes",
-    "max_reply_tokens",
-    "max_effects",
-    "max_calls",
-    "max_repeats",
-    "max_tokens",
-    "show_chars",
-)
-_NUMBER_OPTIONS = (
-    "temperature",
-    "max_seconds",
-    "max_call_seconds",
-    "max_code_seconds",
-    "max_usd",
-)
 _SHARE_OPTIONS = ("second_below", "canary", "canary_tolerated", "canary_false_alarms")
 
 
@@ -169,20 +152,18 @@ def find_option_problem(name: str, value: Any) -> str | None:
         return f"unknown option `{name}`" + (f"; did you mean `{close[0]}`?" if close else "")
     if name in OPTION_CHOICES and value not in OPTION_CHOICES[name]:
         return f"option `{name}` must be one of {', '.join(OPTION_CHOICES[name])}, not {value!r}"
-    if name in _INTEGER_OPTIONS:
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            return f"option `{name}` must be a whole number from 1, not {value!r}"
-    elif name in _NUMBER_OPTIONS:
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
-            return f"option `{name}` must be a number from 0, not {value!r}"
-    elif name in _SHARE_OPTIONS:
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
-            return f"option `{name}` must be a number from 0 to 1, not {value!r}"
+    if int in _KINDS[name]:
+        least = "" if name == "canary_seed" else " from 1"
+        is_whole = isinstance(value, int) and not isinstance(value, bool)
+        if not is_whole or (least and value < 1):
+            return f"option `{name}` must be a whole number{least}, not {value!r}"
+    elif float in _KINDS[name]:
+        most, to = (1.0, " to 1") if name in _SHARE_OPTIONS else (math.inf, "")
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or not 0 <= value <= most:
+            return f"option `{name}` must be a number from 0{to}, not {value!r}"
         if (name, value) in (("canary_tolerated", 1), ("canary_false_alarms", 0)):
             return f"option `{name}` must not be {value}: there would never be an alarm"
-    elif name == "canary_seed":
-        if isinstance(value, bool) or not isinstance(value, int):
-            return f"option `{name}` must be a whole number, not {value!r}"
     elif name == "redact":
         if not isinstance(value, bool) and not callable(value):
             return f"option `redact` must be True, False or a function, not {value!r}"
@@ -194,7 +175,7 @@ def find_option_problem(name: str, value: Any) -> str | None:
 def parse_option(name: str, text: str) -> Any:
     """Read an option's value from text, as in the environment or in a file's comment."""
     text = text.strip()
-    if name in (*_INTEGER_OPTIONS, *_NUMBER_OPTIONS, *_SHARE_OPTIONS, "canary_seed"):
+    if {int, float}.intersection(_KINDS.get(name, ())):
         for read in (int, float):
             try:
                 return read(text)

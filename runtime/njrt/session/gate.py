@@ -98,19 +98,15 @@ class RunGate:
         self._number = self._running = 0
 
     def call(self, gated: GatedFunction, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """Make a call if it is allowed, and return its result.
+        """Make a call if it is allowed; return its result, that of a coroutine function to be awaited.
 
         Raises:
             PermissionError: the call is refused.
             NaturalError: an interceptor has ended the block, or the recording has another call.
         """
-        return run_without_waiting(self._call(_Call(gated, args, named, is_async=False)))
-
-    async def acall(
-        self, gated: GatedFunction, args: tuple[Any, ...], named: dict[str, Any]
-    ) -> Any:
-        """Do the same for a coroutine function."""
-        return await self._call(_Call(gated, args, named, is_async=True))
+        is_async = inspect.iscoroutinefunction(gated.function)
+        made = self._call(_Call(gated, args, named, is_async))
+        return made if is_async else run_without_waiting(made)
 
     async def _call(self, call: _Call) -> Any:
         """Make a call, and report it with its end as an effect of the run.
