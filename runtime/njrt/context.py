@@ -3,25 +3,18 @@
     _watches: Around[Watch] = Around()
     with _watches.opened(watch): ...         _watches.here() == (..., watch) for everything that is started inside
 
-All stacks are carried together, in one context variable. Which items hold for a piece of work depends on how it was
-started:
+All stacks are carried together, in one context variable. Which items hold for a piece of work:
 
-    asyncio tasks, callbacks, `asyncio.to_thread`        what was open where it was started: asyncio copies the context
-    `ThreadPoolExecutor.submit`, `loop.run_in_executor`  the same: `submit` is wrapped, see `_submit`
-    `threading.Thread`, `Timer`                          the same, and what the main thread has open: `start` is wrapped
+    asyncio tasks, callbacks, jobs of thread pools       what was open where it was started
+    `threading.Thread`, `Timer`                          the same, and what the main thread has open
     a forked process                                     the same, counted in that process
     a generator that opens an item                       the item holds in it, whoever resumes it
-    `contextvars.Context()`, callbacks of futures in     everything that is open in the process, because it cannot be
-    the workers of a pool, `multiprocessing.pool`,       told apart which of it the work was started in
-    `_thread.start_new_thread`, threads made in C
+    work whose start cannot be told, such as in          everything that is open in the process
+    `contextvars.Context()` or threads made in C
 
-So an item may hold for more than what was started inside of it, never for less, and tasks, threads and jobs of pools
-that were started outside of it do not see it. What was started inside keeps the item when its `with` has ended. An
-item that the main thread has opened holds in all threads that do not have items of their own, as for work that is
-handed to a thread by a queue.
-
-Not followed: processes that are spawned, work that another thread than the main one hands by a queue to a thread that
-was started outside, and `__del__` and `weakref.finalize`, which run where the last reference is dropped.
+So an item may hold for more than what was started inside of it, never for less, also when its `with` has ended. Not
+followed: spawned processes, work that another thread than the main one hands by a queue to a thread that was started
+outside, `__del__` and `weakref.finalize`.
 """
 
 from __future__ import annotations

@@ -1,17 +1,12 @@
 """Functions of the program that the code of a block calls through a gate.
 
     @njrt.gated                              each call is shown to the interceptors, as a `Touch`, before it is made
-    def pay(order: Order) -> str: ...
-
     @njrt.gated(decide="allow", at_most=3)   allowed, three times in a run of a block
-    @njrt.gated(check=is_small)              is_small(order) must be true; a text is the reason of a refusal
-    @njrt.gated(find=bank.find_payment)      looks up whether a call was made that a crash has interrupted
-
-The gate is passed by calls from the code of a block, also through other functions and in threads that these start. Calls of
-the program itself, outside of blocks, are plain calls. With a recording each call is made once: its result is recorded, and
-used when the program is run again.
-
     njrt.using(calls=[Mailer.send])          the same for calls by contained code, of functions without the decorator
+
+The gate is passed by calls from the code of a block, also through other functions and in threads that these start. Calls
+of the program itself are plain calls. With a recording each call is made once: its result is recorded, and used when the
+program is run again.
 """
 
 from __future__ import annotations

@@ -4,20 +4,13 @@
     call_with_timeout(2.0, quick)           returns what quick() returns
 
 One daemon thread watches all such calls. When the time of one is up, code in the main thread is interrupted by a
-signal, which also ends waiting C calls such as `time.sleep` and `lock.acquire`; code in another thread by an
-asynchronous exception, raised at its next bytecode. Where code swallows such an exception (`except:`,
-`suppress(BaseException)`, an `__exit__` that returns True, `finally: continue`), the next ones follow at once:
-one of them is raised between a handler and the next iteration of its loop, outside of every handler in the loop.
+signal, which also ends waiting C calls, code in another thread by an asynchronous exception. Where code swallows it,
+the next ones follow at once, outside of every handler in its loop. No exception reaches code after the call: its region
+is closed under the lock under which it is interrupted. It is no context manager: `__exit__` may be interrupted, too.
 
-No exception reaches code after the call: its region is closed under the lock under which it is interrupted, and
-a pending exception is withdrawn. This is a function and no context manager, because `__exit__` may be interrupted
-before its first line.
-
-Limitations: a C call that holds the interpreter's lock (`10 ** 10 ** 8`, a catastrophic regular expression) cannot
-be stopped in any thread; a waiting C call only in the main thread, and there only where the system has real-time
-signals and the program does not use the same one. A loop is not stopped that makes objects whose `__del__` never
-ends: the interpreter discards exceptions there. Nor, in CPython 3.12, is one whose `try` ends with a comprehension:
-an exception at the jump after its handler is attributed to the last instruction of the comprehension. Functions of
+Not stopped: a C call that holds the interpreter's lock (`10 ** 10 ** 8`, a catastrophic regular expression); a waiting
+C call outside of the main thread, on systems without real-time signals, or where the program uses the same one; a loop
+that makes objects whose `__del__` never ends; in CPython 3.12, a loop whose `try` ends with a comprehension. Functions of
 the program that a region calls are interrupted like any other code.
 """
 

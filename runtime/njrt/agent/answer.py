@@ -1,14 +1,11 @@
 """The effect set `answer`: the model replies with one JSON object, and none of its code runs.
 
     Put into <:team: Literal["billing", "shipping"]> the team for <ticket>; continue if it is empty.
-    ---
-    ticket = 'My parcel has not arrived.'
-    Reply with {"team": "billing" | "shipping"}
-    or, only if the instruction asks for it here, with {"continue": true}
+    Reply with {"team": "billing" | "shipping"}        or with {"continue": true}
 
     {"team": "shipping"}      ──parse_answer──>   BindOutputs({"team": "shipping"})
     {"continue": true}        ──parse_answer──>   ContinueLoop()
-    {"needs_code": "..."}     ──parse_answer──>   NeedsCode("..."): the run goes on as `direct`
+    {"needs_code": "..."}     ──parse_answer──>   NeedsCode("..."): the run continues as `direct`
 
 The form of the object follows from the types of the outputs and from the jumps that the block is offered.
 """
@@ -177,14 +174,7 @@ def find_output_form(scope: Scope, path: str) -> JsonForm:
             f'`<:{path}>` sets an attribute, which effects="answer" cannot; '
             'bind a name instead, or use effects="direct"'
         )
-    check_resolved(scope, path, f"the type of `<:{path}>`")
-    try:
-        return make_json_form(scope.types.get(path, UNTYPED))
-    except TypeError as error:
-        raise ConfigurationError(
-            f"the type of `<:{path}>` has no JSON form: {error}; "
-            'give it another type, or use effects="direct"'
-        ) from None
+    return _find_form(scope, path, f"the type of `<:{path}>`", "give it another type")
 
 
 def find_return_form(scope: Scope) -> JsonForm:
@@ -192,24 +182,24 @@ def find_return_form(scope: Scope) -> JsonForm:
 
     Raises ConfigurationError where the declared type has none.
     """
-    declared = scope.types.get("return", UNTYPED)
-    check_resolved(scope, "return", "the type that the function returns")
-    try:
-        return make_json_form(UNTYPED if declared in (Any, object) else declared)
-    except TypeError as error:
-        raise ConfigurationError(
-            f"the type that the function returns has no JSON form: {error}; "
-            'annotate another one, or use effects="direct"'
-        ) from None
+    return _find_form(scope, "return", "the type that the function returns", "annotate another one")
 
 
-def check_resolved(scope: Scope, path: str, what: str) -> None:
-    """Raise ConfigurationError for a declared type that cannot be evaluated: not every value would be of it."""
+def _find_form(scope: Scope, path: str, what: str, way: str) -> JsonForm:
+    """Return the form of a declared type; not every value would be of one that cannot be evaluated."""
     if scope.has_unresolved_type(path):
         raise ConfigurationError(
             f"{what} cannot be evaluated: some name in it is not defined at run time, such as one imported "
             'under `if TYPE_CHECKING:`; import it outside, or use effects="direct"'
         )
+    declared = scope.types.get(path, UNTYPED)
+    try:
+        is_anything = path == "return" and declared in (Any, object)
+        return make_json_form(UNTYPED if is_anything else declared)
+    except TypeError as error:
+        raise ConfigurationError(
+            f'{what} has no JSON form: {error}; {way}, or use effects="direct"'
+        ) from None
 
 
 def find_exception(scope: Scope, name: str) -> type[BaseException] | None:
@@ -228,7 +218,7 @@ def parse_answer(
 ) -> tuple[Effect | Refusal, ...]:
     """Read a reply as the one effect that it stands for; empty if there is no text at all.
 
-    If it `is_reasoned`, the answer is the last JSON object in the text. An output named `needs_code` is one of the `outputs`; names of other forms are no names of variables.
+    If it `is_reasoned`, the answer is the last JSON object in the text. `needs_code` may be the name of an output.
     """
     for call in reply.message.calls:
         return (_make_effect(call.arguments, outputs),) if call.arguments else (_refuse(call.raw),)
@@ -278,10 +268,9 @@ def _make_effect(value: Any, outputs: Sequence[str]) -> Effect | Refusal:
 
 def find_name_problem(names: Sequence[str], scope: Scope) -> str | None:
     """Say which outputs are missing from a reply, or which of its names are none; None if they agree."""
-    unknown = [name for name in names if name not in scope.outputs]
-    missing = [path for path in scope.outputs if path not in names]
-    if unknown:
-        return f"there is no output `{unknown[0]}`; the outputs are: {', '.join(scope.outputs) or 'none'}"
-    if missing:
-        return f"`{missing[0]}` is missing"
-    return None
+    for name in names:
+        if name not in scope.outputs:
+            known = ", ".join(scope.outputs) or "none"
+            return f"there is no output `{name}`; the outputs are: {known}"
+    missing = next((path for path in scope.outputs if path not in names), None)
+    return None if missing is None else f"`{missing}` is missing"

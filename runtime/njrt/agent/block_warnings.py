@@ -21,7 +21,7 @@ from itertools import islice
 from typing import Any
 
 from njrt.execution.compile import parse_snippet
-from njrt.scope.scope import Bound, Scope
+from njrt.scope.scope import Scope
 from njrt.values.introspection import list_slots, make_namespace_reader, read_slots
 
 MAX_OBJECTS = 400
@@ -170,19 +170,6 @@ def calls_only_known_functions(tree: ast.AST) -> bool:
     return True
 
 
-def find_repeated_inputs(
-    outputs: Mapping[str, Any], inputs: Mapping[str, Any], instruction: str
-) -> Iterator[tuple[str, str]]:
-    """Yield the outputs that repeat a whole input, each with its name."""
-    if _REPEATING.search(instruction):
-        return
-    texts = {name: value for name, value in inputs.items() if type(value) is str}
-    for output, value in outputs.items():
-        for name, text in texts.items():
-            if text.split() == value.split():
-                yield output, name
-
-
 def find_warnings(
     instruction: str, codes: Sequence[str], scope: Scope, before: State | None
 ) -> Iterator[str]:
@@ -194,10 +181,16 @@ def find_warnings(
             found = find_word_tests(_parse(code), instruction, containers)
             for word, where in dict.fromkeys(found):
                 yield f"the code looks for {word!r}, a word of the prompt, in `{where}`"
-    if outputs := _find_long_texts(scope):
-        inputs = [pair for pair in scope.list_variables().items() if pair[0] not in scope.outputs]
-        for output, name in find_repeated_inputs(outputs, dict(inputs), instruction):
-            yield f"`{output}` only repeats `{name}`"
+    results = scope.list_variables(scope.outputs)
+    texts = {
+        name: value.split()
+        for name, value in results.items()
+        if type(value) is str and len(value) >= MIN_REPEATED
+    }
+    if texts and not _REPEATING.search(instruction):
+        for name, value in scope.list_variables().items():
+            words = value.split() if name not in scope.outputs and type(value) is str else None
+            yield from (f"`{out}` only repeats `{name}`" for out in texts if texts[out] == words)
     if before is not None and not _CONDITION.search(instruction):
         is_known = all(calls_only_known_functions(_parse(code)) for code in codes)
         if is_known and read_state(scope.list_variables().values()) == before:
@@ -211,20 +204,6 @@ def _parse(code: str) -> ast.Module:
         return parse_snippet(code)
     except (SyntaxError, ValueError):
         return ast.Module([ast.Expr(ast.Call(ast.Name("unknown", ast.Load()), [], []))], [])
-
-
-def _find_long_texts(scope: Scope) -> dict[str, str]:
-    """Return the outputs that are long texts."""
-    found = {}
-    for name in scope.outputs:
-        bound = scope.lookup(name)
-        if (
-            isinstance(bound, Bound)
-            and type(bound.value) is str
-            and len(bound.value) >= MIN_REPEATED
-        ):
-            found[name] = bound.value
-    return found
 
 
 State = list[tuple[Any, ...]]

@@ -1,18 +1,13 @@
-"""The effects in a plain-text reply: fenced Python is code to run, fenced JSON is a call.
+"""The effects in a plain-text reply, of models that call no tools: fenced Python is code to run, fenced JSON is a call.
 
     ```python                          ──parse_text_effects──>   Run(code='total = 3', done=True)
     total = 3
     ```
-
-    {"name": "eval", "arguments": {"expr": "total"}}        Eval('total')
+    {"name": "eval", "arguments": {"expr": "total"}}        Eval('total'); several, or a list of them, in their order
     total = 3                                               Run(code='total = 3', done=True)
 
-A fence may hold several calls, one after the other or as a list; they are carried out in that order.
-
 Only a fence at the start of a line counts, and not one that repeats a fenced block in what the model was shown: a
-mail that holds code, quoted in a reply, is not run. A quotation that changes the code is not recognised.
-
-For models that call no tools, mostly small ones.
+mail that holds code, quoted in a reply, is not run. Not seen: a quotation that changes the code.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
 """The variables that a block shares with its program: not copies.
 
-    def total(item, seen):                      cells of `total`:   item, seen
-        \"\"\"natural Add <item> to <:seen>.\"\"\"     names the block may bind:   seen
-
     scope = make_scope(lambda: (item, seen), writes="seen")
     scope.lookup("item")      Bound(3)
     scope.assign("seen", 4)   the program's own variable is 4 from here on, for closures and threads too
@@ -230,11 +227,8 @@ class Scope:
     def is_bound(self, path: str) -> bool:
         """Return whether the variable, or for `a.b` the attribute path, has a value."""
         name, *attributes = path.split(".")
-        match self.lookup(name):
-            case Bound(value):
-                return not attributes or _has_attribute_path(value, attributes)
-            case _:
-                return False
+        found = self.lookup(name)
+        return isinstance(found, Bound) and _has_attribute_path(found.value, attributes)
 
     def assign(self, name: str, value: UserValue) -> Refusal | None:
         """Bind `name`: an output in the program, any other name in the block. Return why it is refused, if it is.
@@ -351,11 +345,8 @@ class Scope:
             return False
         value, text = self._earlier[name]
         found = self._read_output(name)
-        return (
-            isinstance(found, Bound)
-            and found.value is value
-            and _render_for_comparison(value) == text
-        )
+        is_same = isinstance(found, Bound) and found.value is value
+        return is_same and _render_for_comparison(value) == text
 
     def list_unbound_outputs(self) -> tuple[str, ...]:
         """Return the outputs that have no value yet, in the order of the prompt."""
@@ -384,13 +375,13 @@ class Scope:
     def read_value(self, path: str) -> UserValue:
         """Return the value at a path such as `player.attack`; the root must be bound."""
         name, *attributes = path.split(".")
-        match self.lookup(name):
-            case Bound(value):
-                for attribute in attributes:
-                    value = getattr(value, mangle(attribute, self.class_name))
-                return value
-            case absent:
-                raise NameError(f"{name} is {absent.value}")
+        found = self.lookup(name)
+        if not isinstance(found, Bound):
+            raise NameError(f"{name} is {found.value}")
+        value = found.value
+        for attribute in attributes:
+            value = getattr(value, mangle(attribute, self.class_name))
+        return value
 
     def close(self) -> None:
         """Release the program's variables: the block keeps no frame, cell or value alive."""
@@ -434,15 +425,13 @@ class Scope:
             self.module[name] = value
 
 
+_ATOMS = (str, int, float, bool, type(None))
 _COMPARED_CHARS = 2000
 """How much of an object is compared to see whether a block has changed it."""
 
 
 def _render_for_comparison(value: UserValue) -> str:
     return "" if is_exactly(value, *_ATOMS) else render_value(value, _COMPARED_CHARS)
-
-
-_ATOMS = (str, int, float, bool, type(None))
 
 
 def make_scope(

@@ -5,18 +5,12 @@ with _nj.attempt(
     code="citations.njpy:cite 51f0a2c37d8e4b66",                    names block and code
 ) as _nj_try:
     _nj_try.expect(query="str", graph="dict[int, set[int]]")       the types and shapes that it was tested with
-    _nj_try.guard(query.split()[0] in ("add", "quit"))              another condition
-    ...                                                             the code
-    _nj_try.note("break")                                           before a jump out of the block
-    _nj_try.check()                                                 the outputs have their types
+    ...                                                             `guard`, the code, `note` before a jump, `check`
 if _nj_try.has_failed:                          bindings and objects are restored
     _nj_try.run()                               the live block: the arguments are those of `attempt`
 
-njrt.attempts()                                 {"citations.njpy:15": AttemptCounts(made=20, unfit=1, raised=0)}
-
-Each run is in the accounts and in the trace: one by code as a run without calls, one by the live block
-with the result of the code before it. With the option `canary` the live block runs beside the code now and then
-(`njrt.session.canary`).
+Each run is in the accounts and in the trace: one by code as a run without calls, one by the live block with the result
+of the code before it. With the option `canary` the live block runs beside the code now and then (`njrt.session.canary`).
 """
 
 from __future__ import annotations
