@@ -95,20 +95,18 @@ class Media:
         for what, text in (("URL", self.url), ("media type", self.media_type)):
             if not isinstance(text, str):
                 raise TypeError(f"the {what} of {name} must be a text, not {type(text).__name__}")
-        if self.url and not _is_web_url(self.url):
+        address = urlsplit(self.url)
+        if self.url and not (address.scheme in ("http", "https") and address.hostname):
             raise ValueError(f"{name} needs a URL with http or https, not {self.url[:80]!r}")
         data = bytes(self.data)
         if bool(data) == bool(self.url):
             raise ValueError(f"{name} needs either the bytes of a file or its URL")
         given = _OTHER_NAMES.get(self.media_type.lower(), self.media_type.lower())
         found = find_media_type(data)
-        media_type = (
-            given or found or SUFFIXES.get(Path(urlsplit(self.url).path).suffix.lower(), "")
-        )
+        media_type = given or found or SUFFIXES.get(Path(address.path).suffix.lower(), "")
         if not media_type and self.url:
-            media_type = {"image": "image/*", "audio": "audio/*", "document": "application/pdf"}[
-                self.kind
-            ]
+            usual = {"image": "image/*", "audio": "audio/*", "document": "application/pdf"}
+            media_type = usual[self.kind]
         if not media_type:
             raise ValueError(
                 f"{name} cannot tell the type of these {len(data):,} bytes; pass media_type, such as {_EXAMPLES[self.kind]!r}"
@@ -119,11 +117,8 @@ class Media:
             )
         if given and found and given != found:
             raise ValueError(f"these bytes are {found}, not {given}")
-        if _find_kind(media_type) != self.kind:
-            other = {"image": "Image", "audio": "Audio", "document": "Document"}[
-                _find_kind(media_type)
-            ]
-            raise ValueError(f"{name} cannot hold {media_type}; use {other}")
+        if (kind := _find_kind(media_type)) != self.kind:
+            raise ValueError(f"{name} cannot hold {media_type}; use {kind.capitalize()}")
         object.__setattr__(self, "data", data)
         object.__setattr__(self, "media_type", media_type)
 
@@ -216,16 +211,6 @@ class Attachment:
 _EXAMPLES: dict[MediaKind, str] = {"image": "image/png", "document": "application/pdf", "audio": "audio/wav"}  # fmt: skip
 
 
-def _is_web_url(url: str) -> bool:
-    parts = urlsplit(url)
-    return parts.scheme in ("http", "https") and bool(parts.hostname)
-
-
 def _find_kind(media_type: str) -> MediaKind:
-    match media_type.partition("/")[0]:
-        case "image":
-            return "image"
-        case "audio":
-            return "audio"
-        case _:
-            return "document"
+    kind = media_type.partition("/")[0]
+    return "image" if kind == "image" else "audio" if kind == "audio" else "document"

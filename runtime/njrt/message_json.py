@@ -32,15 +32,11 @@ from njrt.messages import (
 def format_json_line(value: Any) -> str:
     """One line of JSON; non-ASCII text is escaped only if UTF-8 cannot encode it."""
     line = json.dumps(value, ensure_ascii=False)
-    return line if _is_encodable(line) else json.dumps(value)
-
-
-def _is_encodable(text: str) -> bool:
     try:
-        text.encode()
+        line.encode()
     except UnicodeEncodeError:  # a lone surrogate
-        return False
-    return True
+        return json.dumps(value)
+    return line
 
 
 def parse_json_lines(lines: Iterable[str]) -> Iterator[Any]:
@@ -120,13 +116,9 @@ def list_new_messages(messages: Sequence[Message], turn: int) -> Sequence[Messag
 def message_to_json(message: Message) -> Json:
     """Return a message as JSON, without the ids of its tool calls."""
     match message:
-        case UserMessage(text, ()):
-            return {"user": text.split("\n")}
-        case UserMessage(text, attachments):
-            return {
-                "user": text.split("\n"),
-                "attached": [attachment_to_json(attachment) for attachment in attachments],
-            }
+        case UserMessage(text, files):
+            attached = {"attached": list(map(attachment_to_json, files))} if files else {}
+            return {"user": text.split("\n"), **attached}
         case ModelMessage(text, calls):
             return {"model": text.split("\n"), "calls": [_call_to_json(call) for call in calls]}
         case ToolMessage(results):
@@ -180,10 +172,9 @@ def reply_to_json(reply: Reply) -> dict[str, Any]:
     fields["usage"] = usage_to_json(reply.usage)
     if reply.attempts:
         fields["attempts"] = attempts_to_json(reply.attempts)
-    if reply.agreement is not None:
-        fields["agreement"] = reply.agreement
-    if reply.probability is not None:
-        fields["probability"] = reply.probability
+    for name in ("agreement", "probability"):
+        if (share := getattr(reply, name)) is not None:
+            fields[name] = share
     return fields
 
 

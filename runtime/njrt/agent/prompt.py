@@ -308,7 +308,12 @@ def build_opening(
         if not isinstance(found, Bound):
             lines.append(f"{name}: not bound")
         elif is_a(value := found.value, type):
-            fixed += describe_class_briefly(name, value, value in answered, budget, redactor)
+            if value not in answered:
+                shown = describe_variable(name, value, budget, redactor) if budget else name
+                fixed.append(shown)
+            else:  # only its docstring: the form of the answer has its fields or members
+                doc = get_doc_summary(get_class_namespace(value).get("__doc__"))
+                fixed += [f"{name}: {doc}"] if doc and not doc.startswith(f"{name}(") else []
         else:
             for path, shown in scope.list_named(name, value).items():
                 if not budget:
@@ -329,16 +334,6 @@ def build_opening(
     return redactor.redact_whole(join_opening(block.instruction, [*lines, *outs], "", fixed))
 
 
-def describe_class_briefly(
-    name: str, cls: type, is_answered: bool, budget: int, redactor: Redactor
-) -> list[str]:
-    """Return the lines on a class; only its docstring where the form of the answer has its fields or members."""
-    if is_answered:
-        doc = get_doc_summary(get_class_namespace(cls).get("__doc__"))
-        return [f"{name}: {doc}"] if doc and not doc.startswith(f"{name}(") else []
-    return [describe_variable(name, cls, budget, redactor) if budget else name]
-
-
 @lru_cache(maxsize=256)
 def choose_rule(instruction: str) -> str:
     """Return the line that ends the instruction: longer than any like it inside, so that no value can imitate it."""
@@ -357,7 +352,9 @@ def format_output_line(
     typed = path if declared is None else f"{path}: {format_type(declared)}"
     line = f"{typed}, to be {'set' if '.' in path else 'bound'}"
     if typing.get_origin(declared) is Callable:
-        line = f"{_format_definition(path, declared)}  # to be defined"
+        parameters, result = typing.get_args(declared) or (..., Any)
+        shown = ", ".join(map(format_type, parameters)) if isinstance(parameters, list) else "..."
+        line = f"def {path}({shown}) -> {format_type(result)}: ...  # to be defined"
     if "." in path or not isinstance(found := scope.lookup(path), Bound):
         return line
     if budget and path in block.reads:
@@ -365,13 +362,6 @@ def format_output_line(
         shown = redactor.write_named(path, value, lambda: render_value(value, budget, redactor))
         return f"{line} anew; now {shown}"
     return f"{line} anew"
-
-
-def _format_definition(name: str, declared: Any) -> str:
-    """Return the first line of the definition of a function: `def find(str, int) -> float: ...`."""
-    parameters, result = typing.get_args(declared) or (..., Any)
-    shown = ", ".join(map(format_type, parameters)) if isinstance(parameters, list) else "..."
-    return f"def {name}({shown}) -> {format_type(result)}: ..."
 
 
 JUMP_FORMS = {

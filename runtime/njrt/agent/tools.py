@@ -192,12 +192,8 @@ def make_operation_tools(operations: tuple[Operation, ...]) -> tuple[Tool, ...]:
 def make_arguments_schema(operation: Operation) -> Json:
     """Return the strict JSON schema of an operation's arguments: every property required, no others allowed."""
     definitions: dict[str, Json] = {}
-    schema = make_object_schema(
-        {
-            parameter.name: move_definitions(parameter.schema, definitions)
-            for parameter in operation.parameters
-        }
-    )
+    parameters = {p.name: move_definitions(p.schema, definitions) for p in operation.parameters}
+    schema = make_object_schema(parameters)
     if any(parameter.schema is WIRE_SCHEMA for parameter in operation.parameters):
         definitions |= WIRE_DEFINITIONS
     return schema | ({"$defs": definitions} if definitions else {})
@@ -249,9 +245,7 @@ def find_argument_problem(parameter: Parameter, value: Any) -> str | None:
         return f"`{parameter.name}` must be a string"
     elif parameter.schema == {"type": "boolean"} and not isinstance(value, bool):
         return f"`{parameter.name}` must be true or false"
-    elif parameter.schema == {"type": ["string", "null"]} and not isinstance(
-        value, str | type(None)
-    ):
+    elif parameter.schema == {"type": ["string", "null"]} and type(value) not in (str, type(None)):
         return f"`{parameter.name}` must be the name of a variable or null"
     return None
 

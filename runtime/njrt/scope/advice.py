@@ -130,11 +130,7 @@ def explain_call(function: UserValue, owner: str) -> str:
     """Return how a function of the program is called that failed when the model's code called it."""
     shown = format_signature(function, lambda name, default: "...", skip_first=bool(owner))
     name = get_function_name(function)
-    return (
-        f"call it as `.{name.rpartition('.')[2]}{shown}`"
-        if owner
-        else f"call it as `{name}{shown}`"
-    )
+    return f"call it as `{'.' + name.rpartition('.')[2] if owner else name}{shown}`"
 
 
 def format_skeleton(

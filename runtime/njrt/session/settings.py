@@ -20,7 +20,7 @@ import os
 import sys
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -177,13 +177,6 @@ def using(
                 opened_budget.close()
 
 
-@contextmanager
-def open_steps(steps: DurableSteps) -> Iterator[None]:
-    """Make model calls and decisions steps inside a `with`: that of a workflow."""
-    with _open_settings.opened(replace(get_settings(), steps=steps)):
-        yield
-
-
 def open_budgets(budget: Budget | str | Sequence[Budget] | None) -> tuple[OpenBudget, ...]:
     """Return the budgets of a `with`, given as `Budget`s or as text."""
     if budget is None:
@@ -194,9 +187,8 @@ def open_budgets(budget: Budget | str | Sequence[Budget] | None) -> tuple[OpenBu
     if isinstance(budget, str):
         budget = parse_budgets(budget, in_code=True)
     budgets = (budget,) if isinstance(budget, Budget) else tuple(budget)
-    for given in budgets:
-        if not isinstance(given, Budget):
-            raise ConfigurationError(f"njrt.using: budget must be a Budget or text, not {given!r}")
+    if others := [given for given in budgets if not isinstance(given, Budget)]:
+        raise ConfigurationError(f"njrt.using: budget must be a Budget or text, not {others[0]!r}")
     return tuple(map(open_budget, budgets))
 
 
@@ -207,11 +199,14 @@ def open_settings(settings: Settings) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def wrapping(wrap: ModelWrapper) -> Iterator[None]:
+def open_steps(steps: DurableSteps) -> AbstractContextManager[None]:
+    """Make model calls and decisions steps inside a `with`: that of a workflow."""
+    return open_settings(replace(get_settings(), steps=steps))
+
+
+def wrapping(wrap: ModelWrapper) -> AbstractContextManager[None]:
     """Have blocks inside ask `wrap(model)` in place of each model that they choose."""
-    with _open_settings.opened(replace(get_settings(), wrap=wrap)):
-        yield
+    return open_settings(replace(get_settings(), wrap=wrap))
 
 
 def choose_predictor(predict: Model | str | None, around: Settings) -> Model | None:
@@ -296,7 +291,7 @@ def open_recorder(path: str | Path, mode: RecordMode, store: str | None = None) 
 
 @lru_cache(maxsize=64)
 def get_environment_recorder(text: str) -> Recorder:
-    """Return the recorder that `NJC_RECORD=MODE[:PATH]` asks for; one for the whole process."""
+    """Return the recorder that `NJC_RECORD=MODE[:PATH]` asks for, by default in `recordings/`; one for the whole process."""
     from njrt.persistence.recorder import RecordMode
 
     mode, _, path = text.partition(":")
@@ -305,13 +300,9 @@ def get_environment_recorder(text: str) -> Recorder:
             "NJC_RECORD must be off, MODE or MODE:PATH, "
             f"with MODE one of {', '.join(get_args(RecordMode))}, not {text!r}"
         )
-    return open_recorder(path or make_default_recording_path(), mode)  # type: ignore[arg-type]
-
-
-def make_default_recording_path() -> str:
-    """Return the recording of a program if no path is given: `recordings/PROGRAM.jsonl`."""
     program = getattr(sys.modules.get("__main__"), "__file__", None) or "program"
-    return str(Path("recordings") / f"{Path(program).stem}.jsonl")
+    usual = str(Path("recordings") / f"{Path(program).stem}.jsonl")
+    return open_recorder(path or usual, mode)  # type: ignore[arg-type]
 
 
 # ── options ──────────────────────────────────────────────────────────────────────────────────────
