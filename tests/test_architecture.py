@@ -99,8 +99,8 @@ EDGE = """
     njc.sandbox         bubblewrap forwarder limits proxy
     njc.static          author files lock
     njc.evaluation.learning        by_command runner study
-    njc.editors.type_check      checker mirror stubs
-    njc.runs.timeline        agent checkpoints controlled_run controller debuggee event_loops happenings places processes standard_streams trace_lines
+    njc.editors.type_check      checker stubs
+    njc.runs.timeline        agent checkpoints controller debuggee happenings places processes standard_streams trace_lines
     njc.runs.trace_view      index page
     njc.batch           anthropic_batches calling estimate executors journal local openai_batches rows store vendor waves
     njc.commands.compiling build check clean show types where
@@ -256,7 +256,6 @@ FACES_FOR_GUESTS = {
     ("njc doctor", "njc.sandbox.bubblewrap"),
     ("njc editors", "njc.runs.timeline.effect_text"),
     ("njc editors", "njc.runs.trace_view.index"),
-    ("njc editors", "njc.runs.trace_view.selection"),
     ("njc editors", "njc.runs.trace_view.terminal"),
 }
 """The modules of a guest that another one imports; add none."""

@@ -6,8 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from njc.runs.dap.adapter import CAPABILITIES
-from njc.runs.dap.console import HELP
+from njc.runs.dap.adapter import CAPABILITIES, HELP
 from njc.runs.dap.requests import LaunchArguments
 from njc.runs.timeline.breakpoints import parse_breakpoint
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from njc.runs.dap.progress import ReplyProgress
+from njc.runs.dap.adapter import ReplyProgress
 from njc.runs.timeline.happenings import Noticed, ReplyStreamed
 
 

@@ -11,8 +11,8 @@ from njc.editors.language_server.answers.actions import list_corrections
 from njc.editors.language_server.answers.completion import complete
 from njc.editors.language_server.answers.highlighting import list_tokens
 from njc.editors.language_server.answers.hover import describe_place
-from njc.editors.language_server.answers.lenses import list_lenses
 from njc.editors.language_server.answers.navigation import find_definitions
+from njc.editors.language_server.answers.outline import list_lenses
 from njc.editors.language_server.texts.documents import ContentChange, apply_changes, apply_edits
 from njc.runs.trace_view.index import RunSummary
 from njc.runs.trace_view.terminal import summarize_block

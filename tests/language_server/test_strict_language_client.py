@@ -14,7 +14,7 @@ import pytest
 from language_programs import PIECES, PROGRAMS
 from strict_language_client import UNITS, Message, StrictClient
 
-from njc.editors.language_server.serving.transport import read_messages
+from njc.editors.language_server.serving.server import read_messages
 
 STEPS = 25
 URI = "untitled:mail.njpy"

@@ -29,7 +29,7 @@ from njc.runs.timeline.breakpoints import (
     TypeBreakpoint,
     VariableBreakpoint,
 )
-from njc.runs.timeline.controller import RunControlError, RunController
+from njc.runs.timeline.controller import RunController
 from njc.runs.timeline.happenings import (
     Diverged,
     Happening,
@@ -38,6 +38,7 @@ from njc.runs.timeline.happenings import (
     OutputWritten,
     ProgramEnded,
     ReplyStreamed,
+    RunControlError,
     RunSettings,
     Stopped,
 )

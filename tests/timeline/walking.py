@@ -25,8 +25,14 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from random import Random
 
-from njc.runs.timeline.controller import RunControlError, RunController
-from njc.runs.timeline.happenings import Diverged, ProgramEnded, RunSettings, Stopped
+from njc.runs.timeline.controller import RunController
+from njc.runs.timeline.happenings import (
+    Diverged,
+    ProgramEnded,
+    RunControlError,
+    RunSettings,
+    Stopped,
+)
 from njc.runs.timeline.steps import Position
 from spsbench.suite import TASK_NAMES
 

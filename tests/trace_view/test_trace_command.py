@@ -17,11 +17,15 @@ from hypothesis import strategies as st
 
 from njc.commands import njc as njc_command
 from njc.runs.timeline.trace_lines import MAX_LINE_BYTES
-from njc.runs.trace_view.comparison import find_first_difference, pair_runs
-from njc.runs.trace_view.index import read_index
-from njc.runs.trace_view.selection import Selection
+from njc.runs.trace_view.index import Selection, read_index
 from njc.runs.trace_view.tables import TableColumn, format_table, measure_text
-from njc.runs.trace_view.terminal import format_pairs, format_run, format_trace
+from njc.runs.trace_view.terminal import (
+    find_first_difference,
+    format_pairs,
+    format_run,
+    format_trace,
+    pair_runs,
+)
 from njrt.errors import ConfigurationError
 
 ROOT = Path(__file__).parents[2]

@@ -20,9 +20,8 @@ from click.testing import CliRunner
 from chromium import Chromium, find_chromium
 from njc.commands import njc as njc_command
 from njc.runs.trace_view import page as page_module
-from njc.runs.trace_view.index import read_index
+from njc.runs.trace_view.index import Selection, read_index
 from njc.runs.trace_view.page import RUN_COLUMN_TYPES, STEP_COLUMN_TYPES, write_page
-from njc.runs.trace_view.selection import Selection
 
 ROOT = Path(__file__).parents[2]
 FIRST, SECOND = (ROOT / "examples/traces" / name for name in ("mailbox.jsonl", "mailbox-2.jsonl"))

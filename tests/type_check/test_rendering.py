@@ -9,8 +9,8 @@ import pytest
 from planting import plant_programs
 
 from njc.compiler import analyze
-from njc.editors.type_check.positions import find_source_place
 from njc.editors.type_check.rendering import RenderedSource, render_for_checker
+from njc.editors.type_check.reports import find_source_place
 from njc.frontend.source import SourceFile
 from njrt.options import Options
 

@@ -13,10 +13,14 @@ import click
 from njc.commands.terminal.console import Console, get_output_width
 from njc.commands.terminal.flags import FILE, with_console
 from njc.project.units import format_path
-from njc.runs.trace_view.comparison import RunPair
-from njc.runs.trace_view.index import RunSummary, TraceIndex, read_index
-from njc.runs.trace_view.selection import Selection
-from njc.runs.trace_view.terminal import format_pair, format_pairs, format_run, format_trace
+from njc.runs.trace_view.index import RunSummary, Selection, TraceIndex, read_index
+from njc.runs.trace_view.terminal import (
+    RunPair,
+    format_pair,
+    format_pairs,
+    format_run,
+    format_trace,
+)
 from njrt.errors import ConfigurationError
 from njrt.persistence.open_store import get_store
 from njrt.persistence.stored_trace import PLACE_PREFIX, make_trace_key

@@ -17,7 +17,7 @@ import itertools
 import queue
 import threading
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, assert_never
@@ -26,15 +26,13 @@ from pydantic import BaseModel, ValidationError
 
 from njc.runs.dap import requests
 from njc.runs.dap.breakpoint_sets import BreakpointSets
-from njc.runs.dap.capabilities import CAPABILITIES
-from njc.runs.dap.console import run_console_command
 from njc.runs.dap.framing import MessageError, MessageReader, write_message
 from njc.runs.dap.predicted_run import PredictedRun
-from njc.runs.dap.progress import ReplyProgress
-from njc.runs.dap.requests import RequestError
-from njc.runs.dap.stack import BlockFrame, choose_stop_reason, describe_failure
-from njc.runs.dap.stop_view import StopView
+from njc.runs.dap.requests import CAPABILITIES, RequestError
+from njc.runs.dap.stop_view import BlockFrame, StopView, choose_stop_reason, describe_failure
+from njc.runs.debug.commands import COMMANDS, format_command, run_command
 from njc.runs.debug.predicted import PredictedSession, open_predictor
+from njc.runs.debug.session import DebugSession, EditWanted, Said
 from njc.runs.timeline.channel import ChannelClosedError
 from njc.runs.timeline.controller import RunController
 from njc.runs.timeline.happenings import (
@@ -45,6 +43,7 @@ from njc.runs.timeline.happenings import (
     OutputWritten,
     ProgramEnded,
     ReplyStreamed,
+    RunControlError,
     Stepped,
     Stopped,
 )
@@ -403,3 +402,62 @@ def _describe_error(error: Exception) -> str:
     if isinstance(error, ValidationError):
         return describe_validation_error(error)
     return str(error)
+
+
+ProgressEvent = tuple[str, Mapping[str, Any]]
+
+
+class ReplyProgress:
+    """Follows the replies (state: the one that is shown)."""
+
+    def __init__(self) -> None:
+        self._shown = ""
+
+    def follow(self, happening: Happening) -> Iterator[ProgressEvent]:
+        """Yield the events that a happening causes."""
+        if not isinstance(happening, ReplyStreamed):
+            yield from self._end()
+            return
+        name = f"reply-{happening.run}-{happening.turn}"
+        if name != self._shown:
+            yield from self._end()
+            self._shown = name
+            title = f"The model replies, {happening.place}"
+            yield "progressStart", {"progressId": name, "title": title, "cancellable": False}
+        message = f"{len(happening.text):,} characters so far"
+        yield "progressUpdate", {"progressId": name, "message": message}
+
+    def _end(self) -> Iterator[ProgressEvent]:
+        if self._shown:
+            yield "progressEnd", {"progressId": self._shown}
+        self._shown = ""
+
+
+_NAMES = ("reject", "edit", "abort", "accept", "live", "input", "eof")
+HELP = (
+    "\n".join(f"/{format_command(COMMANDS[name])}" for name in _NAMES)
+    + """
+NAME                       evaluate an expression over the variables of the block
+In TEXT, \\n is a new line; `/edit` alone shows the text."""
+)
+
+
+def run_console_command(run: RunController, line: str) -> str:
+    """Carry out a command; return what to show.
+
+    Raises:
+        RunControlError: it is not a command, or cannot be carried out now.
+    """
+    name, _, words = line[1:].partition(" ")
+    if name == "help":
+        return HELP
+    if name not in _NAMES:
+        raise RunControlError(f"there is no command `/{name}`; `/help` lists them")
+    words = words.replace("\\n", "\n") if name == "edit" else words
+    match run_command(DebugSession(run, ()), f"{name} {words}"):
+        case Said(lines=lines):
+            return "\n".join(lines)
+        case EditWanted(text=text):
+            return text
+        case _:
+            return ""

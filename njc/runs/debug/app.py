@@ -9,6 +9,7 @@ seen and hands it to the screen: the screen never waits for the program.
 from __future__ import annotations
 
 import queue
+import textwrap
 import threading
 from contextlib import suppress
 from typing import ClassVar, assert_never
@@ -18,10 +19,10 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Horizontal, Vertical, VerticalScroll
 from textual.events import Key, Resize
-from textual.widgets import Input, Static
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static, TextArea
 
-from njc.runs.debug.commands import edit_effect, run_command
-from njc.runs.debug.dialogs import EffectEditor, HelpPage
+from njc.runs.debug.commands import COMMAND_LIST, edit_effect, format_help, run_command
 from njc.runs.debug.drawing import draw_effect, draw_reply, draw_source, draw_steps, draw_variables
 from njc.runs.debug.plain import describe_end
 from njc.runs.debug.session import CommandResult, DebugSession, EditWanted, Moved, QuitWanted, Said
@@ -40,6 +41,59 @@ from njc.runs.timeline.happenings import (
     Stopped,
 )
 from njrt.errors import NaturalError
+
+KEYS = """\
+    s  n  r  c   as in pdb: into, over, to the exit, to a breakpoint
+    S  N  R  C   the same, backwards; also < and then s, n, r or c
+    b  e  x      a breakpoint, edit the effect, reject it
+    p  =         evaluate an expression, set a variable
+    :            the command line; Escape leaves it, Up has what was typed
+    0 to 6       the panes: source, effect, variables, model, prints,
+                 steps, console; Tab the next one, arrows scroll
+    ctrl+c       stop the program at its next step
+    ?  q         this page; quit
+"""
+
+
+class HelpPage(ModalScreen[None]):
+    """The keys and the commands."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark", "dismiss", "close")]
+
+    def compose(self) -> ComposeResult:
+        """Yield the page."""
+        text = "\n".join(format_help(COMMAND_LIST))
+        with VerticalScroll(id="help") as page:
+            page.border_title = "keys and commands; Escape closes this page"
+            yield Static(textwrap.dedent(f"{KEYS}\n{text}"), markup=False)
+
+
+class EffectEditor(ModalScreen[str | None]):
+    """An editor for the pending effect; gives the text, or None."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+s,f2", "accept", "carry this out", priority=True),
+        Binding("escape", "cancel", "leave", priority=True),
+    ]
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self._text = text
+
+    def compose(self) -> ComposeResult:
+        """Yield the editor."""
+        area = TextArea(self._text, show_line_numbers=True, tab_behavior="indent", id="editor")
+        area.border_title = "edit the effect: ctrl+s or F2 accepts, Escape leaves it"
+        yield area
+
+    def action_accept(self) -> None:
+        """Give the text."""
+        self.dismiss(self.query_one(TextArea).text)
+
+    def action_cancel(self) -> None:
+        """Give nothing."""
+        self.dismiss(None)
+
 
 MIN_WIDTH, MIN_HEIGHT = 30, 12
 WIDE = 70

@@ -18,8 +18,7 @@ import queue
 import sys
 from collections.abc import Iterator
 
-from njc.runs.debug.commands import edit_effect, run_command
-from njc.runs.debug.looking import number_lines
+from njc.runs.debug.commands import edit_effect, number_lines, run_command
 from njc.runs.debug.session import DebugSession, EditWanted, Moved, QuitWanted, Said
 from njc.runs.debug.stop_report import clean_text, describe_missing_reply, format_variable
 from njc.runs.debug.streamed_text import StreamedLines

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from njc.runs.debug.stop_report import DebuggedRun, StopReport, make_stop_report
 from njc.runs.debug.trace_walk import TraceWalk
-from njc.runs.timeline.controller import RunControlError, RunController
+from njc.runs.timeline.controller import RunController
+from njc.runs.timeline.happenings import RunControlError
 from njc.runs.timeline.steps import Position, Step, Variables
 
 BEFORE_ALL = Position(-1)

@@ -15,12 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from njc.runs.timeline.breakpoints import Breakpoint, LineBreakpoint, describe_breakpoint, find_hits
-from njc.runs.timeline.controller import ControlState, RunControlError, locate_breakpoint
+from njc.runs.timeline.controller import ControlState, locate_breakpoint
 from njc.runs.timeline.following import make_undone
-from njc.runs.timeline.happenings import Happening, ProgramEnded, Stopped
+from njc.runs.timeline.happenings import Happening, ProgramEnded, RunControlError, Stopped
 from njc.runs.timeline.inspection import ShownVariable
-from njc.runs.timeline.modes import Mode, ModeKind
-from njc.runs.timeline.navigation import FindStepBack, StepMovements
+from njc.runs.timeline.navigation import FindStepBack, Mode, ModeKind, StepMovements
 from njc.runs.timeline.steps import Position, Step, Timeline
 
 

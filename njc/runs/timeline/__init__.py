@@ -13,8 +13,8 @@ Where things are:
 | `trace_lines` | `read_trace`, `TraceReader`: the lines of trace files |
 | `steps`, `step_builder` | `Step`, `Position`, `Timeline`; `build_timeline` |
 | `breakpoints` | the kinds of breakpoints, `describe_breakpoint` |
-| `happenings` | `RunSettings`; what happens: `Stopped`, `Stepped`, `OutputWritten`, `InputWanted`, `Diverged`, ... |
-| `controller` | `RunController`, `RunControlError` |
+| `happenings` | `RunSettings`, `RunControlError`; what happens: `Stopped`, `Stepped`, `OutputWritten`, `InputWanted`, `Diverged`, ... |
+| `controller` | `RunController` |
 | `places` | `find_block_lines(file, line)`: the lines of a prompt, from the place of a step |
 
 Steps. A step is the entry of a block (`enter`), an `effect`, the `exit`, or a `line` of the model's code. A program

@@ -30,9 +30,8 @@ from njc.runs.timeline.checkpoints import (
     fork_quietly,
     read_process_state,
 )
-from njc.runs.timeline.inspection import EvaluationError
-from njc.runs.timeline.modes import Mode
-from njc.runs.timeline.run_variables import RunVariables
+from njc.runs.timeline.inspection import EvaluationError, RunVariables
+from njc.runs.timeline.navigation import Mode
 from njc.runs.timeline.standard_streams import flush_streams
 from njc.runs.timeline.step_builder import (
     CodeLine,

@@ -8,15 +8,17 @@
 
 A copy is made by `fork`. It shares with the program all that is outside of the memory of the process, so it is
 made only where the program has one thread, and no socket, pipe, database or child process is open; of asyncio, only an
-event loop that waits for nothing but timers and its own wake-up (see `event_loops`). Elsewhere going back is a replay
-in a fresh process. The positions in open files are restored in a copy that goes on;
-what was written to files in the meantime stays, as it does when the program is replayed. In a copy that goes on
-`os.getpid` returns another number.
+event loop that waits for nothing but timers and its own wake-up, whose files a copy replaces by its own at the same
+numbers (known on Linux only). Elsewhere going back is a replay in a fresh process. In a copy that goes on the positions
+in open files are restored, what was written to files stays, and `os.getpid` returns another number.
 """
 
 from __future__ import annotations
 
 import os
+import select
+import signal
+import socket
 import stat
 import sys
 import threading
@@ -25,9 +27,88 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from njc.runs.timeline.event_loops import LoopFiles, RunningLoop, find_loop_files
 from njc.runs.timeline.steps import Position
+
+
+@dataclass(frozen=True, slots=True)
+class LoopFiles:
+    """The file descriptors of a loop, and the events that it waits for, by descriptor."""
+
+    epoll: int
+    sockets: tuple[int, ...]
+    events: Mapping[int, int]
+
+    @property
+    def all(self) -> frozenset[int]:
+        """All descriptors."""
+        return frozenset((self.epoll, *self.sockets))
+
+    def replace(self) -> None:
+        """Put new files at the same descriptors."""
+        pair = socket.socketpair()
+        for old, new in zip(self.sockets, pair, strict=True):
+            new.setblocking(False)
+            os.dup2(new.fileno(), old, inheritable=False)
+            new.close()
+        with select.epoll() as epoll:
+            for handle, mask in self.events.items():
+                epoll.register(handle, mask)
+            os.dup2(epoll.fileno(), self.epoll, inheritable=False)
+
+
+def find_loop_files(kinds: Mapping[int, str]) -> LoopFiles | None:
+    """Return the files of the running loop among open files of these kinds; None if it may have others."""
+    queues = [handle for handle, kind in kinds.items() if kind == "event queue"]
+    sockets = tuple(handle for handle, kind in kinds.items() if kind == "socket")
+    if len(queues) != 1 or len(sockets) != 2 or RunningLoop.get() is None:
+        return None
+    events = {}
+    with suppress(OSError, ValueError):
+        for line in Path(f"/proc/self/fdinfo/{queues[0]}").read_text().splitlines():
+            if line.startswith("tfd:"):
+                _, handle, _, mask, *_ = line.split()
+                events[int(handle)] = int(mask, 16)
+    if len(events) != 1 or not events.keys() <= set(sockets):
+        return None
+    return LoopFiles(queues[0], sockets, events)
+
+
+@dataclass(frozen=True, slots=True)
+class RunningLoop:
+    """The loop that runs in this thread, and its current task."""
+
+    loop: Any
+    task: Any
+    wakeup: int
+    """The descriptor that Python's signal handler writes to."""
+
+    @classmethod
+    def get(cls) -> RunningLoop | None:
+        """Return the loop of asyncio; None if there is none."""
+        if "asyncio" not in sys.modules:
+            return None
+        import asyncio
+
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return None
+        if type(loop) is not asyncio.SelectorEventLoop:
+            return None
+        wakeup = signal.set_wakeup_fd(-1)
+        signal.set_wakeup_fd(wakeup)
+        return cls(loop, asyncio.current_task(), wakeup)
+
+    def resume(self) -> bool:
+        """Tell asyncio, in a copy, that this loop is running; whether it knows the task, too."""
+        import asyncio
+
+        asyncio._set_running_loop(self.loop)
+        signal.set_wakeup_fd(self.wakeup)
+        return asyncio.current_task() is self.task
+
 
 _OWN_THREADS = {"njrt-time-limit"}
 """Threads that njrt starts, and starts again after a fork."""

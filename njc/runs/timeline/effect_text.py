@@ -3,16 +3,17 @@
 format_effect({"kind": "Run", "code": "x = 1", "done": True})         "x = 1"
 read_effect_text({"kind": "Run", ...}, "x = 2")                       {"kind": "Run", "code": "x = 2", "done": True}
 format_effect({"kind": "BindOutputs", "values": {"team": "a"}})       'team = "a"'
+summarize_variables({"n": "int = 3", "x": None})                      "n=3, del x", for the rows of tables
 """
 
 from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from njc.runs.timeline.controller import RunControlError
+from njc.runs.timeline.happenings import RunControlError
 from njrt.effect_json import effect_from_json, format_call
 from njrt.message_json import format_attached
 from njrt.typed_json import InvalidJsonError
@@ -151,3 +152,30 @@ def format_field(value: Any) -> str:
 
 def _to_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+MAX_VALUE_CHARS = 24
+MAX_ROW_CHARS = 60
+NO_CHANGE = "nothing"
+"""In place of the changes of a run or an effect that has changed nothing."""
+
+
+def summarize_variables(texts: Mapping[str, str | None], known: Collection[str] = ()) -> str:
+    """Return variables on one line; None is one that is no longer bound.
+
+    Of a long value of one of `known`, which were bound before, only the name is written: its start seldom has the change.
+    """
+    parts = []
+    for name, text in texts.items():
+        value = " ".join((text or "").partition(" = ")[2].split())
+        if text is None:
+            parts.append(f"del {name}")
+        elif not value or (name in known and len(value) > MAX_VALUE_CHARS):
+            parts.append(name)
+        else:
+            parts.append(f"{name}={_cut(value, MAX_VALUE_CHARS)}")
+    return _cut(", ".join(parts), MAX_ROW_CHARS)
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"

@@ -15,6 +15,10 @@ from njc.runs.timeline.steps import Position, Step
 from njrt.errors import ConfigurationError
 
 
+class RunControlError(ConfigurationError):
+    """The request cannot be carried out now; the message says why."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunSettings:
     """How a program is run."""

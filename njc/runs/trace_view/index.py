@@ -4,6 +4,7 @@
     index.runs          RunSummary(1, "9f3c-1", place="mail.njpy:12", calls=2, seconds=4.2, ...), ... as a tree
     index.problems      "line 812 is cut off: the program was still writing, or was killed"
     index.read_steps(index.runs[0])
+    Selection(refusals=True, slow=2.0).has_run(run)     whether a run, or a step of it, may be of interest
 
 Memory is needed for the summaries and the offsets of the lines, not for the lines. What cannot be read is counted and
 skipped. Lines of several processes, and of runs at the same time, may be mixed.
@@ -21,7 +22,7 @@ from typing import Any, BinaryIO, assert_never
 
 from njc.project.report import format_count
 from njc.project.units import explaining_failure
-from njc.runs.timeline.row_text import NO_CHANGE, summarize_variables
+from njc.runs.timeline.effect_text import NO_CHANGE, summarize_variables
 from njc.runs.timeline.trace_lines import (
     MAX_LINE_BYTES,
     AskedLine,
@@ -35,7 +36,14 @@ from njc.runs.timeline.trace_lines import (
     UnreadableLine,
     parse_trace_line,
 )
-from njc.runs.trace_view.steps import JUMPS, TraceStep, build_steps, format_comparable, read_cost
+from njc.runs.trace_view.steps import (
+    JUMPS,
+    TraceStep,
+    build_steps,
+    format_comparable,
+    format_differences,
+    read_cost,
+)
 from njrt.errors import ConfigurationError
 
 _CLOCK_TOLERANCE = 0.05
@@ -361,3 +369,55 @@ def explain_other_file(path: Path, first_line: bytes) -> str:
             f"{path} is a recording, not a trace; {hint}, with NJC_RECORD=none:{path.name} from it"
         )
     return f"{path} is not a trace: no line of it is an event of a natural block; {hint}"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Conditions; those that are not set always hold. `slow` is in seconds, `expensive` in US dollars."""
+
+    refusals: bool = False
+    unchanged: bool = False
+    surprises: bool = False
+    jumps: bool = False
+    slow: float | None = None
+    expensive: float | None = None
+    block: str = ""
+    search: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether everything is shown."""
+        return self == Selection()
+
+    def has_run(self, run: RunSummary) -> bool:
+        """Return whether a run is shown. `block` is a place, the name of its file, or the start of one."""
+        return (
+            (not self.refusals or run.refusals > 0)
+            and (not self.unchanged or run.is_unchanged)
+            and (not self.surprises or run.surprises > 0)
+            and (not self.jumps or run.is_jump)
+            and (self.slow is None or run.seconds >= self.slow)
+            and (self.expensive is None or (run.usd or 0.0) >= self.expensive)
+            and (not self.search or run.has_text)
+            and (not self.block or run.place.startswith(self.block))
+        )
+
+    def has_step(self, step: TraceStep) -> bool:
+        """Return whether a step of a run that was chosen is shown."""
+        wanted = self.search.casefold()
+        return (
+            (not self.refusals or step.is_refused)
+            and (not self.unchanged or step.is_unchanged)
+            and (not self.surprises or step.is_surprise)
+            and (not self.jumps or step.is_jump)
+            and (self.slow is None or step.seconds >= self.slow)
+            and (self.expensive is None or (step.cost.usd or 0.0) >= self.expensive)
+            and (not wanted or any(wanted in text.casefold() for text in list_texts(step)))
+        )
+
+
+def list_texts(step: TraceStep) -> list[str]:
+    """Return the texts of a step that are searched."""
+    changes = [f"{change.name}: {change.after}" for change in step.changes]
+    predicted = format_differences(step.prediction)
+    return [step.code, step.result, step.shown, step.reply, step.printed, predicted, *changes]

@@ -30,8 +30,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from njc.project.units import explaining_failure
-from njc.runs.trace_view.index import RunSummary, TraceIndex
-from njc.runs.trace_view.selection import Selection
+from njc.runs.trace_view.index import RunSummary, Selection, TraceIndex
 from njc.runs.trace_view.steps import StepKind, TraceStep, format_differences, name_prediction
 from njrt.packages import require_packages
 

@@ -16,8 +16,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, assert_never
 
-from njc.runs.timeline.effect_text import format_effect, format_messages, format_reply, name_effect
-from njc.runs.timeline.row_text import NO_CHANGE, summarize_variables
+from njc.runs.timeline.effect_text import (
+    NO_CHANGE,
+    format_effect,
+    format_messages,
+    format_reply,
+    name_effect,
+    summarize_variables,
+)
 from njc.runs.timeline.steps import choose_executed_effect
 from njc.runs.timeline.trace_lines import (
     AskedLine,

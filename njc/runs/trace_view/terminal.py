@@ -4,19 +4,22 @@
       1  mailbox.njpy:14  mail='Can we ta…  topic='bills'      1     215  $0.0002     1.02           completed
       2  mailbox.njpy:17  topic='prizes'                       2   1,004  $0.0011     3.50        1  continued
 
+Two traces are paired by block: the third run of `mail.njpy:12` in one with the third in the other; times, tokens and
+addresses are not compared. Not seen: a difference in the order of runs of different blocks.
+
 All texts of a trace are escaped, so that they cannot control the terminal.
 """
 
 from __future__ import annotations
 
 import textwrap
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 
 from njc.project.report import format_count
-from njc.runs.trace_view.comparison import RunPair, find_first_difference, pair_runs
-from njc.runs.trace_view.index import RunSummary, TraceIndex
-from njc.runs.trace_view.selection import Selection
+from njc.runs.trace_view.index import RunSummary, Selection, TraceIndex
 from njc.runs.trace_view.steps import TraceStep, VariableChange, format_differences, name_prediction
 from njc.runs.trace_view.tables import TableColumn, fit_text, format_table
 from njrt.rendering.writer import escape_unprintable
@@ -301,3 +304,50 @@ def _indent(text: str, mark: str, width: int | None) -> Iterator[str]:
         room = max(8, width - len(mark)) if width is not None else len(line) or 1
         for start in range(0, len(line) or 1, room):
             yield (mark + line[start : start + room]).rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class RunPair:
+    """A run of each of two traces; one of them is None if the other trace has no such run."""
+
+    a: RunSummary | None
+    b: RunSummary | None
+
+    @property
+    def is_same(self) -> bool:
+        """Whether both did the same."""
+        return self.a is not None and self.b is not None and self.a.digest == self.b.digest
+
+    @property
+    def any(self) -> RunSummary:
+        """The run of the first trace, or else that of the second."""
+        run = self.a or self.b
+        assert run is not None
+        return run
+
+
+def pair_runs(first: Iterable[RunSummary], second: Iterable[RunSummary]) -> tuple[RunPair, ...]:
+    """Return the runs in pairs, in the order of the first trace; those of the second alone come last."""
+    others: defaultdict[str, list[RunSummary]] = defaultdict(list)
+    for run in second:
+        others[run.place].append(run)
+    taken: dict[str, int] = {}
+    pairs = []
+    for run in first:
+        count = taken.get(run.place, 0)
+        taken[run.place] = count + 1
+        candidates = others.get(run.place, [])
+        pairs.append(RunPair(run, candidates[count] if count < len(candidates) else None))
+    alone = [run for place, runs in others.items() for run in runs[taken.get(place, 0) :]]
+    alone.sort(key=lambda run: run.number)
+    return (*pairs, *(RunPair(None, run) for run in alone))
+
+
+def find_first_difference(
+    a: Iterable[TraceStep], b: Iterable[TraceStep]
+) -> tuple[int, TraceStep | None, TraceStep | None] | None:
+    """Return the first steps that differ, with their number from 0; None if there are none."""
+    for number, (step, other) in enumerate(zip_longest(a, b)):
+        if step is None or other is None or step.digest != other.digest:
+            return number, step, other
+    return None

@@ -8,7 +8,7 @@ class Mailbox                       class
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -88,3 +88,39 @@ def list_folds(document: Document) -> list[tuple[int, int]]:
         if last > first:
             folds.append((first, last))
     return sorted(set(folds))
+
+
+@dataclass(frozen=True, slots=True)
+class BlockLens:
+    """A title above a block; a click runs the program on its recording (`runs_recording`), or the cases of a function."""
+
+    block: NaturalBlock
+    title: str
+    runs_recording: bool = False
+    cases_of: str = ""
+    """The function to run the cases of."""
+
+
+def list_lenses(
+    document: Document,
+    costs: Mapping[str, str],
+    recorded: Collection[str],
+    tested: Collection[str] = (),
+) -> list[BlockLens]:
+    """Return the lenses of a text; costs, as text, and recordings go by the place of a block, such as `mail.njpy:12`.
+
+    `tested` are the functions with cases.
+    """
+    reading = document.reading
+    lenses: list[BlockLens] = []
+    for block in reading.blocks if reading is not None else ():
+        place = f"{document.path}:{block.line}"
+        if place in recorded:
+            lenses.append(BlockLens(block, "run on the recording", True))
+        scope = block.scope
+        is_top = scope.parent is not None and scope.parent.kind == "module"
+        if is_top and scope.is_function and scope.name in tested:
+            lenses.append(BlockLens(block, "run cases", cases_of=scope.name))
+        if cost := costs.get(place):
+            lenses.append(BlockLens(block, cost))
+    return lenses

@@ -24,9 +24,8 @@ from njc.editors.language_server.answers.highlighting import (
     list_tokens,
 )
 from njc.editors.language_server.answers.hover import describe_place
-from njc.editors.language_server.answers.lenses import list_lenses
 from njc.editors.language_server.answers.navigation import find_definitions, find_references
-from njc.editors.language_server.answers.outline import list_folds, list_parts
+from njc.editors.language_server.answers.outline import list_folds, list_lenses, list_parts
 from njc.editors.language_server.answers.rename import RenameRefused, find_renamed, rename
 from njc.editors.language_server.serving.conversion import Converter, choose_encoding
 from njc.editors.language_server.serving.protocol import answer_errors

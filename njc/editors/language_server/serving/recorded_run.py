@@ -15,8 +15,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from njc.runs.trace_view.index import read_index
-from njc.runs.trace_view.selection import Selection
+from njc.runs.trace_view.index import Selection, read_index
 from njc.runs.trace_view.terminal import format_run
 from njrt.errors import ConfigurationError
 

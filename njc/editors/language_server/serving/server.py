@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import BinaryIO, TypeVar
+from typing import BinaryIO, Protocol, TypeVar
 
 from lsprotocol import types as lsp
 from pygls.io_ import StdinAsyncReader, StdoutWriter
@@ -32,10 +33,13 @@ from njc.editors.language_server.serving.protocol import (
     log,
     make_converter,
 )
-from njc.editors.language_server.serving.transport import ByteReader, read_messages
 from njc.editors.language_server.serving.workspace_files import WorkspaceFiles, get_file
-from njc.editors.language_server.texts.documents import MAX_CHARACTERS, Document, split_mark
-from njc.editors.language_server.texts.edited_findings import carry_over
+from njc.editors.language_server.texts.documents import (
+    MAX_CHARACTERS,
+    Document,
+    carry_over,
+    split_mark,
+)
 from njc.editors.language_server.texts.positions import PositionEncoding
 from njc.frontend.diagnostics import Diagnostic
 from njc.frontend.source import SourceFile
@@ -251,3 +255,45 @@ def _can_wait_for(incoming: BinaryIO, outgoing: BinaryIO) -> bool:
     except (OSError, ValueError):
         return False
     return (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)) and not is_both
+
+
+MAX_MESSAGE_BYTES = 256 * 2**20
+"""The size of a message that is read."""
+
+_CONTENT_LENGTH = re.compile(rb"content-length[ \t]*:[ \t]*(\d{1,18})[ \t]*\r?\n", re.IGNORECASE)
+
+
+class ByteReader(Protocol):
+    """A stream of bytes."""
+
+    def readline(self) -> Awaitable[bytes]:
+        """Read to the end of a line, or of the stream."""
+
+    def readexactly(self, n: int, /) -> Awaitable[bytes]:
+        """Read so many bytes; fewer, or IncompleteReadError, at the end of the stream."""
+
+
+async def read_messages(reader: ByteReader) -> AsyncIterator[bytes]:
+    """Yield the body of each message until the stream ends."""
+    length: int | None = None
+    while True:
+        try:
+            line = await reader.readline()
+        except ValueError:  # a line longer than the buffer of the stream
+            continue
+        if not line:
+            return
+        if found := _CONTENT_LENGTH.search(line):
+            length = int(found[1])
+        elif not line.strip() and length is not None:
+            if length > MAX_MESSAGE_BYTES:
+                length = None
+                continue
+            try:
+                body = await reader.readexactly(length)
+            except asyncio.IncompleteReadError:  # the client ended within a message
+                return
+            if len(body) < length:
+                return
+            yield body
+            length = None

@@ -7,13 +7,13 @@ A `Document` is one version of a text. `apply_edits` gives the next one, from th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from njc.analysis.inference import TypeReader
-from njc.compiler import Analysis, Compilation, generate
-from njc.editors.language_server.texts.edited_findings import analyze_always
+from njc.compiler import Analysis, Compilation, analyze, generate
 from njc.editors.language_server.texts.name_collector import index_names
 from njc.editors.language_server.texts.name_index import NameIndex
 from njc.editors.language_server.texts.positions import LineIndex, PositionEncoding
@@ -218,3 +218,47 @@ def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
         parts += [text[position : edit.start], edit.text]
         position = edit.end
     return "".join([*parts, text[position:]])
+
+
+def analyze_always(source: SourceFile) -> Analysis:
+    """Analyze a text, and parse it also if it has no natural blocks."""
+    analysis = analyze(source)
+    if analysis.module is not None or analysis.diagnostics:
+        return analysis
+    module = parse(source)
+    if isinstance(module, Diagnostic):
+        return replace(analysis, diagnostics=(module,))
+    return replace(analysis, module=module)
+
+
+def carry_over(findings: Iterable[Diagnostic], before: str, after: str) -> Iterator[Diagnostic]:
+    """Yield the findings of an earlier version that are not on the lines that have changed since, where they are now."""
+    start, at_end = find_change(before, after)
+    first = before.count("\n", 0, start) + 1
+    last = before.count("\n", 0, len(before) - at_end) + 1
+    kept = [it for it in findings if it.end_line < first or it.line > last]
+    yield from _shift_findings(kept, last, after.count("\n") - before.count("\n"))
+
+
+def find_change(before: str, after: str) -> tuple[int, int]:
+    """Return the number of equal characters at the start and at the end of two texts; they do not overlap."""
+    most = min(len(before), len(after))
+    start = _count_equal(most, lambda count: before[:count] != after[:count])
+    return start, _count_equal(
+        most - start, lambda n: before[len(before) - n :] != after[len(after) - n :]
+    )
+
+
+def _count_equal(most: int, differs: Callable[[int], bool]) -> int:
+    """Return the largest number up to `most` of characters by which the texts do not differ."""
+    return bisect_left(range(1, most + 1), True, key=differs)
+
+
+def _shift_findings(findings: Iterable[Diagnostic], after: int, lines: int) -> Iterator[Diagnostic]:
+    """Move the findings behind a line by so many lines."""
+    for finding in findings:
+        if lines and finding.line > after:
+            line, end_line = finding.line + lines, finding.end_line + lines
+            yield replace(finding, line=line, end_line=end_line)
+        else:
+            yield finding
