@@ -23,7 +23,7 @@ from typing import Any, Literal, ParamSpec, TypeVar, overload
 from weakref import WeakKeyDictionary
 
 from njrt.context import Around
-from njrt.errors import ConfigurationError
+from njrt.errors import ConfigurationError, NaturalError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -129,6 +129,11 @@ _STRICT = ("deny", "ask", "allow")
 
 class Gate(typing.Protocol):
     """The gate that calls of gated functions pass in one run of a block."""
+
+    turn: int
+    """The turn whose code runs."""
+    ending: NaturalError | None
+    """The error of an interceptor that has ended the block, also if the code catches it."""
 
     @property
     def rules(self) -> CallRules:

@@ -29,9 +29,8 @@ from njrt.gates import is_used
 from njrt.outcome import Outcome, Raised
 from njrt.rendering.redaction import Redactor
 from njrt.scope.scope import SavedBindings, Scope
-from njrt.session.effect_server import make_effect_server
 from njrt.session.prediction import EffectPredictor
-from njrt.session.session import Session, with_lifecycle_events
+from njrt.session.session import Session, make_effect_server, with_lifecycle_events
 from njrt.session.states import Observe, observe_nothing, observe_scope, render_variables
 
 if typing.TYPE_CHECKING:

@@ -18,10 +18,12 @@ Block + Scope -> (Request <-> Reply) -> Effect -> Result -> Outcome -> return, j
 
 from __future__ import annotations
 
+import sys
+import threading
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from types import MappingProxyType
+from types import MappingProxyType, TracebackType
 from typing import Any, assert_never
 
 from njrt.agent.conversation import Conversation
@@ -38,7 +40,6 @@ from njrt.scope.scope import make_scope
 from njrt.session.block_conversation import CanaryObserver, converse_about
 from njrt.session.layered_model import find_model_name
 from njrt.session.question import make_asker
-from njrt.session.recursion_room import recursion_room
 from njrt.session.session import (
     Session,
     add_place_note,
@@ -50,6 +51,65 @@ from njrt.session.session import (
 )
 from njrt.session.settings import get_settings, read_environment, resolve_options
 from njrt.timeouts import call_with_timeout
+
+FRAMES = 3
+"""Frames of the runtime for each level: `run`, the time limit, and the code of the model."""
+STRIDE = 16
+
+
+class RecursionRoom:
+    """A `with` around each block: room in Python's recursion limit for the runtime's frames, where blocks call each other.
+
+    A program reaches its recursion limit by its own frames, as without blocks: every `STRIDE` levels the limit is raised
+    by those of the runtime, and lowered when these levels are left (state: the levels in each thread, and by how much
+    the limit is raised). Not seen: levels of `async` blocks, which are tasks.
+    """
+
+    def __init__(self) -> None:
+        self._levels = threading.local()
+        self._lock = threading.Lock()
+        self._raised: list[int] = []
+        """The levels for which the limit is raised, of all threads."""
+        self._extra = 0
+        self._limit = 0
+        """The limit as it was last set here; the program may have set another one."""
+
+    def __enter__(self) -> None:
+        level = self._levels.count = getattr(self._levels, "count", 0) + 1
+        if level % STRIDE == 0:
+            with self._lock:
+                self._raised.append(level)
+                try:
+                    self._set_limit()
+                except RecursionError:  # there is no room for the call itself
+                    self._raised.remove(level)
+                    self._levels.count = level - 1
+                    raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        level = self._levels.count
+        self._levels.count = level - 1
+        if level % STRIDE == 0:
+            with self._lock:
+                self._raised.remove(level)
+                self._set_limit()
+
+    def _set_limit(self) -> None:
+        limit = sys.getrecursionlimit()
+        own = limit - self._extra if limit == self._limit else limit
+        extra = FRAMES * max(self._raised, default=0)
+        try:
+            sys.setrecursionlimit(own + extra)
+        except (
+            RecursionError
+        ):  # this thread is deeper than the lower limit: it is lowered at the next level
+            return
+        self._extra, self._limit = extra, own + extra
+
+
+recursion_room = RecursionRoom()
 
 VariablesLambda = Callable[[], tuple[Any, ...]]
 """A lambda that names the variables of a block: only its closure and its globals are ever looked at."""

@@ -28,13 +28,13 @@ from njrt.outcome import Returned, UserValue
 from njrt.packages import require_packages
 from njrt.rendering.redaction import Redactor
 from njrt.scope.scope import Scope
-from njrt.session.effect_server import make_effect_server
 from njrt.session.session import (
     Session,
     aanswer_step,
     answer_step,
     drive_conversation,
     hidden_frames,
+    make_effect_server,
     open_session,
     with_lifecycle_events,
 )

@@ -22,16 +22,42 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, cast
 
-from njrt.agent.conversation import Conversation, ConversationStep, PredictionRequest, StepResult
-from njrt.decisions import Abort, OpenInterceptor, Pause, PendingEffect
-from njrt.errors import BlockWarning, NaturalError, Paused, PolicyError
-from njrt.events import Began, Ended, Listener, Redact, RunId
+from njrt.agent.conversation import (
+    Conversation,
+    ConversationStep,
+    EffectServer,
+    PredictionRequest,
+    ServedEffect,
+    StepResult,
+)
+from njrt.agent.handlers import EffectGenerator
+from njrt.decisions import (
+    Abort,
+    Interception,
+    InterceptorDecision,
+    OpenInterceptor,
+    Pause,
+    PendingEffect,
+    Reject,
+)
+from njrt.effects import Effect, EffectResult, Refusal
+from njrt.errors import (
+    BlockWarning,
+    CodeTimeLimitError,
+    NaturalError,
+    Paused,
+    PolicyError,
+    TimeLimitError,
+)
+from njrt.events import Began, Ended, Listener, Performed, Redact, RunId
 from njrt.execution.execute import Execution, Snippet, aexecute
+from njrt.gates import Gate, open_gate
 from njrt.messages import Protocol, Request
 from njrt.models.model import LayeredModel, Model
 from njrt.observability.listeners import Notified
 from njrt.options import Options
-from njrt.outcome import Outcome
+from njrt.outcome import Outcome, Raised
+from njrt.scope.scope import Scope
 from njrt.session.interception import DecisionRecord, intercept, list_interceptors
 from njrt.session.layered_model import (
     NO_MODEL,
@@ -40,6 +66,7 @@ from njrt.session.layered_model import (
     share_budgets,
 )
 from njrt.session.limits import Meter, Metered, list_open_meters, read_limits
+from njrt.session.prediction import EffectPredictor, OpenPrediction
 from njrt.session.settings import (
     Settings,
     choose_predictor,
@@ -233,6 +260,81 @@ def with_lifecycle_events(
 
 _warned: dict[Any, Any] = {}
 """The warnings that were shown: each once by default."""
+
+
+# ── the one way to a handler ─────────────────────────────────────────────────────────────────────
+
+
+def make_effect_server(
+    serve: Callable[[Effect | Refusal, int], EffectGenerator | ServedEffect],
+    session: Session,
+    describe: Callable[[Effect, int, int], PendingEffect],
+    observe: Observe = observe_nothing,
+    predictor: EffectPredictor | None = None,
+    redact: Redact | None = None,
+    gate: Gate | None = None,
+    scope: Scope | None = None,
+) -> EffectServer:
+    """Return the one way to a handler: each effect of each set, and each question of `llm`, passes the inner function.
+
+    It is counted, shown to the interceptors, predicted, served or refused, and reported with its result.
+    """
+    meter = session.meter
+
+    def serve_effect(effect: Effect | Refusal, turn: int) -> ServedEffect:
+        number = meter.count_effect()
+        decisions: tuple[InterceptorDecision, ...] = ()
+        opened: OpenPrediction | None = None
+        served, touches = effect, scope.touches if scope else 0
+
+        def report(result: EffectResult, began: float) -> None:
+            at, seconds = time.time(), time.monotonic() - began
+            prediction = predictor.compare(opened, result) if predictor and opened else None
+            session.listener(
+                Performed(
+                    *(session.run, at, turn, effect, result, seconds, observe(), decisions),
+                    *(prediction, redact, scope.touches - touches if scope else 0),
+                )
+            )
+
+        is_shown = bool(session.interceptors) or (session.record and session.record.has_decisions)
+        if is_shown and not isinstance(effect, Refusal):
+            with meter.stopped():
+                interception = yield describe(effect, turn, number)
+            assert isinstance(interception, Interception)
+            decisions = interception.decisions
+            match interception.last:
+                case Reject(words):
+                    served = Refusal(words)
+                case Abort() | Pause() as ending:
+                    error = make_ending_error(ending, decisions[-1].interceptor, session)
+                    report(Raised(error), time.monotonic())
+                    raise error
+                case _:
+                    served = interception.effect
+        if predictor and not isinstance(served, Refusal):
+            with meter.stopped():
+                opened = yield from predictor.predict(served)
+        began = time.monotonic()
+        try:
+            if gate is None:
+                result = yield from serve(served, turn)
+            else:
+                gate.turn = turn
+                with open_gate(gate):
+                    result = yield from serve(served, turn)
+                if gate.ending is not None:
+                    raise gate.ending
+        except CodeTimeLimitError:
+            try:
+                meter.check()  # the limit of the whole run, where that is what stopped the code
+            except TimeLimitError as over:
+                raise over from None
+            raise
+        report(result, began)
+        return result
+
+    return serve_effect
 
 
 # ── the loop ─────────────────────────────────────────────────────────────────────────────────────
