@@ -15,7 +15,6 @@ import ast
 import inspect
 import re
 import typing
-from collections import Counter
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
@@ -164,7 +163,7 @@ class Handlers:
             self.state = read_state(scope.list_variables().values())
         self.contract = contract
         self.interface = interface
-        self.refusals: Counter[str] = Counter()
+        self.refusals: dict[str, int] = {}
         """How often code was refused, by the reason."""
         if block.options.effects == "direct":
             scope.watch_outputs(path for path in scope.outputs if path not in block.reads)
@@ -280,8 +279,8 @@ class Handlers:
     def vary_refusal(self, refusal: Refusal) -> Refusal:
         """Say the same thing with the form of the code the second time, and briefly from then on."""
         reason = _LINE_PREFIX.sub("", refusal.message.partition("\n")[0])
-        self.refusals[reason] += 1
-        if (times := self.refusals[reason]) == 1:
+        times = self.refusals[reason] = self.refusals.get(reason, 0) + 1
+        if times == 1:
             return refusal
         if times == 2:
             scope = self.scope

@@ -78,13 +78,8 @@ def attempts() -> Mapping[str, AttemptCounts]:
 def _count_attempt(place: str, how: AttemptResult) -> None:
     with _counts_lock:
         counts = _counts_by_place.get(place, AttemptCounts())
-        _counts_by_place[place] = replace(
-            counts,
-            made=counts.made + 1,
-            unfit=counts.unfit + (how == "unfit"),
-            raised=counts.raised + (how == "raised"),
-            alarmed=counts.alarmed + (how == "alarmed"),
-        )
+        changes = {} if how == "ran" else {how: getattr(counts, how) + 1}
+        _counts_by_place[place] = replace(counts, made=counts.made + 1, **changes)
 
 
 def find_canary(live: LiveBlock) -> Canary | None:

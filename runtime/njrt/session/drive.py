@@ -49,7 +49,7 @@ from njrt.session.session import (
     hidden_frames,
     open_session,
 )
-from njrt.session.settings import get_settings, read_environment, resolve_options
+from njrt.session.settings import get_settings, resolve_options
 from njrt.timeouts import call_with_timeout
 
 FRAMES = 3
@@ -279,9 +279,12 @@ def start_block(
     for the block by model, as `njc tune` chose them, and `examples` has shown values with replies; `interface` names
     the effects of the block; `project` and the other keywords are options.
     """
-    tuned_options, shown = choose_tuning(tuned, examples, at, options, project)
-    session = open_session(at, {**options, **tuned_options}, project, bool(code))
-    if any(getattr(session.options, name) != value for name, value in tuned_options.items()):
+    shown: tuple[tuple[str, str], ...] = ()
+    if tuned:
+        tuned_options, shown = choose_tuning(tuned, examples, at, options, project)
+        options |= tuned_options
+    session = open_session(at, options, project, bool(code))
+    if shown and any(getattr(session.options, n) != value for n, value in tuned_options.items()):
         shown = ()  # examples are only shown in the form that they were made in
     block = make_block(prompt, labels, at, is_async, session.options, reads, session.protocol)
     if interface is not NO_INTERFACE:
@@ -304,8 +307,7 @@ def start_block(
     if ensures and not code and canary is None:
         contract = make_contract(ensures, variables, given, ns, cls)
     conversation = converse_about(block, scope, session, tried, canary, contract)
-    path = session.settings.examples or read_environment().get("NJC_EXAMPLES")
-    if path:
+    if path := session.settings.examples or session.environ.get("NJC_EXAMPLES"):
         from njrt.session.examples import make_example_writer, with_example_recording
 
         conversation = with_example_recording(
@@ -366,8 +368,6 @@ def choose_tuning(
     A model without an entry is asked as if nothing was tuned. If no model is configured, as in a test on recordings,
     the first entry counts.
     """
-    if not tuned:
-        return {}, ()
     name = find_model_name(place, options, project) or next(iter(tuned))
     if name not in tuned:
         return {}, ()

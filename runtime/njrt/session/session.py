@@ -95,6 +95,8 @@ class Session:
     record: DecisionRecord | None
     """What the recording holds of their decisions, if there is one."""
     parent: RunId | None
+    environ: Mapping[str, str]
+    """The environment, if it has a variable of njrt."""
 
     @property
     def protocol(self) -> Protocol:
@@ -158,7 +160,7 @@ def open_session(
     interceptors = list_interceptors(settings.interceptors)
     parent = get_current_run()
     return Session(
-        run, place, settings, merged, listener, meter, model, interceptors, record, parent
+        run, place, settings, merged, listener, meter, model, interceptors, record, parent, environ
     )
 
 
