@@ -10,8 +10,7 @@ import weakref
 from typing import Any
 
 from njrt.effects import Refusal
-from njrt.scope.loaded_names import list_loaded_names
-from njrt.scope.scope import Absent, Bound, make_scope
+from njrt.scope.scope import Absent, Bound, list_loaded_names, make_scope
 
 setting = 1
 

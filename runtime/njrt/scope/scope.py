@@ -13,9 +13,9 @@ unless a function that it made refers to them.
 from __future__ import annotations
 
 import builtins
+import dis
 import enum
-from collections.abc import Callable, Iterable, Mapping, MutableMapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping
 from functools import lru_cache
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
@@ -26,10 +26,14 @@ from njrt.private_names import mangle
 from njrt.records import record
 from njrt.rendering.describe import render_value
 from njrt.scope.advice import format_read_only_error
-from njrt.scope.loaded_names import find_host_name, find_named_classes, list_loaded_names
-from njrt.scope.printed import Transcript
 from njrt.scope.typecheck import find_type_mismatch, is_declared, resolve_types
-from njrt.values.introspection import get_class_name, is_a, is_exactly, read_attributes
+from njrt.values.introspection import (
+    get_class_name,
+    get_module_name,
+    is_a,
+    is_exactly,
+    read_attributes,
+)
 
 
 @record
@@ -50,56 +54,39 @@ SavedBindings = Mapping[str, Bound | Absent]
 """What some variables were bound to at one moment."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _FixedNames:
-    """The names of a block that are the same whenever it runs; `known` are those that no class in a type may have."""
+class BlockNames:
+    """The names of a block, which are the same whenever it runs, from the arguments of its compiled call."""
 
-    names: tuple[str, ...]
-    global_names: frozenset[str]
-    known: frozenset[str]
-    outputs: tuple[str, ...]
-    bindable: frozenset[str]
-    own: frozenset[str]
-    declared_nonlocal: frozenset[str]
-    uses: tuple[str, ...]
-    class_name: str | None
-    first_parameter: str | None
-    qualified_name: str
-    future_flags: int
-    place: str
-
-
-@lru_cache(maxsize=1024)
-def _find_fixed_names(
-    code: CodeType,
-    qualified_name: str,
-    writes: str,
-    cls: str | None,
-    me: str | None,
-    own: str,
-    nl: str,
-    uses: str,
-    at: str,
-) -> _FixedNames:
-    outputs, owned = tuple(writes.split()), own.split()
-    return _FixedNames(
-        names=tuple(dict.fromkeys((*list_loaded_names(code), *owned))),
-        global_names=frozenset(code.co_names),
-        known=frozenset((*code.co_freevars, *code.co_names, *owned)),
-        outputs=outputs,
-        bindable=frozenset(mangle(path, cls) for path in outputs if "." not in path),
-        own=frozenset(mangle(name, cls) for name in owned),
-        declared_nonlocal=frozenset(mangle(name, cls) for name in nl.split()),
-        uses=tuple(uses.split()),
-        class_name=cls,
-        first_parameter=me,
-        qualified_name=qualified_name,
-        future_flags=code.co_flags & _FUTURE_ANNOTATIONS,
-        place=at,
-    )
+    def __init__(
+        self,
+        code: CodeType,
+        qualified_name: str,
+        writes: str,
+        cls: str | None,
+        me: str | None,
+        own: str,
+        nl: str,
+        uses: str,
+        at: str,
+    ) -> None:
+        owned = own.split()
+        self.names = tuple(dict.fromkeys((*list_loaded_names(code), *owned)))
+        self.global_names = frozenset(code.co_names)
+        self.known = frozenset((*code.co_freevars, *code.co_names, *owned))
+        self.outputs, self.uses = tuple(writes.split()), tuple(uses.split())
+        self.bindable = frozenset(mangle(path, cls) for path in self.outputs if "." not in path)
+        self.own = frozenset(mangle(name, cls) for name in owned)
+        self.declared_nonlocal = frozenset(mangle(name, cls) for name in nl.split())
+        self.class_name, self.first_parameter, self.place = cls, me, at
+        self.host = qualified_name.removesuffix("<lambda>").removesuffix(".<locals>.").strip(".")
+        """The qualified name of the code around the block, empty for a module."""
+        self.future_flags = code.co_flags & _FUTURE_ANNOTATIONS
 
 
-class Scope:
+find_block_names = lru_cache(maxsize=1024)(BlockNames)
+
+
+class Scope(BlockNames):
     """The variables of one run of a block. Names are as in the source unless a docstring says "mangled".
 
     The public attributes hold mangled names: `cells` are the host function's own, `global_names` those
@@ -113,28 +100,24 @@ class Scope:
 
     def __init__(
         self,
-        fixed: _FixedNames,
+        fixed: BlockNames,
         variables: FunctionType,
         types: Callable[[], Mapping[str, Any]] | None,
         namespace: MutableMapping[str, Any] | None,
     ) -> None:
-        self.names, self.outputs, self.uses = fixed.names, fixed.outputs, fixed.uses
-        self.class_name, self.first_parameter = fixed.class_name, fixed.first_parameter
-        self.own, self.bindable = fixed.own, fixed.bindable
-        self.declared_nonlocal = fixed.declared_nonlocal
-        self.global_names, self.future_flags = fixed.global_names, fixed.future_flags
-        self.place = fixed.place
+        vars(self).update(vars(fixed))
         self.module: dict[str, Any] = variables.__globals__
         self.cells: dict[str, CellType] = dict(
             zip(variables.__code__.co_freevars, variables.__closure__ or (), strict=True)
         )
-        typed = find_named_classes(types, fixed.known)
+        typed = find_named_classes(types, self.known)
         self.type_names = tuple(typed)
         if typed:
             self.cells |= {name: cell for name, cell in typed.items() if cell is not None}
             self.global_names = self.global_names.union(typed.keys() - self.cells.keys())
         self.namespace = namespace
-        self.host = find_host_name(fixed.qualified_name, namespace)
+        if namespace is not None and isinstance(name := namespace.get("__qualname__"), str):
+            self.host = name
         self.scratch: dict[str, CellType] = {}
         self.borrowed: dict[str, CellType] = {}
         self.lent: dict[str, UserValue] = {}
@@ -449,7 +432,7 @@ def make_scope(
 ) -> Scope:
     """Make the scope of one run of a block from the arguments that compiled code gives `run`."""
     assert isinstance(variables, FunctionType)
-    fixed = _find_fixed_names(
+    fixed = find_block_names(
         variables.__code__, variables.__qualname__, writes, cls, me, own, nl, uses, at
     )
     return Scope(fixed, variables, types, ns)
@@ -475,3 +458,103 @@ def _has_attribute_path(value: UserValue, attributes: list[str]) -> bool:
     except Exception:
         return False
     return True
+
+
+# ── what the lambdas in compiled code name: their code is read, they are never called ────────────────
+
+
+@lru_cache(maxsize=1024)
+def list_loaded_names(code: CodeType) -> tuple[str, ...]:
+    """Return the names that a `lambda: (x, y)` loads, in the order in which it loads them."""
+    known = {*code.co_freevars, *code.co_names}
+    return tuple(
+        dict.fromkeys(
+            instruction.argval
+            for instruction in dis.get_instructions(code)
+            if instruction.opname.startswith("LOAD_") and instruction.argval in known
+        )
+    )
+
+
+def find_named_classes(
+    types: Callable[[], Mapping[str, Any]] | None, known: Collection[str]
+) -> dict[str, CellType | None]:
+    """Return the classes that `lambda: {"y": T}` names beyond the `known` names, with the cell of each local one.
+
+    Classes only: a module named in a type, as in `<:path: os.PathLike>`, is not handed to the block.
+    """
+    if not isinstance(types, FunctionType):
+        return {}
+    code = types.__code__
+    cells = dict(zip(code.co_freevars, types.__closure__ or (), strict=True))
+    found: dict[str, CellType | None] = {}
+    for name in list_loaded_names(code):
+        cell = cells.get(name)
+        value: Any = types.__globals__.get(name) if cell is None else _read_cell(cell)
+        if (
+            name not in known
+            and is_a(value, type)
+            and get_module_name(value) not in _TYPING_MODULES
+        ):
+            found[name] = cell
+    return found
+
+
+def _read_cell(cell: CellType) -> UserValue:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
+
+
+_TYPING_MODULES = ("typing", "typing_extensions", "collections.abc")
+"""The modules whose classes mean something in a type only."""
+
+
+# ── printed text ─────────────────────────────────────────────────────────────────────────────────
+
+
+MAX_CHARS = 4_000
+
+
+class Transcript:
+    """The text printed since it was last taken, of at most `MAX_CHARS`; `last` is what was last taken.
+
+    Only the block's own calls of `print` without a `file` are recorded: its code is given this `print`, and
+    `sys.stdout`, which belongs to the program and all its threads, is not replaced.
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[str] | None = []
+        self._length = 0
+        self.last = ""
+
+    def print(
+        self, *values: object, sep: str | None = " ", end: str | None = "\n", file: Any = None, flush: bool = False
+    ) -> None:  # fmt: skip
+        """The builtin `print`, which also records what goes to stdout."""
+        if file is not None or self._parts is None:
+            return builtins.print(*values, sep=sep, end=end, file=file, flush=flush)
+        texts = [str(value) for value in values]
+        builtins.print(*texts, sep=sep, end=end, flush=flush)
+        self._record((" " if sep is None else sep).join(texts) + ("\n" if end is None else end))
+        return None
+
+    def take(self) -> str:
+        """Return the text so far, cut if it was long; the transcript is then empty."""
+        if self._parts is None:
+            return ""
+        text, left_out = "".join(self._parts), self._length - MAX_CHARS
+        self._parts, self._length = [], 0
+        self.last = text if left_out <= 0 else f"{text}… ({left_out} more characters printed)\n"
+        return self.last
+
+    def close(self) -> None:
+        """Stop recording; a function that outlives the block still prints."""
+        self._parts = None
+
+    def _record(self, text: str) -> None:
+        room = MAX_CHARS - self._length
+        self._length += len(text)
+        if room > 0 and self._parts is not None:
+            self._parts.append(text[:room])
