@@ -60,7 +60,7 @@ LAYERS: Mapping[str, str] = {
     """,
     "spsbench": """
         __init__ failures flags interfaces llm published script task
-        checks expressions methods mirror results suite
+        checks methods results suite
         journal loc perfect replay sampling states tally
         trials
         experiment
@@ -77,7 +77,7 @@ LAYERS: Mapping[str, str] = {
 EDGE = """
     njrt                context media timeouts private_files pytest_plugin
     njrt.agent          references
-    njrt.production.approval       approvals_file manifest terminal
+    njrt.production.approval manifest terminal
     njrt.production.budgets        budget budgeted ledger
     njrt.durable        effects executor_lock
     njrt.execution      contracts interruptions source_cache tracebacks
@@ -97,8 +97,8 @@ EDGE = """
     njc.evaluation.built_imports   account block_recorder
     njc.evaluation.built_imports.child sitecustomize
     njc.sandbox         bubblewrap forwarder limits proxy
-    njc.static          author files lock
-    njc.evaluation.learning        by_command runner study
+    njc.static          build files lock
+    njc.evaluation.learning by_command study
     njc.editors.type_check      checker stubs
     njc.runs.timeline        agent checkpoints controller debuggee happenings places processes standard_streams trace_lines
     njc.runs.trace_view      index page
@@ -114,16 +114,16 @@ EDGE = """
     njc.editors.language_server.serving recorded_run server workspace_files
     njc.notebook        extension
     spsbench            experiment flags journal
-    spsbench.trials     answering building collecting command executing interpreter interpreter_process machine playing running trial workers
+    spsbench.trials     answering collecting command executing interpreter_process machine playing running trial workers
     spsbench.studies    graph_command gsm8k_command study study_command
     spsbench.replay     command programs
     spsbench.states     actions command process process_child programs values
     spsbench.export     command
     spsbench.repair     command mutants_command running solving
-    spsbench.suites     bfcl command m3 mtp playing running
+    spsbench.suites     bfcl command m3 mtp running
     spsbench.surprise   command playing running
     spsbench.report     command files results_report
-    spsbench.neural     command curve dataset debugging evaluation files network programs training witness
+    spsbench.neural     command curve dataset debugging evaluation network programs training witness
     spsbench.crux       asking command judge judge_process problems running
 """
 """The modules that may touch time, disk, network, environment or other processes; all others are handed what they need."""

@@ -21,7 +21,7 @@ from settings_table import format_table
 
 import njrt
 from njc.commands import njc
-from njc.static.prompt import SYSTEM_PROMPT
+from njc.static.generate import SYSTEM_PROMPT
 from njrt.agent.tools import OPERATIONS
 from njrt.messages import Protocol, Request, ToolMessage, UserMessage
 from njrt.models.scripted import Said
@@ -40,7 +40,7 @@ def write_reference(folder: Path) -> Iterator[tuple[str, str, str]]:
         yield text.partition("\n")[0].removeprefix("# "), f"reference/{name}.md", summary
 
 
-# ── Effects ──────────────────────────────────────────────────────────────────────────────────────
+# ── Effects ────────────────────────────────────────────────────────────────────────────────────────
 
 
 def write_effects() -> Iterator[str]:
@@ -64,7 +64,7 @@ def write_effects() -> Iterator[str]:
         yield ""
 
 
-# ── Commands ─────────────────────────────────────────────────────────────────────────────────────
+# ── Commands ───────────────────────────────────────────────────────────────────────────────────────
 
 
 def write_commands() -> Iterator[str]:
@@ -86,7 +86,7 @@ def _write_help(command: click.Command, context: click.Context) -> Iterator[str]
             yield from _write_help(inner, click.Context(inner, info_name=name, parent=context))
 
 
-# ── Python ───────────────────────────────────────────────────────────────────────────────────────
+# ── Python ─────────────────────────────────────────────────────────────────────────────────────────
 
 COMPILED_CALLS = ("Break", "Continue", "Return", "allm_at", "arun", "attempt", "llm_at", "run")
 """The public names that only compiled files use."""
@@ -129,7 +129,7 @@ def _read_error_tree() -> str:
     return lines[lines.index("NaturalError") :].split("\n\n")[0]
 
 
-# ── Prompts ──────────────────────────────────────────────────────────────────────────────────────
+# ── Prompts ────────────────────────────────────────────────────────────────────────────────────────
 
 INSTRUCTION = """natural
 Continue if <topic> is "prizes". Otherwise append <mail> to the list in <self.folders>

@@ -20,13 +20,13 @@ from njc.analysis.authority import (
     find_fixed_changes,
     find_obstacles,
 )
-from njc.analysis.containment import find_containment_problem
 from njc.analysis.control_words import find_doubtful_names, find_implied_jumps, list_named_jumps
 from njc.analysis.inference import TypeReader
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.frontend.names import is_defined
 from njc.frontend.source import SourceFile
+from njrt.execution.contained.platforms import MADE_BY_CODE
 from njrt.options import Options, merge_option_layers
 
 _RAISE_WORDS = re.compile(
@@ -176,3 +176,24 @@ def find_code_hint(
 
 
 _MARKER = re.compile(r"\w*(?:\"{3}|'{3})(?:natural|prompt)(?=[ \t]*[\r\n])")
+
+
+# ── which blocks cannot run their code in a separate process ───────────────────────────────────────
+
+
+_MADE_BY_CODE = frozenset(["Type", *(kind.__name__ for kind in MADE_BY_CODE)])
+"""The names of types of objects that live in the process of their code."""
+
+
+def find_containment_problem(block: NaturalBlock, options: Options) -> tuple[str, str] | None:
+    """Return why the code of a block cannot be contained, and a way out; None if it can."""
+    if block.scope.kind == "class":
+        return "code in the body of a class cannot be contained", "move the block into a function"
+    for reference in block.references:
+        kind = re.match(r"(?:\w+\.)*(\w+)", reference.type or "")
+        if kind is not None and kind[1] in _MADE_BY_CODE:
+            return (
+                f"`{reference.path}` is a function, a class or an iterator, which ends with contained code",
+                'let the block bind data, or write `policy="guarded"`',
+            )
+    return None

@@ -10,16 +10,27 @@ MetadataWrapper(module).visit(MigrationTransformer(configurations, natural))
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import libcst as cst
 from libcst.metadata import PositionProvider
 
-from njc.migrate.clearing import extract_comment_lines
-from njc.migrate.configuration import Configuration, ConfigurationReader
-from njc.migrate.gathering import FN_NAME, NightjarpyTransformer, find_natural_argument
-from njc.migrate.prompts import is_natural, rewrite_literal
-from njc.migrate.remarks import Remark
+from njc.frontend.references import Reference, blank_fields, find_tags
+from njc.migrate.gathering import (
+    FN_NAME,
+    NIGHTJARPY,
+    Configuration,
+    ConfigurationReader,
+    NightjarpyTransformer,
+    Remark,
+    find_assigned_root,
+    find_natural_argument,
+)
+from njrt.options import OPTION_NAMES
 
 
 class MigrationTransformer(NightjarpyTransformer):
@@ -111,3 +122,242 @@ class MigrationTransformer(NightjarpyTransformer):
                 self.remarks |= {Remark(line, f"config: {text}") for text in found.missed}
                 return found
         return Configuration()
+
+
+# ── rewriting a string that nightjarpy took for a natural block ────────────────────────────────────
+
+
+_LITERAL = re.compile(
+    r"(?P<prefix>[rRuUfF]{0,2})(?P<quotes>\"{3}|'{3})(?P<before>[ \t]*)(?P<marker>natural|prompt)"
+    r"(?P<after>[ \t]*)(?:(?P<newline>\r\n|\n|\r)|[:,.]?[ \t]*(?P<same_line>\S))"
+)
+_BRACKETS = re.compile(r"<{2,}")
+_MARKUP = re.compile(
+    "a|b|br|center|code|d[dlt]|div|em|font|h[1-6r]|html|i|img|li|[ou]l|p|pre|s|small|span|strong|"
+    "su[bp]|table|tbody|t[dhr]|thead|u",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RewrittenLiteral:
+    """The literal of a natural block, and notes on it, each with its line within the literal."""
+
+    literal: str
+    notes: tuple[tuple[int, str], ...] = ()
+
+
+def rewrite_literal(
+    literal: str, options: Mapping[str, Any], margin: str
+) -> RewrittenLiteral | None:
+    """Rewrite a string statement of a natural function; None if it is no natural block.
+
+    `margin` is the indentation of the statement.
+    """
+    opened = _LITERAL.match(literal)
+    if opened is None:
+        return None
+    text = _blank_fstring_fields(literal, opened["prefix"])
+    if opened["newline"] is None and not any(isinstance(tag, Reference) for tag in find_tags(text)):
+        return None
+    notes = tuple(_find_new_references(text))
+    if opened["before"] or opened["after"] or not opened["newline"]:
+        notes += ((0, "nightjarpy took this for a plain string; now it is a natural block"),)
+    body = _rewrite_body(literal, text, opened)
+    marker = f"{opened['prefix']}{opened['quotes']}{opened['marker']}{_format_options(options)}"
+    if opened["newline"]:
+        return RewrittenLiteral(f"{marker}{opened['newline']}{body}", notes)
+    if "\n" not in body:
+        body = f"{body.removesuffix(opened['quotes']).rstrip()}\n{margin}{opened['quotes']}"
+    return RewrittenLiteral(f"{marker}\n{margin}{body}", notes)
+
+
+def _rewrite_body(literal: str, text: str, opened: re.Match[str]) -> str:
+    """Return what follows the marker, with every `<<` doubled that is not meant as one `<`."""
+    start = opened.end() if opened["newline"] else opened.start("same_line")
+    pieces, position = [], start
+    for match in _BRACKETS.finditer(text, start):
+        reference = next(find_tags(text[match.end() - 1 : match.end() + 1000]), None)
+        begins_one = reference is not None and reference.start == 0
+        kept = len(match[0]) - begins_one
+        pieces += [literal[position : match.start()], "<" * (2 * kept + begins_one)]
+        position = match.end()
+    return "".join([*pieces, literal[position:]])
+
+
+def _find_new_references(text: str) -> Iterator[tuple[int, str]]:
+    for tag in find_tags(text):
+        if isinstance(tag, Reference) and (tag.is_dotted or tag.type):
+            written = text[tag.start : tag.end]
+            what = f"an output of type `{tag.type}`" if tag.type else "a reference"
+            line = text.count("\n", 0, tag.start)
+            yield line, f"`{written}` is {what} now; write `<{written}` if it is meant as text"
+
+
+def is_markup(text: str, name: str) -> bool:
+    """Return whether `<name>` in a prompt is rather markup than a variable."""
+    return f"</{name}>" in text or _MARKUP.fullmatch(name) is not None
+
+
+def is_natural(value: object) -> bool:
+    """Return whether nightjarpy takes a string of this value for a natural block."""
+    return isinstance(value, str) and value.startswith("natural\n")
+
+
+def _blank_fstring_fields(literal: str, prefix: str) -> str:
+    """Return the literal with the fields of an f-string blanked; offsets stay."""
+    prefix = prefix.lower()
+    return blank_fields(literal, "r" in prefix) if "f" in prefix else literal
+
+
+def _format_options(options: Mapping[str, Any]) -> str:
+    """Options as they stand on the marker line."""
+    said = [
+        f"{name}={json.dumps(options[name], ensure_ascii=False)}"
+        for name in OPTION_NAMES
+        if name in options
+    ]
+    return f"({', '.join(said)})" if said else ""
+
+
+# ── removing what a migrated program no longer uses ────────────────────────────────────────────────
+
+
+_TOOL_COMMENT = re.compile(r"#\s*(noqa|type:|pylint|isort|ruff|pyright)", re.IGNORECASE)
+
+Statements = Sequence[cst.BaseStatement]
+
+
+class UnusedCodeRemover(cst.CSTTransformer):
+    """Removes imports from nightjarpy and configurations that are not used any more.
+
+    `natural` are the functions that a call made natural: `f = nj.fn(f)` has become `f = f`.
+    """
+
+    def __init__(
+        self, used: Iterable[str], configurations: Iterable[str], natural: Iterable[str]
+    ) -> None:
+        super().__init__()
+        self._natural = frozenset(natural)
+        self._used = frozenset(used)
+        self._unused = frozenset(configurations) - self._used
+
+    def leave_Module(self, original_node: cst.Module, updated_node: cst.Module) -> cst.Module:
+        body, left = self._clear_body(updated_node.body)
+        if body and updated_node.body[0] is not body[0]:
+            # Otherwise the blank lines around removed code add up.
+            lines = strip_leading_blanks(body[0].leading_lines)  # type: ignore[attr-defined]
+            body[0] = body[0].with_changes(leading_lines=lines)
+        return updated_node.with_changes(body=body, footer=[*left, *updated_node.footer])
+
+    def leave_IndentedBlock(
+        self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock
+    ) -> cst.IndentedBlock:
+        body, left = self._clear_body(updated_node.body)
+        if not body and updated_node.body:
+            body = [cst.SimpleStatementLine([cst.Pass()])]
+        return updated_node.with_changes(body=body, footer=[*left, *updated_node.footer])
+
+    def _clear_body(self, body: Statements) -> tuple[list[cst.BaseStatement], list[cst.EmptyLine]]:
+        """Return the statements that stay, and the comments after the last of them."""
+        kept: list[cst.BaseStatement] = []
+        left: list[cst.EmptyLine] = []
+        for statement in body:
+            stays = self._clear_statement(statement)
+            if stays is None:
+                assert isinstance(statement, cst.SimpleStatementLine)
+                left = merge_leading_lines(left, statement.leading_lines)
+                left += extract_comment_lines(statement.trailing_whitespace)
+                continue
+            if left:
+                lines = merge_leading_lines(left, stays.leading_lines)  # type: ignore[attr-defined]
+                stays, left = stays.with_changes(leading_lines=lines), []
+            kept.append(stays)
+        return kept, [line for line in left if line.comment]
+
+    def _clear_statement(self, statement: cst.BaseStatement) -> cst.BaseStatement | None:
+        if not isinstance(statement, cst.SimpleStatementLine):
+            return statement
+        small = [
+            left
+            for part in statement.body
+            if (left := self._clear_small_statement(part)) is not None
+        ]
+        if len(small) == len(statement.body) and all(
+            left is part for left, part in zip(small, statement.body, strict=True)
+        ):
+            return statement
+        if not small:
+            return None
+        small[-1] = small[-1].with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
+        return statement.with_changes(body=small)
+
+    def _clear_small_statement(
+        self, statement: cst.BaseSmallStatement
+    ) -> cst.BaseSmallStatement | None:
+        match statement:
+            case cst.Assign() if find_assigned_root(statement) in self._unused:
+                return None
+            case cst.Assign(value=cst.Name(name)) if (
+                name in self._natural and find_assigned_root(statement) == name
+            ):
+                return None
+            case cst.Import(names=names):
+                return self._keep_names(
+                    statement, [alias for alias in names if self._is_kept(alias, "")]
+                )
+            case cst.ImportFrom(names=names, module=module) if not isinstance(
+                names, cst.ImportStar
+            ):
+                origin = "" if module is None else cst.Module([]).code_for_node(module)
+                if origin.split(".")[0] != NIGHTJARPY or statement.relative:
+                    return statement
+                return self._keep_names(
+                    statement, [alias for alias in names if self._is_kept(alias, origin)]
+                )
+        return statement
+
+    def _is_kept(self, alias: cst.ImportAlias, origin: str) -> bool:
+        imported = alias.evaluated_name
+        if (origin or imported).split(".")[0] != NIGHTJARPY:
+            return True
+        bound = alias.evaluated_alias or (imported if origin else imported.split(".")[0])
+        return bound in self._used
+
+    def _keep_names(
+        self, statement: cst.Import | cst.ImportFrom, names: list[cst.ImportAlias]
+    ) -> cst.BaseSmallStatement | None:
+        before = statement.names
+        assert not isinstance(before, cst.ImportStar)
+        if len(names) == len(before) or not names:
+            return statement if names else None
+        names[-1] = names[-1].with_changes(comma=before[-1].comma)
+        return statement.with_changes(names=names)
+
+
+def extract_comment_lines(trailing: cst.TrailingWhitespace) -> list[cst.EmptyLine]:
+    """Return the comment at the end of a removed line, as a line of its own; none for comments that are for tools."""
+    comment = trailing.comment
+    if comment is None or _TOOL_COMMENT.match(comment.value):
+        return []
+    return [cst.EmptyLine(comment=comment)]
+
+
+def merge_leading_lines(
+    left: Sequence[cst.EmptyLine], own: Sequence[cst.EmptyLine]
+) -> list[cst.EmptyLine]:
+    """Return the lines before a statement, after those that are `left` of one that goes.
+
+    All comments stay; where blank lines meet, only as many as there were on the side with more.
+    """
+    tail = len(left) - len(strip_leading_blanks(list(reversed(left))))
+    blanks = len(own) - len(strip_leading_blanks(own))
+    return [*left, *own[min(tail, blanks) :]]
+
+
+def strip_leading_blanks(lines: Sequence[cst.EmptyLine]) -> list[cst.EmptyLine]:
+    """Lines without the blank ones at their beginning."""
+    kept = list(lines)
+    while kept and kept[0].comment is None:
+        kept.pop(0)
+    return kept

@@ -17,17 +17,15 @@ from libcst.metadata import MetadataWrapper
 from njc.compiler import Compilation, compile_source
 from njc.frontend.references import Reference
 from njc.frontend.source import SourceDecodeError, SourceFile
-from njc.migrate.clearing import UnusedCodeRemover
-from njc.migrate.codemod import MigrationTransformer
+from njc.migrate.codemod import MigrationTransformer, UnusedCodeRemover, is_markup
 from njc.migrate.gathering import (
     NIGHTJARPY,
     ConfigurationCollector,
     LeftoverFinder,
     NaturalCallCollector,
+    Remark,
     UsedNameCollector,
 )
-from njc.migrate.prompts import is_markup
-from njc.migrate.remarks import Remark
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,21 +9,25 @@ Blocks may be written concurrently; the lock and the findings have the order of 
 
 from __future__ import annotations
 
+import ast
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Lock as Mutex
-from typing import assert_never
+from typing import TypeVar, assert_never
 
+from njc.analysis.contracts import find_contract, format_assert
+from njc.analysis.inference import TypeReader
 from njc.compiler import Compilation
+from njc.frontend.names import collect_bindings
+from njc.frontend.references import format_annotation
 from njc.project.build import Finding
 from njc.project.report import format_count
 from njc.project.units import Unit
-from njc.static.author import Author, choose_author
-from njc.static.contract_task import ContractTask, ContractVerdict, make_contract_task
 from njc.static.fit import (
     StaticFile,
     compile_static_file,
@@ -31,9 +35,10 @@ from njc.static.fit import (
     make_code_check,
     make_hole_finding,
     needs_judgement,
+    normalize_code,
     place_code,
+    require_extra,
 )
-from njc.static.format import normalize_code, require_extra
 from njc.static.generate import MAX_ATTEMPTS, Generated, GenerationFailed, generate_code
 from njc.static.holes import Hole
 from njc.static.lock import (
@@ -53,6 +58,13 @@ from njc.static.staleness import (
     describe_hole_status,
     find_hole_statuses,
 )
+from njrt.messages import Reply, Request
+from njrt.models.model import Model
+from njrt.observability.listeners import Notified, make_added_listener
+from njrt.options import DEFAULTS, merge_option_layers, read_environment_options
+from njrt.session.layered_model import find_recorder, make_layered_model
+from njrt.session.limits import Meter, Metered, list_open_meters, read_limits
+from njrt.session.settings import get_settings
 
 JUDGEMENT_REASON = "it needs judgement: its code would ask a model each time"
 DEFAULT_JOBS = 4
@@ -345,3 +357,125 @@ def make_lock_entry(
         code,
         cost.usd,
     )
+
+
+# ── the model that writes the code of a block ──────────────────────────────────────────────────────
+
+
+ConversationResult = TypeVar("ConversationResult")
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """A model, and the temperature that it writes code best at."""
+
+    model: Model
+    temperature: float | None
+    is_remote: bool
+    """Whether a vendor serves it, who answers several questions at once."""
+
+    def run_conversation(
+        self, conversation: Generator[Request, Reply, ConversationResult]
+    ) -> ConversationResult:
+        """Answer all that a conversation asks."""
+        try:
+            request = next(conversation)
+            while True:
+                request = conversation.send(self._add_requested_model(self.model.ask(request)))
+        except StopIteration as end:
+            result: ConversationResult = end.value
+            return result
+
+    def _add_requested_model(self, reply: Reply) -> Reply:
+        """Return a reply that names the model as it was asked for, where its server calls it otherwise.
+
+        A vendor's `gpt-4.1-2025-04-14` says more than that; the `local` of a server of your own, nothing.
+        """
+        asked = self.model.name
+        if reply.model.startswith(asked.split("/", 1)[-1]):
+            return reply
+        return replace(reply, model=f"{asked} ({reply.model})" if reply.model else asked)
+
+
+def choose_author(file: StaticFile, hole: Hole) -> Author:
+    """Choose the author of a hole."""
+    settings = get_settings()
+    options = merge_option_layers(
+        settings.options,
+        hole.block.options,
+        read_environment_options(os.environ),
+        file.project,
+        DEFAULTS,
+    )
+    meter = Meter(read_limits(options), place=hole.place, around=list_open_meters())
+    listener = make_added_listener()
+    notified = (Notified(hole.place, listener),) if listener else ()
+    model = make_layered_model(settings, options, Metered(meter), *notified)
+    temperature = options.temperature
+    if temperature is None and model.protocol == "text":
+        temperature = 0.0
+    is_recorded = find_recorder(settings, os.environ) is not None
+    is_remote = settings.model is None and not is_recorded and not options.base_url
+    return Author(model, temperature, is_remote)
+
+
+# ── the contract of a static block as a test of its code ───────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class ContractTask:
+    """Code to run, and what must hold before and after it."""
+
+    prelude: tuple[str, ...]
+    """Imports, classes and types of the program."""
+    code: str
+    inputs: Mapping[str, str]
+    """The types of the inputs."""
+    requires: tuple[str, ...]
+    ensures: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ContractVerdict:
+    """The result of a test: how many inputs it held on, or a counterexample."""
+
+    held: int = 0
+    refusal: str = ""
+
+
+def make_contract_task(file: StaticFile, hole: Hole, code: str) -> ContractTask | None:
+    """Return the test of a block's code; None if there is no contract, or it cannot be tested."""
+    block, module = hole.block, file.analysis.module
+    node = block.scope.node
+    if not isinstance(node, ast.FunctionDef) or hole.class_name is not None or hole.labels:
+        return None
+    if module is None or not block.ensures or hole.helper in code:
+        return None
+    types = TypeReader(file.analysis.outputs, file.source.text, file.analysis.blocks)
+    contract = find_contract(file.source, block, types)
+    prelude = tuple(_list_definitions(module.tree))
+    known = collect_bindings(ast.parse("\n".join(prelude)), None).bound
+    annotations = {
+        each.arg: format_annotation(each.annotation)
+        for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+        if each.annotation is not None
+    }
+    inputs = {name: text for name, text in annotations.items() if name in block.reads}
+    if not contract.texts or not inputs:
+        return None
+    if not {*block.reads, *contract.names} <= {*inputs, *known, *block.writes}:
+        return None
+    requires = tuple(format_assert(file.source, statement) for statement in block.requires)
+    return ContractTask(prelude, code, inputs, requires, contract.texts)
+
+
+def _list_definitions(tree: ast.Module) -> Iterator[str]:
+    """Yield the imports, classes and types at the top of a program."""
+    for node in tree.body:
+        match node:
+            case ast.ImportFrom(level=0) | ast.Import() | ast.ClassDef():
+                yield ast.unparse(node)
+            case ast.Assign(value=ast.Subscript() | ast.BinOp()):
+                yield ast.unparse(node)
+            case _:
+                pass

@@ -18,8 +18,7 @@ from njc.project.config import Project
 from njc.project.outputs import write_all
 from njc.project.tuned import find_tuned_blocks, get_lock_path
 from njc.project.units import Unit, find_package_files, format_path
-from njc.static.build import HoleRequest, StaticBuild, fill_holes
-from njc.static.contract_task import ContractTask, ContractVerdict
+from njc.static.build import ContractTask, ContractVerdict, HoleRequest, StaticBuild, fill_holes
 from njc.static.fit import StaticFile, make_static_file
 from njc.static.generate import Generated, GenerationFailed
 from njc.static.holes import Hole

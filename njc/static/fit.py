@@ -10,22 +10,27 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
+from njc.codegen.indent import find_lines_in_strings, indent_code
 from njc.codegen.lower import WrittenBlock, choose_aliases
 from njc.codegen.tuned import TunedBlock
 from njc.compiler import Analysis, Compilation, analyze, generate
 from njc.frontend.diagnostics import make_diagnostic
+from njc.frontend.names import FunctionDefinition, Global, NameScope, collect_bindings, resolve_name
 from njc.frontend.parse import can_hold_blocks, can_set_mode
 from njc.frontend.source import SourceFile
 from njc.project.build import Finding
 from njc.project.units import Unit
 from njc.static.checks.code import find_code_refusals
-from njc.static.format import find_unrenamable_names, normalize_code
 from njc.static.generate import CodeCheck
-from njc.static.guards import find_annotated_shapes
-from njc.static.holes import Hole, find_holes
+from njc.static.holes import Hole, find_holes, make_fresh_name, split_import
 from njc.static.splice import place_auto_code, place_contained_code, place_static_code
+from njrt.execution.guard.allowed import IMPORTABLE_MODULES
 from njrt.options import Options
+from njrt.packages import require_packages
+from njrt.private_names import mangle
+from njrt.values.shapes import ANY_SHAPE
 
 ShapesByName = Mapping[str, str]
 _MARKER_LENGTH = len('"""natural')
@@ -152,3 +157,206 @@ def find_compile_problem(compilation: Compilation) -> str | None:
         return None
     messages = "; ".join(diagnostic.message for diagnostic in compilation.diagnostics)
     return f"in its place in the program: {messages}"
+
+
+# ── the shapes that a function's annotations give its parameters ───────────────────────────────────
+
+
+_SCALARS = ("str", "int", "float", "bool", "bytes", "complex", "object")
+_COLLECTIONS = ("list", "set", "frozenset", "tuple", "dict")
+_TYPING_FORMS = {
+    **{name: name for name in ("Optional", "Union", "Annotated", "Final")},
+    **{name.title(): name for name in _COLLECTIONS if name != "frozenset"},
+    "FrozenSet": "frozenset",
+}
+
+
+def find_annotated_shapes(hole: Hole, classes: Mapping[str, ast.ClassDef]) -> dict[str, str]:
+    """Return the shapes of the parameters that the block reads, as far as they are annotated."""
+    scope = hole.block.scope
+    reader = _AnnotationReader(scope, classes)
+    shapes = {
+        name: reader.read(annotation)
+        for name in hole.block.names
+        if (annotation := scope.bindings.parameters.get(mangle(name, hole.class_name)))
+    }
+    return {name: shape for name, shape in shapes.items() if shape != ANY_SHAPE}
+
+
+@dataclass(frozen=True, slots=True)
+class _AnnotationReader:
+    """Reads annotations of a function's parameters, which have their meaning in the scope around it."""
+
+    scope: NameScope
+    classes: Mapping[str, ast.ClassDef]
+
+    def read(self, annotation: ast.expr) -> str:
+        """Return the shape that an annotation describes."""
+        match annotation:
+            case ast.Constant(value=None):
+                return "None"
+            case ast.Constant(value=str(text)):
+                try:
+                    return self.read(ast.parse(text.strip(), mode="eval").body)
+                except SyntaxError:
+                    return ANY_SHAPE
+            case ast.Name() | ast.Attribute():
+                form = self._find_form(annotation)
+                return form if form not in ("", *_TYPING_FORMS) else ANY_SHAPE
+            case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+                return self._read_union([left, right])
+            case ast.Subscript(value=ast.Name(id=name)) if name in self.classes:
+                return ANY_SHAPE
+            case ast.Subscript(value=base, slice=inner):
+                parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+                return self._read_subscript(self._find_form(base), parts)
+        return ANY_SHAPE
+
+    def _read_subscript(self, form: str, parts: list[ast.expr]) -> str:
+        match form:
+            case "Optional":
+                return self._read_union([*parts, ast.Constant(None)])
+            case "Union":
+                return self._read_union(parts)
+            case "Annotated" | "Final":
+                return self.read(parts[0])
+            case _ if form in _COLLECTIONS:
+                # Of `tuple[int, ...]` and `tuple[()]`, whose brackets mean something else in a shape, the type.
+                is_plain = parts and not any(ast.unparse(part) == "..." for part in parts)
+                return f"{form}[{', '.join(map(self.read, parts))}]" if is_plain else form
+        return ANY_SHAPE
+
+    def _read_union(self, parts: list[ast.expr]) -> str:
+        shapes = [self.read(part) for part in parts]
+        return ANY_SHAPE if ANY_SHAPE in shapes else " | ".join(dict.fromkeys(shapes))
+
+    def _find_form(self, node: ast.expr) -> str:
+        """Return the built-in type, the class of the file or the form of `typing` that a name means; "" for others."""
+        if isinstance(node, ast.Attribute):
+            is_typing = isinstance(node.value, ast.Name) and node.value.id in ("typing", "t")
+            return _TYPING_FORMS.get(node.attr, "") if is_typing else ""
+        if not isinstance(node, ast.Name) or node.id in self.scope.bindings.type_parameters:
+            return ""
+        meaning = resolve_name(node.id, self.scope.parent or self.scope, {})
+        if not isinstance(meaning, Global):
+            return ""
+        if node.id in self.classes:
+            return "" if _is_structural(self.classes[node.id]) else node.id
+        if not meaning.known and node.id in (*_SCALARS, *_COLLECTIONS):
+            return node.id
+        return _TYPING_FORMS.get(node.id, "")
+
+
+def _is_structural(class_: ast.ClassDef) -> bool:
+    """Return whether instances need not name the class among their bases."""
+    names = {ast.unparse(base).rpartition(".")[2].partition("[")[0] for base in class_.bases}
+    return bool(class_.keywords) or not names.isdisjoint({"Protocol", "TypedDict"})
+
+
+# ── accepted code as it is locked ──────────────────────────────────────────────────────────────────
+
+
+LINE_LENGTH = 88
+
+
+def require_extra() -> None:
+    """Raise ConfigurationError unless libcst and black are installed."""
+    otherwise = "build what is locked with --locked"
+    require_packages("generating code", "njpy[static]", "black", "libcst", otherwise=otherwise)
+
+
+def normalize_code(code: str, hole: Hole) -> str:
+    """Rename the code's own names where they are taken, and format it for its place."""
+    renamed = find_renames(code, hole)
+    placement = hole.block.placement
+    depth = len(placement.indent.expandtabs(4)) // 4 + placement.one_line + (hole.mode == "auto")
+    return format_with_black(rename_variables(code, renamed) if renamed else code, depth)
+
+
+def find_renames(code: str, hole: Hole) -> dict[str, str]:
+    """New names for the code's own names that mean something else around it."""
+    tree = ast.parse(code)
+    imported = [
+        pair
+        for statement in ast.walk(tree)
+        if isinstance(statement, ast.Import | ast.ImportFrom)
+        for pair in split_import(statement)
+    ]
+    same = {name for text, name in imported if text in hole.imports}
+    modules = IMPORTABLE_MODULES - {name for _, name in imported}
+    taken = hole.taken_here | modules | {name for _, name in imported if name in hole.taken}
+    own = collect_bindings(tree, None).bound - {*hole.block.binds, *hole.visible} - same
+    used = taken | own
+    return {name: make_fresh_name(name, used) for name in sorted(own & taken)}
+
+
+def find_unrenamable_names(code: str, hole: Hole) -> list[str]:
+    """Return the names to be renamed that the code also uses for parameters or attributes."""
+    others = {
+        name
+        for node in ast.walk(ast.parse(code))
+        for name in (
+            {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)}
+            if isinstance(node, FunctionDefinition | ast.Lambda)
+            else collect_bindings(node, None).bound
+            if isinstance(node, ast.ClassDef)
+            else ()
+        )
+    }
+    return [name for name in find_renames(code, hole) if name in others]
+
+
+def rename_variables(code: str, renamed: Mapping[str, str]) -> str:
+    """Rename variables throughout the code, comments and layout untouched."""
+    import libcst
+
+    class Renaming(libcst.CSTTransformer):
+        def leave_Name(
+            self, original_node: libcst.Name, updated_node: libcst.Name
+        ) -> libcst.BaseExpression:
+            return updated_node.with_changes(
+                value=renamed.get(updated_node.value, updated_node.value)
+            )
+
+        def leave_Attribute(
+            self, original_node: libcst.Attribute, updated_node: libcst.Attribute
+        ) -> libcst.BaseExpression:
+            return updated_node.with_changes(attr=original_node.attr)
+
+        def leave_Arg(self, original_node: libcst.Arg, updated_node: libcst.Arg) -> libcst.Arg:
+            return updated_node.with_changes(keyword=original_node.keyword)
+
+        def leave_ImportAlias(
+            self, original_node: libcst.ImportAlias, updated_node: libcst.ImportAlias
+        ) -> libcst.ImportAlias:
+            imported: libcst.ImportAlias = _rename_import(original_node, updated_node, renamed)
+            return imported
+
+    return libcst.parse_module(code).visit(Renaming()).code
+
+
+def _rename_import(original: Any, updated: Any, renamed: Mapping[str, str]) -> Any:
+    """Import under the new name: `import re` becomes `import re as re_2`."""
+    import libcst
+
+    if original.asname is not None or not isinstance(original.name, libcst.Name):
+        return updated.with_changes(name=original.name)
+    new = renamed.get(original.name.value)
+    asname = libcst.AsName(libcst.Name(new)) if new else None
+    return updated.with_changes(name=original.name, asname=asname)
+
+
+def format_with_black(code: str, depth: int) -> str:
+    """Format code as black would in its place."""
+    import black
+
+    mode = black.Mode(line_length=max(LINE_LENGTH - 4 * max(depth - 1, 0), 48))
+    if not depth:
+        return black.format_str(code, mode=mode).rstrip("\n")
+    inner = black.format_str(f"if True:\n{indent_code(code, '    ')}\n", mode=mode)
+    lines = inner.rstrip("\n").split("\n")[1:]
+    kept = find_lines_in_strings("if True:\n" + "\n".join(lines))
+    return "\n".join(
+        line if number in kept else line.removeprefix("    ")
+        for number, line in enumerate(lines, 2)
+    ).strip("\n")

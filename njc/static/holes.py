@@ -15,8 +15,9 @@ from __future__ import annotations
 import ast
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 from njc.analysis.assignment import find_bound_before
 from njc.analysis.authority import list_offered_labels
@@ -26,7 +27,6 @@ from njc.frontend.names import BlockOutputs, walk_outwards
 from njc.frontend.parse import Module
 from njc.frontend.references import format_annotation, parse_type
 from njc.static.context import render_context
-from njc.static.fresh_names import find_taken_names, make_fresh_name
 from njc.static.lock import BlockDigests
 from njrt.block import extract_instruction
 from njrt.options import Mode, Options, merge_option_layers
@@ -239,3 +239,35 @@ _JUMP_STATEMENTS = {
     "return": "return VALUE",
     "bare_return": "return",
 }
+
+
+# ── names that a program uses, and names that it does not ──────────────────────────────────────────
+
+
+def find_taken_names(tree: ast.AST, blocks: Iterable[NaturalBlock]) -> frozenset[str]:
+    """Collect the identifiers of a tree and of the prompts in it."""
+    names = {name for node in ast.walk(tree) for name in _list_identifiers(node)}
+    return frozenset(names | {name for block in blocks for name in block.names})
+
+
+def _list_identifiers(node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.Name(id=name) | ast.arg(arg=name):
+            yield name
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+        case ast.alias(name=path, asname=name):
+            yield name or path.partition(".")[0]
+        case ast.Global(names=names) | ast.Nonlocal(names=names):
+            yield from names
+        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
+            yield name
+        case ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+            yield name
+
+
+def make_fresh_name(name: str, taken: Collection[str]) -> str:
+    """Return the name, or the first numbered one that is not taken."""
+    if name not in taken:
+        return name
+    return next(candidate for number in count(2) if (candidate := f"{name}_{number}") not in taken)

@@ -20,9 +20,9 @@ import click
 from spsbench import flags
 
 if TYPE_CHECKING:
-    from spsbench.crux.planning import CruxPlan
     from spsbench.crux.problems import CruxProblem
     from spsbench.crux.results import GenerationsResult
+    from spsbench.crux.running import CruxPlan
 
 
 @click.command("crux")
@@ -208,7 +208,7 @@ def ask_questions(values: Mapping[str, Any]) -> int:
 
 def build_crux_plan(values: Mapping[str, Any]) -> CruxPlan:
     """Return the plan that the flags request."""
-    from spsbench.crux.planning import CruxPlan
+    from spsbench.crux.running import CruxPlan
     from spsbench.methods import parse_name_list
     from spsbench.trials.command import refuse_unknown_model
 

@@ -10,11 +10,12 @@ what is replied.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
+from njc.evaluation.execution_trace import ExecutionTrace, LineStep
+from njc.evaluation.repair.annotate import annotate_code
 from spsbench.crux.answers import find_call, find_output
-from spsbench.crux.inline import annotate_source
 from spsbench.crux.prediction import (
     StateScore,
     build_call,
@@ -26,7 +27,7 @@ from spsbench.crux.problems import CruxProblem
 from spsbench.crux.results import CruxForm
 from spsbench.crux.scoring import CruxTask
 from spsbench.states.actions import ActionStep, find_target
-from spsbench.states.trace import StateTrace, list_locals
+from spsbench.states.trace import ProgramState, StateTrace, list_locals
 
 OUTPUT_SYSTEM = """\
 You execute Python code. Replace ?? with the value that the call returns, as a Python literal.
@@ -182,3 +183,36 @@ def score_state(trace: StateTrace, step: ActionStep, reply: str) -> StateScore:
         held[index],
         held[step.index] if is_same_function else {},
     )
+
+
+# ── a program with the states of a run in comments ─────────────────────────────────────────────────
+
+
+def annotate_source(trace: StateTrace, hidden: int | None = None) -> str:
+    """Return the program with its states, but without what the state with the index `hidden` has."""
+    states = [
+        ProgramState(state.event, state.line, state.depth) if index == hidden else state
+        for index, state in enumerate(trace.states)
+    ]
+    return annotate_code(trace.source, ExecutionTrace(tuple(_list_steps(states))))
+
+
+def _list_steps(states: Sequence[ProgramState]) -> list[LineStep]:
+    """Return what each state's line does; a state has the changes of the state before it in the same function."""
+    steps: list[LineStep] = []
+    running: list[int] = []
+    words = {"exception": "raise", "return": "return"}
+    for state in states:
+        if state.event == "call":
+            running.append(len(steps))
+        ending = f"{words[state.event]} {state.value}" if state.value else ""
+        steps.append(LineStep(state.line, ending))
+        changes = [f"{name} = {text}" for name, text in state.changed.items()]
+        changes += [f"del {name}" for name in state.removed]
+        before = steps[running[-1]]
+        shown = ", ".join(filter(None, (*changes, before.changes)))
+        steps[running[-1]] = LineStep(before.line, shown)
+        running[-1] = len(steps) - 1
+        if state.event == "return":
+            running.pop()
+    return steps

@@ -6,14 +6,18 @@ run_crux(plan, problems, digest, Path("crux.jsonl"), show)    ->  ExperimentSumm
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
+from typing import Literal
 
 from spsbench.crux.asking import CruxJob, answer_job
-from spsbench.crux.planning import CruxPlan, plan_trials
 from spsbench.crux.problems import STRATA, CruxProblem, sample_problems, trace_problem
 from spsbench.crux.results import (
     AnswerResult,
+    AnswerTrial,
+    CruxForm,
     CruxResult,
     CruxResultSet,
     CruxRun,
@@ -21,6 +25,7 @@ from spsbench.crux.results import (
     StateTrial,
     read_crux_results,
 )
+from spsbench.crux.scoring import CruxTask
 from spsbench.experiment import (
     Experiment,
     ExperimentSummary,
@@ -29,6 +34,8 @@ from spsbench.experiment import (
     refuse_other_values,
     run_experiment,
 )
+from spsbench.states.actions import ACTIONS, Action, list_steps
+from spsbench.states.trace import StateTrace
 from spsbench.trials.collecting import Workers
 
 
@@ -106,3 +113,67 @@ def build_crux_run(plan: CruxPlan, problems: int, digest: str) -> CruxRun:
         note=plan.note,
         **describe_start(Workers(plan.jobs, plan.scheduler), "threads"),
     )
+
+
+# ── the trials of a run of `spsbench crux` ─────────────────────────────────────────────────────────
+
+
+PlannedTask = Literal["output", "input", "states"]
+
+TASKS: tuple[CruxTask, ...] = ("output", "input")
+
+
+@dataclass(frozen=True, slots=True)
+class CruxPlan:
+    """What to ask, and how."""
+
+    tasks: tuple[PlannedTask, ...]
+    forms: tuple[CruxForm, ...]
+    model: str
+    sample: int | None = None
+    """Problems for outputs and inputs; None for all."""
+    states: int = 100
+    """Steps for each action."""
+    seed: int = 1
+    repeats: int = 1
+    temperature: float = 0.0
+    max_steps: int = 40
+    seconds: float = 120.0
+    base_url: str | None = None
+    jobs: int | None = None
+    scheduler: str | None = None
+    note: str = ""
+
+
+def plan_trials(
+    plan: CruxPlan, problems: Sequence[CruxProblem], trace: Callable[[CruxProblem], StateTrace]
+) -> Iterator[CruxTrial]:
+    """Yield all trials of a plan, in order; `problems` are in the order of the sample."""
+    answers = problems[: plan.sample] if {"output", "input"} & set(plan.tasks) else []
+    steps = _choose_problems_with_steps(plan, problems, trace) if "states" in plan.tasks else []
+    for repeat in range(1, plan.repeats + 1):
+        for problem, states in zip_longest(answers, steps):
+            if problem is not None:
+                for task in TASKS:
+                    if task in plan.tasks:
+                        for form in plan.forms:
+                            yield AnswerTrial(task, form, problem.id, plan.model, repeat)
+            for action, name in states or ():
+                yield StateTrial(action, name, plan.model, repeat)
+
+
+def _choose_problems_with_steps(
+    plan: CruxPlan, problems: Sequence[CruxProblem], trace: Callable[[CruxProblem], StateTrace]
+) -> list[list[tuple[Action, str]]]:
+    """For each number up to the wanted one, the actions and the problem of each: the first that have a step."""
+    columns: dict[Action, list[tuple[Action, str]]] = {action: [] for action in ACTIONS}
+    for problem in problems:
+        wanting = [action for action in ACTIONS if len(columns[action]) < plan.states]
+        if not wanting:
+            break
+        states = trace(problem).states
+        for action in wanting:
+            if list_steps(states, action):
+                columns[action].append((action, problem.id))
+    rows = zip_longest(*columns.values())
+    return [[pair for pair in row if pair is not None] for row in rows]

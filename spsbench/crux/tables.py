@@ -28,10 +28,10 @@ from spsbench.report.by_problem import (
     format_difference,
 )
 from spsbench.report.files import SEED, make_uniform
-from spsbench.report.forms import format_table_as_text
 from spsbench.report.measures import BOOTSTRAP_ROUNDS
 from spsbench.report.results_report import describe_machines, format_sample, render_template
 from spsbench.report.tables import Cell, Table, TableRow
+from spsbench.report.writing import format_table_as_text
 from spsbench.states.actions import ACTIONS
 
 INTERVAL_NOTE = "Interval: Wilson, 95 %, over problems."

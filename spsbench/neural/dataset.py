@@ -9,13 +9,13 @@ in different parts. Other programs, such as CruxEval's, are files beside these, 
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from random import Random
 
-from spsbench.neural.files import replace_file
 from spsbench.neural.programs import write_program
 from spsbench.states.actions import ACTIONS, TakenStep, list_taken_steps
 from spsbench.states.programs import record_call
@@ -166,3 +166,16 @@ Written by `spsbench trajectories --seed {seed} --programs {programs}`; the same
 - States that look the same may have different ones after them: the position of an iterator is not shown.
 - No personal data, no text of others, except in files that were named on the command line.
 """
+
+
+# ── writing a file as a whole ──────────────────────────────────────────────────────────────────────
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Write a file, or replace it."""
+    temporary = path.with_name(f"{path.name}.tmp")
+    with temporary.open("wb") as opened:
+        opened.write(data)
+        opened.flush()
+        os.fsync(opened.fileno())
+    os.replace(temporary, path)

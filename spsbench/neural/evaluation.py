@@ -6,21 +6,32 @@
 
 from __future__ import annotations
 
+import ast
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 from time import perf_counter
 
 from njc.evaluation.comparison.text import format_text_table
+from spsbench.crux.answers import is_harmless_call
+from spsbench.crux.judge import Judge
+from spsbench.crux.prediction import build_call, is_same_value
 from spsbench.crux.problems import CruxProblem, read_problems, sample_problems, trace_problem
-from spsbench.neural.dataset import read_part
-from spsbench.neural.files import replace_file
+from spsbench.neural.dataset import find_ends, read_part, replace_file
 from spsbench.neural.network import load_network
-from spsbench.neural.predictors import LastState, NeuralDebugger, NGram, Predictor
-from spsbench.neural.scoring import ScoreRow, score_crux, score_steps, tabulate
+from spsbench.neural.predictors import (
+    LastState,
+    NeuralDebugger,
+    NGram,
+    NoPredictionError,
+    Predictor,
+)
+from spsbench.states.actions import Action, is_inverse
+from spsbench.states.stacks import StackState, list_stacks
 from spsbench.states.trace import StateTrace
+from spsbench.states.trajectories import Trajectory
 
 NGRAM_PROGRAMS = 10_000
 """Programs of the training data for the n-grams."""
@@ -94,3 +105,171 @@ def list_cells(row: ScoreRow) -> tuple[str, ...]:
     )
     time = "" if row.milliseconds is None else f"{row.milliseconds:.1f}"
     return (row.part, row.predictor, row.group, row.name, f"{row.steps:,}", *shares, time)
+
+
+# ── how many steps a predictor answers exactly ─────────────────────────────────────────────────────
+
+
+MAX_PATH = 60
+"""Steps over until an output is given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepScore:
+    """One step, as it was predicted."""
+
+    action: Action
+    depth: int
+    kind: str
+    """Of the values that change: `int`, `list`, ..., `none` or `several`."""
+    is_exact: bool
+    is_place_right: bool
+    """Whether event, lines and functions are right."""
+    are_values_right: bool
+    milliseconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRow:
+    """The steps of one group."""
+
+    part: str
+    predictor: str
+    group: str
+    name: str
+    steps: int
+    exact: int
+    place: int | None = None
+    values: int | None = None
+    milliseconds: float | None = None
+    """Median of a step."""
+
+
+def score_steps(
+    predictor: Predictor, trajectories: Iterable[Trajectory], read_clock: Callable[[], float]
+) -> Iterator[StepScore]:
+    """Yield the score of each step, timed by a clock in seconds."""
+    for trajectory in trajectories:
+        stacks = list_stacks(trajectory.trace.states)
+        for step in trajectory.steps:
+            before, after = find_ends(stacks, step)
+            began = read_clock()
+            answer = _predict(predictor, trajectory.trace.source, before, step.action, step.line)
+            taken = (read_clock() - began) * 1e3
+            place = answer is not NO_ANSWER and _describe_place(answer) == _describe_place(after)
+            values = answer is not NO_ANSWER and _list_values(answer) == _list_values(after)
+            kind = name_changes(before, after)
+            exact = answer == after
+            yield StepScore(step.action, before.depth, kind, exact, place, values, taken)
+
+
+NO_ANSWER = StackState("line", ())
+"""An answer that is no state."""
+
+
+def _predict(
+    predictor: Predictor, source: str, state: StackState, action: Action, line: int | None = None
+) -> StackState | None:
+    try:
+        return predictor.predict(source, state, action, line)
+    except NoPredictionError:
+        return NO_ANSWER
+
+
+def _describe_place(state: StackState | None) -> object:
+    return state and (state.event, tuple(frame.line for frame in state.frames))
+
+
+def _list_values(state: StackState | None) -> object:
+    return state and ([frame.locals for frame in state.frames], state.value)
+
+
+def name_changes(before: StackState, after: StackState | None) -> str:
+    """Return the kind of the values that a step changes."""
+    if after is None:
+        return "none"
+    shown = before.frames[after.depth].locals if after.depth <= before.depth else {}
+    changed = [
+        text for name, text in after.frames[-1].locals.items() if shown.get(name) != text
+    ] + [text for text in (after.value,) if text is not None]
+    kinds = {name_kind(text) for text in changed}
+    return kinds.pop() if len(kinds) == 1 else "several" if kinds else "none"
+
+
+def name_kind(text: str) -> str:
+    """Return the kind of a value: the name of its type, `object` if it is no literal."""
+    try:
+        return type(ast.literal_eval(text)).__name__
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return "object"
+
+
+GROUPS: Mapping[str, Callable[[StepScore], str]] = {
+    "all": lambda score: "all",
+    "direction": lambda score: "inverse" if is_inverse(score.action) else "forward",
+    "action": lambda score: score.action,
+    "depth": lambda score: str(min(score.depth, 3)) + ("+" if score.depth >= 3 else ""),
+    "kind of value": lambda score: score.kind,
+}
+
+
+def tabulate(part: str, predictor: str, scores: Sequence[StepScore]) -> Iterator[ScoreRow]:
+    """Yield a row for each group of steps."""
+    for group, find_name in GROUPS.items():
+        for name in sorted({find_name(score) for score in scores}):
+            alike = [score for score in scores if find_name(score) == name]
+            times = sorted(score.milliseconds for score in alike)
+            yield ScoreRow(
+                part,
+                predictor,
+                group,
+                name,
+                len(alike),
+                sum(score.is_exact for score in alike),
+                sum(score.is_place_right for score in alike),
+                sum(score.are_values_right for score in alike),
+                round(times[len(times) // 2], 2),
+            )
+
+
+def score_crux(
+    predictor: Predictor, problems: Iterable[tuple[CruxProblem, StateTrace]]
+) -> dict[str, int]:
+    """Return how many problems are right, by task."""
+    right = {"output by step_return": 0, "output by step_over": 0, "input": 0}
+    with Judge() as judge:
+        for problem, trace in problems:
+            first, last = (list_stacks(trace.states)[place] for place in (0, -1))
+            answer = _predict(predictor, problem.code, first, "step_return")
+            right["output by step_return"] += _is_output(answer, last)
+            right["output by step_over"] += _is_output(
+                _follow(predictor, problem.code, first), last
+            )
+            answer = _predict(predictor, problem.code, last, "inv_step_call")
+            right["input"] += _is_input(judge, problem, answer)
+    return right
+
+
+def _is_output(answer: StackState | None, last: StackState) -> bool:
+    if answer is None or answer.event != "return" or answer.value is None:
+        return False
+    return last.value is not None and is_same_value(answer.value, last.value)
+
+
+def _follow(predictor: Predictor, source: str, state: StackState) -> StackState | None:
+    """Return the state after steps over, up to a return of the outermost function."""
+    reached: StackState | None = state
+    for _ in range(MAX_PATH):
+        if reached is None or not reached.frames or (reached.event, reached.depth) == ("return", 0):
+            break
+        reached = _predict(predictor, source, reached, "step_over")
+    return reached
+
+
+def _is_input(judge: Judge, problem: CruxProblem, answer: StackState | None) -> bool:
+    if answer is None or answer.event != "call" or not answer.frames:
+        return False
+    call = build_call(problem.code, answer.frames[0].locals)
+    if call is None or not is_harmless_call(call):
+        return False
+    return judge.accepts(problem.code, problem.output, call)

@@ -23,7 +23,7 @@ from njc.evaluation.repair.loop import (
 )
 from njc.evaluation.repair.reply import complete_program, find_program, read_rationale
 from njc.evaluation.repair.testing import FailedTests, PassedTests, TestOutcome, run_tests
-from njc.static.prompt import NO_CODE
+from njc.static.generate import NO_CODE
 from njrt.errors import ModelError
 from njrt.messages import Reply, Request, UserMessage
 from njrt.models.model import Model

@@ -6,21 +6,28 @@ render_report(report, facts)                  {"index.html": ..., "report.md": .
 
 from __future__ import annotations
 
+import csv
+import io
+import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from spsbench.published import PAPER_TITLE, PUBLISHED_TABLES
-from spsbench.report.answer import build_advice
+from njc.evaluation.comparison import text as comparison_text
+from spsbench.methods import METHODS
+from spsbench.published import METHOD_BY_PAPER_NAME, PAPER_TITLE, PUBLISHED_TABLES
+from spsbench.report.answer import Advice, build_advice
 from spsbench.report.data import ReportData, to_trial_result
-from spsbench.report.forms import (
-    format_table_as_markdown,
-    format_table_as_text,
-    format_tables_as_csv,
-)
 from spsbench.report.measures import MeasureScope, MethodSummary, Setting, Uniform, summarize_method
-from spsbench.report.page import Facts, SettingSection, render_report_page
+from spsbench.report.plots import (
+    TOKEN_KINDS,
+    draw_effect_plots,
+    draw_graph_plots,
+    draw_rate_plots,
+    draw_token_bars,
+    number_methods,
+)
 from spsbench.report.tables import (
     Cell,
     Table,
@@ -308,3 +315,156 @@ def render_report_markdown(report: Report, facts: Facts) -> str:
             "",
         ]
     )
+
+
+# ── the report as one self-contained page ──────────────────────────────────────────────────────────
+
+
+Facts = Sequence[tuple[str, str]]
+"""The foot of the report: names and texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class SettingSection:
+    """One setting: its methods' rows, and the advice that follows from them."""
+
+    rows: tuple[MethodSummary, ...]
+    answer: Advice
+
+    @property
+    def title(self) -> str:
+        """The name of the setting."""
+        return str(self.rows[0].setting)
+
+
+def render_report_page(
+    parts: Sequence[SettingSection],
+    tables: Sequence[Table],
+    asked: Sequence[GraphResult],
+    programs: Sequence[str],
+    facts: Facts,
+) -> str:
+    """Render the page; needs jinja2 and matplotlib (the extra `bench`)."""
+    import jinja2
+    from markupsafe import Markup
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("spsbench.report"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters["code"] = render_inline_code
+    measured = {row.method for part in parts for row in part.rows}
+    measured |= {result.method for result in asked}
+    numbers = number_methods({*METHOD_BY_PAPER_NAME.values(), *measured})
+    sections = [
+        {
+            "title": part.title,
+            "answer": part.answer,
+            "summary": build_summary_table(part.title, part.rows),
+            "rows": part.rows,
+            "methods": [row.method for row in part.rows],
+            "rates": draw_rate_plots(part.rows, PUBLISHED_TABLES[4], numbers),
+            "tokens": draw_token_bars(part.rows),
+            "effects": draw_effect_plots(part.rows),
+        }
+        for part in parts
+    ]
+    graphs = [
+        {
+            "model": model,
+            "count": len(group),
+            "methods": [result.method for result in group],
+            "plots": draw_graph_plots(group, numbers),
+        }
+        for model in sorted({result.model for result in asked})
+        for group in [[result for result in asked if result.model == model]]
+    ]
+    page = environment.get_template("page.html").render(
+        sections=sections,
+        graphs=graphs,
+        tables=tables,
+        programs=programs,
+        facts=facts,
+        numbers=numbers,
+        methods=METHODS,
+        paper_methods=list(METHOD_BY_PAPER_NAME.values()),
+        token_kinds=TOKEN_KINDS,
+        Markup=Markup,
+    )
+    return f"{page.strip()}\n"
+
+
+def render_inline_code(text: str) -> str:
+    """Text for HTML, with what stands in `backticks` as code."""
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub("`(.+?)`", r"<code>\1</code>", str(escape(text))))
+
+
+# ── a table as text, as Markdown and as CSV ────────────────────────────────────────────────────────
+
+
+CSV_COLUMNS = ("table", "row", "column", "source", "text", "mean", "sd", "low", "high")
+
+
+def format_table_as_text(table: Table) -> str:
+    """Return the table with aligned columns, numbers to the right."""
+    lines = [[cell.text for cell in row.cells] for row in table.rows]
+    laid_out = comparison_text.format_text_table(table.columns, lines, table.labels)
+    notes = (f"  {note}" for note in table.notes)
+    return "\n".join([f"{table.name}. {table.title}", "", laid_out, *notes])
+
+
+def format_table_as_markdown(table: Table) -> str:
+    """Return the table for a Markdown document."""
+    rules = ("---" if index < table.labels else "---:" for index in range(len(table.columns)))
+    lines = [
+        f"### {table.name}. {table.title}",
+        "",
+        _format_markdown_row(table.columns),
+        _format_markdown_row(rules),
+        *(_format_markdown_row(_format_markdown_cells(row)) for row in table.rows),
+        *(part for note in table.notes for part in ("", note)),
+    ]
+    return "\n".join(lines)
+
+
+def _format_markdown_row(texts: Iterable[str]) -> str:
+    return f"| {' | '.join(texts)} |"
+
+
+def _format_markdown_cells(row: TableRow) -> Iterable[str]:
+    is_ours = row.source == "measured"
+    return (f"**{cell.text}**" if is_ours and cell.text else cell.text for cell in row.cells)
+
+
+def format_tables_as_csv(tables: Iterable[Table]) -> str:
+    """Return a line for each number of the tables."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(CSV_COLUMNS)
+    for table in tables:
+        for row in table.rows:
+            label = " / ".join(cell.text for cell in row.cells[: table.labels])
+            for column, cell in list(zip(table.columns, row.cells, strict=True))[table.labels :]:
+                if (cell.mean, cell.low) != (None, None):
+                    source = column.partition(":")[0] if row.source == "both" else row.source
+                    numbers = (cell.mean, cell.sd, cell.low, cell.high)
+                    writer.writerow(
+                        (
+                            f"{table.name}",
+                            label,
+                            column,
+                            source,
+                            cell.text,
+                            *map(_format_number, numbers),
+                        )
+                    )
+    return out.getvalue()
+
+
+def _format_number(number: float | None) -> str:
+    return "" if number is None else f"{number:.6g}"

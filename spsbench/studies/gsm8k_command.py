@@ -58,9 +58,12 @@ def command(
     """
     from spsbench.methods import METHODS, parse_name_list
     from spsbench.results import Gsm8kTrial
-    from spsbench.studies.gsm8k_problems import parse_problems, read_sample_problems
-    from spsbench.studies.gsm8k_solving import solve_problem
-    from spsbench.studies.gsm8k_table import format_gsm8k_table
+    from spsbench.studies.gsm8k_solving import (
+        format_gsm8k_table,
+        parse_problems,
+        read_sample_problems,
+        solve_problem,
+    )
     from spsbench.studies.study import StudyLimits
     from spsbench.studies.study_command import load_study_model, open_study, run_trials
 

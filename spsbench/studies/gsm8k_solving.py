@@ -7,16 +7,22 @@ solve_problem(Gsm8kTrial(7, "direct", "openai/local", 1), problem, model, StudyL
 from __future__ import annotations
 
 import functools
-from dataclasses import asdict
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from importlib.resources import files
+from statistics import mean, stdev
 from types import ModuleType
 
+from njc.evaluation.comparison.text import format_text_table
 from njrt.models.model import Model
 from njrt.models.scripted import Scripted
 from spsbench.methods import METHODS, Method
 from spsbench.perfect import make_perfect_model
+from spsbench.published import PUBLISHED_TABLES
 from spsbench.results import Gsm8kResult, Gsm8kTrial
 from spsbench.script import CaseScript, make_manual_replies
-from spsbench.studies.gsm8k_problems import Problem
 from spsbench.studies.study import StudyLimits, run_study
 from spsbench.suite import load_manual_program, load_natural_program
 
@@ -57,3 +63,101 @@ def make_gsm8k_model(problem: Problem, method: Method) -> Model:
     if not method.is_natural:
         return Scripted(make_manual_replies(lines))
     return make_perfect_model(lines, method.effects)
+
+
+# ── problems in the format of GSM8K ────────────────────────────────────────────────────────────────
+
+
+class ProblemError(ValueError):
+    """A line of a file of problems cannot be read; names the line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One problem, numbered by its line."""
+
+    number: int
+    question: str
+    answer: float
+
+    def is_solved_by(self, found: object) -> bool:
+        """Return whether a value is the answer, up to the rounding of floats."""
+        return (
+            isinstance(found, int | float)
+            and math.isfinite(found)
+            and math.isclose(found, self.answer, rel_tol=1e-9, abs_tol=1e-6)
+        )
+
+
+def parse_problems(lines: Iterable[str]) -> Iterator[Problem]:
+    """Read a file of problems; `ProblemError` names a line that cannot be read."""
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            written = json.loads(line)
+            final = written["answer"].rpartition("####")[2].strip()
+            yield Problem(number, written["question"], float(final.replace(",", "").lstrip("$")))
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            raise ProblemError(
+                f"line {number} is not a problem: a JSON object with a question and an answer that ends "
+                f"in `#### 42` ({type(error).__name__}: {error})"
+            ) from None
+
+
+def read_sample_problems() -> list[str]:
+    """Return the problems that come with the benchmark, one a line."""
+    text = files("spsbench.studies").joinpath("gsm8k_sample.jsonl").read_text("utf-8")
+    return text.splitlines(keepends=True)
+
+
+# ── the means over many problems of GSM8K ──────────────────────────────────────────────────────────
+
+
+COLUMNS = ("method", "problems", "pass rate", "seconds", "effects", "calls")
+
+
+def format_gsm8k_table(results: Iterable[Gsm8kResult]) -> str:
+    """Return a row for each method, and the paper's table 8."""
+    groups: dict[str, list[Gsm8kResult]] = {}
+    for result in results:
+        groups.setdefault(result.method, []).append(result)
+    ours = [make_gsm8k_row(method, group) for method, group in groups.items()]
+    paper = [
+        (f"{model} {name}", rate, seconds, effects)
+        for model, name, rate, seconds, effects in PUBLISHED_TABLES[8].rows
+    ]
+    return "\n".join(
+        (
+            format_text_table(COLUMNS, ours),
+            "",
+            "The paper's table 8, quoted and not measured here, 1319 problems three times:",
+            format_text_table(("method", "pass rate", "seconds", "effects"), paper),
+        )
+    )
+
+
+def make_gsm8k_row(method: str, group: Sequence[Gsm8kResult]) -> tuple[str, ...]:
+    """Return the means of one method; with repeats, the spread of the pass rate over them."""
+    repeats = sorted({result.repeat for result in group})
+    rates = [
+        mean(result.passed for result in group if result.repeat == repeat) for repeat in repeats
+    ]
+    spread = f" ± {stdev(rates):.2f}" if len(rates) > 1 else ""
+    problems = len({result.problem for result in group})
+    return (
+        method,
+        f"{problems}" + (f" x {len(repeats)}" if len(repeats) > 1 else ""),
+        f"{mean(rates):.2f}{spread}",
+        format_mean_and_range(group, lambda result: result.seconds, 1),
+        format_mean_and_range(group, lambda result: result.effects, 0),
+        format_mean_and_range(group, lambda result: result.calls, 0),
+    )
+
+
+def format_mean_and_range(
+    group: Sequence[Gsm8kResult], measure: Callable[[Gsm8kResult], float], digits: int
+) -> str:
+    """Return a mean, and the smallest and the largest value."""
+    values = [measure(result) for result in group]
+    return f"{mean(values):.1f} ({min(values):.{digits}f}-{max(values):.{digits}f})"

@@ -21,7 +21,7 @@ from njrt.options import Options
 from spsbench.journal import Journal
 from spsbench.results import GraphResult, Gsm8kResult, ResultSet, read_results
 from spsbench.script import SCRIPTED
-from spsbench.studies.gsm8k_problems import ProblemError
+from spsbench.studies.gsm8k_solving import ProblemError
 from spsbench.trials.problems import report_problems
 
 TrialKey = TypeVar("TrialKey")

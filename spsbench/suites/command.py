@@ -18,9 +18,8 @@ import click
 from spsbench import flags
 
 if TYPE_CHECKING:
-    from spsbench.suites.results import SuiteName
     from spsbench.suites.running import SuitePlan
-    from spsbench.suites.task import SuiteTask
+    from spsbench.suites.task import SuiteName, SuiteTask
 
 
 @click.command("suite")
@@ -100,8 +99,8 @@ def build_plan(values: dict[str, Any]) -> SuitePlan:
     from spsbench.methods import parse_name_list
     from spsbench.studies.study_command import load_study_model
     from spsbench.suites.forms import FORMS
-    from spsbench.suites.results import SuiteLimits
     from spsbench.suites.running import SuitePlan
+    from spsbench.suites.task import SuiteLimits
 
     if values["model"] is None:
         raise click.UsageError("--model names a model, such as openai/NAME, or `scripted`")
@@ -140,8 +139,8 @@ def load_tasks(suite: SuiteName, folder: Path | None) -> tuple[SuiteTask, ...]:
 def report_command(results: tuple[Path, ...]) -> None:
     """Report the results of `spsbench suite`."""
     from spsbench.report.results_report import read_results_file
-    from spsbench.suites.results import read_suite_results
     from spsbench.suites.table import format_suite_tables
+    from spsbench.suites.task import read_suite_results
 
     for path in results:
         found = read_results_file(path, read_suite_results)

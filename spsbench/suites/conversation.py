@@ -18,8 +18,7 @@ from njrt.message_json import message_to_json
 from njrt.messages import Message, ModelMessage, Request, Tool, UserMessage
 from njrt.models.model import Model
 from njrt.models.scripted import Said
-from spsbench.suites.results import SuiteLimits
-from spsbench.suites.task import Bench, SuiteTask, read_value
+from spsbench.suites.task import Bench, SuiteLimits, SuiteTask, read_value
 
 SHOWN_CHARS = 2000
 """Characters of one result that are shown to the model, in all conversations."""

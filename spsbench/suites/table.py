@@ -21,7 +21,7 @@ from spsbench.report.by_problem import (
 )
 from spsbench.report.files import make_uniform
 from spsbench.suites.forms import FORMS
-from spsbench.suites.results import SUITES, FormName, SuiteName, SuiteResult, SuiteResults
+from spsbench.suites.task import SUITES, FormName, SuiteName, SuiteResult, SuiteResults
 
 SUMMARY_HEADINGS = (
     *("suite", "form", "tasks", "passed", "95 %", "calls", "tool calls", "tokens in", "out"),

@@ -6,12 +6,15 @@ play_effect(effect, is_wrong, model)       Prediction(...), or None if the case 
 
 from __future__ import annotations
 
+import ast
 import contextlib
+import copy
 import io
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import njrt
 from njrt.errors import ModelError
@@ -23,7 +26,6 @@ from spsbench.perfect import make_perfect_model
 from spsbench.sampling import Uniform, order_by_strata
 from spsbench.script import CaseScript
 from spsbench.suite import TASK_NAMES, load_natural_program, load_script, load_task
-from spsbench.surprise.mutations import PlantedMutation, list_mutations
 
 STRATA = "kind of mistake"
 """What a sample has its share of."""
@@ -142,3 +144,65 @@ def _play_case(effect: PlantedEffect, is_wrong: bool, predictor: Model) -> list[
         ):
             check_case(case, program)
     return [done.prediction for run in watch.runs for done in run.effects if done.prediction]
+
+
+# ── wrong effects, planted into the code of a perfect script ───────────────────────────────────────
+
+
+MutationKind = Literal["wrong value", "dropped statement", "dropped jump"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlantedMutation:
+    """A piece of code with one mistake."""
+
+    kind: MutationKind
+    code: str
+
+
+def list_mutations(code: str) -> tuple[PlantedMutation, ...]:
+    """Return all mutations of a piece of code that change its text, in the order of the code."""
+    tree = ast.parse(code)
+    plain = ast.unparse(tree)
+    found = [mutation for mutation in _mutate(tree) if mutation.code != plain]
+    return tuple(dict.fromkeys(found))
+
+
+def _mutate(tree: ast.Module) -> Iterator[PlantedMutation]:
+    for index, node in enumerate(ast.walk(tree)):
+        match node:
+            case ast.Constant(value) if (wrong := _change_value(value)) is not None:
+                yield _plant("wrong value", tree, index, ast.Constant(wrong))
+            case ast.Break() | ast.Continue() | ast.Return() | ast.Raise():
+                yield _plant("dropped jump", tree, index, ast.Pass())
+            case ast.Expr(ast.Call()) | ast.AugAssign():
+                yield _plant("dropped statement", tree, index, ast.Pass())
+            case ast.Assign([ast.Subscript() | ast.Attribute()]):
+                yield _plant("dropped statement", tree, index, ast.Pass())
+
+
+def _change_value(value: Any) -> Any:
+    match value:
+        case bool():
+            return not value
+        case int() | float():
+            return value + 1
+        case str() if value:
+            return f"{value}x" if len(value) < 4 else value[:-2]
+        case _:
+            return None
+
+
+def _plant(kind: MutationKind, tree: ast.Module, index: int, wrong: ast.AST) -> PlantedMutation:
+    changed = copy.deepcopy(tree)
+    target = list(ast.walk(changed))[index]
+    replaced = _NodeReplacer(target, wrong).visit(changed)
+    return PlantedMutation(kind, ast.unparse(ast.fix_missing_locations(replaced)))
+
+
+class _NodeReplacer(ast.NodeTransformer):
+    def __init__(self, target: ast.AST, wrong: ast.AST) -> None:
+        self._target, self._wrong = target, wrong
+
+    def visit(self, node: ast.AST) -> Any:
+        return self._wrong if node is self._target else self.generic_visit(node)

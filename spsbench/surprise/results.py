@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from spsbench.results import ExperimentResults, Hardware, read_experiment
-from spsbench.surprise.mutations import MutationKind
+from spsbench.surprise.playing import MutationKind
 
 Planted = Literal["none"] | MutationKind
 

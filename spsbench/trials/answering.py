@@ -14,7 +14,10 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
+import spsbench
+from njc.worker import Worker
 from njrt.effects import Answer, Exec, Refusal
 from njrt.errors import CallLimitError, CostLimitError, EffectLimitError, ReplyError
 from njrt.events import Listener, Performed
@@ -33,7 +36,62 @@ from njrt.models.model import Ask, Model
 from njrt.persistence.cache import Cache, make_request_key
 from njrt.persistence.reply_store import ReplyStore
 from spsbench.results import TrialLimits
-from spsbench.trials.interpreter import Interpreter, InterpreterOutput
+
+TIMEOUT_SECONDS = 30.0
+MAX_OUTPUT_CHARACTERS = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class InterpreterOutput:
+    """What a piece of code printed, or how it failed."""
+
+    text: str
+    failed: bool
+
+
+class Interpreter:
+    """A process that runs pieces of Python one after the other (state: its variables)."""
+
+    def __init__(self, seconds: float = TIMEOUT_SECONDS) -> None:
+        self.seconds = seconds
+        self._worker: Worker | None = None
+
+    def __enter__(self) -> Interpreter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def run(self, code: str) -> InterpreterOutput:
+        """Run a piece of code, for at most `seconds`; after that the variables are lost."""
+        self._worker = self._worker or _start_worker()
+        self._worker.send({"code": code})
+        try:
+            reply = self._worker.receive(self.seconds)
+        except TimeoutError:
+            return self._fail("it ran for too long")
+        if reply is None:
+            return self._fail("it ended the interpreter")
+        text = reply["text"].rstrip("\n")
+        if len(text) > MAX_OUTPUT_CHARACTERS:
+            text = f"{text[:MAX_OUTPUT_CHARACTERS]} ... (+{len(text) - MAX_OUTPUT_CHARACTERS} characters)"
+        return InterpreterOutput(text, reply["failed"])
+
+    def _fail(self, reason: str) -> InterpreterOutput:
+        self.close()
+        return InterpreterOutput(f"{reason}; all variables are lost", failed=True)
+
+    def close(self) -> None:
+        """End the process."""
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.kill()
+
+
+def _start_worker() -> Worker:
+    folder = Path(spsbench.__file__).parents[1]
+    environment = {"PYTHONPATH": f"{folder}"}
+    return Worker("spsbench.trials.interpreter_process", Path("/"), environment)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,11 @@ A job that fails is `LostTrial`, and is left for the next run.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from spsbench.journal import Journal
-from spsbench.trials.pace import Pace
 from spsbench.trials.running import MAX_SERVER_FAILURES
 from spsbench.trials.workers import ExecuteJob, LostTrial, RunnableJob, run_jobs
 
@@ -86,3 +85,34 @@ def collect_results(
         if failed >= workers.most_failures:
             break
     return Collection(done, tuple(lost), failed >= workers.most_failures)
+
+
+# ── the time that is left of a run whose jobs overlap ──────────────────────────────────────────────
+
+
+class Pace:
+    """How fast results come (state: when the running jobs were taken, and how long the others took)."""
+
+    def __init__(self, read_clock: Callable[[], float]) -> None:
+        self._read_clock = read_clock
+        self._taken: dict[Hashable, float] = {}
+        self._seconds = 0.0
+        self._ended = 0
+        self._most = 1
+
+    def begin(self, trial: Hashable) -> None:
+        """Note that a job is taken."""
+        self._taken[trial] = self._read_clock()
+        self._most = max(self._most, len(self._taken))
+
+    def end(self, trial: Hashable) -> None:
+        """Note that a job has ended."""
+        self._seconds += self._read_clock() - self._taken.pop(trial)
+        self._ended += 1
+
+    def estimate_seconds_left(self, left: int) -> float:
+        """Return the time until `left` jobs have ended; call it after the end of one."""
+        now, mean = self._read_clock(), self._seconds / self._ended
+        running = sum(max(0.0, mean - (now - taken)) for taken in self._taken.values())
+        waiting = mean * (left - len(self._taken))
+        return (running + waiting) / max(1, min(self._most, left))

@@ -13,12 +13,16 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import njrt
+from njc.compiler import compile_source
+from njc.frontend.source import SourceFile
+from njc.project.config import Project
+from njc.project.units import SUFFIX, make_unit
 from njrt.errors import NaturalError
 from njrt.models.choose import choose_model
 from njrt.models.model import Layer, LayeredModel, Model
@@ -32,12 +36,19 @@ from spsbench.checks import CheckResult, check_case
 from spsbench.llm import use_model
 from spsbench.methods import METHODS, Method
 from spsbench.perfect import make_perfect_model
-from spsbench.script import make_manual_replies
-from spsbench.suite import load_script, load_task
+from spsbench.results import Trial, TrialLimits
+from spsbench.script import SCRIPTED, make_manual_replies
+from spsbench.suite import (
+    PROGRAMS_PACKAGE,
+    load_manual_program,
+    load_natural_program,
+    load_script,
+    load_task,
+    make_program_module,
+    read_program_source,
+)
 from spsbench.task import Case
 from spsbench.trials.answering import CostLimit, InterpreterModel, RequestDefaults, TrialCache
-from spsbench.trials.building import NotBuiltError, build_program
-from spsbench.trials.job import Job
 from spsbench.trials.report import BuildFailed, CasePlayed, ProgramBuilt, ReportLine, TrialEnded
 
 WriteReportLine = Callable[[ReportLine], None]
@@ -195,3 +206,69 @@ def _make_cache_layers(job: Job, model: Model, folder: Path) -> tuple[Layer, ...
     if job.cache:
         return (TrialCache(open_reply_store(job.cache), f"{name} {trial.program}", trial.repeat),)
     return ()
+
+
+# ── what a trial's process is given ────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A trial and everything that is needed to run it."""
+
+    trial: Trial
+    limits: TrialLimits = field(default_factory=TrialLimits)
+    temperature: float | None = None
+    base_url: str | None = None
+    cache: str | None = None
+    """A folder that keeps replies for trials that are run again."""
+    keep: str | None = None
+    """A folder that gets a copy of the trial's folder: its traces, its output, its lock."""
+    usd: float | None = None
+    """The limit on the cost of this trial."""
+
+    @property
+    def is_scripted(self) -> bool:
+        """Whether scripts answer instead of a model."""
+        return self.trial.model == SCRIPTED
+
+
+# ── builds the program of a trial for its method ───────────────────────────────────────────────────
+
+
+class NotBuiltError(Exception):
+    """A static mode has no code for a block."""
+
+
+def build_program(program: str, method: Method, folder: Path) -> ModuleType:
+    """Return a program's module; in the static modes the model of `njrt.using` writes code for it."""
+    if not method.is_natural:
+        return load_manual_program(program)
+    return (
+        _build_static_program(program, method, folder)
+        if method.is_static
+        else load_natural_program(program, method.compile_options, method.file)
+    )
+
+
+def _build_static_program(program: str, method: Method, folder: Path) -> ModuleType:
+    from njc.static.files import fill_units
+
+    file = folder / program / f"natural{SUFFIX}"
+    file.parent.mkdir(parents=True)
+    file.write_text(read_program_source(program, "natural.njpy"), encoding="utf-8")
+    project = Project(src=(folder,), options=Options(mode=method.mode))
+    unit = make_unit(file, project)
+    build = fill_units([unit], project)
+    if build.findings:
+        raise NotBuiltError("; ".join(finding.diagnostic.message for finding in build.findings))
+    compilation = build.compiled.get(unit) or compile_source(
+        SourceFile(unit.path, file.read_bytes()), project=project.options
+    )
+    if compilation.output is None:
+        raise NotBuiltError("; ".join(found.message for found in compilation.diagnostics))
+    try:
+        return make_program_module(
+            f"{PROGRAMS_PACKAGE}.{program}.natural", compilation.output, unit.path
+        )
+    except Exception as error:
+        raise NotBuiltError(f"{type(error).__name__}: {error}") from error

@@ -15,8 +15,8 @@ from pathlib import Path
 from spsbench.journal import Journal
 from spsbench.results import BenchmarkRun, Trial, TrialLimits, TrialResult, read_results
 from spsbench.trials.executing import execute_job
-from spsbench.trials.job import Job
 from spsbench.trials.machine import describe_machine, read_timestamp
+from spsbench.trials.playing import Job
 from spsbench.trials.progress import RunProgress, ShowResult
 from spsbench.trials.schedule import list_remaining_trials, list_trials, refuse_other_conditions
 from spsbench.trials.workers import LostTrial, run_jobs

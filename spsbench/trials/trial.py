@@ -11,8 +11,7 @@ from pathlib import Path
 
 from njc.worker import open_channel
 from njrt.typed_json import from_json, to_json
-from spsbench.trials.job import Job
-from spsbench.trials.playing import run_trial
+from spsbench.trials.playing import Job, run_trial
 
 
 def main() -> None:

@@ -21,7 +21,7 @@ from forked_runs import RUN_SECONDS, ForkRun, die
 from njrt import durable
 from njrt.decisions import Accept
 from njrt.durable import executor_lock
-from njrt.durable.versions import find_version
+from njrt.durable.effects import find_version
 from services import find_postgres, start_postgres
 from waiting import wait_until
 

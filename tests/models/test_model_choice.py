@@ -64,7 +64,10 @@ def test_nothing_configured_names_every_way():
         ("claude-x", "did you mean `anthropic/claude-x`"),
         ("antropic/claude-x", "did you mean `anthropic/claude-x`"),
         ("OpenAI/gpt-4.1", "did you mean `openai/gpt-4.1`"),
-        ("acme/model", "write openai/NAME, anthropic/NAME or pydantic-ai:VENDOR:NAME, or"),
+        (
+            "acme/model",
+            "write openai/NAME, anthropic/NAME, pydantic-ai:VENDOR:NAME or python:MODULE:NAME, or",
+        ),
         ("openai/", "write openai/NAME"),
     ],
 )

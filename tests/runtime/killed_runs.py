@@ -38,8 +38,7 @@ from njrt.models.scripted import run
 from njrt.observability.listeners import add_listener
 from njrt.persistence.recording_file import Recording, RecordingHeader, recover_recording
 from njrt.persistence.recording_place import RecordingFile
-from njrt.production.approval.approvals_file import ApprovalsFile
-from njrt.production.approval.terminal import Approval, Terminal
+from njrt.production.approval.terminal import Approval, ApprovalsFile, Terminal
 from spsbench.checks import check_case
 from spsbench.perfect import make_perfect_model
 from spsbench.suite import TASK_NAMES, load_natural_program, load_script, load_task

@@ -19,9 +19,9 @@ import njrt
 from njrt.decisions import PendingEffect
 from njrt.effects import Assign, BindOutputs, Effect, Run
 from njrt.models.scripted import run
-from njrt.production.approval.approvals_file import ApprovalsFile
 from njrt.production.approval.question import describe_names, describe_question, format_code
 from njrt.production.approval.terminal import PROMPT as PROMPT_TEXT
+from njrt.production.approval.terminal import ApprovalsFile
 
 PROGRAM = '''
 import sys

@@ -45,9 +45,8 @@ from njrt.messages import (
     UserMessage,
 )
 from njrt.observability.accounts import Totals, last_run, record_event, watch
-from njrt.observability.listeners import SafeListener, make_listener
+from njrt.observability.listeners import SafeListener, Telemetry, make_listener
 from njrt.observability.logs import log_event
-from njrt.observability.telemetry import Telemetry
 from njrt.observability.trace import MAX_PART_CHARS, TraceFile
 from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned
 

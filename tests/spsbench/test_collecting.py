@@ -23,7 +23,7 @@ from spsbench.repair.results import read_repairs
 from spsbench.results import split_lines
 from spsbench.sampling import divide_by_size, order_by_strata
 from spsbench.surprise.results import read_surprises
-from spsbench.trials.pace import Pace
+from spsbench.trials.collecting import Pace
 from spsbench.trials.workers import run_jobs
 
 FUNCTIONS = Path(__file__).parent / "crux_functions.jsonl"

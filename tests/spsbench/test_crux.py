@@ -19,8 +19,7 @@ from loopback import Status
 from openai_server import OpenAIServer, says
 from spsbench.cli import main
 from spsbench.crux.answers import find_call, find_output
-from spsbench.crux.conversations import ask_for_state, converse, score_state
-from spsbench.crux.inline import annotate_source
+from spsbench.crux.conversations import annotate_source, ask_for_state, converse, score_state
 from spsbench.crux.judge import Judge
 from spsbench.crux.prediction import (
     PredictedState,

@@ -9,8 +9,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from spsbench.suites.results import SUITES, read_suite_results
 from spsbench.suites.table import list_difference_rows, list_published_rows, list_summary_rows
+from spsbench.suites.task import SUITES, read_suite_results
 
 ROOT = Path(__file__).parents[2]
 

@@ -16,14 +16,14 @@ from njrt.models.scripted import Scripted, call, run
 from njrt.typed_json import from_json, to_json
 from spsbench.cli import main
 from spsbench.results import Gsm8kResult, Gsm8kTrial
-from spsbench.studies.gsm8k_problems import (
+from spsbench.studies.gsm8k_solving import (
     Problem,
     ProblemError,
+    format_gsm8k_table,
     parse_problems,
     read_sample_problems,
+    solve_problem,
 )
-from spsbench.studies.gsm8k_solving import solve_problem
-from spsbench.studies.gsm8k_table import format_gsm8k_table
 from spsbench.studies.study import StudyLimits, format_study_error
 
 APPLES = Problem(1, "Ida has 3 boxes of 8 apples. How many apples has she?", 24.0)

@@ -20,8 +20,8 @@ from spsbench.neural.encoding import (
     count_kept_frames,
     read_answer,
 )
+from spsbench.neural.evaluation import score_steps, tabulate
 from spsbench.neural.predictors import LastState, NeuralDebugger, NGram, NoPredictionError
-from spsbench.neural.scoring import score_steps, tabulate
 from spsbench.neural.vocabulary import (
     MARKERS,
     Vocabulary,

@@ -10,8 +10,7 @@ from click.testing import CliRunner
 
 from spsbench.cli import main
 from spsbench.neural.curve import read_curve
-from spsbench.neural.evaluation import read_rows
-from spsbench.neural.scoring import ScoreRow
+from spsbench.neural.evaluation import ScoreRow, read_rows
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "spsbench" / "results" / "prediction"

@@ -85,7 +85,7 @@ def test_another_plan_does_not_continue_a_training(data: Path, trained: Path) ->
 
 
 def test_numpy_answers_as_the_trained_network(data: Path, trained: Path) -> None:
-    from spsbench.neural.training_network import Network, find_seen
+    from spsbench.neural.training import Network, find_seen
 
     network = load_network(trained / "model.npz")
     encoder = StepEncoder(network.vocabulary)

@@ -18,10 +18,10 @@ from njc.evaluation.repair.testing import FailedTests, PassedTests, run_tests
 from njc.static.generate import GenerationCost
 from openai_server import OpenAIServer, says
 from spsbench.cli import main
-from spsbench.repair.measures import compare_conditions, summarize_conditions
 from spsbench.repair.problems import RepairProblem, parse_repair_problems, sample_problems
 from spsbench.repair.prompt import MAX_ANNOTATED_CHARS, make_repair_prompt
 from spsbench.repair.results import CONDITIONS, RepairResult, read_repairs
+from spsbench.repair.table import compare_conditions, summarize_conditions
 
 TOTAL = {
     "name": "total",

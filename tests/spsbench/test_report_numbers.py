@@ -31,11 +31,6 @@ from spsbench.published import METHOD_BY_PAPER_NAME, PUBLISHED_TABLES
 from spsbench.report.answer import Advice, format_percent
 from spsbench.report.data import collect_data
 from spsbench.report.files import list_run_facts, make_uniform
-from spsbench.report.forms import (
-    format_table_as_markdown,
-    format_table_as_text,
-    format_tables_as_csv,
-)
 from spsbench.report.measures import (
     MeasureScope,
     Setting,
@@ -45,7 +40,13 @@ from spsbench.report.measures import (
     summarize_method,
 )
 from spsbench.report.tables import Table, parse_published_cell
-from spsbench.report.writing import Report, build_report
+from spsbench.report.writing import (
+    Report,
+    build_report,
+    format_table_as_markdown,
+    format_table_as_text,
+    format_tables_as_csv,
+)
 from spsbench.results import DamagedResultsError, TrialResult
 from spsbench.suite import TASK_NAMES
 

@@ -17,7 +17,7 @@ from njrt.typed_json import from_json, to_json
 from openai_server import KEY, OpenAIServer, says
 from spsbench.results import Trial, TrialLimits, TrialResult, TrialUsage
 from spsbench.trials.executing import execute_job
-from spsbench.trials.job import Job
+from spsbench.trials.playing import Job
 from waiting import HANG_SECONDS, wait_until
 
 RIGHT = says("```python\naverage = 2.0\n```")

@@ -11,9 +11,7 @@ import pytest
 
 from njrt.errors import ModelError
 from njrt.messages import Request, ToolMessage, ToolResult, UserMessage
-from spsbench.expressions import to_expressions
-from spsbench.mirror import make_data_effect_calls
-from spsbench.perfect import make_perfect_model
+from spsbench.perfect import make_data_effect_calls, make_perfect_model, to_expressions
 from spsbench.script import CaseScript, UnsupportedCodeError
 
 STATE: dict[str, Any] = {

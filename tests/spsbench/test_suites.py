@@ -20,15 +20,18 @@ from spsbench.suites.bfcl import load_bfcl_tasks
 from spsbench.suites.forms import FORMS
 from spsbench.suites.m3 import KINDS, load_m3_tasks
 from spsbench.suites.mtp import MTP_TASKS
-from spsbench.suites.playing import SuiteJob, play_job
-from spsbench.suites.results import (
+from spsbench.suites.running import SuiteJob, play_job
+from spsbench.suites.task import (
     FormName,
+    Played,
     SuiteLimits,
     SuiteResult,
+    SuiteTask,
     SuiteTrial,
+    fit_value,
     read_suite_results,
+    read_value,
 )
-from spsbench.suites.task import Played, SuiteTask, fit_value, read_value
 from spsbench.suites.values import Chore
 
 M3_BASE = """

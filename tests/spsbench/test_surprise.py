@@ -14,8 +14,13 @@ from njrt.messages import Request
 from openai_server import OpenAIServer, says
 from spsbench.cli import main
 from spsbench.suite import TASK_NAMES, load_script
-from spsbench.surprise.mutations import PlantedMutation, list_mutations
-from spsbench.surprise.playing import PlantedEffect, list_planted_effects, play_effect
+from spsbench.surprise.playing import (
+    PlantedEffect,
+    PlantedMutation,
+    list_mutations,
+    list_planted_effects,
+    play_effect,
+)
 from spsbench.surprise.results import SurpriseResult, read_surprises
 from spsbench.surprise.table import list_alarm_rows, list_cost_rows, list_planted_rows
 

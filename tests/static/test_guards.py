@@ -13,8 +13,7 @@ from studio import Studio
 import njrt
 from njc.frontend.source import SourceFile
 from njc.project.units import Unit
-from njc.static.fit import make_static_file
-from njc.static.guards import find_annotated_shapes
+from njc.static.fit import find_annotated_shapes, make_static_file
 from njrt.options import Options
 from njrt.values.shapes import has_shape
 

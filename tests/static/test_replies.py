@@ -8,8 +8,8 @@ import pytest
 
 from njc.frontend.source import SourceFile
 from njc.project.units import Unit
-from njc.static.extract import extract_code, unwrap_code
 from njc.static.fit import make_static_file
+from njc.static.generate import extract_code, unwrap_code
 from njc.static.holes import Hole
 from njrt.options import Options
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from studio import Studio
 
-from njc.static.contract_task import ContractTask, ContractVerdict
+from njc.static.build import ContractTask, ContractVerdict
 from njc.static.files import test_contract as run_contract
 from njc.static.lock import read_lock
 

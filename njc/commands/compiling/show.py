@@ -9,7 +9,7 @@ from typing import Any, Literal, assert_never
 
 import click
 
-from njc.analysis.containment import find_containment_problem
+from njc.analysis.block_findings import find_containment_problem
 from njc.analysis.contracts import format_assert
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import (

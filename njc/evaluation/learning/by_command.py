@@ -32,11 +32,9 @@ from njc.evaluation.repair.command import BlockLines, CommandResult, run_test_co
 from njc.evaluation.repair.loop import RepairBudget, repair_code
 from njc.project.config import Project
 from njc.project.units import Unit
-from njc.static.author import choose_author
-from njc.static.build import HoleRequest, fill_holes
+from njc.static.build import HoleRequest, choose_author, fill_holes
 from njc.static.files import format_finding_messages, write_static_build
-from njc.static.fit import StaticFile
-from njc.static.format import normalize_code, require_extra
+from njc.static.fit import StaticFile, normalize_code, require_extra
 from njc.static.holes import Hole
 from njc.static.lock import LockEntry, StaticLock, add_entries, hash_code
 from njrt.errors import ConfigurationError

@@ -15,11 +15,16 @@ from njc.evaluation.execution_trace import ExecutionTrace
 from njc.evaluation.repair.annotate import annotate_code, remove_step_comments
 from njc.evaluation.repair.loop import EvaluationT, Proposal, RefusedProposal
 from njc.evaluation.repair.reply import read_rationale
-from njc.static.extract import extract_code
-from njc.static.generate import CodeCheck, make_code_request
+from njc.static.generate import (
+    EXAMPLE_MESSAGES,
+    REPAIR_SYSTEM_PROMPT,
+    CodeCheck,
+    extract_code,
+    make_code_request,
+    make_refusal_messages,
+)
 from njc.static.holes import Hole, format_question_form
 from njc.static.lock import LockScore
-from njc.static.prompt import EXAMPLE_MESSAGES, REPAIR_SYSTEM_PROMPT, make_refusal_messages
 from njrt.messages import Message, Request, UserMessage
 from njrt.session.examples import Example
 

@@ -8,28 +8,38 @@ The initial code is the locked one, or is written by a model. Learned code is lo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from njc.compiler import generate
+from njc.evaluation.execution_trace import ExecutionTrace
 from njc.evaluation.learning.examples import (
     ExampleSet,
     find_observed_shapes,
     parse_examples,
     select_examples,
 )
-from njc.evaluation.learning.learn import Evaluation, HoleRepair, make_correction_prompt
-from njc.evaluation.learning.runner import ProgramRunner, evaluate_code
-from njc.evaluation.learning.sandboxed_run import SECONDS_PER_EXAMPLE
+from njc.evaluation.learning.learn import (
+    Evaluation,
+    ExampleFailure,
+    HoleRepair,
+    make_correction_prompt,
+)
+from njc.evaluation.learning.sandboxed_run import SECONDS_PER_EXAMPLE, WorkerTask
 from njc.evaluation.repair.loop import RepairBudget, Repaired, repair_code
 from njc.project.units import explaining_failure
-from njc.static.author import Author, choose_author
-from njc.static.build import HoleRequest, fill_holes
-from njc.static.fit import StaticFile, make_code_check, needs_judgement
-from njc.static.format import normalize_code, require_extra
+from njc.static.build import Author, HoleRequest, choose_author, fill_holes
+from njc.static.fit import (
+    StaticFile,
+    make_code_check,
+    needs_judgement,
+    normalize_code,
+    require_extra,
+)
 from njc.static.generate import CodeCheck, Generated
 from njc.static.holes import Hole
 from njc.static.lock import (
@@ -42,9 +52,11 @@ from njc.static.lock import (
     hash_code,
 )
 from njc.static.staleness import Locked, describe_hole_status, find_hole_statuses
-from njrt.messages import Reply
+from njc.worker import Message, open_worker
+from njrt.errors import NaturalError
+from njrt.messages import Reply, Request, UserMessage
 from njrt.messages import Request as Question
-from njrt.session.examples import Example
+from njrt.session.examples import Example, format_example_line
 
 NO_JUDGEMENT_MESSAGE = (
     "ask no model here: let an `assert` leave to the live block what needs judgement"
@@ -269,3 +281,87 @@ class CachedAnswers:
             self.input += reply.usage.input
             self.output += reply.usage.output
         return self._answers[key]
+
+
+# ── running code on the recorded runs of its block ─────────────────────────────────────────────────
+
+
+_STARTUP_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramRunner:
+    """Where the code of a hole is run: the program around it, compiled with live blocks, and the examples."""
+
+    hole: Hole
+    program: str
+    folders: tuple[Path, ...]
+    examples: ExampleSet
+    seconds: float = SECONDS_PER_EXAMPLE
+    """The limit for one example, without the time of model calls."""
+
+
+def evaluate_code(runner: ProgramRunner, code: str, ask: Callable[[Request], Reply]) -> Evaluation:
+    """Run code on all examples; if its process ends early, the examples that are left count as wrong."""
+    verdicts = list(_run_worker(runner, code, ask))
+    missing = len(runner.examples.all) - len(verdicts)
+    verdicts += [{"verdict": "wrong", "differences": ["the code did not end"]}] * missing
+    kinds = [verdict["verdict"] for verdict in verdicts]
+    failures = tuple(
+        ExampleFailure(
+            example,
+            tuple(verdict["differences"]),
+            ExecutionTrace.from_json(verdict["trace"]) if "trace" in verdict else ExecutionTrace(),
+        )
+        for example, verdict in zip(runner.examples.shown, verdicts, strict=False)
+        if verdict["verdict"] == "wrong"
+    )
+    usable = len(kinds) - kinds.count("unusable")
+    return Evaluation(LockScore(kinds.count("right"), kinds.count("wrong"), usable), failures)
+
+
+def _run_worker(
+    runner: ProgramRunner, code: str, ask: Callable[[Request], Reply]
+) -> Iterator[Message]:
+    """Yield the verdicts, one for each example, until the process ends or takes too long."""
+    seconds = _STARTUP_SECONDS + runner.seconds * len(runner.examples.all)
+    with open_worker("njc.evaluation.learning.evaluate") as worker:
+        worker.send(asdict(_make_task(runner, code)))
+        try:
+            while (message := worker.receive(seconds)) is not None:
+                if "ask" in message:
+                    worker.send(_answer_question(runner.hole, message["ask"], ask))
+                else:
+                    yield message
+        except TimeoutError:
+            return
+
+
+def _answer_question(hole: Hole, question: Message, ask: Callable[[Request], Reply]) -> Message:
+    request = Request(
+        system=question["system"],
+        messages=(UserMessage(question["question"]),),
+        temperature=0.0,
+        max_reply_tokens=hole.options.max_reply_tokens or 1024,
+        timeout=hole.options.max_call_seconds or 120.0,
+        place=hole.place,
+    )
+    try:
+        return {"text": ask(request).message.text}
+    except NaturalError as error:
+        return {"error": str(error)}
+
+
+def _make_task(runner: ProgramRunner, code: str) -> WorkerTask:
+    hole = runner.hole
+    return WorkerTask(
+        runner.program,
+        hole.place,
+        code,
+        hole.helper,
+        hole.class_name,
+        hole.mode == "auto",
+        [str(folder) for folder in runner.folders],
+        [json.loads(format_example_line(example)) for example in runner.examples.all],
+        runner.seconds,
+    )

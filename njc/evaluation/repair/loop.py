@@ -15,8 +15,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
-from njc.static.generate import TEMPERATURE_STEP, GenerationAttempt, GenerationCost
-from njc.static.prompt import NO_CODE
+from njc.static.generate import NO_CODE, TEMPERATURE_STEP, GenerationAttempt, GenerationCost
 from njrt.messages import Reply, Request
 
 REPEATED_CODE = "this code was tried before and was wrong: write other code"

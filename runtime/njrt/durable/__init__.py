@@ -18,8 +18,13 @@ docs/durable.md has what survives, and how.
 
 from njrt.durable.approval import WorkflowQuestion, ask_person, decide, list_questions
 from njrt.durable.branches import gather, map
-from njrt.durable.effects import EffectInDoubtError, effect, effect_key
-from njrt.durable.versions import VersionWarning, WorkflowVersionError
+from njrt.durable.effects import (
+    EffectInDoubtError,
+    VersionWarning,
+    WorkflowVersionError,
+    effect,
+    effect_key,
+)
 from njrt.durable.workflows import launch, shut_down, take_over, workflow, workflow_id
 from njrt.values.failures import StepFailedError
 

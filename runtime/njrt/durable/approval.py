@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from njrt.decisions import Abort, Decision, PendingEffect
 from njrt.durable.calls import format_decision, hash_effect, read_decision
-from njrt.durable.steps import (
+from njrt.durable.effects import (
     DurableInterceptor,
     WorkflowSteps,
     check_installed,

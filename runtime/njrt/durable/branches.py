@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from njrt.durable.calls import BlockSteps
-from njrt.durable.steps import find_steps
+from njrt.durable.effects import find_steps
 from njrt.errors import ConfigurationError
 from njrt.session.settings import open_steps
 

@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from njrt.decisions import Decision, Interceptor, PendingEffect
-from njrt.durable.effects import acall_once, call_once
-from njrt.durable.steps import DurableInterceptor, WorkflowSteps, read_step
+from njrt.durable.effects import DurableInterceptor, WorkflowSteps, acall_once, call_once, read_step
 from njrt.effect_json import decision_from_json, decision_to_json, effect_to_json
 from njrt.errors import ConfigurationError, InterceptorError, NaturalError
 from njrt.message_json import (

@@ -14,21 +14,28 @@ effect is not done again, and a person must look.
 
 from __future__ import annotations
 
+import asyncio
 import functools
+import hashlib
 import inspect
 import json
+import sys
 import uuid
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ParamSpec, TypeVar, overload
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
 
-from njrt.durable.steps import WorkflowSteps, find_steps, get_dbos, read_step
-from njrt.durable.stored_json import normalize
-from njrt.durable.versions import note_function
-from njrt.errors import CallInDoubtError
+from njrt.errors import CallInDoubtError, ConfigurationError, NaturalError, RecordingMismatchError
 from njrt.gates import call_key, keyed
 from njrt.message_json import hash_json
-from njrt.values.failures import failure_to_json
+from njrt.packages import require_packages
+from njrt.session.settings import get_settings
+from njrt.values.failures import failure_from_json, failure_to_json
+
+if TYPE_CHECKING:
+    from dbos import WorkflowStatus
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -192,3 +199,235 @@ async def acall_once(
     begun = read_step(await steps.arun(f"{call.name} begins", begin), call.digest, call.name)
     done = await steps.arun(call.name, functools.partial(call.aperform, begun))
     return read_step(done, call.digest, call.name)["result"]
+
+
+# ── values as they are after they were stored as JSON ──────────────────────────────────────────────
+
+
+def normalize(value: Any, what: str) -> Any:
+    """Return the value as it will be read back; `ConfigurationError` if it cannot be stored."""
+    from dbos import DBOSPortableJSONSerializer
+
+    try:
+        return json.loads(DBOSPortableJSONSerializer().serialize(value))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ConfigurationError(f"{what} cannot be stored as JSON: {error}") from error
+
+
+def normalize_result(value: Any, what: str) -> Any:
+    """Return the same for what DBOS stores itself, as UTF-8: no lone surrogates."""
+    normalized = normalize(value, what)
+    try:
+        json.dumps(normalized, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise ConfigurationError(f"{what} cannot be stored as UTF-8: {error}") from error
+    return normalized
+
+
+def normalize_argument(value: Any, what: str) -> Any:
+    """The same for an argument of a workflow; DBOS reads dates back where the function's annotation says `date` or `datetime`."""
+    return value if hasattr(value, "isoformat") else normalize_result(value, what)
+
+
+# ── which program may go on with a workflow ────────────────────────────────────────────────────────
+
+
+UNFINISHED = ["PENDING", "ENQUEUED"]
+
+_functions: list[Callable[..., Any]] = []
+"""The functions that are workflows and effects."""
+
+
+class WorkflowVersionError(NaturalError):
+    """The workflow was begun by another version of the program, which must end it."""
+
+
+class VersionWarning(UserWarning):
+    """The database has workflows that this version of the program does not take up."""
+
+
+def note_function(function: Callable[..., Any]) -> None:
+    """Remember a workflow or an effect of the program."""
+    _functions.append(function)
+
+
+def find_version() -> str:
+    """Return the version of the program that has been imported so far."""
+    modules = {function.__module__ for function in _functions}
+    modules |= {name for name, module in list(sys.modules.items()) if has_natural_code(module)}
+    texts = {name: read_source(sys.modules.get(name)) for name in modules}
+    texts |= {
+        f"{function.__module__}.{function.__qualname__}": repr(function.__code__.co_code)
+        for function in _functions
+        if not texts[function.__module__]
+    }
+    digest = hashlib.sha256(repr(sorted(texts.items())).encode(errors="replace"))
+    return digest.hexdigest()[:16]
+
+
+def has_natural_code(module: ModuleType) -> bool:
+    """Return whether a module is a compiled file: it has the runtime under the name that njc gives it."""
+    return getattr(module, "__dict__", {}).get("_nj", module) is sys.modules["njrt"]
+
+
+def read_source(module: ModuleType | None) -> str:
+    """Return the text of a module; empty if there is none."""
+    try:
+        return "" if module is None else inspect.getsource(module)
+    except (OSError, TypeError):
+        return ""
+
+
+def find_other_versions(version: str) -> dict[str, str]:
+    """Return the workflows that were interrupted under another version, with it."""
+    from dbos import DBOS
+
+    found = DBOS.list_workflows(status=UNFINISHED, load_input=False, load_output=False)
+    return {
+        workflow.workflow_id: workflow.app_version
+        for workflow in found
+        if workflow.app_version not in (None, version)
+    }
+
+
+def check_version(workflow: WorkflowStatus | None) -> None:
+    """Raise `WorkflowVersionError` if a workflow was begun by another program and has not ended."""
+    from dbos import DBOS
+
+    if workflow is None or workflow.status not in UNFINISHED:
+        return
+    if workflow.app_version not in (None, DBOS.application_version):
+        raise WorkflowVersionError(
+            f"the workflow {workflow.workflow_id} was begun by version {workflow.app_version} of the program and has not ended; this "
+            f"is version {DBOS.application_version}. Run the program that began it until it has ended, or, if its steps are the "
+            f"same in this one, launch with version={workflow.app_version!r}"
+        )
+
+
+# ── the steps of a workflow ────────────────────────────────────────────────────────────────────────
+
+
+class WorkflowSteps:
+    """The steps of one workflow, or of one branch of it (state: the step that is under way)."""
+
+    def __init__(self) -> None:
+        self._running: str | None = None
+
+    def run(self, name: str, function: Callable[[], str]) -> str:
+        """Return what the function gives, or has given before a crash."""
+        if not self.must_store(name):
+            return function()
+        from dbos import DBOS
+
+        check_no_event_loop(name)
+        with self.under_way(name):
+            return DBOS.run_step({"name": name}, function)
+
+    async def arun(self, name: str, function: Callable[[], Awaitable[str]]) -> str:
+        """Return the same in async workflows."""
+        if not self.must_store(name):
+            return await function()
+        from dbos import DBOS
+
+        async def call() -> str:
+            return await function()
+
+        with self.under_way(name):
+            return await DBOS.run_step_async({"name": name}, call)
+
+    def must_store(self, name: str) -> bool:
+        """Return whether this point is in the workflow and outside of its steps; an error in a thread that is not of the workflow."""
+        dbos = get_dbos()
+        if dbos is None or dbos.workflow_id is None:
+            raise ConfigurationError(
+                f"{name} is in a thread that the workflow has started itself, so that it would be lost in a crash; "
+                "start threads with durable.map"
+            )
+        return dbos.step_id is None
+
+    @contextmanager
+    def under_way(self, name: str) -> Iterator[None]:
+        """Refuse steps that begin inside the `with`."""
+        if self._running is not None:
+            raise ConfigurationError(
+                f"{name} begins while {self._running} is under way in the same workflow; which is first may differ after a "
+                "crash. Run them one after the other, or with durable.gather or durable.map"
+            )
+        self._running = name
+        try:
+            with mismatches_explained(name):
+                yield
+        finally:
+            self._running = None
+
+
+class DurableInterceptor:
+    """An interceptor that makes steps of its own, so that its decision is not one."""
+
+
+def find_steps() -> WorkflowSteps | None:
+    """Return the steps of the workflow around this point; None outside of workflows and inside of steps."""
+    steps = get_settings().steps
+    if isinstance(steps, WorkflowSteps):
+        return steps if steps.must_store("an effect") else None
+    dbos = get_dbos()
+    in_workflow = dbos and dbos.workflow_id is not None and dbos.step_id is None
+    return WorkflowSteps() if in_workflow else None
+
+
+def get_dbos() -> Any:
+    """DBOS's class if the package is in use, else None."""
+    package = sys.modules.get("dbos")
+    return package and cast(Any, package).DBOS
+
+
+@contextmanager
+def mismatches_explained(name: str) -> Iterator[None]:
+    """Raise `RecordingMismatchError` where DBOS finds a step of another name."""
+    from dbos import error as dbos_errors
+
+    try:
+        yield
+    except dbos_errors.DBOSUnexpectedStepError as error:
+        raise make_mismatch(name) from error
+
+
+def check_digest(stored: str, now: str, what: str) -> None:
+    """Raise `RecordingMismatchError` if a stored step belongs to something else."""
+    if stored != now:
+        raise make_mismatch(what)
+
+
+def make_mismatch(what: str) -> RecordingMismatchError:
+    """Return the error for a step that is not the stored one."""
+    dbos = get_dbos()
+    return RecordingMismatchError(
+        f"{what} differs from what the workflow {dbos and dbos.workflow_id} did at this point before it was interrupted. Either the "
+        "program has changed: finish the workflow with the program that began it. Or it does not do the same each time: make "
+        "what is not the same a step (DBOS.step), and run blocks that run at the same time with durable.gather or durable.map"
+    )
+
+
+def read_step(text: str, key: str, what: str) -> dict[str, Any]:
+    """Return what a step has stored for `key`; raises the failure that it has stored."""
+    stored: dict[str, Any] = json.loads(text)
+    check_digest(stored["key"], key, what)
+    if failure := stored.get("failure"):
+        raise failure_from_json(failure)
+    return stored
+
+
+def check_no_event_loop(name: str) -> None:
+    """Raise `ConfigurationError` in a plain function that an async workflow has called."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise ConfigurationError(
+        f"{name}: this is in a plain function that an async workflow calls; make the function async"
+    )
+
+
+def check_installed() -> None:
+    """Raise `ConfigurationError` if DBOS is not installed."""
+    require_packages("njrt.durable", "njpy-runtime[durable]", "dbos")

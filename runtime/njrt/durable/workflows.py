@@ -18,16 +18,18 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from njrt.durable.calls import BlockSteps
-from njrt.durable.executor_lock import hold_executor, release_executor
-from njrt.durable.steps import check_installed, get_dbos
-from njrt.durable.stored_json import normalize_argument, normalize_result
-from njrt.durable.versions import (
+from njrt.durable.effects import (
     VersionWarning,
+    check_installed,
     check_version,
     find_other_versions,
     find_version,
+    get_dbos,
+    normalize_argument,
+    normalize_result,
     note_function,
 )
+from njrt.durable.executor_lock import hold_executor, release_executor
 from njrt.errors import ConfigurationError
 from njrt.session.settings import open_steps
 from njrt.values.failures import failure_from_json, failure_to_json
@@ -146,7 +148,7 @@ def launch(url: str, *, name: str = "njc", version: str | None = None, **options
     """Start DBOS on a database (`sqlite:///FILE` or `postgresql://...`) and take up interrupted workflows.
 
     Call it once, after all modules are imported. Only workflows of the same `version` are taken up; by default it is a digest of
-    the program (`njrt.durable.versions`), and a `VersionWarning` names the others. Other `options` are those of
+    the program (`njrt.durable.effects`), and a `VersionWarning` names the others. Other `options` are those of
     `dbos.DBOSConfig`; processes that run at the same time need an `executor_id` each, which is the same after a restart.
     Raises ConfigurationError if another process has that of this one.
     """

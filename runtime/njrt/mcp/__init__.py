@@ -1,7 +1,6 @@
 """Tools of MCP servers as functions, for the modules that `njc mcp add` writes (extra `mcp`)."""
 
-from njrt.mcp.errors import ToolConnectionError, ToolError, ToolTimeoutError
-from njrt.mcp.results import Resource, ToolText
+from njrt.mcp.results import Resource, ToolConnectionError, ToolError, ToolText, ToolTimeoutError
 from njrt.mcp.server import McpServer, Progress
 
 __all__ = [

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from njrt.mcp.errors import ToolError
 from njrt.media import Audio, Image
 
 if TYPE_CHECKING:
@@ -109,3 +108,18 @@ def _make_media(cls: type[Image] | type[Audio], data: str, media_type: str) -> P
         return cls(content, media_type)
     except ValueError:
         return Resource("", content, media_type)
+
+
+# ── what calls of tools raise ──────────────────────────────────────────────────────────────────────
+
+
+class ToolError(RuntimeError):
+    """A tool has failed: the text is the server's."""
+
+
+class ToolTimeoutError(ToolError, TimeoutError):
+    """A tool has not answered in time. The server has got a cancellation."""
+
+
+class ToolConnectionError(ToolError, ConnectionError):
+    """There is no connection to the server, or it was lost during a call."""

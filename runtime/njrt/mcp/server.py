@@ -28,8 +28,7 @@ from njrt.effect_json import effect_to_json, format_call
 from njrt.effects import Touch
 from njrt.errors import CallInDoubtError, ConfigurationError, RecordingMissingError
 from njrt.gates import call_key
-from njrt.mcp.errors import ToolConnectionError, ToolError, ToolTimeoutError
-from njrt.mcp.results import read_result
+from njrt.mcp.results import ToolConnectionError, ToolError, ToolTimeoutError, read_result
 from njrt.mcp.sessions import (
     Session,
     SessionLostError,

@@ -8,16 +8,22 @@ remove = add_listener(show_status)      one more, for all blocks of this process
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from njrt.effects import Refusal
 from njrt.events import (
     Asked,
+    Began,
+    Compared,
+    Ended,
     Event,
     Listener,
+    Performed,
     Replied,
     RunId,
     Streamed,
@@ -29,10 +35,180 @@ from njrt.events import (
 )
 from njrt.messages import Reply, Request
 from njrt.models.model import Ask
-from njrt.observability.accounts import record_event
+from njrt.observability.accounts import name_ending, record_event
 from njrt.observability.logs import is_log_enabled, log_event, warn
-from njrt.observability.telemetry import Telemetry
 from njrt.records import record
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span, Tracer
+
+_FINISH_REASONS = {"length": "length", "refusal": "content_filter"}
+
+
+class Telemetry:
+    """A listener that makes spans with `tracer`, by default the one that the program has configured."""
+
+    def __init__(self, tracer: Tracer | None = None) -> None:
+        self._tracer = tracer
+        self._blocks: dict[RunId, Span] = {}
+        self._calls: dict[RunId, Span] = {}
+
+    @property
+    def is_enabled(self) -> bool:
+        """Whether there is a tracer: one that was given, or that of a program that has imported OpenTelemetry."""
+        return self._tracer is not None or "opentelemetry.trace" in sys.modules
+
+    def __call__(self, event: Event) -> None:
+        """Start or end the span of an event."""
+        if isinstance(event, Began):
+            tracer = self._find_tracer()
+            if tracer is not None:
+                self._start_block_span(event, tracer)
+            return
+        block, tracer = self._blocks.get(event.run), self._find_tracer()
+        if block is None or tracer is None:
+            return
+        match event:
+            case Asked():
+                self._start_call_span(event, tracer, block)
+            case Replied() | Unanswered():
+                self._end_call_span(event)
+            case Performed():
+                self._add_effect_span(event, tracer, block)
+            case Compared(differences=differences, problem=problem):
+                block.set_attributes(
+                    {
+                        "njrt.production.canary.differences": len(differences),
+                        "njrt.production.canary.problem": problem,
+                    }
+                )
+            case Ended():
+                self._end_block_span(event, block)
+
+    def _find_tracer(self) -> Tracer | None:
+        if self._tracer is not None:
+            return self._tracer
+        api = sys.modules.get("opentelemetry.trace")
+        return None if api is None else api.get_tracer("njrt")
+
+    def _start_block_span(self, event: Began, tracer: Tracer) -> None:
+        parent = self._blocks.get(event.parent) if event.parent else None
+        attributes = {
+            "gen_ai.operation.name": "invoke_agent",
+            "gen_ai.agent.name": event.place,
+            "njrt.run": event.run,
+        }
+        if event.model:  # empty if code carried the block out
+            attributes["gen_ai.provider.name"] = get_provider(event.model)
+            attributes["gen_ai.request.model"] = get_model_name(event.model)
+            attributes["njrt.effects"] = event.effects
+        if event.tried:
+            attributes["njrt.tried"] = event.tried
+        self._blocks[event.run] = tracer.start_span(
+            f"invoke_agent {event.place}",
+            _make_context(parent),
+            attributes=attributes,
+            start_time=_to_nanoseconds(event.at),
+        )
+
+    def _start_call_span(self, event: Asked, tracer: Tracer, block: Span) -> None:
+        from opentelemetry.trace import SpanKind
+
+        request = event.request
+        inherited: dict[str, Any] = getattr(block, "attributes", None) or {}
+        model = str(inherited.get("gen_ai.request.model", ""))
+        attributes: dict[str, Any] = {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.provider.name": str(inherited.get("gen_ai.provider.name", "")),
+            "gen_ai.request.model": model,
+            "gen_ai.request.max_tokens": request.max_reply_tokens,
+            "njrt.turn": request.turn,
+        }
+        if request.temperature is not None:
+            attributes["gen_ai.request.temperature"] = request.temperature
+        self._calls[event.run] = tracer.start_span(
+            f"chat {model}".rstrip(),
+            _make_context(block),
+            kind=SpanKind.CLIENT,
+            attributes=attributes,
+            start_time=_to_nanoseconds(event.at),
+        )
+
+    def _end_call_span(self, event: Replied | Unanswered) -> None:
+        span = self._calls.pop(event.run, None)
+        if span is None:
+            return
+        if isinstance(event, Unanswered):
+            _mark_failed(span, type(event.error).__name__)
+        else:
+            reply, usage = event.reply, event.reply.usage
+            finish = "tool_calls" if reply.message.calls else "stop"
+            span.set_attributes(
+                {
+                    "gen_ai.response.model": reply.model,
+                    "gen_ai.response.finish_reasons": [_FINISH_REASONS.get(reply.stop, finish)],
+                    "gen_ai.usage.input_tokens": usage.input,
+                    "gen_ai.usage.output_tokens": usage.output,
+                    "gen_ai.usage.cache_read.input_tokens": usage.cached,
+                    "njrt.source": reply.source,
+                }
+            )
+            if usage.usd is not None:
+                span.set_attribute("njrt.usd", usage.usd)
+        span.end(_to_nanoseconds(event.at))
+
+    def _add_effect_span(self, event: Performed, tracer: Tracer, block: Span) -> None:
+        name = type(event.effect).__name__.lower()
+        attributes: dict[str, Any] = {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": name,
+            "gen_ai.tool.type": "function",
+            "njrt.turn": event.turn,
+        }
+        began = _to_nanoseconds(event.at - event.seconds)
+        span = tracer.start_span(
+            f"execute_tool {name}", _make_context(block), attributes=attributes, start_time=began
+        )
+        if isinstance(event.result, Refusal):
+            _mark_failed(span, "refusal")
+        span.end(_to_nanoseconds(event.at))
+
+    def _end_block_span(self, event: Ended, block: Span) -> None:
+        del self._blocks[event.run]
+        outcome, _ = name_ending(event.outcome)
+        block.set_attribute("njrt.outcome", outcome)
+        if isinstance(event.outcome, BaseException):
+            _mark_failed(block, type(event.outcome).__name__)
+        block.end(_to_nanoseconds(event.at))
+
+
+def _make_context(parent: Span | None) -> Any:
+    """Return the context of a span inside `parent`; None is the context of the program."""
+    from opentelemetry.trace import set_span_in_context
+
+    return None if parent is None else set_span_in_context(parent)
+
+
+def _mark_failed(span: Span, kind: str) -> None:
+    from opentelemetry.trace import Status, StatusCode
+
+    span.set_attribute("error.type", kind)
+    span.set_status(Status(StatusCode.ERROR))
+
+
+def _to_nanoseconds(seconds: float) -> int:
+    return int(seconds * 1_000_000_000)
+
+
+def get_provider(model: str) -> str:
+    """Return the provider in a model's name, `openai` in `openai/gpt-4.1`."""
+    return model.partition("/")[0] if "/" in model else ""
+
+
+def get_model_name(model: str) -> str:
+    """Return the name of a model at its provider."""
+    return model.partition("/")[2] or model
+
 
 EventT = TypeVar("EventT")
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 import atexit
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -37,9 +37,8 @@ from njrt.message_json import (
     reply_from_json,
     reply_to_json,
 )
-from njrt.messages import Protocol, Reply, Request
+from njrt.messages import Message, Protocol, Reply, Request, UserMessage
 from njrt.models.model import Ask
-from njrt.persistence.attached_files import keep_attachments
 from njrt.persistence.decision_book import DecidedSlot
 from njrt.persistence.open_recording import OpenRecording
 from njrt.persistence.recording_file import (
@@ -53,7 +52,7 @@ from njrt.persistence.recording_file import (
     recover_recording,
     write_recording,
 )
-from njrt.persistence.recording_place import RecordingFile, open_recording_place
+from njrt.persistence.recording_place import RecordingFile, RecordingPlace, open_recording_place
 from njrt.version import __version__
 
 RecordMode = Literal["none", "once", "new", "all"]
@@ -346,3 +345,14 @@ class Recorder:
         recording.note_written(built)
         self._saved_at = time.monotonic()
         self._save_seconds = self._saved_at - began
+
+
+# ── the files that a recording's messages were shown with, kept beside it ──────────────────────────
+
+
+def keep_attachments(recording: RecordingPlace, messages: Sequence[Message]) -> None:
+    """Write the files of a conversation beside the recording, unless they are there."""
+    shown = (message for message in messages if isinstance(message, UserMessage))
+    for media in (file.media for message in shown for file in message.attachments):
+        if media.data:
+            recording.keep_file(f"{media.digest}{media.suffix}", media.data)

@@ -17,22 +17,23 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from njrt.decisions import Abort, Accept, Decision, Edit, Pause, PendingEffect, Reject
-from njrt.effect_json import effect_from_json, effect_to_json
+from njrt.effect_json import decision_from_json, decision_to_json, effect_from_json, effect_to_json
 from njrt.effects import EFFECT_KINDS, AskModel, Effect, Touch
 from njrt.errors import ConfigurationError
 from njrt.gates import get_gated_name
-from njrt.production.approval.approvals_file import ApprovalScope, ApprovalsFile
+from njrt.message_json import hash_json
+from njrt.private_files import open_private
 from njrt.production.approval.needs import get_effect_code
 from njrt.production.approval.question import describe_names, describe_question, format_code
 from njrt.timeouts import clock
-from njrt.typed_json import InvalidJsonError
+from njrt.typed_json import InvalidJsonError, from_json, to_json
 
 Otherwise = Literal["reject", "pause", "abort"]
 
@@ -297,3 +298,112 @@ def approve(
         lambda: time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         asked,
     )
+
+
+# ── the decisions of a person ──────────────────────────────────────────────────────────────────────
+
+
+ApprovalScope = Literal["once", "code", "kind"]
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalLine:
+    """One decision, as it is in the file."""
+
+    at: str
+    scope: ApprovalScope
+    place: str
+    instruction: list[str]
+    block: str
+    effect: dict[str, Any]
+    decision: dict[str, Any]
+
+    def applies_to(self, block: str, effect: dict[str, Any]) -> bool:
+        """Return whether this line decides about an effect of a block."""
+        if self.scope == "once" or block != self.block:
+            return False
+        if self.scope == "kind":
+            same = effect["kind"] == self.effect["kind"]
+            return bool(same and effect.get("function") == self.effect.get("function"))
+        return effect == self.effect
+
+
+def make_block_digest(pending: PendingEffect) -> str:
+    """Return what makes two blocks equal: the file and the instruction; of a question, the file."""
+    return hash_json([pending.place.rpartition(":")[0], pending.instruction, pending.effects])
+
+
+class ApprovalsFile:
+    """The decisions in a file, or only in memory without a path (state: the lines)."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self._lines: list[ApprovalLine] | None = None
+
+    @property
+    def lines(self) -> list[ApprovalLine]:
+        """All decisions; the file is read when they are first needed."""
+        if self._lines is None:
+            is_file = self.path is not None and self.path.exists()
+            self._lines = list(read_approvals(self.path)) if is_file and self.path else []
+        return self._lines
+
+    def find(self, pending: PendingEffect) -> Decision | None:
+        """Return what was decided before about an equal effect of an equal block."""
+        block, effect = make_block_digest(pending), effect_to_json(pending.effect)
+        for line in reversed(self.lines):
+            if line.applies_to(block, effect):
+                return decision_from_json(line.decision)
+        return None
+
+    def add(
+        self,
+        pending: PendingEffect,
+        effect: Effect,
+        decision: Accept | Edit | Reject,
+        scope: ApprovalScope,
+        at: str,
+    ) -> None:
+        """Add a decision about `effect`, and write it at once."""
+        line = ApprovalLine(
+            at,
+            scope,
+            pending.place,
+            pending.instruction.split("\n"),
+            make_block_digest(pending),
+            effect_to_json(effect),
+            decision_to_json(decision),
+        )
+        self.lines.append(line)
+        if self.path is None:
+            return
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            handle = open_private(self.path, os.O_WRONLY | os.O_APPEND)
+            with os.fdopen(handle, "ab") as file:
+                file.write(to_json(line).encode() + b"\n")
+        except OSError as error:
+            raise ConfigurationError(
+                f"cannot write the decisions {self.path}: {error.strerror or error}; "
+                "choose a file that can be written to"
+            ) from None
+
+
+def read_approvals(path: Path) -> Iterator[ApprovalLine]:
+    """Read and check the decisions in a file."""
+    try:
+        text = path.read_bytes().decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"cannot read the decisions {path}: {error}") from None
+    for number, written in enumerate(text.split("\n"), start=1):
+        if not written.strip():
+            continue
+        try:
+            line: ApprovalLine = from_json(written, ApprovalLine)
+            effect_from_json(line.effect)
+            decision_from_json(line.decision)
+        except InvalidJsonError as error:
+            raise ConfigurationError(
+                f"{path}:{number}: this line is not a decision ({error}); correct or remove it"
+            ) from None
+        yield line

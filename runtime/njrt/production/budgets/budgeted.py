@@ -15,11 +15,14 @@ import atexit
 import hashlib
 import math
 import os
+import sys
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import groupby
+from typing import TYPE_CHECKING, Any
 
 from njrt.errors import BudgetError, ModelError, ServerError, StoreError
 from njrt.messages import Reply, Request, Usage
@@ -29,8 +32,10 @@ from njrt.observability.logs import warn
 from njrt.persistence.memory_store import MemoryStore
 from njrt.production.budgets.budget import Budget, find_period
 from njrt.production.budgets.estimate import Estimate, estimate_call
-from njrt.production.budgets.ledger import Account, Amount, Hold, Ledger, to_nano
-from njrt.production.budgets.metrics import count_refusal, count_spending
+from njrt.production.budgets.ledger import NANO, Account, Amount, Hold, Ledger, to_nano
+
+if TYPE_CHECKING:
+    from opentelemetry.metrics import Counter
 
 HOLD_SECONDS = 60.0
 
@@ -290,3 +295,42 @@ def digest_key(model: Model) -> str:
     """Return a digest of the API key that a model uses; empty if it has none."""
     key = getattr(model, "_key", None)
     return hashlib.sha256(key.encode()).hexdigest()[:12] if isinstance(key, str) else ""
+
+
+# ── OpenTelemetry metrics of budgets ───────────────────────────────────────────────────────────────
+
+
+_UNITS = {"usd": "{USD}", "tokens": "{token}", "calls": "{call}", "refusals": "{call}"}
+
+
+def count_spending(account: Account, spent: Amount, model: str) -> None:
+    """Count what one call has cost."""
+    attributes = make_attributes(account) | {"gen_ai.request.model": model}
+    for name, value in (("usd", spent.usd / NANO), ("tokens", spent.tokens), ("calls", 1)):
+        _add(name, value, attributes)
+
+
+def count_refusal(account: Account) -> None:
+    """Count one call that was not made."""
+    _add("refusals", 1, make_attributes(account))
+
+
+def make_attributes(account: Account) -> dict[str, str]:
+    """Return the attributes of an account."""
+    return {
+        "njrt.budget.name": account.budget.name,
+        "njrt.budget.per": account.budget.per,
+        "njrt.budget.owner": account.owner,
+    }
+
+
+def _add(name: str, value: float, attributes: dict[str, str]) -> None:
+    api = sys.modules.get("opentelemetry.metrics")
+    if api is not None:
+        _get_counter(api.get_meter("njrt"), name).add(value, attributes)
+
+
+@lru_cache(maxsize=16)
+def _get_counter(meter: Any, name: str) -> Counter:
+    counter: Counter = meter.create_counter(f"njrt.budget.{name}", unit=_UNITS[name])
+    return counter
