@@ -10,7 +10,7 @@ The answers say which were set, and why the others were not.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -46,82 +46,70 @@ class BreakpointSets:
     def set_in_file(
         self, arguments: requests.SetBreakpointsArguments, client: requests.InitializeArguments
     ) -> Any:
-        """Return those at lines of a file."""
+        """Set those at lines of a file."""
         if arguments.source.path is None:
             raise requests.RequestError("breakpoints are set in files")
         file = client.read_path(arguments.source.path)
-        answers: list[dict[str, Any]] = []
-        found: list[Breakpoint] = []
-        for wanted in arguments.wanted:
+
+        def read(wanted: requests.SourceBreakpoint) -> Breakpoint:
             line = client.read_line(wanted.line)
             block = find_block_at(file, line)
             if block is None:
-                text = "no natural block has this line; breakpoints in Python are those of a Python debugger"
-                answers.append({"verified": False, "line": wanted.line, "message": text})
-                continue
-            if problem := find_condition_problem(wanted.condition):
-                answers.append({"verified": False, "line": wanted.line, "message": problem})
-                continue
-            found.append(LineBreakpoint(str(file), line, wanted.condition, block.first))
-            lines = {
-                "line": client.show_line(block.first),
-                "endLine": client.show_line(block.last),
-            }
-            answers.append({"verified": True, **lines})
-        self._replace(f"file {file}", found)
-        return {"breakpoints": answers}
+                raise ValueError(
+                    "no natural block has this line; breakpoints in Python are those of a Python debugger"
+                )
+            return LineBreakpoint(str(file), line, block.first)
+
+        answers = self._set(f"file {file}", arguments.wanted, read)
+        for wanted, answer in zip(arguments.wanted, answers["breakpoints"], strict=True):
+            block = find_block_at(file, client.read_line(wanted.line))
+            if block is None or not answer["verified"]:
+                answer["line"] = wanted.line
+            else:
+                answer["line"] = client.show_line(block.first)
+                answer["endLine"] = client.show_line(block.last)
+        return answers
 
     def set_functions(self, arguments: requests.SetFunctionBreakpointsArguments) -> Any:
-        """Return those in words, such as `effect Run`."""
-        answers: list[dict[str, Any]] = []
-        found: list[Breakpoint] = []
-        for wanted in arguments.breakpoints:
-            try:
-                breakpoint = parse_breakpoint(wanted.name)
-                if isinstance(breakpoint, LineBreakpoint):
-                    raise ValueError("breakpoints on lines are set in their file")
-                check_condition(wanted.condition)
-            except ValueError as error:
-                answers.append({"verified": False, "message": str(error)})
-                continue
-            condition = wanted.condition or breakpoint.condition
-            found.append(replace(breakpoint, condition=condition))
-            answers.append({"verified": True})
-        self._replace("functions", found)
-        return {"breakpoints": answers}
+        """Set those in words, such as `effect Run`."""
+
+        def read(wanted: requests.FunctionBreakpoint) -> Breakpoint:
+            breakpoint = parse_breakpoint(wanted.name)
+            if isinstance(breakpoint, LineBreakpoint):
+                raise ValueError("breakpoints on lines are set in their file")
+            return breakpoint
+
+        return self._set("functions", arguments.breakpoints, read)
 
     def set_exceptions(self, arguments: requests.SetExceptionBreakpointsArguments) -> Any:
-        """Return those at failures."""
+        """Set those at failures."""
         self.filters = arguments.filters
-        found = [point for name in arguments.filters for point in EXCEPTION_BREAKPOINTS[name]]
-        self._replace("exceptions", found)
+        points = (EXCEPTION_BREAKPOINTS[name] for name in arguments.filters)
+        self._breakpoints["exceptions"] = tuple(itertools.chain.from_iterable(points))
         return {"breakpoints": [{"verified": True} for _ in arguments.filters]}
 
     def set_data(self, arguments: requests.SetDataBreakpointsArguments) -> Any:
-        """Return those on changes of variables."""
+        """Set those on changes of variables."""
+        return self._set(
+            "data", arguments.breakpoints, lambda wanted: VariableBreakpoint(wanted.data_id)
+        )
+
+    def _set(self, key: str, wanted: Sequence[Any], read: Callable[[Any], Breakpoint]) -> Any:
+        """Replace the breakpoints of a key; `read` raises ValueError for one that cannot be set."""
         answers: list[dict[str, Any]] = []
         found: list[Breakpoint] = []
-        for wanted in arguments.breakpoints:
-            if problem := find_condition_problem(wanted.condition):
-                answers.append({"verified": False, "message": problem})
+        for each in wanted:
+            try:
+                breakpoint = read(each)
+                check_condition(each.condition)
+            except ValueError as error:
+                answers.append({"verified": False, "message": str(error)})
                 continue
-            found.append(VariableBreakpoint(wanted.data_id, condition=wanted.condition))
+            found.append(replace(breakpoint, condition=each.condition or breakpoint.condition))
             answers.append({"verified": True})
-        self._replace("data", found)
+        self._breakpoints[key] = tuple(found)
         return {"breakpoints": answers}
-
-    def _replace(self, key: str, breakpoints: Sequence[Breakpoint]) -> None:
-        self._breakpoints[key] = tuple(breakpoints)
 
     def collect(self) -> tuple[Breakpoint, ...]:
         """Return all breakpoints."""
         return tuple(itertools.chain.from_iterable(self._breakpoints.values()))
-
-
-def find_condition_problem(condition: str) -> str:
-    """Why a condition can never hold; empty if it can."""
-    try:
-        check_condition(condition)
-    except ValueError as error:
-        return str(error)
-    return ""

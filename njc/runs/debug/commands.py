@@ -293,30 +293,20 @@ def edit(session: DebugSession, words: str) -> CommandResult:
     return edit_effect(session, words) if words else EditWanted(format_effect(effect))
 
 
-def reject(session: DebugSession, words: str) -> CommandResult:
-    """Refuse the pending effect."""
-    controller = get_controller(session)
-    get_effect(session)
-    if not words:
-        raise RunControlError("say what the model is answered: reject WORDS")
-    controller.reject_effect(words)
-    return Said(("the effect will be refused",))
+def decide(
+    act: Callable[[RunController, str], None], said: str, missing: str = ""
+) -> Callable[[DebugSession, str], CommandResult]:
+    """Return a command that decides about the pending effect; `missing` asks for words that it needs."""
 
+    def serve(session: DebugSession, words: str) -> CommandResult:
+        controller = get_controller(session)
+        get_effect(session)
+        if missing and not words:
+            raise RunControlError(missing)
+        act(controller, words)
+        return Said((said,))
 
-def abort(session: DebugSession, words: str) -> CommandResult:
-    """End the block with an error."""
-    controller = get_controller(session)
-    get_effect(session)
-    controller.abort_effect(words)
-    return Said(("the block will end with an error",))
-
-
-def accept(session: DebugSession, words: str) -> CommandResult:
-    """Carry the effect out after all."""
-    controller = get_controller(session)
-    get_effect(session)
-    controller.accept_effect()
-    return Said(("the effect will be carried out",))
+    return serve
 
 
 def show_fork(session: DebugSession, words: str) -> CommandResult:
@@ -421,9 +411,9 @@ COMMAND_LIST = (
     DebugCommand(("cl", "clear"), "[NUMBER]", "remove a breakpoint, or all", clear_breakpoints),
     DebugCommand(("set",), "NAME = EXPRESSION", "change a variable", set_variable),
     DebugCommand(("edit",), "[TEXT]", "change the effect before it is carried out", edit),
-    DebugCommand(("reject",), "WORDS", "refuse the effect; the model is answered WORDS", reject),
-    DebugCommand(("abort",), "[WORDS]", "end the block with an error", abort),
-    DebugCommand(("accept",), "", "take edit, reject or abort back", accept),
+    DebugCommand(("reject",), "WORDS", "refuse the effect; the model is answered WORDS", decide(RunController.reject_effect, "the effect will be refused", "say what the model is answered: reject WORDS")),
+    DebugCommand(("abort",), "[WORDS]", "end the block with an error", decide(RunController.abort_effect, "the block will end with an error")),
+    DebugCommand(("accept",), "", "take edit, reject or abort back", decide(lambda run, words: run.accept_effect(), "the effect will be carried out")),
     DebugCommand(("fork",), "", "list what was changed", show_fork),
     DebugCommand(("live",), "", "ask a model where nothing is recorded", go_live),
     DebugCommand(("save",), "FILE", "save the recording of this run", save_recording),

@@ -12,8 +12,8 @@ Python expressions over the variables of the block.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal, assert_never
 
 from pydantic import Discriminator, TypeAdapter
@@ -22,85 +22,83 @@ from njc.runs.timeline.steps import Step
 from njrt.effects import EFFECT_KINDS
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Conditional:
+    """A breakpoint that counts where an expression over the variables of the block is true; "" always is."""
+
+    condition: str = ""
+
+
 @dataclass(frozen=True, slots=True)
-class LineBreakpoint:
+class LineBreakpoint(_Conditional):
     """At the entry of the block that has this line of a `.njpy` file; `first_line` is filled in when it is set."""
 
     file: str
     line: int
-    condition: str = ""
     first_line: int = 0
     """The first line of the block; 0 before the block is known."""
     kind: Literal["line"] = "line"
 
 
 @dataclass(frozen=True, slots=True)
-class BlockBreakpoint:
+class BlockBreakpoint(_Conditional):
     """At the entry of the block at a place such as `mail.njpy:12`; "" is every block."""
 
     place: str = ""
-    condition: str = ""
     kind: Literal["block"] = "block"
 
 
 @dataclass(frozen=True, slots=True)
-class EffectBreakpoint:
+class EffectBreakpoint(_Conditional):
     """Before an effect of a kind such as `Run`; "" is every effect."""
 
     effect: str = ""
-    condition: str = ""
     kind: Literal["effect"] = "effect"
 
 
 @dataclass(frozen=True, slots=True)
-class JumpBreakpoint:
+class JumpBreakpoint(_Conditional):
     """At an exit by a jump: broke, continued, returned, raised, failed; "" is every jump."""
 
     jump: str = ""
-    condition: str = ""
     kind: Literal["jump"] = "jump"
 
 
 @dataclass(frozen=True, slots=True)
-class VariableBreakpoint:
+class VariableBreakpoint(_Conditional):
     """After an effect that bound or changed a variable, in any block or in that at `place`."""
 
     variable: str
     place: str = ""
-    condition: str = ""
     kind: Literal["variable"] = "variable"
 
 
 @dataclass(frozen=True, slots=True)
-class RefusalBreakpoint:
+class RefusalBreakpoint(_Conditional):
     """After an effect that was refused."""
 
-    condition: str = ""
     kind: Literal["refusal"] = "refusal"
 
 
 @dataclass(frozen=True, slots=True)
-class TypeBreakpoint:
+class TypeBreakpoint(_Conditional):
     """After an effect that was refused because an output does not fit its type, or at an exit by that error."""
 
-    condition: str = ""
     kind: Literal["type"] = "type"
 
 
 @dataclass(frozen=True, slots=True)
-class LimitBreakpoint:
+class LimitBreakpoint(_Conditional):
     """At the exit of a block that exceeded a limit."""
 
-    condition: str = ""
     kind: Literal["limit"] = "limit"
 
 
 @dataclass(frozen=True, slots=True)
-class TokenBreakpoint:
+class TokenBreakpoint(_Conditional):
     """Before the first effect of a reply that took more tokens than this."""
 
     above: int
-    condition: str = ""
     kind: Literal["tokens"] = "tokens"
 
 
@@ -185,13 +183,11 @@ def parse_breakpoint(text: str) -> Breakpoint:
     """
     words, _, condition = text.strip().partition(" if ")
     kind, _, rest = words.strip().partition(" ")
-    rest, condition = rest.strip(), condition.strip()
-    make = _PARSERS.get(kind)
-    breakpoint = make(rest, condition) if make is not None else None
+    breakpoint, condition = _make_breakpoint(kind, rest.strip()), condition.strip()
     if breakpoint is None:
         raise ValueError(f"`{text.strip()}` is not a breakpoint; write one of: {BREAKPOINT_FORMS}")
     check_condition(condition)
-    return breakpoint
+    return replace(breakpoint, condition=condition)
 
 
 def check_condition(condition: str) -> None:
@@ -217,41 +213,37 @@ BREAKPOINT_FORMS = (
 )
 
 
-def _parse_line(rest: str, condition: str) -> Breakpoint | None:
-    file, _, line = rest.rpartition(":")
-    return LineBreakpoint(file, int(line), condition) if file and line.isdecimal() else None
-
-
-def _parse_tokens(rest: str, condition: str) -> Breakpoint | None:
-    number = rest.removeprefix("above").strip()
-    return TokenBreakpoint(int(number), condition) if number.isdecimal() else None
-
-
-def _parse_effect(rest: str, condition: str) -> Breakpoint | None:
-    kind = next((name for name in EFFECT_NAMES if name.lower() == rest.lower()), "")
-    if rest and not kind:
-        names = ", ".join(EFFECT_NAMES)
-        raise ValueError(f"there is no effect of the kind `{rest}`; the kinds are {names}")
-    return EffectBreakpoint(kind, condition)
-
-
-def _parse_jump(rest: str, condition: str) -> Breakpoint | None:
-    jump = _STATEMENTS.get(rest, rest)
-    if jump not in ("", *JUMP_NAMES):
-        raise ValueError(f"there is no jump `{rest}`; the jumps are {', '.join(JUMP_NAMES)}")
-    return JumpBreakpoint(jump, condition)
-
-
-_PARSERS: Mapping[str, Callable[[str, str], Breakpoint | None]] = {
-    "line": _parse_line,
-    "block": BlockBreakpoint,
-    "effect": _parse_effect,
-    "jump": _parse_jump,
-    "variable": lambda rest, condition: (
-        VariableBreakpoint(rest, condition=condition) if rest.isidentifier() else None
-    ),
-    "refusal": lambda rest, condition: None if rest else RefusalBreakpoint(condition),
-    "type": lambda rest, condition: None if rest else TypeBreakpoint(condition),
-    "limit": lambda rest, condition: None if rest else LimitBreakpoint(condition),
-    "tokens": _parse_tokens,
-}
+def _make_breakpoint(kind: str, rest: str) -> Breakpoint | None:
+    """Make a breakpoint of the words before ` if `; None if they are of no form."""
+    match kind:
+        case "line":
+            file, _, line = rest.rpartition(":")
+            return LineBreakpoint(file, int(line)) if file and line.isdecimal() else None
+        case "block":
+            return BlockBreakpoint(rest)
+        case "effect":
+            effect = next((name for name in EFFECT_NAMES if name.lower() == rest.lower()), "")
+            if rest and not effect:
+                names = ", ".join(EFFECT_NAMES)
+                raise ValueError(f"there is no effect of the kind `{rest}`; the kinds are {names}")
+            return EffectBreakpoint(effect)
+        case "jump":
+            jump = _STATEMENTS.get(rest, rest)
+            if jump not in ("", *JUMP_NAMES):
+                raise ValueError(
+                    f"there is no jump `{rest}`; the jumps are {', '.join(JUMP_NAMES)}"
+                )
+            return JumpBreakpoint(jump)
+        case "variable":
+            return VariableBreakpoint(rest) if rest.isidentifier() else None
+        case "refusal" if not rest:
+            return RefusalBreakpoint()
+        case "type" if not rest:
+            return TypeBreakpoint()
+        case "limit" if not rest:
+            return LimitBreakpoint()
+        case "tokens":
+            number = rest.removeprefix("above").strip()
+            return TokenBreakpoint(int(number)) if number.isdecimal() else None
+        case _:
+            return None

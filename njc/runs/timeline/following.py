@@ -69,7 +69,7 @@ class Follower:
         open_run = self._builder.state.runs.get(run)
         if open_run is None:
             return None
-        return ReplyStreamed(open_run.number, open_run.place, turn, text)
+        return ReplyStreamed(open_run.base.run, open_run.base.place, turn, text)
 
     def forget_after(self, position: Position) -> None:
         """Forget the steps after a position, and what came of the one there."""

@@ -28,13 +28,8 @@ from njc.runs.timeline.trace_lines import (
 class OpenRun:
     """A run that has not ended: what its next steps have in common, and its variables so far."""
 
-    number: int
-    place: str
-    parent: int | None
-    depth: int
-    instruction: str
-    model: str
-    effects: str
+    base: Step
+    """A step with what all steps of the run have in common."""
     turn: int = 0
     shown: tuple[Mapping[str, Any] | str, ...] = ()
     reply: Mapping[str, Any] | None = None
@@ -139,23 +134,10 @@ class StepBuilder:
             case _:
                 assert_never(line)
 
-    def _take_position(self) -> Position:
+    def _make(self, run: OpenRun, kind: StepKind, **fields: Any) -> Step:
+        """Make the step at the next position."""
         number, self._next = self._next.number, Position(self._next.number + 1)
-        return Position(number)
-
-    def _make(self, run: OpenRun, position: Position, kind: StepKind, **fields: Any) -> Step:
-        return Step(
-            position,
-            kind,
-            run.number,
-            run.place,
-            run.parent,
-            run.depth,
-            run.instruction,
-            run.model,
-            run.effects,
-            **fields,
-        )
+        return replace(run.base, position=Position(number), kind=kind, **fields)
 
     def _begin(self, line: BeganLine) -> Iterator[Step]:
         around = self._runs.get(line.parent or "")
@@ -165,32 +147,24 @@ class StepBuilder:
         self._begun += 1
         variables: dict[str, str] = {}
         apply_changes(variables, line.state or {})
-        run = OpenRun(
+        base = Step(
+            Position(0),
+            "enter",
             self._begun,
             line.place,
-            around.number if around else None,
-            around.depth + 1 if around else 0,
+            around.base.run if around else None,
+            around.base.depth + 1 if around else 0,
             "\n".join(line.instruction),
             line.model,
             line.effects,
-            variables=variables,
-            digest=line.digest,
         )
-        self._runs[line.run] = run
-        yield self._make(
-            run,
-            self._take_position(),
-            "enter",
-            tried=line.tried,
-            is_done=True,
-            changes=line.state or {},
-            digest=line.digest,
-        )
+        run = self._runs[line.run] = OpenRun(base, variables=variables, digest=line.digest)
+        done = {"is_done": True, "changes": line.state or {}, "digest": line.digest}
+        yield self._make(run, "enter", tried=line.tried, **done)
 
     def _add_effect(self, key: str, run: OpenRun, effect: Mapping[str, Any] | None) -> Step:
         step = self._make(
             run,
-            self._take_position(),
             "effect",
             turn=run.turn,
             shown=run.shown,
@@ -214,7 +188,14 @@ class StepBuilder:
         variables = dict(run.variables)
         apply_changes(variables, line.changes)
         effect = run.pending.effect if run.pending else None
-        step = self._make(run, position, "line", turn=run.turn, effect=effect, code_line=line.line)
+        step = replace(
+            run.base,
+            position=position,
+            kind="line",
+            turn=run.turn,
+            effect=effect,
+            code_line=line.line,
+        )
         self._runs[line.run] = replace(run, variables=variables, line=step, digest=line.digest)
         yield step
 
@@ -264,7 +245,6 @@ class StepBuilder:
         del self._runs[line.run]
         yield self._make(
             run,
-            self._take_position(),
             "exit",
             turn=run.turn,
             is_done=True,
