@@ -5,10 +5,10 @@
     Put the sum of <prices> into <:total>.
     \"\"\"
 
-IPython reads a cell in three steps, and this takes part in two: among its input transformers, where the line `%%njpy`
-becomes a comment, so that other magics, `!` and `?` keep their meaning, and among its transformers of syntax trees,
-where the tree of the cell is replaced by that of its compiled form, with the lines of the cell. So tracebacks, `await`
-at the top level and the value of the last expression are IPython's own.
+The line `%%njpy` becomes a comment among IPython's input transformers, so that other magics, `!` and `?` keep their
+meaning; among its transformers of syntax trees, the tree of the cell is replaced by its compiled form, with the lines of
+the cell: tracebacks, `await` at the top level and the value of the last expression stay IPython's own. A cell is a module
+whose other variables are those of earlier cells: their types are not known, so that blocks which read them run code.
 """
 
 from __future__ import annotations
@@ -17,17 +17,157 @@ import ast
 import asyncio
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any
 
 import njrt
+from njc.compiler import analyze, compile_source, parse_compiled_tree
+from njc.frontend.diagnostics import Diagnostic, render_diagnostic
 from njc.frontend.parse import can_hold_blocks
-from njc.notebook.cells import CellError, compile_cell, has_block
-from njc.notebook.trace_output import CellTrace
+from njc.frontend.source import SourceFile
 from njc.project.config import find_project
-from njrt.observability.accounts import Watch
+from njc.runs.timeline.effect_text import format_effect
+from njrt.effect_json import effect_to_json
+from njrt.effects import Refusal
+from njrt.observability.accounts import BlockRun, PerformedEffect, Watch
+from njrt.options import Options
+
+EARLIER_CELLS = "\nfrom __main__ import *"
+"""A line at the end of the text: with it, every name may be a variable of an earlier cell."""
+
+
+class CellError(Exception):
+    """A cell that cannot be compiled; the message shows all that is wrong, with its lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledCell:
+    """A cell with its blocks compiled."""
+
+    tree: ast.Module
+    blocks: int
+    warnings: str
+    """Findings that are no errors, as text; empty without any."""
+
+
+def compile_cell(text: str, name: str, options: Options) -> CompiledCell:
+    """Compile a cell, whose place in messages is `name`.
+
+    Raises:
+        CellError: the cell has errors.
+    """
+    source = SourceFile(name, (text + EARLIER_CELLS).encode(), is_cell=True)
+    compilation = compile_source(source, project=options)
+    found = [finding for finding in compilation.diagnostics if finding.severity != "hint"]
+    if compilation.output is None:
+        raise CellError(format_diagnostics(found, source))
+    tree = parse_compiled_tree(compilation)
+    tree.body = [statement for statement in tree.body if not _is_earlier_cells(statement)]
+    if tree.body and compilation.blocks and _ends_with_block(tree.body[-1]):
+        tree.body.append(
+            ast.copy_location(ast.Pass(), tree.body[-1])
+        )  # its call has no value to show
+    return CompiledCell(tree, len(compilation.blocks), format_diagnostics(found, source))
+
+
+def has_block(text: str) -> bool:
+    """Return whether a cell has a natural block."""
+    return bool(analyze(SourceFile("cell", text.encode(), is_cell=True)).blocks)
+
+
+def format_diagnostics(findings: Sequence[Diagnostic], source: SourceFile) -> str:
+    """Return the findings as in a terminal."""
+    return "\n\n".join(render_diagnostic(finding, source) for finding in findings)
+
+
+def _is_earlier_cells(statement: ast.stmt) -> bool:
+    return (
+        isinstance(statement, ast.ImportFrom)
+        and statement.module == "__main__"
+        and [alias.name for alias in statement.names] == ["*"]
+    )
+
+
+def _ends_with_block(statement: ast.stmt) -> bool:
+    """Return whether a statement is the call of a block."""
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Call)
+        and isinstance(statement.value.func, ast.Attribute)
+        and statement.value.func.attr == "run"
+    )
+
+
+COLUMNS = ("block", "model", "outcome", "seconds", "calls", "tokens", "USD")
+STYLE = "text-align:left;white-space:pre-wrap;vertical-align:top"
+
+
+class CellTrace:
+    """The runs of the blocks of one cell; a notebook shows it as HTML, a terminal as text."""
+
+    def __init__(self, runs: Sequence[BlockRun]) -> None:
+        self.runs = tuple(runs)
+
+    def __repr__(self) -> str:
+        if not self.runs:
+            return "no block has run"
+        lines = []
+        for run in self.runs:
+            lines.append("  ".join(list_figures(run)))
+            lines += [
+                f"    {line}" for text in list_effect_texts(run) for line in text.splitlines()
+            ]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        if not self.runs:
+            return "<p>no block has run</p>"
+        heads = "".join(f'<th style="{STYLE}">{column}</th>' for column in COLUMNS)
+        rows = "".join(_format_row(run) for run in self.runs)
+        return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def list_figures(run: BlockRun) -> list[str]:
+    """Return the columns of a run."""
+    totals = run.totals
+    outcome = f"{run.outcome}: {run.error}" if run.error else run.outcome
+    return [
+        run.place,
+        run.model,
+        outcome,
+        f"{totals.seconds:.1f} s",
+        f"{totals.calls:,} call" + ("" if totals.calls == 1 else "s"),
+        f"{totals.tokens:,} tokens",
+        f"${totals.usd:.4f}",
+    ]
+
+
+def list_effect_texts(run: BlockRun) -> list[str]:
+    """Return what each effect was, and what the model was answered where it was."""
+    return [_format_effect(done) for done in run.effects]
+
+
+def _format_effect(done: PerformedEffect) -> str:
+    effect = done.effect
+    is_unreadable = isinstance(effect, Refusal)
+    text = "(unreadable)" if is_unreadable else format_effect(effect_to_json(effect)).rstrip()
+    if done.is_refused:
+        return f"{text}\n  refused: {done.result}"
+    return text if done.result == "completed" else f"{text}\n  -> {done.result}"
+
+
+def _format_row(run: BlockRun) -> str:
+    cells = "".join(f'<td style="{STYLE}">{escape(text)}</td>' for text in list_figures(run))
+    texts = "\n\n".join(list_effect_texts(run))
+    count = len(run.effects)
+    noun = "effect" if count == 1 else "effects"
+    details = f"<details><summary>{count} {noun}</summary><pre>{escape(texts)}</pre></details>"
+    return f'<tr>{cells}</tr><tr><td colspan="{len(COLUMNS)}" style="{STYLE}">{details}</td></tr>'
+
 
 MARK = "%%njpy"
 MARKED = "#%%njpy"

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 from kernels import KERNEL, kernels  # noqa: F401
 
-from njc.notebook.cells import CellError, compile_cell
-from njc.notebook.extension import UNMARKED, load
+from njc.notebook.extension import UNMARKED, CellError, compile_cell, load
 from njrt.options import Options
 
 nbformat = pytest.importorskip("nbformat")

@@ -24,10 +24,9 @@ from textual.widgets import Input, Static, TextArea
 
 from njc.runs.debug.commands import COMMAND_LIST, edit_effect, format_help, run_command
 from njc.runs.debug.drawing import draw_effect, draw_reply, draw_source, draw_steps, draw_variables
-from njc.runs.debug.plain import describe_end
+from njc.runs.debug.plain import describe_end, read_streamed_text
 from njc.runs.debug.session import CommandResult, DebugSession, EditWanted, Moved, QuitWanted, Said
 from njc.runs.debug.stop_report import StopReport, clean_text
-from njc.runs.debug.streamed_text import read_streamed_text
 from njc.runs.timeline.channel import ChannelClosedError
 from njc.runs.timeline.happenings import (
     Diverged,

@@ -51,7 +51,6 @@ class ProcessPool:
         self._groups: set[int] = set()
         self._generation = 0
         self._checkpoints: dict[int, ControlChannel] = {}
-        self._connected: dict[str, threading.Event] = {}
         self._has_connected = threading.Event()
         self._is_closed = False
         threading.Thread(target=self._accept, name="debugger accept", daemon=True).start()

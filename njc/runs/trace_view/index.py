@@ -203,7 +203,6 @@ class _RunBuilder:
     """A run, as far as its lines have been read."""
 
     id: str
-    summary: RunSummary = field(init=False)
     parent: str | None = None
     lines: int = 0
     last_at: float = 0.0

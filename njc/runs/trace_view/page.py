@@ -55,6 +55,17 @@ RUN_COLUMN_TYPES = {
     **dict.fromkeys(("first", "steps", "digest", "digest2"), "I"),
     "unchanged": "B",
 }
+_PLAIN_COLUMNS = (
+    "start",
+    "seconds",
+    "calls",
+    "effects",
+    "refusals",
+    "surprises",
+    "failures",
+    "depth",
+)
+"""The columns that hold an attribute of a run as it is."""
 STEP_COLUMN_TYPES = {
     "start": "d",
     **dict.fromkeys(("call", "code", "usd"), "f"),
@@ -97,14 +108,12 @@ class Columns:
         return [[name, column.typecode, len(column)] for name, column in self.arrays.items()]
 
 
-class _Names:
-    """Numbers for texts that repeat (state: the texts so far)."""
+class _Names(dict[str, int]):
+    """Numbers for texts that repeat."""
 
-    def __init__(self) -> None:
-        self.texts: dict[str, int] = {}
-
-    def number(self, text: str) -> int:
-        return self.texts.setdefault(text, len(self.texts))
+    def __missing__(self, text: str) -> int:
+        self[text] = number = len(self)
+        return number
 
 
 class _PageData:
@@ -113,8 +122,7 @@ class _PageData:
     def __init__(self, chunks: IO[str]) -> None:
         self.runs = Columns(RUN_COLUMN_TYPES)
         self.steps = Columns(STEP_COLUMN_TYPES)
-        self.places, self.models, self.outcomes = _Names(), _Names(), _Names()
-        self.tried = _Names()
+        self.places, self.models, self.outcomes, self.tried = (_Names() for _ in range(4))
         self.ids: list[str] = []
         self.errors: dict[int, str] = {}
         self.traces: list[dict[str, Any]] = []
@@ -148,21 +156,14 @@ class _PageData:
             self._add_step(step, (run.given, run.changed) if is_first else ("", step.changed))
         digest, digest2 = _split_digest(run.digest)
         self.runs.add(
-            start=run.start,
-            seconds=run.seconds,
+            **{name: getattr(run, name) for name in _PLAIN_COLUMNS},
             usd=-1.0 if run.usd is None else run.usd,
             parent=-1 if run.parent is None else first_run + run.parent - 1,
-            place=self.places.number(run.place),
-            model=self.models.number(run.model),
-            outcome=self.outcomes.number(run.outcome),
-            tried=self.tried.number(run.tried),
-            calls=run.calls,
-            effects=run.effects,
+            place=self.places[run.place],
+            model=self.models[run.model],
+            outcome=self.outcomes[run.outcome],
+            tried=self.tried[run.tried],
             tokens=min(run.tokens, 0xFFFFFFFF),
-            refusals=run.refusals,
-            surprises=run.surprises,
-            failures=run.failures,
-            depth=run.depth,
             first=first_step,
             steps=self.steps.length - first_step,
             digest=digest,
@@ -206,10 +207,10 @@ class _PageData:
         """Return what the viewer must know before it shows anything."""
         return {
             "traces": self.traces,
-            "places": list(self.places.texts),
-            "models": list(self.models.texts),
-            "outcomes": list(self.outcomes.texts),
-            "tried": list(self.tried.texts),
+            "places": list(self.places),
+            "models": list(self.models),
+            "outcomes": list(self.outcomes),
+            "tried": list(self.tried),
             "ids": self.ids,
             "errors": self.errors,
             "chunks": self.first_steps,

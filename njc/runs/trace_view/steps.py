@@ -128,106 +128,95 @@ class TraceStep:
         return self.result_kind == "outcome" and self.result.partition(":")[0] in JUMPS
 
 
-@dataclass(slots=True)
-class _OpenCall:
-    """A model call whose effects have not come yet."""
-
-    asked: AskedLine
-    reply: RepliedLine | UnansweredLine | None = None
-
-
 def build_steps(lines: Iterable[EventLine]) -> Iterator[TraceStep]:
     """Yield the steps of one run, in order; a call without an effect or a reply is a step too."""
     state: dict[str, str] = {}
-    call: _OpenCall | None = None
+    asked: AskedLine | None = None
+    call: TraceStep | None = None
     compared = ""
     for line in lines:
+        at = line.at.timestamp()
         match line:
             case BeganLine():
-                changes = _apply_changes(state, line.state)
-                text = "\n".join(map(str, line.instruction))
                 yield TraceStep(
                     "enter",
-                    line.at.timestamp(),
+                    at,
                     model=line.model,
                     effect=line.effects,
-                    code=text,
-                    changes=changes,
+                    code="\n".join(map(str, line.instruction)),
+                    changes=_apply_changes(state, line.state),
                     digest=_digest(line),
                 )
             case AskedLine():
                 if call is not None:
-                    yield _make_call_step(call)
-                call = _OpenCall(line)
+                    yield call
+                asked, call = line, _make_call_step(line)
             case RepliedLine() | UnansweredLine():
-                call = call or _OpenCall(AskedLine("asked", line.run, line.at, line.turn))
-                call.reply = line
+                asked = asked or AskedLine("asked", line.run, line.at, line.turn)
+                call = _add_reply(call or _make_call_step(asked), line)
             case PerformedLine() if name_effect(line.effect) == "Touch":
-                yield _make_effect_step(None, line, ())
+                began = TraceStep("effect", at - line.seconds, line.turn, digest=_digest(line))
+                yield _add_effect(began, line, ())
             case PerformedLine():
-                yield _make_effect_step(call, line, _apply_changes(state, line.changes))
-                call = None
+                began = TraceStep("effect", at - line.seconds, line.turn, digest=_digest(line))
+                if call is not None and asked is not None:
+                    began = replace(call, kind="effect", digest=_digest(asked, line))
+                yield _add_effect(began, line, _apply_changes(state, line.changes))
+                asked = call = None
             case ComparedLine():
                 differences = "; ".join(line.differences)
                 compared = f"canary: {line.problem or differences or 'the same as the code'}"
             case EndedLine():
                 if call is not None:
-                    yield _make_call_step(call)
-                changes = _apply_changes(state, line.changes)
-                text = ": ".join(filter(None, (line.outcome, line.note, compared)))
-                kind: ResultKind = "error" if line.outcome == "failed" else "outcome"
+                    yield call
                 yield TraceStep(
                     "exit",
-                    line.at.timestamp(),
-                    result=text,
-                    result_kind=kind,
-                    changes=changes,
+                    at,
+                    result=": ".join(filter(None, (line.outcome, line.note, compared))),
+                    result_kind="error" if line.outcome == "failed" else "outcome",
+                    changes=_apply_changes(state, line.changes),
                     printed=line.printed,
                     digest=_digest(line),
                 )
-                call = None
+                asked = call = None
             case _:
                 assert_never(line)
     if call is not None:
-        yield _make_call_step(call)
+        yield call
 
 
-def _make_call_step(call: _OpenCall) -> TraceStep:
-    """Return a model call, as a step without an effect."""
-    step = TraceStep(
+def _make_call_step(asked: AskedLine) -> TraceStep:
+    """Return a model call, as a step without an effect; its reply may come later."""
+    return TraceStep(
         "call",
-        call.asked.at.timestamp(),
-        turn=call.asked.turn,
-        shown=format_messages(call.asked.shown),
-        digest=_digest(call.asked),
+        asked.at.timestamp(),
+        turn=asked.turn,
+        shown=format_messages(asked.shown),
+        result="no reply in the trace",
+        result_kind="error",
+        digest=_digest(asked),
     )
-    match call.reply:
-        case RepliedLine() as reply:
-            return replace(
-                step,
-                call_seconds=reply.seconds,
-                model=reply.model,
-                source=reply.source,
-                cost=read_cost(reply),
-                reply=format_reply(reply.reply),
-            )
-        case UnansweredLine(seconds=seconds, error=error):
-            return replace(step, call_seconds=seconds, result=error, result_kind="error")
-        case None:
-            return replace(step, result="no reply in the trace", result_kind="error")
-        case _:
-            assert_never(call.reply)
 
 
-def _make_effect_step(
-    call: _OpenCall | None, line: PerformedLine, changes: tuple[VariableChange, ...]
+def _add_reply(call: TraceStep, line: RepliedLine | UnansweredLine) -> TraceStep:
+    if isinstance(line, UnansweredLine):
+        return replace(call, call_seconds=line.seconds, result=line.error, result_kind="error")
+    return replace(
+        call,
+        call_seconds=line.seconds,
+        model=line.model,
+        source=line.source,
+        cost=read_cost(line),
+        reply=format_reply(line.reply),
+        result="",
+        result_kind="",
+    )
+
+
+def _add_effect(
+    step: TraceStep, line: PerformedLine, changes: tuple[VariableChange, ...]
 ) -> TraceStep:
-    """Return an effect; with the model call that asked for it, if it is the first one of that."""
-    if call is None:
-        began = line.at.timestamp() - line.seconds
-        step = TraceStep("effect", began, turn=line.turn, digest=_digest(line))
-    else:
-        step = replace(_make_call_step(call), kind="effect", digest=_digest(call.asked, line))
+    """Return a step with the effect that it began; the first effect of a reply has the model call, too."""
     effect = choose_executed_effect(line.effect, line.decisions) or {}
     return replace(
         step,

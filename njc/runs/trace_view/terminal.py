@@ -78,17 +78,10 @@ def summarize_runs(runs: Sequence[RunSummary], of: int) -> str:
         format_count(sum(run.effects for run in runs), "effect"),
         *_list_costs(runs),
         f"{sum(run.seconds for run in runs if run.parent is None or of > len(runs)):.1f} s",
-        *(
-            [format_count(refused, "refusal")]
-            if (refused := sum(run.refusals for run in runs))
-            else []
-        ),
-        *(
-            [format_count(wrong, "surprise")]
-            if (wrong := sum(run.surprises for run in runs))
-            else []
-        ),
     ]
+    refused, wrong = sum(run.refusals for run in runs), sum(run.surprises for run in runs)
+    parts += [format_count(refused, "refusal")] * bool(refused)
+    parts += [format_count(wrong, "surprise")] * bool(wrong)
     return ", ".join(parts)
 
 

@@ -136,12 +136,4 @@ class NameIndex:
 
     @cached_property
     def _declared_globals(self) -> frozenset[str]:
-        return frozenset(name for scope in self._scopes for name in scope.globals)
-
-    @cached_property
-    def _scopes(self) -> tuple[VariableScope, ...]:
-        return tuple({id(place.scope): place.scope for place in self.occurrences}.values())
-
-    def list_scopes(self) -> tuple[VariableScope, ...]:
-        """Return the scopes in which names stand."""
-        return self._scopes
+        return frozenset(name for place in self.occurrences for name in place.scope.globals)
