@@ -8,8 +8,14 @@ import pytest
 from language_programs import make_document
 
 from njc.editors.language_server.serving.conversion import choose_encoding
-from njc.editors.language_server.texts.documents import ContentChange, apply_changes, make_source
-from njc.editors.language_server.texts.positions import LineIndex, PositionEncoding, count_units
+from njc.editors.language_server.texts.documents import (
+    ContentChange,
+    LineIndex,
+    PositionEncoding,
+    apply_changes,
+    count_units,
+    make_source,
+)
 
 TEXT = "a\té😀x\r\n\r\n\u2028b\fc\rd\ud800e\n😀😀\n"
 ENCODINGS: tuple[PositionEncoding, ...] = ("utf-8", "utf-16", "utf-32")

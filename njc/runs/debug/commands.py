@@ -30,6 +30,7 @@ from njc.runs.debug.session import (
     get_step,
 )
 from njc.runs.debug.stop_report import (
+    MARKS,
     clean_text,
     describe_stop,
     find_decision,
@@ -85,8 +86,7 @@ def show_variables(session: DebugSession, words: str) -> CommandResult:
     get_step(session)
     report = session.make_report()
     rows = report.variables if report is not None else ()
-    marks = {"": " ", "new": "+", "changed": "*", "gone": "-"}
-    return Said(tuple(f"  {marks[row.mark]} {format_variable(row)}" for row in rows))
+    return Said(tuple(f"  {MARKS[row.mark]} {format_variable(row)}" for row in rows))
 
 
 def evaluate(session: DebugSession, words: str) -> CommandResult:

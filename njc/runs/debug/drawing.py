@@ -17,6 +17,7 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from njc.runs.debug.stop_report import (
+    MARKS,
     StopReport,
     VariableRow,
     clean_text,
@@ -26,7 +27,6 @@ from njc.runs.debug.stop_report import (
 from njc.runs.timeline.steps import Step, Timeline
 
 _TAG = re.compile(r"<:?[^\W\d][^<>]*>")
-_MARKS = {"": " ", "new": "+", "changed": "*", "gone": "-"}
 _MARK_STYLES = {"": "", "new": "green", "changed": "yellow", "gone": "red"}
 _MEASURE = Console(width=200)
 MAX_ROWS = 400
@@ -132,7 +132,7 @@ def draw_variable(row: VariableRow, width: int) -> list[Text]:
     """Return a variable with its mark."""
     text = Text(format_variable(row), _MARK_STYLES[row.mark])
     text.stylize("bold", 0, len(row.name))
-    return hang(Text(f"{_MARKS[row.mark]} ", _MARK_STYLES[row.mark]), text, width)
+    return hang(Text(f"{MARKS[row.mark]} ", _MARK_STYLES[row.mark]), text, width)
 
 
 def draw_steps(timeline: Timeline, here: Step) -> DrawnText:

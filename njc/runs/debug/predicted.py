@@ -47,29 +47,21 @@ Steps = tuple[tuple[str, int | None], ...]
 class PredictedFrame(Protocol):
     """A function that is being run, in a state."""
 
-    @property
-    def line(self) -> int:
-        """The line that is about to run, or was left."""
-
-    @property
-    def locals(self) -> Mapping[str, str]:
-        """Variables as text."""
+    line: int
+    """The line that is about to run, or was left."""
+    locals: Mapping[str, str]
+    """Variables as text."""
 
 
 class PredictedState(Protocol):
     """A state of a program."""
 
-    @property
-    def event(self) -> str:
-        """`call`, `line`, `return` or `exception`."""
-
-    @property
-    def frames(self) -> Sequence[PredictedFrame]:
-        """The functions, the innermost last."""
-
-    @property
-    def value(self) -> str | None:
-        """The value returned, or the exception."""
+    event: str
+    """`call`, `line`, `return` or `exception`."""
+    frames: Sequence[PredictedFrame]
+    """The functions, the innermost last."""
+    value: str | None
+    """The value returned, or the exception."""
 
 
 class Predictor(Protocol):

@@ -39,6 +39,7 @@ from njrt.rendering.writer import escape_unprintable
 DebuggedRun = RunController | TraceWalk
 
 VariableMark = Literal["", "new", "changed", "gone"]
+MARKS: Mapping[VariableMark, str] = {"": " ", "new": "+", "changed": "*", "gone": "-"}
 
 _DECISIONS = {
     "edit": " (edited)",

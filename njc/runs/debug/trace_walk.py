@@ -16,10 +16,10 @@ from typing import Any
 
 from njc.runs.timeline.breakpoints import Breakpoint, LineBreakpoint, describe_breakpoint, find_hits
 from njc.runs.timeline.controller import ControlState, locate_breakpoint
-from njc.runs.timeline.following import make_undone
 from njc.runs.timeline.happenings import Happening, ProgramEnded, RunControlError, Stopped
 from njc.runs.timeline.inspection import ShownVariable
 from njc.runs.timeline.navigation import FindStepBack, Mode, ModeKind, StepMovements
+from njc.runs.timeline.step_builder import make_undone
 from njc.runs.timeline.steps import Position, Step, Timeline
 
 

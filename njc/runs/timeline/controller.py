@@ -27,7 +27,6 @@ from typing import Any, Literal
 
 from njc.runs.timeline.breakpoints import BREAKPOINTS, Breakpoint, LineBreakpoint
 from njc.runs.timeline.channel import ChannelClosedError, Json
-from njc.runs.timeline.following import Follower
 from njc.runs.timeline.happenings import (
     Diverged,
     Divergence,
@@ -45,6 +44,7 @@ from njc.runs.timeline.inspection import ShownVariable
 from njc.runs.timeline.navigation import FindStepBack, StepMovements
 from njc.runs.timeline.places import find_block_at
 from njc.runs.timeline.processes import ProcessPool
+from njc.runs.timeline.step_builder import Follower
 from njc.runs.timeline.steps import Position, Step, Timeline, Variables, choose_executed_effect
 
 ControlState = Literal["new", "running", "stopped", "ended"]

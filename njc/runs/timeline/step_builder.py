@@ -10,6 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
+from njc.runs.timeline.channel import Json
+from njc.runs.timeline.happenings import Diverged, Happening, ReplyStreamed, Stepped
+from njc.runs.timeline.navigation import find_difference
 from njc.runs.timeline.steps import Position, Step, StepKind, Timeline, Variables, apply_changes
 from njc.runs.timeline.trace_lines import (
     AskedLine,
@@ -21,6 +24,7 @@ from njc.runs.timeline.trace_lines import (
     TraceLine,
     UnansweredLine,
     UnreadableLine,
+    parse_trace_line,
 )
 
 
@@ -289,3 +293,84 @@ def complete_effect(pending: Step, line: PerformedLine) -> Step:
 def is_call(effect: Mapping[str, Any] | None) -> bool:
     """Return whether an effect is the call of a gated function, which the code of another effect makes."""
     return effect is not None and effect.get("kind") == "Touch"
+
+
+class Follower:
+    """Keeps the timeline (state: the steps, the runs that are open, how it was at the checkpoints)."""
+
+    def __init__(self) -> None:
+        self.timeline = Timeline()
+        self._builder = StepBuilder()
+        self._states: dict[int, StepBuilderState] = {}
+
+    def begin(self) -> None:
+        """The next messages are those of a fresh process."""
+        self._builder = StepBuilder()
+
+    def note_checkpoint(self, number: int) -> None:
+        """A copy of the program waits before step `number`, which is the next."""
+        self._states[number] = self._builder.state
+
+    def go_on_from(self, number: int) -> None:
+        """The next messages are those of the copy that waited before step `number`."""
+        self._builder = StepBuilder(self._states[number])
+
+    @property
+    def begun(self) -> int:
+        """The number of steps that have begun in the process that is going on."""
+        return self._builder.state.next.number
+
+    def take(self, message: Json) -> Iterator[Happening]:
+        """Add what a message says, and give what is new, or is not as it was."""
+        line = read_line(message)
+        for step in self._builder.add(line) if line is not None else ():
+            known = self.timeline.at(step.position)
+            difference = find_difference(known, step) if known is not None else None
+            if difference is not None:
+                self.timeline.cut(self._builder.reached)
+                self.timeline.put(step)
+                yield Diverged(difference)
+            elif known is None or (step.is_done and not known.is_done):
+                self.timeline.put(step)
+                yield Stepped(step)
+
+    def read_streamed(self, run: str, turn: int, text: str) -> ReplyStreamed | None:
+        """Return the part of a reply that a message has; None if its run has ended."""
+        open_run = self._builder.state.runs.get(run)
+        if open_run is None:
+            return None
+        return ReplyStreamed(open_run.base.run, open_run.base.place, turn, text)
+
+    def forget_after(self, position: Position) -> None:
+        """Forget the steps after a position, and what came of the one there."""
+        self.timeline.cut(Position(position.number, position.line + 1))
+        step = self.timeline.at(position)
+        if step is not None and step.kind in ("effect", "line"):
+            self.timeline.put(make_undone(step))
+        self._states = {n: state for n, state in self._states.items() if n <= position.number}
+
+
+def read_line(message: Json) -> ControlLine | None:
+    """Return the line of a message, if it has one."""
+    if "trace" in message:
+        return parse_trace_line(message["trace"].encode("utf-8", "replace") + b"\n", 0)
+    if "pending" in message:
+        return PendingLine(**message["pending"])
+    if "code_end" in message:
+        return CodeLinesEnd()
+    return CodeLine(**message["code"]) if "code" in message else None
+
+
+def make_undone(step: Step) -> Step:
+    """Return a step as it was before it was carried out."""
+    return replace(
+        step,
+        is_done=False,
+        result_kind="",
+        result="",
+        error="",
+        changes={},
+        digest="",
+        printed="",
+        seconds=0.0,
+    )

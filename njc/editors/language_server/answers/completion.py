@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from njc.editors.language_server.answers.visible_names import (
+from njc.editors.language_server.answers.navigation import (
     NameKind,
     VisibleName,
     list_members,

@@ -10,8 +10,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from njc.editors.language_server.texts.documents import Document, Reading
-from njc.editors.language_server.texts.positions import LineIndex, PositionEncoding, count_units
+from njc.editors.language_server.texts.documents import (
+    Document,
+    LineIndex,
+    PositionEncoding,
+    Reading,
+    count_units,
+)
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.markers import match_opening
 from njc.frontend.references import Reference

@@ -11,12 +11,13 @@ import ast
 import builtins
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
 from njc.analysis.authority import decide_authority
 from njc.analysis.class_members import is_dataclass
-from njc.editors.language_server.answers.visible_names import describe_name
+from njc.editors.language_server.answers.navigation import describe_name
 from njc.editors.language_server.texts.documents import Document, Reading
 from njc.editors.language_server.texts.name_index import Occurrence, Variable
 from njc.frontend.blocks import NaturalBlock
@@ -231,39 +232,31 @@ def _keep_signature(
     function: ast.FunctionDef | ast.AsyncFunctionDef,
 ) -> ast.FunctionDef | ast.AsyncFunctionDef:
     """Return a function of the same signature that does nothing."""
-    given = function.args
-    arguments = ast.arguments(
-        given.posonlyargs,
-        given.args,
-        given.vararg,
-        given.kwonlyargs,
-        [_keep_literal(default) if default else None for default in given.kw_defaults],
-        given.kwarg,
-        [_keep_literal(default) for default in given.defaults],
-    )
-    decorators: list[ast.expr] = [
+    arguments, kept = copy(function.args), copy(function)
+    arguments.defaults = [_keep_literal(default) for default in arguments.defaults]
+    arguments.kw_defaults = [
+        _keep_literal(default) if default else None for default in arguments.kw_defaults
+    ]
+    kept.args, kept.body = arguments, [_make_docstring(function), ast.Pass()]
+    kept.decorator_list = [
         decorator
         for decorator in function.decorator_list
         if isinstance(decorator, ast.Name)
         and decorator.id in ("property", "staticmethod", "classmethod")
     ]
-    body: list[ast.stmt] = [_make_docstring(function), ast.Pass()]
-    kept = type(function)(function.name, arguments, body, decorators, function.returns)
-    if "type_params" in type(function)._fields:
-        kept.type_params = []  # type: ignore[union-attr]
+    if hasattr(kept, "type_params"):
+        kept.type_params = []
     return kept
 
 
 def _keep_fields(definition: ast.ClassDef) -> ast.ClassDef:
     """Return a class of the same fields, constants and methods whose methods do nothing."""
-    bases = [base for base in definition.bases if _is_known_base(base)]
-    body = [_make_docstring(definition), *_keep_members(definition)]
-    decorators: list[ast.expr] = (
-        [ast.Name("dataclass", ast.Load())] if is_dataclass(definition) else []
-    )
-    kept = ast.ClassDef(definition.name, bases, [], body, decorators)
-    if "type_params" in ast.ClassDef._fields:
-        kept.type_params = []  # type: ignore[attr-defined]
+    kept = copy(definition)
+    kept.bases, kept.keywords = [base for base in definition.bases if _is_known_base(base)], []
+    kept.body = [_make_docstring(definition), *_keep_members(definition)]
+    kept.decorator_list = [ast.Name("dataclass", ast.Load())] * is_dataclass(definition)
+    if hasattr(kept, "type_params"):
+        kept.type_params = []
     return kept
 
 

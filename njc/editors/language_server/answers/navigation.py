@@ -7,10 +7,134 @@ Put <ticket> ...        definition      the `ticket` of `for ticket in tickets`
 from __future__ import annotations
 
 import ast
+import builtins
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
-from njc.editors.language_server.answers.visible_names import find_class_of_path
+from njc.analysis.class_members import find_field_type, map_fields
+from njc.analysis.types import ClassDefinition
 from njc.editors.language_server.texts.documents import Document, Reading
 from njc.editors.language_server.texts.name_index import Occurrence
+from njc.frontend.blocks import NaturalBlock
+from njc.frontend.names import FunctionDefinition, NameScope, list_visible_names
+
+NameKind = Literal[
+    "variable", "parameter", "function", "class", "module", "field", "method", "output"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class VisibleName:
+    """A name with its type as far as it is known, and the lines that bind it."""
+
+    name: str
+    kind: NameKind
+    type: str = ""
+    lines: tuple[int, ...] = ()
+
+
+def list_names_at(reading: Reading, block: NaturalBlock) -> list[VisibleName]:
+    """Return the names that a block could mean, nearest scope first; the names of Python are left out."""
+    names = list_visible_names(block.scope, reading.outputs)
+    return [describe_name(reading, block.scope, name) for name in names if not _is_private(name)]
+
+
+def _is_private(name: str) -> bool:
+    """Return whether a name is stored under another name than it is written, as `__x` in a class is."""
+    return name.startswith("_") and "__" in name[1:] and not name.startswith("__")
+
+
+def describe_name(reading: Reading, scope: NameScope, name: str) -> VisibleName:
+    """Return a name as `scope` sees it."""
+    home = reading.types.find_home(name, scope)
+    nodes = list(_list_bindings(reading, home, name)) if home is not None else []
+    lines = tuple(sorted({node.lineno for node in nodes} | _list_output_lines(reading, home, name)))
+    kind = _find_kind(nodes[0]) if nodes else "output" if lines else "variable"
+    return VisibleName(name, kind, find_type(reading, scope, name), lines)
+
+
+def _list_bindings(reading: Reading, home: NameScope, name: str) -> Iterator[ast.arg | ast.stmt]:
+    """Yield the parameter and the statements that bind a name in its scope."""
+    if isinstance(home.node, FunctionDefinition):
+        arguments = home.node.args
+        rest = (arguments.vararg, arguments.kwarg)
+        named = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *rest)
+        yield from (argument for argument in named if argument and argument.arg == name)
+    yield from reading.types.find_statements_binding(name, home)
+
+
+def _list_output_lines(reading: Reading, home: NameScope | None, name: str) -> set[int]:
+    """Return the lines of the blocks' outputs of a name in its scope."""
+    source = reading.module.source
+    return {
+        source.place(tag.start)[0]
+        for block in reading.blocks_by_scope.get(home, ())
+        for tag in block.references
+        if tag.writes and tag.path == name
+    }
+
+
+def _find_kind(node: ast.arg | ast.stmt) -> NameKind:
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            return "function"
+        case ast.ClassDef():
+            return "class"
+        case ast.Import() | ast.ImportFrom():
+            return "module"
+        case ast.arg():
+            return "parameter"
+    return "variable"
+
+
+def find_type(reading: Reading, scope: NameScope, name: str) -> str:
+    """Return the type of a variable, as text; empty if it is not known."""
+    types = reading.types
+    typed = types.infer(ast.Name(name, ast.Load()), scope) or types.output_type(name, scope)
+    return str(typed) if typed is not None else ""
+
+
+def find_class_of_path(
+    reading: Reading, block: NaturalBlock, path: Sequence[str]
+) -> ClassDefinition | None:
+    """Return the class of what the names of a dotted path lead to, if it is in this file."""
+    types = reading.types
+    root, *attributes = path
+    typed = types.infer(ast.Name(root, ast.Load()), block.scope)
+    typed = typed or types.output_type(root, block.scope)
+    for attribute in attributes:
+        typed = find_field_type(typed, attribute, types) if typed is not None else None
+    return types.class_of_type(types.expand(typed)) if typed is not None else None
+
+
+def list_members(reading: Reading, block: NaturalBlock, path: str) -> Iterator[VisibleName]:
+    """Yield the fields and methods of what a dotted path means, as far as its class is in this file."""
+    found = find_class_of_path(reading, block, path.split("."))
+    if found is None:
+        return
+    for name, field in map_fields(found, reading.types).items():
+        yield VisibleName(name, "field", str(field))
+    for statement in found[0].body:
+        match statement:
+            case (
+                ast.FunctionDef(name=name, returns=returns)
+                | ast.AsyncFunctionDef(name=name, returns=returns)
+            ) if not name.startswith("_"):
+                result = ast.unparse(returns) if returns else ""
+                yield VisibleName(name, "method", result, (statement.lineno,))
+
+
+def list_type_names(reading: Reading, block: NaturalBlock) -> Iterator[VisibleName]:
+    """Yield the names that may be the type of an output: classes and imports of the file, and Python's types."""
+    for visible in list_names_at(reading, block):
+        if visible.kind in ("class", "module"):
+            yield visible
+    for name in dir(builtins):
+        value = getattr(builtins, name)
+        if isinstance(value, type) and not issubclass(value, BaseException) and name.islower():
+            yield VisibleName(name, "class")
+
 
 Span = tuple[int, int]
 """The start and the end of a part of the text."""

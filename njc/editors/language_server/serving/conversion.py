@@ -10,8 +10,7 @@ from lsprotocol import types as lsp
 from njc.editors.language_server.answers.actions import Correction, get_span
 from njc.editors.language_server.answers.completion import Suggestion, SuggestionKind
 from njc.editors.language_server.answers.outline import PartKind, ProgramPart
-from njc.editors.language_server.texts.documents import Document, TextEdit
-from njc.editors.language_server.texts.positions import PositionEncoding
+from njc.editors.language_server.texts.documents import Document, PositionEncoding, TextEdit
 from njc.frontend.diagnostics import Diagnostic
 
 _SEVERITIES = {

@@ -37,10 +37,10 @@ from njc.editors.language_server.serving.workspace_files import WorkspaceFiles, 
 from njc.editors.language_server.texts.documents import (
     MAX_CHARACTERS,
     Document,
+    PositionEncoding,
     carry_over,
     split_mark,
 )
-from njc.editors.language_server.texts.positions import PositionEncoding
 from njc.frontend.diagnostics import Diagnostic
 from njc.frontend.source import SourceFile
 from njc.project.config import Project
