@@ -201,7 +201,6 @@ class NaturalCells:
         return lines
 
     def remember(self, lines: list[str]) -> list[str]:
-        """Keep the text of the cell, whose tree comes next."""
         self.text = "".join(lines)
         return lines
 
@@ -244,7 +243,6 @@ class NaturalCells:
             self._around.enter_context(waking(asyncio.get_running_loop()))
 
     def end_cell(self, *_: Any) -> None:
-        """Keep the runs of a cell that had some."""
         if self._watch.runs:
             self.trace = CellTrace(self._watch.runs)
         self._leave_cell()

@@ -111,5 +111,4 @@ class BreakpointSets:
         return {"breakpoints": answers}
 
     def collect(self) -> tuple[Breakpoint, ...]:
-        """Return all breakpoints."""
         return tuple(itertools.chain.from_iterable(self._breakpoints.values()))

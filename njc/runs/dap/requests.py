@@ -58,7 +58,6 @@ class InitializeArguments(Arguments):
         return line if self.lines_start_at1 else line + 1
 
     def read_path(self, path: str) -> Path:
-        """Return a path or URI of the client as a path."""
         is_uri = self.path_format == "uri" or path.startswith("file:")
         return Path(unquote(urlsplit(path).path) if is_uri else path)
 
@@ -90,7 +89,6 @@ class LaunchArguments(Arguments):
 
     @property
     def stops_at_first(self) -> bool:
-        """Whether the program stops at its first block."""
         return self.stop_on_entry and not self.no_debug
 
 
@@ -118,7 +116,6 @@ class SetBreakpointsArguments(Arguments):
 
     @property
     def wanted(self) -> tuple[SourceBreakpoint, ...]:
-        """The breakpoints."""
         return self.breakpoints or tuple(SourceBreakpoint(line=line) for line in self.lines)
 
 

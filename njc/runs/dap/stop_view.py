@@ -151,7 +151,6 @@ class StopView:
         self._frames, self._handles = [], []
 
     def list_frames(self, arguments: requests.StackTraceArguments) -> Any:
-        """Return the frames of the stack."""
         step = self._run.step if self._run.state == "stopped" else None
         self._frames = [] if step is None else build_stack(self._run.timeline, self._show(step))
         end = arguments.start_frame + arguments.levels if arguments.levels else None
@@ -250,7 +249,6 @@ class StopView:
         return shown
 
     def set_variable(self, arguments: requests.SetVariableArguments) -> Any:
-        """Bind a variable of the stopped block."""
         handle = self.get_handle(arguments.variables_reference)
         if not isinstance(handle, LivePath):
             raise RequestError("only variables of the stopped block can be set")
@@ -295,7 +293,6 @@ class StopView:
         return {"content": self._texts[number - 1], "mimeType": "text/x-python"}
 
     def get_frame(self, number: int) -> Frame:
-        """Return the frame with an identifier."""
         if not 1 <= number <= len(self._frames):
             raise RequestError("the frame is no longer there")
         return self._frames[number - 1]

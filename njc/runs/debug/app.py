@@ -60,7 +60,6 @@ class HelpPage(ModalScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark", "dismiss", "close")]
 
     def compose(self) -> ComposeResult:
-        """Yield the page."""
         text = "\n".join(format_help(COMMAND_LIST))
         with VerticalScroll(id="help") as page:
             page.border_title = "keys and commands; Escape closes this page"
@@ -80,17 +79,14 @@ class EffectEditor(ModalScreen[str | None]):
         self._text = text
 
     def compose(self) -> ComposeResult:
-        """Yield the editor."""
         area = TextArea(self._text, show_line_numbers=True, tab_behavior="indent", id="editor")
         area.border_title = "edit the effect: ctrl+s or F2 accepts, Escape leaves it"
         yield area
 
     def action_accept(self) -> None:
-        """Give the text."""
         self.dismiss(self.query_one(TextArea).text)
 
     def action_cancel(self) -> None:
-        """Give nothing."""
         self.dismiss(None)
 
 
@@ -123,7 +119,6 @@ class TextPane(VerticalScroll):
         self.border_title = f"{PANES.index(name)} {name}"
 
     def compose(self) -> ComposeResult:
-        """Yield the text."""
         yield self._body
 
     @property
@@ -203,7 +198,6 @@ class DebugApp(App[None]):
         self._is_input_wanted = self._is_back_prefixed = False
 
     def compose(self) -> ComposeResult:
-        """Yield the panes, the status, the command line."""
         with Container(id="main"):
             yield Static(id="title", markup=False)
             with Horizontal(id="panes"):
@@ -219,7 +213,6 @@ class DebugApp(App[None]):
         yield Static(id="small", markup=False)
 
     def on_mount(self) -> None:
-        """Start the debugger's thread."""
         self.theme = "textual-dark"
         self.query_one("#source").focus()
         self.set_interval(1.0, self._count_second)
@@ -406,7 +399,6 @@ class DebugApp(App[None]):
     # ── keys ─────────────────────────────────────────────────────────────────────────────────────
 
     def action_command(self, name: str) -> None:
-        """Carry out the command of a key."""
         is_prefixed, self._is_back_prefixed = self._is_back_prefixed, False
         self._jobs.put(name.upper() if is_prefixed and name in "snrc" else name)
 
@@ -430,7 +422,6 @@ class DebugApp(App[None]):
         self._pane("source").focus()
 
     def action_pause(self) -> None:
-        """Stop the program at its next step."""
         self._session.run.pause()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:

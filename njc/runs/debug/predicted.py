@@ -117,12 +117,10 @@ class PredictedSession:
     """The line of `c`."""
 
     def start(self) -> list[str]:
-        """Go to the call, and return what to show."""
         self.state = self.predictor.start(self.source, self.call)
         return list(self._describe(self.state))
 
     def do(self, command: str) -> list[str]:
-        """Do a command, and return what to show."""
         name, _, rest = command.strip().partition(" ")
         try:
             match name:

@@ -68,7 +68,6 @@ class DebugSession:
         return "".join(text for _, text in self.outputs)
 
     def add_output(self, text: str) -> None:
-        """The program has written a text."""
         self.outputs.append((self.last_stop, text))
 
     def make_report(self) -> StopReport | None:

@@ -40,17 +40,14 @@ class TraceWalk(StepMovements):
 
     @property
     def step(self) -> Step | None:
-        """The step before which the walk is."""
         return self.timeline.at(self.position)
 
     def start(self) -> None:
-        """Go to the first step."""
         self._go_to(Position(0), "step")
 
     restart = start
 
     def run_to(self, position: Position) -> None:
-        """Go to a step."""
         if not 0 <= position.number < len(self.timeline) or position.line:
             raise RunControlError(
                 f"the trace has no such step; it has steps 0 to {len(self.timeline) - 1}"
@@ -85,7 +82,6 @@ class TraceWalk(StepMovements):
         return self.breakpoints
 
     def find_effect(self, step: Step) -> Mapping[str, Any] | None:
-        """Return the effect at a step, as it was carried out."""
         return step.executed
 
     def variables(self, position: Position | None = None) -> list[ShownVariable]:

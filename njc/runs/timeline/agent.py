@@ -91,7 +91,6 @@ class Agent:
     # ── what the program does ────────────────────────────────────────────────────────────────────
 
     def watch_scope(self, run: RunId, scope: Scope, rule: RedactRule | None) -> None:
-        """A run has these variables."""
         self._variables.watch(run, scope, rule)
 
     def __call__(self, event: Event) -> None:
@@ -263,7 +262,6 @@ class Agent:
         return False
 
     def go(self, command: Json, step: Step | None = None, depth: int | None = None) -> None:
-        """Go on as a command says."""
         target = command.get("target")
         self._mode = Mode(
             command["mode"],
@@ -283,7 +281,6 @@ class Agent:
         )
 
     def set_breakpoints(self, command: Json) -> None:
-        """Stop at these from now on, and at no others."""
         self._breakpoints = BREAKPOINTS.validate_python(command["breakpoints"])
 
     # ── what the user changes ────────────────────────────────────────────────────────────────────
@@ -308,7 +305,6 @@ class Agent:
     # ── streams ──────────────────────────────────────────────────────────────────────────────────
 
     def write_output(self, name: str, data: bytes) -> None:
-        """The program writes to a stream."""
         if self._is_detached or not self._captures_output:
             if not self._is_muted:
                 os.write(1 if name == "stdout" else 2, data)

@@ -42,7 +42,6 @@ class ControlChannel:
         self._lock = threading.Lock()
 
     def send(self, message: Json) -> None:
-        """Send a message."""
         data = json.dumps(message).encode()
         try:
             with self._lock:
@@ -51,7 +50,6 @@ class ControlChannel:
             raise self._make_error() from None
 
     def receive(self) -> dict[str, Any]:
-        """Wait for the next message."""
         try:
             message: dict[str, Any] = json.loads(self._connection.recv_bytes())
         except _CLOSED:
@@ -70,7 +68,6 @@ class ControlChannel:
         return ChannelClosedError("the other side has ended")
 
     def fileno(self) -> int:
-        """Return the file descriptor."""
         return self._connection.fileno()
 
     def close(self) -> None:

@@ -42,7 +42,6 @@ class LoopFiles:
 
     @property
     def all(self) -> frozenset[int]:
-        """All descriptors."""
         return frozenset((self.epoll, *self.sockets))
 
     def replace(self) -> None:

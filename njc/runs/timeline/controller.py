@@ -88,7 +88,6 @@ class RunController(StepMovements):
 
     @property
     def timeline(self) -> Timeline:
-        """The steps that are known."""
         return self._follower.timeline
 
     @property
@@ -140,7 +139,6 @@ class RunController(StepMovements):
             self._end(ProgramEnded(None, "ended by the debugger"))
 
     def close(self) -> None:
-        """End the program and all its copies."""
         self._pool.close()
         self.state = "ended"
         self._folder.cleanup()
@@ -255,7 +253,6 @@ class RunController(StepMovements):
         self._answer_input()
 
     def close_input(self) -> None:
-        """End the input of the program."""
         self._is_input_closed = True
         self._answer_input()
 

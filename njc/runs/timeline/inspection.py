@@ -131,11 +131,9 @@ class RunVariables:
         self._observers: dict[RunId, StateObserver] = {}
 
     def watch(self, run: RunId, scope: Scope, rule: RedactRule | None) -> None:
-        """A run has these variables."""
         self._scopes[run] = scope, rule
 
     def forget(self, run: RunId) -> None:
-        """A run has ended."""
         self._scopes.pop(run, None)
         self._observers.pop(run, None)
 

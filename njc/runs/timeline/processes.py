@@ -57,14 +57,12 @@ class ProcessPool:
 
     @property
     def channel(self) -> ControlChannel:
-        """The channel to the process that is going on."""
         if self._channel is None:
             raise ChannelClosedError("the program does not run")
         return self._channel
 
     @property
     def checkpoints(self) -> list[int]:
-        """The numbers of the steps that have a checkpoint."""
         return sorted(self._checkpoints)
 
     def start(self, message: Json) -> None:
@@ -141,7 +139,6 @@ class ProcessPool:
             return None
 
     def close(self) -> None:
-        """End all processes."""
         self._is_closed = True
         self.stop()
         self.forget_checkpoints(-1)

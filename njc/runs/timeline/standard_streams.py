@@ -29,19 +29,15 @@ class ControlledOutput(io.RawIOBase):
         self._name, self._handle, self._write = name, handle, write
 
     def writable(self) -> bool:
-        """It can only be written."""
         return True
 
     def fileno(self) -> int:
-        """Return the file descriptor that the stream had."""
         return self._handle
 
     def isatty(self) -> bool:
-        """Return whether that is a terminal."""
         return os.isatty(self._handle)
 
     def write(self, data: Any) -> int:
-        """Write all of the data."""
         data = bytes(data)
         self._write(self._name, data)
         return len(data)
@@ -54,7 +50,6 @@ class ControlledInput(io.RawIOBase):
         self._read, self._position = read, 0
 
     def readable(self) -> bool:
-        """It can only be read."""
         return True
 
     def readinto(self, buffer: Any) -> int:

@@ -89,12 +89,10 @@ class Step:
 
     @property
     def tokens(self) -> int:
-        """Input and output tokens of the reply of this turn."""
         return self.input_tokens + self.output_tokens
 
     @property
     def is_refused(self) -> bool:
-        """Whether the effect was refused."""
         return self.result_kind == "refusal"
 
     @property

@@ -135,7 +135,6 @@ class EndedLine:
 
     @property
     def note(self) -> str:
-        """Return the error, or else the warnings."""
         return self.error or "; ".join(f"warning: {warning}" for warning in self.warnings)
 
 

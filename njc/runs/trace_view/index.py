@@ -96,7 +96,6 @@ class RunSummary:
 
     @property
     def tokens(self) -> int:
-        """Input and output tokens together."""
         return self.input + self.output
 
 
@@ -110,7 +109,6 @@ class TraceIndex:
     processes: int = 0
 
     def read_steps(self, run: RunSummary) -> Iterator[TraceStep]:
-        """Read the steps of a run."""
         with open(self.path, "rb") as file:
             yield from build_steps(_read_lines_at(file, run.offsets))
 
@@ -385,7 +383,6 @@ class Selection:
 
     @property
     def is_empty(self) -> bool:
-        """Whether everything is shown."""
         return self == Selection()
 
     def has_run(self, run: RunSummary) -> bool:

@@ -84,13 +84,11 @@ class Columns:
         self.arrays = {name: array(code) for name, code in types.items()}
 
     def add(self, **row: float) -> None:
-        """Add a row."""
         for name, column in self.arrays.items():
             column.append(row[name])  # type: ignore[arg-type]
 
     @property
     def length(self) -> int:
-        """The number of rows."""
         return len(next(iter(self.arrays.values())))
 
     def pack(self) -> bytes:
@@ -104,7 +102,6 @@ class Columns:
         return b"".join(packed)
 
     def describe(self) -> list[list[Any]]:
-        """Return the name, type and number of rows of each column."""
         return [[name, column.typecode, len(column)] for name, column in self.arrays.items()]
 
 
@@ -132,7 +129,6 @@ class _PageData:
         self._waiting_chars = 0
 
     def add_trace(self, index: TraceIndex) -> None:
-        """Add the runs of a trace."""
         first_run = self.runs.length
         for run in index.runs:
             self._add_run(run, first_run, index.read_steps(run))

@@ -95,7 +95,6 @@ class TraceStep:
 
     @property
     def seconds(self) -> float:
-        """The time for the model and for the code together."""
         return self.call_seconds + self.code_seconds
 
     @property
@@ -105,7 +104,6 @@ class TraceStep:
 
     @property
     def is_surprise(self) -> bool:
-        """Whether the effect was not as predicted."""
         return self.prediction is not None and self.prediction.is_surprise
 
     @property

@@ -308,7 +308,6 @@ class RunPair:
 
     @property
     def is_same(self) -> bool:
-        """Whether both did the same."""
         return self.a is not None and self.b is not None and self.a.digest == self.b.digest
 
     @property

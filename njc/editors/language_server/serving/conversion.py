@@ -47,15 +47,12 @@ class Converter:
     encoding: PositionEncoding
 
     def make_position(self, offset: int) -> lsp.Position:
-        """Return the place of an offset."""
         return lsp.Position(*self.document.lines.get_position(offset, self.encoding))
 
     def make_range(self, start: int, end: int) -> lsp.Range:
-        """Return the part of the text between two offsets."""
         return lsp.Range(self.make_position(start), self.make_position(end))
 
     def read_position(self, position: lsp.Position) -> int:
-        """Return the offset of a place."""
         return self.document.lines.get_offset(position.line, position.character, self.encoding)
 
     def make_diagnostic(self, finding: Diagnostic) -> lsp.Diagnostic:
@@ -97,7 +94,6 @@ class Converter:
         )
 
     def make_code_action(self, correction: Correction, *, with_version: bool) -> lsp.CodeAction:
-        """Return a correction, as a quick fix."""
         return lsp.CodeAction(
             correction.title,
             lsp.CodeActionKind.QuickFix,
@@ -107,7 +103,6 @@ class Converter:
         )
 
     def make_symbol(self, part: ProgramPart) -> lsp.DocumentSymbol:
-        """Return a part of the outline, with its parts."""
         return lsp.DocumentSymbol(
             part.title,
             _PART_KINDS[part.kind],

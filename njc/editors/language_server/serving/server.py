@@ -148,7 +148,6 @@ class NaturalLanguageServer(LanguageServer):
         yield from self.files.list_modules(file, opened)
 
     def close_document(self, uri: str) -> None:
-        """Forget an open text and its findings."""
         self.cancel_publishing(uri)
         self._checked.pop(uri, None)
         self._compiled.pop(uri, None)
@@ -171,7 +170,6 @@ class NaturalLanguageServer(LanguageServer):
         self._timers[uri] = loop.call_later(seconds, self.publish, uri)
 
     def cancel_publishing(self, uri: str) -> None:
-        """Forget that findings were to be published."""
         if timer := self._timers.pop(uri, None):
             timer.cancel()
 
@@ -194,7 +192,6 @@ class NaturalLanguageServer(LanguageServer):
         self._timers[uri] = loop.call_later(pause, self._start_compiling, document)
 
     async def run_in_background(self, compute: Callable[[], T]) -> T:
-        """Compute something on the second thread."""
         return await asyncio.get_running_loop().run_in_executor(self.background, compute)
 
     def _start_compiling(self, document: Document) -> None:

@@ -40,7 +40,6 @@ class LineIndex:
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
-        """The offset at which each line starts."""
         return find_line_starts(self.text)
 
     def get_line(self, number: int) -> str:
@@ -119,17 +118,14 @@ class Reading:
 
     @cached_property
     def types(self) -> TypeReader:
-        """The types of the variables."""
         return TypeReader(self.outputs, self.module.source.text, self.blocks)
 
     @cached_property
     def names(self) -> NameIndex:
-        """Every name of the program and the prompts."""
         return index_names(self.module, self.blocks)
 
     @cached_property
     def blocks_by_scope(self) -> Mapping[NameScope | None, list[NaturalBlock]]:
-        """The blocks directly in each scope."""
         found: dict[NameScope | None, list[NaturalBlock]] = {}
         for block in self.blocks:
             found.setdefault(block.scope, []).append(block)
@@ -157,12 +153,10 @@ class Document:
 
     @property
     def options(self) -> Options:
-        """The options of the project for its blocks."""
         return self.project.options
 
     @cached_property
     def lines(self) -> LineIndex:
-        """Where the lines start."""
         return LineIndex(self.text, self.mark)
 
     @property
