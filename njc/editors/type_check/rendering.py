@@ -242,27 +242,18 @@ def _render_output(
         is_typed = declared is not None and declared != f"{aliases.runtime}.Any"
         annotation = f": {declared}" if is_typed else ""
         return [path, RenderedPiece(f"{annotation} = {value}", start, end, False)]
-    type_ = _render_type(source, reference, end)
+    above, below = f" = {aliases.returned}.cast(", f", {value})"
     if declared is not None:
         above, below = ": ", f" = {value}"
-    else:
-        above, below = f" = {aliases.returned}.cast(", f", {value})"
-    return [
-        path,
-        RenderedPiece(above, start, end, False),
-        type_,
-        RenderedPiece(below, start, end, False),
-    ]
+    before, after = (RenderedPiece(text, start, end, False) for text in (above, below))
+    return [path, before, _render_type(source, reference, end), after]
 
 
 def _render_type(source: SourceFile, reference: Reference, path_end: int) -> RenderedPiece:
     """Return the type as its author spells it, or on one line where it takes several."""
     start, end = source.text.index(":", path_end) + 1, reference.end - 1
     written = source.text[start:end]
-    start, end = (
-        start + len(written) - len(written.lstrip()),
-        end - len(written) + len(written.rstrip()),
-    )
+    start, end = end - len(written.lstrip()), start + len(written.rstrip())
     if "\n" in written or "\r" in written:
         return RenderedPiece(reference.type or "", start, end, False)
     return RenderedPiece(source.text[start:end], start, end, True)

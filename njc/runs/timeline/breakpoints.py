@@ -161,9 +161,9 @@ def describe_breakpoint(breakpoint: Breakpoint) -> str:
     match breakpoint:
         case LineBreakpoint(file=file, line=line):
             at = f"{file}:{line}"
-        case BlockBreakpoint(place=at) | EffectBreakpoint(effect=at) | JumpBreakpoint(jump=at):
+        case BlockBreakpoint(place=at) | EffectBreakpoint(effect=at):
             pass
-        case VariableBreakpoint(variable=at):
+        case JumpBreakpoint(jump=at) | VariableBreakpoint(variable=at):
             pass
         case RefusalBreakpoint() | TypeBreakpoint() | LimitBreakpoint():
             at = ""

@@ -11,7 +11,7 @@ is that of the lines.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, overload
 
@@ -171,33 +171,24 @@ class Timeline(Sequence[Step]):
 
     def variables_before(self, position: Position) -> Variables:
         """Return the variables of the step's run before the step, as text; empty for an entry."""
-        step = self.at(position)
-        return self._add_changes(step, position, is_after=False) if step else {}
+        return self._add_changes(position, lambda other: other < position)
 
     def variables_after(self, position: Position) -> Variables:
         """Return the variables of the step's run after the step, as text."""
-        step = self.at(position)
-        return self._add_changes(step, position, is_after=True) if step else {}
+        return self._add_changes(position, lambda other: other <= position)
 
-    def _add_changes(self, step: Step, position: Position, is_after: bool) -> Variables:
-        steps = [
-            other
-            for other in self._steps[: position.number + 1]
-            if other.run == step.run
-            and (other.position < position or (is_after and other.position == position))
-        ]
+    def _add_changes(self, position: Position, counts: Callable[[Position], bool]) -> Variables:
+        here = self.at(position)
+        if here is None:
+            return {}
+        steps = [step for step in self._steps[: position.number + 1] if step.run == here.run]
         if position.line:  # inside the last effect, whose changes are those of all its lines
-            effect = steps.pop()
-            steps += [
-                line
-                for number in range(effect.number, position.number + 1)
-                for line in self._lines.get(number, ())
-                if line.run == step.run
-                and (line.position < position or (is_after and line.position == position))
-            ]
+            for number in range(steps.pop().number, position.number + 1):
+                steps += [line for line in self.lines_after(number) if line.run == here.run]
         variables: dict[str, str] = {}
-        for other in steps:
-            apply_changes(variables, other.changes)
+        for step in steps:
+            if counts(step.position):
+                apply_changes(variables, step.changes)
         return variables
 
     def runs(self) -> Mapping[int, tuple[Step, ...]]:

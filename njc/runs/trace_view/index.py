@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, assert_never
@@ -156,7 +156,7 @@ class _IndexReader:
                 self._add(line, offset, raw)
         if not self._runs:
             raise ConfigurationError(explain_other_file(self._path, first_line))
-        runs = order_runs([builder.build() for builder in self._runs])
+        runs = order_runs([(run.build(), run.parent) for run in self._runs])
         processes = len({run.id.rpartition("-")[0] for run in runs})
         return TraceIndex(self._path, runs, tuple(self._list_problems()), processes)
 
@@ -202,63 +202,61 @@ class _RunBuilder:
 
     id: str
     parent: str | None = None
+    """The identifier of the run whose code called this one."""
     lines: int = 0
     last_at: float = 0.0
     has_begun: bool = False
     went_back: bool = False
     has_text: bool = False
-    usd: float | None = None
-    counts: Counter[str] = field(default_factory=Counter)
     offsets: array[int] = field(default_factory=lambda: array("Q"))
-    fields: dict[str, Any] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
+    fields: dict[str, Any] = field(default_factory=lambda: {"place": "(unknown)"})
+    """Those of the summary that are not counted."""
     state: dict[str, str | None] = field(default_factory=dict)
     changes: dict[str, str | None] = field(default_factory=dict)
     printed: bool = False
-    start: float = 0.0
-    seconds: float | None = None
     hash: hashlib.blake2b = field(default_factory=lambda: hashlib.blake2b(digest_size=8))
 
     def add(self, line: EventLine, offset: int) -> None:
         at = line.at.timestamp()
         if not self.lines:
-            self.start = self.last_at = at
+            self.fields["start"] = self.last_at = at
         self.went_back |= at < self.last_at - _CLOCK_TOLERANCE
         self.last_at = max(self.last_at, at)
         self.lines += 1
         self.offsets.append(offset)
         self.hash.update(format_comparable(line).encode("utf-8", "backslashreplace"))
         match line:
-            case BeganLine(place=place, model=model, parent=parent, tried=tried):
-                self.has_begun = True
-                self.parent = parent
-                self.fields |= {"place": place, "model": model, "tried": tried}
+            case BeganLine(place=place, model=model, tried=tried):
+                self.has_begun, self.parent = True, line.parent
                 self.state = {**(line.state or {})}
-                self.fields["given"] = summarize_variables(self.state)
+                given = summarize_variables(self.state)
+                self.fields |= {"place": place, "model": model, "tried": tried, "given": given}
             case AskedLine():
                 self.counts["calls"] += 1
             case RepliedLine():
                 cost = read_cost(line)
                 if line.model:  # the one that has answered, where several were asked in turn
                     self.fields["model"] = line.model
-                self.counts["input"] += cost.input
-                self.counts["output"] += cost.output
+                self.counts.update(input=cost.input, output=cost.output)
                 if cost.usd is not None:
-                    self.usd = (self.usd or 0.0) + cost.usd
+                    self.fields["usd"] = self.fields.get("usd", 0.0) + cost.usd
             case UnansweredLine():
                 self.counts["failures"] += 1
             case PerformedLine(kind=kind, prediction=prediction):
-                self.counts["effects"] += 1
-                self.counts["refusals"] += kind == "refusal"
-                self.counts["surprises"] += prediction is not None and prediction.is_surprise
+                is_surprise = prediction is not None and prediction.is_surprise
+                self.counts.update(
+                    effects=1, refusals=int(kind == "refusal"), surprises=int(is_surprise)
+                )
                 self._change(line)
             case ComparedLine():
                 pass
             case EndedLine(outcome=outcome, seconds=seconds):
-                self.seconds = seconds
-                self.fields |= {"outcome": outcome, "error": line.note}
                 self._change(line)
                 is_still = not (line.changes is None or self.changes or self.printed)
-                self.fields["is_unchanged"] = is_still and outcome not in JUMPS
+                is_unchanged = is_still and outcome not in JUMPS
+                self.fields |= {"outcome": outcome, "error": line.note}
+                self.fields |= {"seconds": max(0.0, seconds), "is_unchanged": is_unchanged}
             case _:
                 assert_never(line)
 
@@ -266,32 +264,24 @@ class _RunBuilder:
         self.changes |= line.changes or {}
         self.printed = self.printed or bool(line.printed)
 
-    def build(self) -> tuple[RunSummary, str | None]:
-        """Return the summary, with the id of the parent; its number and depth are found later."""
-        seconds = self.last_at - self.start if self.seconds is None else self.seconds
-        fields = {"place": "(unknown)"} | self.fields | dict(self.counts)
-        if fields.get("is_unchanged"):
-            fields["changed"] = NO_CHANGE
-        else:
-            changed = summarize_variables(self.changes, self.state)
-            fields["changed"] = changed or "printed" * self.printed
-        summary = RunSummary(
+    def build(self) -> RunSummary:
+        """Return the summary; its number, depth and parent are found later."""
+        changed = summarize_variables(self.changes, self.state) or "printed" * self.printed
+        if self.fields.get("is_unchanged"):
+            changed = NO_CHANGE
+        fields = {"seconds": self.last_at - self.fields["start"], **self.fields, **self.counts}
+        return RunSummary(
             0,
             self.id,
-            start=self.start,
-            seconds=max(0.0, seconds),
-            usd=self.usd,
+            changed=changed,
             digest=self.hash.digest(),
             has_text=self.has_text,
             offsets=self.offsets,
             **fields,
         )
-        return summary, self.parent
 
 
-def order_runs(
-    runs: list[tuple[RunSummary, str | None]],
-) -> tuple[RunSummary, ...]:
+def order_runs(runs: Sequence[tuple[RunSummary, str | None]]) -> tuple[RunSummary, ...]:
     """Return the runs as a tree: a run is followed by those that its code called. A circle of parents is cut."""
     by_id = {run.id: position for position, (run, _) in enumerate(runs)}
     children: dict[int | None, list[int]] = {}

@@ -24,9 +24,9 @@ from njc.editors.language_server.answers.navigation import (
     list_type_names,
 )
 from njc.editors.language_server.texts.documents import Document, Reading
+from njc.editors.language_server.texts.recovery import find_open_prompt
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import CODES
-from njc.frontend.markers import OPENING
 from njrt.options import DEFAULTS, OPTION_CHOICES, OPTION_NAMES
 
 SuggestionKind = Literal[NameKind, "option", "value", "code"]
@@ -73,15 +73,9 @@ def complete(document: Document, offset: int) -> list[Suggestion]:
     if comment := _OPEN_COMMENT.search(text, line_start, offset):
         return list(_suggest_in_comment(comment, offset))
     opened = _OPEN_REFERENCE.search(text, max(0, offset - MAX_REFERENCE), offset)
-    if opened is None or not _is_in_prompt(text, offset):
+    if opened is None or find_open_prompt(text, offset) is None:
         return []
     return _suggest_names(document, opened, offset)
-
-
-def _is_in_prompt(text: str, offset: int) -> bool:
-    """Return whether a prompt has begun before an offset and its quotes have not closed."""
-    openings = list(OPENING.finditer(text, 0, offset))
-    return bool(openings) and openings[-1]["quotes"] not in text[openings[-1].end() : offset]
 
 
 def _suggest_names(document: Document, opened: re.Match[str], offset: int) -> list[Suggestion]:

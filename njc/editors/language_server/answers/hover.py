@@ -130,24 +130,14 @@ def _find_only_binding(reading: Reading, variable: Variable) -> ast.AST | None:
         return None
     if bindings[0].node is not None:
         return bindings[0].node
-    node = variable.scope.node
-    if not isinstance(node, ast.Module):
-        return None
     line = reading.module.source.place(bindings[0].start)[0]
-    return next(
-        (
-            statement
-            for statement in node.body
-            if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.lineno == line
-            if _has_simple_target(statement)
-        ),
-        None,
-    )
-
-
-def _has_simple_target(statement: ast.Assign | ast.AnnAssign) -> bool:
-    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-    return len(targets) == 1 and isinstance(targets[0], ast.Name)
+    home = variable.scope.node
+    for statement in home.body if isinstance(home, ast.Module) else ():
+        match statement:
+            case ast.Assign(targets=[ast.Name()]) | ast.AnnAssign(target=ast.Name()):
+                if statement.lineno == line:
+                    return statement
+    return None
 
 
 # ── what a block may do ──────────────────────────────────────────────────────────────────────────

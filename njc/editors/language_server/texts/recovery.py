@@ -13,7 +13,6 @@ that offsets before that place stay as they are. What it does not see: the names
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from njc.frontend.diagnostics import Diagnostic
 from njc.frontend.markers import OPENING
@@ -32,30 +31,28 @@ def recover(source: SourceFile, offset: int | None = None) -> Module | None:
     `offset` is the place where the text is edited: a prompt may be open there.
     """
     closed = _close_prompt(source, offset) if offset is not None else None
-    for attempt in _list_attempts(source, closed):
-        if attempt is not None:
-            return attempt
-    return None
-
-
-def _list_attempts(source: SourceFile, closed: SourceFile | None) -> Iterator[Module | None]:
-    """Yield the readings of a text, the best first."""
     texts = [source] if closed is None else [source, closed]
     for text in texts:
-        module = parse(text)
-        yield module if isinstance(module, Module) else None
-    for text in reversed(texts):
-        yield _parse_without_errors(text)
+        if isinstance(module := parse(text), Module):
+            return module
+    return next(filter(None, map(_parse_without_errors, reversed(texts))), None)
+
+
+def find_open_prompt(text: str, offset: int) -> re.Match[str] | None:
+    """Return the opening of the prompt whose quotes have not closed before an offset."""
+    openings = list(OPENING.finditer(text, 0, offset))
+    is_open = openings and openings[-1]["quotes"] not in text[openings[-1].end() : offset]
+    return openings[-1] if is_open else None
 
 
 def _close_prompt(source: SourceFile, offset: int) -> SourceFile | None:
     """Close the prompt that is open at an offset at the end of the line, if one is."""
-    openings = list(OPENING.finditer(source.text, 0, offset))
-    if not openings or openings[-1]["quotes"] in source.text[openings[-1].end() : offset]:
+    opening = find_open_prompt(source.text, offset)
+    if opening is None:
         return None
     line, _ = source.place(offset)
     end = source.line_starts[line - 1] + len(source.line(line).rstrip("\r\n"))
-    text = source.text[:end] + openings[-1]["quotes"] + source.text[end:]
+    text = source.text[:end] + opening["quotes"] + source.text[end:]
     return SourceFile(source.path, text.encode(), "utf-8")
 
 
