@@ -140,7 +140,7 @@ class Gate(typing.Protocol):
         """The rules for functions without the decorator."""
 
     def call(self, gated: GatedFunction, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """Make a call if it is allowed; return its result, that of a coroutine function to be awaited."""
+        """Make a call if it is allowed; return its result, an awaitable for a coroutine function."""
 
 
 _gates: Around[Gate | None] = Around()
@@ -224,7 +224,7 @@ def gated(
 ) -> Any:
     """Have calls of a function, also an async one, by the code of blocks pass a gate.
 
-    The arguments are those of `CallRule`. A refused call raises `PermissionError` in the code, which may continue.
+    The arguments make a `CallRule`. A refused call raises `PermissionError` in the code, which may continue.
 
     Raises:
         ConfigurationError: an argument is wrong.

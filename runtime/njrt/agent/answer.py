@@ -210,6 +210,7 @@ def find_exception(scope: Scope, name: str) -> type[BaseException] | None:
     return None
 
 
+_DECODER = json.JSONDecoder(strict=False)
 _FENCED_JSON = re.compile(r"^```\w*[ \t]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
@@ -225,7 +226,7 @@ def parse_answer(
     if not (text := unfence(reply.message.text)):
         return ()
     try:
-        value = json.loads(text, strict=False)
+        value = _DECODER.decode(text)
     except (ValueError, RecursionError):
         value = find_last_object(reply.message.text) if is_reasoned else None
         if value is None:

@@ -482,7 +482,7 @@ class Handlers:
                 assert_never(execution)
 
     def render(self, name: str, value: UserValue, most: int = MAX_PART_CHARS) -> str:
-        """Return the text of a value in at most so many characters, redacted if its name is that of a secret."""
+        """Return the text of a value in at most so many characters, redacted if it has the name of a secret."""
         return self.redactor.write_named(
             name, value, lambda: render_value(value, most, self.redactor)
         )

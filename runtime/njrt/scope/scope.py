@@ -86,7 +86,7 @@ class BlockNames:
 find_block_names = lru_cache(maxsize=1024)(BlockNames)
 
 
-class Scope(BlockNames):
+class Scope:
     """The variables of one run of a block. Names are as in the source unless a docstring says "mangled".
 
     The public attributes hold mangled names: `cells` are the host function's own, `global_names` those
@@ -105,12 +105,16 @@ class Scope(BlockNames):
         types: Callable[[], Mapping[str, Any]] | None,
         namespace: MutableMapping[str, Any] | None,
     ) -> None:
-        vars(self).update(vars(fixed))
+        self.names, self.outputs, self.uses = fixed.names, fixed.outputs, fixed.uses
+        self.class_name, self.first_parameter = fixed.class_name, fixed.first_parameter
+        self.own, self.bindable, self.place = fixed.own, fixed.bindable, fixed.place
+        self.declared_nonlocal, self.host = fixed.declared_nonlocal, fixed.host
+        self.global_names, self.future_flags = fixed.global_names, fixed.future_flags
         self.module: dict[str, Any] = variables.__globals__
         self.cells: dict[str, CellType] = dict(
             zip(variables.__code__.co_freevars, variables.__closure__ or (), strict=True)
         )
-        typed = find_named_classes(types, self.known)
+        typed = find_named_classes(types, fixed.known)
         self.type_names = tuple(typed)
         if typed:
             self.cells |= {name: cell for name, cell in typed.items() if cell is not None}

@@ -98,7 +98,7 @@ class RunGate:
         self._number = self._running = 0
 
     def call(self, gated: GatedFunction, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """Make a call if it is allowed; return its result, that of a coroutine function to be awaited.
+        """Make a call if it is allowed; return its result, an awaitable for a coroutine function.
 
         Raises:
             PermissionError: the call is refused.

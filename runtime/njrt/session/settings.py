@@ -200,7 +200,7 @@ def open_settings(settings: Settings) -> Iterator[None]:
 
 
 def open_steps(steps: DurableSteps) -> AbstractContextManager[None]:
-    """Make model calls and decisions steps inside a `with`: that of a workflow."""
+    """Make model calls and decisions steps of a workflow inside a `with`."""
     return open_settings(replace(get_settings(), steps=steps))
 
 
