@@ -29,7 +29,7 @@ from njc.runs.dap.breakpoint_sets import BreakpointSets
 from njc.runs.dap.framing import MessageError, MessageReader, write_message
 from njc.runs.dap.predicted_run import PredictedRun
 from njc.runs.dap.requests import CAPABILITIES, RequestError
-from njc.runs.dap.stop_view import BlockFrame, StopView, choose_stop_reason, describe_failure
+from njc.runs.dap.stop_view import StopView, choose_stop_reason, describe_failure
 from njc.runs.debug.commands import COMMANDS, format_command, run_command
 from njc.runs.debug.predicted import PredictedSession, open_predictor
 from njc.runs.debug.session import DebugSession, EditWanted, Said
@@ -304,10 +304,10 @@ class Adapter:
         return lambda: movement(run)
 
     def _restart_frame(self, arguments: requests.FrameArguments) -> Callable[[], None]:
-        frame = self._view.get_frame(arguments.frame_id)
-        if not isinstance(frame, BlockFrame):
+        entry = self._view.get_frame(arguments.frame_id).entry
+        if entry is None:
             raise RequestError("only a natural block can be started again")
-        return self._move(lambda run: run.run_to(frame.entry))
+        return self._move(lambda run: run.run_to(entry))
 
     # ── what happens in the program ──────────────────────────────────────────────────────────────
 
@@ -404,16 +404,13 @@ def _describe_error(error: Exception) -> str:
     return str(error)
 
 
-ProgressEvent = tuple[str, Mapping[str, Any]]
-
-
 class ReplyProgress:
     """Follows the replies (state: the one that is shown)."""
 
     def __init__(self) -> None:
         self._shown = ""
 
-    def follow(self, happening: Happening) -> Iterator[ProgressEvent]:
+    def follow(self, happening: Happening) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Yield the events that a happening causes."""
         if not isinstance(happening, ReplyStreamed):
             yield from self._end()
@@ -427,7 +424,7 @@ class ReplyProgress:
         message = f"{len(happening.text):,} characters so far"
         yield "progressUpdate", {"progressId": name, "message": message}
 
-    def _end(self) -> Iterator[ProgressEvent]:
+    def _end(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
         if self._shown:
             yield "progressEnd", {"progressId": self._shown}
         self._shown = ""

@@ -31,47 +31,28 @@ from njc.runs.timeline.steps import Position, Step, Timeline
 
 
 @dataclass(frozen=True, slots=True)
-class EffectFrame:
-    """An effect that is about to be carried out, or a line of its code."""
+class Frame:
+    """A natural block, or inside of it the effect that is about to be carried out, or a line of its code."""
 
-    name: str
-    text: str
-    line: int
-    position: Position
-
-
-@dataclass(frozen=True, slots=True)
-class BlockFrame:
-    """A natural block; `is_current` for that of the stop."""
-
-    place: str
-    kind: str
-    """The kind of the step: at an exit the frame is at the last line of the prompt."""
-    position: Position
-    entry: Position
-    is_current: bool
-
-
-Frame = EffectFrame | BlockFrame
+    step: Step
+    """The last step of the block."""
+    entry: Position | None
+    """The entry of the block; None for an effect."""
+    is_current: bool = True
+    """Whether this is the block of the stop, or its effect."""
 
 
 def build_stack(timeline: Timeline, step: Step) -> list[Frame]:
     """Return the frames from the innermost one on."""
-    frames: list[Frame] = []
-    if step.kind in ("effect", "line") and step.effect is not None:
-        kind = name_effect(step.effect)
-        frames.append(
-            EffectFrame(kind, format_effect(step.effect), step.code_line or 1, step.position)
-        )
+    has_effect = step.kind in ("effect", "line") and step.effect is not None
+    frames = [Frame(step, None)] if has_effect else []
     run: int | None = step.run
     while run is not None:
         steps = [
             other for other in timeline if other.run == run and other.position <= step.position
         ]
         last = step if run == step.run else steps[-1]
-        frames.append(
-            BlockFrame(last.place, last.kind, last.position, steps[0].position, run == step.run)
-        )
+        frames.append(Frame(last, steps[0].position, run == step.run))
         run = last.parent
     return frames
 
@@ -163,39 +144,33 @@ class StopView:
         return replace(step, effect=self._run.find_effect(step))
 
     def _show_frame(self, number: int, frame: Frame) -> dict[str, Any]:
-        column = int(self._client.columns_start_at1)
-        match frame:
-            case EffectFrame(name=name, text=text, line=line):
-                source: dict[str, Any] = {"name": f"{name} (step {frame.position.number})"}
-                source |= {"sourceReference": self._keep_text(text), "origin": "the model"}
-                place = {"source": source, "line": self._client.show_line(line), "column": column}
-                return {"id": number, "name": name, **place, "canRestart": False}
-            case BlockFrame(place=place, kind=kind):
-                name = f"natural block {place}"
-                line = int(place.rpartition(":")[2])
-                shown = {"id": number, "name": name, "column": column, "canRestart": True}
-                file = self._find_source(place)
-                if file is None:
-                    return {
-                        **shown,
-                        "line": self._client.show_line(line),
-                        "presentationHint": "subtle",
-                    }
-                lines = find_block_lines(file, line)
-                last = lines.last if lines is not None else line
-                shown["line"] = self._client.show_line(last if kind == "exit" else line)
-                return {**shown, "source": {"name": file.name, "path": str(file)}}
-            case _:
-                assert_never(frame)
+        step = frame.step
+        shown: dict[str, Any] = {"id": number, "column": int(self._client.columns_start_at1)}
+        if frame.entry is None:
+            name = name_effect(step.effect or {})
+            text = self._keep_text(format_effect(step.effect or {}))
+            source: dict[str, Any] = {"sourceReference": text, "origin": "the model"}
+            source["name"] = f"{name} (step {step.number})"
+            line = self._client.show_line(step.code_line or 1)
+            return {**shown, "name": name, "source": source, "line": line, "canRestart": False}
+        shown |= {"name": f"natural block {step.place}", "canRestart": True}
+        line = int(step.place.rpartition(":")[2])
+        file = self._find_source(step.place)
+        if file is None:
+            return {**shown, "line": self._client.show_line(line), "presentationHint": "subtle"}
+        lines = find_block_lines(file, line)
+        line = lines.last if lines is not None and step.kind == "exit" else line
+        shown["line"] = self._client.show_line(line)
+        return {**shown, "source": {"name": file.name, "path": str(file)}}
 
     def list_scopes(self, arguments: requests.FrameArguments) -> Any:
         """Return what there is to see in a frame."""
         frame = self.get_frame(arguments.frame_id)
         run = self._run
-        if isinstance(frame, BlockFrame) and not frame.is_current:
-            texts = run.timeline.variables_before(frame.position)
+        if not frame.is_current:
+            texts = run.timeline.variables_before(frame.step.position)
             return {"scopes": [self._make_scope("Variables", TextRows(tuple(texts.items())))]}
-        step = run.timeline.at(frame.position)
+        step = run.timeline.at(frame.step.position)
         assert step is not None, "frames are those of steps"
         outputs = list_outputs(step.instruction)
         scopes = [self._make_scope("Variables", LivePath())]  # editors open the first one
@@ -299,8 +274,7 @@ class StopView:
 
     def is_current(self, number: int) -> bool:
         """Return whether a frame is that of the stopped block, or of its effect."""
-        frame = self.get_frame(number)
-        return isinstance(frame, EffectFrame) or frame.is_current
+        return self.get_frame(number).is_current
 
     def get_handle(self, number: int) -> Handle:
         """Return what a reference to variables stands for."""

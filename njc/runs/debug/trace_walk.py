@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from njc.runs.timeline.breakpoints import Breakpoint, LineBreakpoint, describe_breakpoint, find_hits
+from njc.runs.timeline.breakpoints import Breakpoint, describe_breakpoint, find_hits
 from njc.runs.timeline.controller import ControlState, locate_breakpoint
 from njc.runs.timeline.happenings import Happening, ProgramEnded, RunControlError, Stopped
 from njc.runs.timeline.inspection import ShownVariable
@@ -73,12 +73,7 @@ class TraceWalk(StepMovements):
         for breakpoint in breakpoints:
             if breakpoint.condition:
                 raise RunControlError("a trace has no values to evaluate conditions on")
-        self.breakpoints = tuple(
-            locate_breakpoint(breakpoint, self._folders)
-            if isinstance(breakpoint, LineBreakpoint)
-            else breakpoint
-            for breakpoint in breakpoints
-        )
+        self.breakpoints = tuple(locate_breakpoint(each, self._folders) for each in breakpoints)
         return self.breakpoints
 
     def find_effect(self, step: Step) -> Mapping[str, Any] | None:

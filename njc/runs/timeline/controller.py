@@ -181,7 +181,8 @@ class RunController(StepMovements):
         Raises:
             RunControlError: there is no block at the line of a `LineBreakpoint`.
         """
-        self.breakpoints = tuple(map(self._resolve, breakpoints))
+        folders = (self.settings.folder or Path(), self.settings.program.parent)
+        self.breakpoints = tuple(locate_breakpoint(each, folders) for each in breakpoints)
         if self.state in ("running", "stopped"):
             self._pool.channel.send({"command": "breakpoints", **self._format_breakpoints()})
         return self.breakpoints
@@ -189,13 +190,13 @@ class RunController(StepMovements):
     def variables(self, position: Position | None = None) -> list[ShownVariable]:
         """Return the variables before a step; those of another step than the one here as text only."""
         if position is None or position == self.position:
-            return self._read_variables(self._ask({"command": "variables"}))
+            return self._list({"command": "variables"})
         texts: Variables = self.timeline.variables_before(position)
         return [ShownVariable(name, text) for name, text in texts.items()]
 
     def expand(self, *path: str) -> list[ShownVariable]:
         """Return the items and attributes of a variable, or of the part of one that a path of names leads to."""
-        return self._read_variables(self._ask({"command": "expand", "path": list(path)}))
+        return self._list({"command": "expand", "path": list(path)})
 
     def evaluate(self, expression: str) -> ShownVariable:
         """Return the value of an expression over the variables of the block."""
@@ -269,13 +270,6 @@ class RunController(StepMovements):
             happening = self.wait(seconds)
             if isinstance(happening, Stopped | ProgramEnded):
                 return happening
-
-    def _resolve(self, breakpoint: Breakpoint) -> Breakpoint:
-        if not isinstance(breakpoint, LineBreakpoint) or breakpoint.first_line:
-            return breakpoint
-        return locate_breakpoint(
-            breakpoint, (self.settings.folder or Path(), self.settings.program.parent)
-        )
 
     # ── starting, going on, going back ───────────────────────────────────────────────────────────
 
@@ -403,8 +397,8 @@ class RunController(StepMovements):
             raise RunControlError(str(answer["error"]))
         return answer
 
-    def _read_variables(self, answer: Json) -> list[ShownVariable]:
-        return [ShownVariable(**fields) for fields in answer["variables"]]
+    def _list(self, question: Json) -> list[ShownVariable]:
+        return [ShownVariable(**fields) for fields in self._ask(question)["variables"]]
 
     def _decide(self, fields: Json) -> None:
         step = self.step
@@ -539,8 +533,10 @@ class RunController(StepMovements):
             self._report(OutputWritten(stream, text))
 
 
-def locate_breakpoint(breakpoint: LineBreakpoint, folders: Iterable[Path]) -> LineBreakpoint:
-    """Give a breakpoint the first line of its block; raises RunControlError if there is no block."""
+def locate_breakpoint(breakpoint: Breakpoint, folders: Iterable[Path]) -> Breakpoint:
+    """Give a breakpoint at a line the first line of its block; raises RunControlError if there is no block."""
+    if not isinstance(breakpoint, LineBreakpoint) or breakpoint.first_line:
+        return breakpoint
     for folder in folders:
         if lines := find_block_at(folder / breakpoint.file, breakpoint.line):
             return replace(breakpoint, first_line=lines.first)

@@ -1,6 +1,6 @@
 """Looking at the variables of a stopped block, and changing them.
 
-    list_variables(variables, redactor)          [ShownVariable("prices", "list[int], 2 items = [3, 4]", True)]
+    show_variable("prices", [3, 4], redactor)    ShownVariable("prices", "list[int], 2 items = [3, 4]", True)
     expand(variables, ("prices",), redactor)     [ShownVariable("[0]", "int = 3", False), ...]
     evaluate("len(prices)", variables)           "int = 2"
 
@@ -51,11 +51,6 @@ class ShownVariable:
 
 class EvaluationError(ValueError):
     """An expression has no value; the message says why."""
-
-
-def list_variables(variables: Mapping[str, UserValue], redactor: Redactor) -> list[ShownVariable]:
-    """Return the variables as text."""
-    return [show_variable(name, value, redactor) for name, value in variables.items()]
 
 
 def show_variable(name: str, value: UserValue, redactor: Redactor) -> ShownVariable:
@@ -164,7 +159,7 @@ class RunVariables:
         redactor.scan(variables.items())
         match question["command"]:
             case "variables":
-                shown = list_variables(variables, redactor)
+                shown = [show_variable(*variable, redactor) for variable in variables.items()]
                 return {"variables": [asdict(variable) for variable in shown]}
             case "expand":
                 shown = expand(variables, question["path"], redactor)

@@ -16,7 +16,7 @@ import textwrap
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import chain, zip_longest
 
 from njc.project.report import format_count
 from njc.runs.trace_view.index import RunSummary, Selection, TraceIndex
@@ -155,17 +155,11 @@ def format_run(
     for number, step in enumerate(steps):
         if selection.has_step(step):
             yield ""
-            yield from format_step(number, step, width)
-
-
-def format_step(number: int, step: TraceStep, width: int | None = None) -> Iterator[str]:
-    """The lines of a step: a head, then code, changes of variables (`=`), prints (`|`), the result (`>`), surprises (`?`)."""
-    for part in format_step_parts(number, step, width):
-        yield from part
+            yield from chain.from_iterable(format_step_parts(number, step, width))
 
 
 def format_step_parts(number: int, step: TraceStep, width: int | None) -> Iterator[list[str]]:
-    """Yield the lines of a step, one list for each part of it."""
+    """Yield the lines of a step by parts: a head, code, changes (`=`), prints (`|`), the result (`>`), surprises (`?`)."""
     facts = [
         f"{number} {step.kind}",
         escape_unprintable(step.effect),
