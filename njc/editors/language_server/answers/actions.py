@@ -78,21 +78,19 @@ def _declare(
     if block is None or not block.scope.is_function:
         return
     body = block.scope.node.body
-    has_docstring = reading.module.source.get_offset(body[0].lineno, body[0].col_offset) not in {
+    source = reading.module.source
+    is_block = source.get_offset(body[0].lineno, body[0].col_offset) in {
         other.start for other in reading.blocks
-    } and _is_docstring(reading, body[0].lineno)
+    }
+    has_docstring = not is_block and re.match(r"\s*[rRuU]?[\"']", source.line(body[0].lineno))
     first = body[1] if has_docstring and len(body) > 1 else body[0]
-    start = reading.module.source.get_offset(first.lineno, first.col_offset)
-    line_start = reading.module.source.line_starts[first.lineno - 1]
+    start = source.get_offset(first.lineno, first.col_offset)
+    line_start = source.line_starts[first.lineno - 1]
     indent = document.text[line_start:start]
     if not indent.strip():
-        text = f"{indent}{declaration}{reading.module.source.newline}"
+        text = f"{indent}{declaration}{source.newline}"
         edit = TextEdit(line_start, line_start, text)
         yield Correction(f"Declare `{declaration}`", finding, (edit,))
-
-
-def _is_docstring(reading: Reading, line: int) -> bool:
-    return bool(re.match(r"\s*[rRuU]?[\"']", reading.module.source.line(line)))
 
 
 def _annotate_outputs(reading: Reading, finding: Diagnostic, span: Span) -> Iterator[Correction]:

@@ -35,9 +35,14 @@ async def run_on_recording(
     with tempfile.TemporaryDirectory(prefix="njc-lsp-") as folder:
         trace = Path(folder) / "trace.jsonl"
         environment = {**environ, "NJC_RECORD": f"none:{recording}", "NJC_TRACE": str(trace)}
-        output = await _run(
-            [sys.executable, "-m", "njc", "run", str(file)], file.parent, environment
-        )
+        command = [sys.executable, "-m", "njc", "run", str(file)]
+        ended = await _run_limited(command, file.parent, environment, RUN_SECONDS)
+        output = []
+        if ended is None:
+            output = ["", f"the program was ended after {RUN_SECONDS:g} seconds"]
+        elif ended[0] != 0:
+            errors = ended[2].decode("utf-8", "replace").strip()[-_MOST_OUTPUT:]
+            output = ["", f"the program ended with exit code {ended[0]}", errors]
         return "\n".join([*_describe_last_run(trace, place), *output])
 
 
@@ -50,18 +55,6 @@ async def run_cases(file: Path, function: str, cases: Path, environ: Mapping[str
         return f"the cases were ended after {CASES_SECONDS:g} seconds; the next run continues"
     _, output, errors = ended
     return (output or errors).decode("utf-8", "replace").strip()
-
-
-async def _run(command: list[str], folder: Path, environment: Mapping[str, str]) -> list[str]:
-    """Run a command to its end; return what it wrote to standard error, if it failed."""
-    ended = await _run_limited(command, folder, environment, RUN_SECONDS)
-    if ended is None:
-        return ["", f"the program was ended after {RUN_SECONDS:g} seconds"]
-    exit_code, _, errors = ended
-    if exit_code == 0:
-        return []
-    text = errors.decode("utf-8", "replace").strip()[-_MOST_OUTPUT:]
-    return ["", f"the program ended with exit code {exit_code}", text]
 
 
 async def _run_limited(
@@ -92,12 +85,10 @@ async def _run_limited(
 
 
 def _describe_last_run(trace: Path, place: str) -> list[str]:
-    try:
+    with suppress(ConfigurationError):
         index = read_index(trace)
-    except ConfigurationError:
-        return [f"the program did not run the block {place}"]
-    runs = [run for run in index.runs if run.place == place]
-    if not runs:
-        return [f"the program did not run the block {place}"]
-    count = f"the last of {len(runs)} runs" if len(runs) > 1 else "the only run"
-    return [f"{place}: {count}", *format_run(runs[-1], index.read_steps(runs[-1]), Selection())]
+        if runs := [run for run in index.runs if run.place == place]:
+            count = f"the last of {len(runs)} runs" if len(runs) > 1 else "the only run"
+            steps = format_run(runs[-1], index.read_steps(runs[-1]), Selection())
+            return [f"{place}: {count}", *steps]
+    return [f"the program did not run the block {place}"]
