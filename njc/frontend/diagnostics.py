@@ -59,22 +59,22 @@ CODES: Mapping[str, DiagnosticCode] = {
     "NJ001": DiagnosticCode(
         "not Python",
         "error",
-        "A .njpy file is a Python file in which some strings are natural blocks, so it must first be "
-        "Python. The message is the one of the Python that runs njc.",
+        "A .njpy file is a Python file with natural blocks as some of its strings, so it must first be "
+        "Python. The message comes from the Python that runs njc.",
         fatal=True,
     ),
     "NJ002": DiagnosticCode(
         "not text",
         "error",
         "The bytes of the file are not text in the encoding that its byte order mark or its coding "
-        "comment names (UTF-8 where it names none). Save the file as UTF-8, or correct the comment.",
+        "comment names (the default is UTF-8). Save the file as UTF-8, or correct the comment.",
         fatal=True,
     ),
     "NJ003": DiagnosticCode(
         "wrong option in a comment",
         "error",
         "A comment `# njc: key=value` sets options for the whole file. The option must exist and the "
-        "value must suit it, or the program would run with other options than it says.",
+        "value must suit it. Otherwise the program would run with other options than its text shows.",
         fatal=True,
     ),
     "NJ004": DiagnosticCode(
@@ -86,7 +86,7 @@ CODES: Mapping[str, DiagnosticCode] = {
     "NJ005": DiagnosticCode(
         "comment not understood",
         "warning",
-        "A comment that begins with `# njc:` is neither an option nor `ignore`, or it ignores a code that does "
+        "A comment that starts with `# njc:` is neither an option nor `ignore`, or it ignores a code that does "
         "not exist or cannot be ignored. Write `# njc: ignore[NJ204, NJ301]` above the place or at its end.",
     ),
     "NJ101": DiagnosticCode(
@@ -94,7 +94,7 @@ CODES: Mapping[str, DiagnosticCode] = {
         "error",
         "In `if x: a = 1; ` followed by a natural block, the suite is on the line of its header. To compile the "
         "block, njc would have to move the statements before it, and it changes nothing outside of blocks. "
-        "Put each statement of the suite on a line of its own, below the header.",
+        "Put each statement of the suite on a separate line, below the header.",
         fatal=True,
     ),
     "NJ102": DiagnosticCode(
@@ -107,15 +107,15 @@ CODES: Mapping[str, DiagnosticCode] = {
     "NJ103": DiagnosticCode(
         "nearly a natural block",
         "warning",
-        "The string stands as a statement and its first word is that of a natural block, but Python "
-        "will treat it as a string that does nothing. A natural block is one triple-quoted string, "
-        "without parentheses, whose first line is the word `natural` in small letters and nothing "
+        "The string is a statement and its first word is `natural` or a similar word, but Python "
+        "will treat it as a string that does nothing. A natural block is one triple-quoted string "
+        "without parentheses. Its first line has the word `natural` in small letters and nothing "
         'else but options: `"""natural` or `"""natural(max_effects=20)`.',
     ),
     "NJ104": DiagnosticCode(
         "wrong option on a block",
         "error",
-        'Options stand on the marker line as keyword arguments with literal values: `"""natural('
+        'Options are keyword arguments with literal values on the marker line: `"""natural('
         'model="openai/gpt-4.1", max_effects=20)`. The option must exist and the value must suit it.',
         fatal=True,
     ),
@@ -129,9 +129,9 @@ CODES: Mapping[str, DiagnosticCode] = {
     "NJ106": DiagnosticCode(
         "natural block as a value",
         "error",
-        "The string begins like a natural block, but it is assigned, returned, passed or joined to another "
-        "string, so Python would treat it as text. A natural block is a statement of its own and has no value: let "
-        "it bind a variable by `<:name>`, and use that. If the text is meant, begin it with another word or "
+        "The string starts like a natural block, but it is assigned, returned, passed or joined to another "
+        "string, so Python would treat it as text. A natural block is a whole statement and has no value: let "
+        "it bind a variable by `<:name>`, and use that. If you mean text, start it with another word or "
         "ignore this finding.",
     ),
     "NJ107": DiagnosticCode(
@@ -139,7 +139,7 @@ CODES: Mapping[str, DiagnosticCode] = {
         "error",
         "The source is Python, but the file with the calls in the place of the blocks is not. Python compiles at "
         "most 20 nested loops, `with` and `try` suites (21 from 3.13 on), and fewer than 100 levels of "
-        "indentation, and the call of a block can need a `try` around it. Move the inner part into a function of its own.",
+        "indentation, and the call of a block can need a `try` around it. Move the inner part into a separate function.",
         fatal=True,
     ),
     "NJ201": DiagnosticCode(
@@ -152,29 +152,29 @@ CODES: Mapping[str, DiagnosticCode] = {
     "NJ202": DiagnosticCode(
         "not a name",
         "error",
-        "A block can bind only what an assignment could: not a keyword, and not a name that Python "
-        "keeps for itself such as `__debug__`.",
+        "A block can bind only names that an assignment can bind: not a keyword, and not a name that Python "
+        "reserves, such as `__debug__`.",
         fatal=True,
     ),
     "NJ203": DiagnosticCode(
         "keyword in angle brackets",
         "warning",
         "`<class>` or `<None>` names no variable, so it is plain text to the model. Write `<<class>` "
-        "to say so.",
+        "to mark it as text.",
     ),
     "NJ204": DiagnosticCode(
         "output never used",
         "warning",
         "The block binds `<:name>`, and nothing in the function reads the variable afterwards. Remove "
-        "the output, or use it. Names that begin with an underscore are not reported.",
+        "the output, or use it. Names that start with an underscore are not reported.",
     ),
     "NJ205": DiagnosticCode(
         "variable possibly unbound",
         "warning",
-        "A path to this use runs nothing that binds the variable. Where only natural blocks bind it, one such path is "
+        "A path to this use runs nothing that binds the variable. If only natural blocks bind it, one such path is "
         "enough for the finding: a condition is false, the body of a loop never runs, an exception is caught or "
-        "suppressed, or `del` has unbound it. What a block reads is reported where no path binds it. Bind it before, or "
-        "use it only where it is bound.",
+        "suppressed, or `del` has unbound it. A variable that a block reads is reported if no path binds it. Bind it "
+        "before, or use it only after the block has run.",
     ),
     "NJ206": DiagnosticCode(
         "cannot be bound here",
@@ -187,8 +187,8 @@ CODES: Mapping[str, DiagnosticCode] = {
         "malformed output",
         "error",
         "An output is `<:name>`, `<:name.attribute>` or `<:name: TYPE>` with any Python annotation, such as `<:total: float>` or "
-        "`<:ids: list[str]>`. What stands here is nearly one, so the angle brackets are plain text and bind nothing. "
-        "Correct it, or double the first bracket to say that text is meant.",
+        "`<:ids: list[str]>`. This text is nearly an output, so the angle brackets are plain text and bind nothing. "
+        "Correct it, or double the first bracket to mark it as text.",
     ),
     "NJ208": DiagnosticCode(
         "nearly a reference",
@@ -201,8 +201,8 @@ CODES: Mapping[str, DiagnosticCode] = {
         "builtin in angle brackets",
         "warning",
         "`<input>` or `<list>` names the builtin of Python, because the program has no variable of that name. A "
-        "block has the builtins without a reference, and a reference allows it those that the guard refuses "
-        "otherwise, such as `open` and `input`. If text is meant, as in XML, write `<<input>`; an element with a "
+        "block has the builtins without a reference. A reference allows a builtin that the guard otherwise "
+        "refuses, such as `open` and `input`. If text is meant, as in XML, write `<<input>`; an element with a "
         "closing tag, `<input>...</input>`, is text.",
     ),
     "NJ210": DiagnosticCode(
@@ -215,7 +215,7 @@ CODES: Mapping[str, DiagnosticCode] = {
         "block that can do nothing",
         "error",
         "The block has no output, its text names no jump that is legal here and asks for no exception, and nothing that "
-        "it reads can be changed; so the program is the same after it. Name what it makes by `<:name>`, the variable "
+        "it reads can be changed. So the program is the same after it. Name its result by `<:name>`, the variable "
         "that it changes, or the jump that it takes.",
     ),
     "NJ212": DiagnosticCode(
@@ -228,9 +228,9 @@ CODES: Mapping[str, DiagnosticCode] = {
     "NJ213": DiagnosticCode(
         "block that seems to do nothing",
         "warning",
-        "The block has no output, its text names no jump and asks for no change, and the types of what it reads are "
-        "not known. What it makes, such as a summary, reaches the program only by an output. Name it by `<:name>`, or "
-        "say what the block changes.",
+        "The block has no output, its text names no jump and asks for no change, and the types of its variables are "
+        "not known. Its result, such as a summary, reaches the program only by an output. Name the result by `<:name>`, "
+        "or describe the change in the text.",
     ),
     "NJ214": DiagnosticCode(
         "block that cannot be contained",
@@ -242,7 +242,7 @@ CODES: Mapping[str, DiagnosticCode] = {
     "NJ301": DiagnosticCode(
         "control word without effect",
         "warning",
-        "The text says break, continue or return, but that statement would not be legal at this place "
+        "The text names break, continue or return, but that statement would not be legal at this place "
         "(no loop around the block, not in a function, inside `except*`), so the model cannot do it. "
         "Move the block, or choose another word.",
     ),
@@ -256,39 +256,39 @@ CODES: Mapping[str, DiagnosticCode] = {
     "NJ303": DiagnosticCode(
         "jump that is meant, not named",
         "warning",
-        "A block is offered the jumps that its text names. This text says something that often means a jump, "
-        "such as `skip it`, `stop here` or `hand it back`, and does not name it. Write `break`, `continue` or `return`, if "
-        'that is what the block may do; `jumps="all"` offers all that are legal. The usual words of other languages are '
-        'reported, too, words after "not", "never" or "without" and words in quotes are not.',
+        "A block is offered the jumps that its text names. This text has words that often mean a jump, "
+        "such as `skip it`, `stop here` or `hand it back`, and does not name it. Write `break`, `continue` or `return` if "
+        'the block may jump; `jumps="all"` offers all legal jumps. The usual words of other languages are '
+        'reported, too. Words after "not", "never" or "without" and words in quotes are not reported.',
     ),
     "NJ304": DiagnosticCode(
         "code because an annotation is missing",
         "hint",
-        "The model of this block may run code, because the compiler cannot see that none is needed: an output "
-        "has no type or one that njc does not see, or a variable that the text reads could be changed as far as its "
-        "annotation says. With what the hint says the block answers with data: an annotation, a frozen class, or "
-        '`effects="answer"`, which takes your word that it only reads. `njc show` says of every block why it has code.',
+        "The model of this block may run code, because the compiler cannot prove that data is enough: an output "
+        "has no type or a type that njc does not see, or the annotation of a variable that the text reads allows changes. "
+        "The hint proposes a correction, after which the block answers with data: an annotation, a frozen class, or "
+        '`effects="answer"`, by which you promise that it only reads. `njc show` gives the reason for each block with code.',
     ),
     "NJ305": DiagnosticCode(
         "change of what is only read",
         "warning",
-        "The text says to change a variable that the block only reads: its type says that nobody changes it, or it is a "
-        "number or a text, for which a change is a new binding. To bind the variable, write `<:name>`; to change its "
+        "The text asks for a change of a variable that the block only reads: its type allows no change, or it is a "
+        "number or a text, and then a change is a new binding. To bind the variable, write `<:name>`; to change its "
         "object, annotate it with a type that can be changed; for a new value, name an output.",
     ),
     "NJ306": DiagnosticCode(
         "doubtful jump",
         "warning",
-        "The text has one of the words by which it names a jump, but may not ask for the jump. A word that is only "
-        "negated, as in `never break`, offers none; of any other, as in `the service continues`, the block is offered "
-        "the jump. Use another word where no jump is meant.",
+        "The text has a word that names a jump, but may not ask for the jump. A word that is only "
+        "negated, as in `never break`, offers no jump. Any other such word offers it, as in `the service continues`. "
+        "If you mean no jump, use another word.",
     ),
     "NJ307": DiagnosticCode(
         "assert that is no contract",
         "hint",
         "The asserts directly after a block are its contract: the model is asked again if its reply breaks one. Only those count that "
         "compute, because they are evaluated more than once. This one binds a name, waits, or calls a function of the program; "
-        "Python checks it after the block, as any other assert.",
+        "Python checks it after the block, like any other assert.",
     ),
     "NJ308": DiagnosticCode(
         "missing annotation",
@@ -300,9 +300,9 @@ CODES: Mapping[str, DiagnosticCode] = {
     "NJ401": DiagnosticCode(
         "no code for a static block",
         "error",
-        "A model was asked for the Python that stands for this block, and none of its attempts passed the "
-        "checks. They are kept, each with the reasons why it was refused, in the file that the message "
-        'names. Make the prompt more precise, let the block run live by `mode="live"`, or let it fall back to '
+        "A model was asked for the Python code of this block, and none of its attempts passed the "
+        "checks. The file that the message names has each attempt with the reasons for its "
+        'refusal. Make the prompt more precise, let the block run live by `mode="live"`, or let it fall back to '
         'that by `fallback="live"`.',
         fatal=True,
     ),
@@ -310,16 +310,16 @@ CODES: Mapping[str, DiagnosticCode] = {
         "static block not locked",
         "error",
         "A build with `--locked`, `--check` or `--diff` asks no model, and njc.lock has no code for this "
-        "block, or has code for what the block meant before. Build without the flag, review what is new "
-        "in njc.lock, and commit it.",
+        "block, or has code for an earlier version of the block. Build without the flag, review the changes "
+        "of njc.lock, and commit it.",
         fatal=True,
     ),
     "NJ403": DiagnosticCode(
         "edited code out of date",
         "error",
         "The code of this block was edited in njc.lock, and the block has changed since. njc never "
-        "overwrites what a person wrote: `njc lock --keep BLOCK` says that the code is right for the "
-        "changed block, `njc lock --update BLOCK` has it written anew.",
+        "overwrites code that a person wrote: `njc lock --keep BLOCK` confirms the code for the "
+        "changed block, `njc lock --update BLOCK` has it written again.",
         fatal=True,
     ),
     "NJ404": DiagnosticCode(
