@@ -54,8 +54,10 @@ class Witness:
     def ask(self, request: Request) -> Reply:
         """Return the predicted variables and ending, in the form of `njrt.session.prediction`.
 
+        If the network has no answer, the reply has the reason, and no prediction.
+
         Raises:
-            ModelError: the request is not for a prediction, or the network has no answer.
+            ModelError: the request is not for a prediction.
         """
         text = "".join(part.text for part in request.messages if isinstance(part, UserMessage))
         found = _REQUEST.search(text)
@@ -64,11 +66,10 @@ class Witness:
         variables = dict(_VARIABLE.findall(found[1]))
         deadline = time.monotonic() + request.timeout
         try:
-            return Reply(
-                ModelMessage(self._predict(variables, found[2], deadline)), model=self.name
-            )
+            said = self._predict(variables, found[2], deadline)
         except NoPredictionError as problem:
-            raise ModelError(f"no answer: {problem}") from None
+            said = f"no answer: {problem}"
+        return Reply(ModelMessage(said), model=self.name)
 
     async def aask(self, request: Request) -> Reply:
         """Do the same; an answer takes milliseconds."""

@@ -13,6 +13,7 @@ import pytest
 from njrt.errors import ConfigurationError, ModelError
 from njrt.messages import Request, UserMessage
 from njrt.models.choose import get_model
+from njrt.session.prediction import read_prediction
 from spsbench.neural.predictors import NoPredictionError
 from spsbench.neural.witness import MAX_STEPS, Witness
 from spsbench.states.actions import Action
@@ -78,11 +79,15 @@ def test_ends_of_the_code(code: str, states: list[StackState | None], said: str)
     assert predict(states, code) == said
 
 
-def test_an_answer_that_does_not_come_is_an_error_of_the_model() -> None:
-    with pytest.raises(ModelError, match="no state is left"):
-        predict([], "n += 1")
-    with pytest.raises(ModelError, match="does not end after"):
-        predict([state("line", 2, n="3")] * (MAX_STEPS + 1), "n += 1")
+def test_a_reply_without_an_answer_has_no_prediction() -> None:
+    said = predict([], "n += 1")
+    assert said == "no answer: no state is left"
+    assert read_prediction(said).problem == "the reply has no prediction"
+    said = predict([state("line", 2, n="3")] * (MAX_STEPS + 1), "n += 1")
+    assert "does not end after" in said
+
+
+def test_other_requests_are_refused() -> None:
     with pytest.raises(ModelError, match="cannot carry one out"):
         Witness(Steps([]), "x").ask(Request("", (UserMessage("Do it."),)))
 
