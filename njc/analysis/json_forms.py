@@ -29,11 +29,11 @@ from njc.analysis.class_members import (
 from njc.analysis.types import SCALARS, ClassDefinition, Typed, TypeDefinitions
 from njc.frontend.references import parse_type
 from njrt.messages import Json
-from njrt.values.json_alternatives import FormComparer
 from njrt.values.json_choices import (
     CONTAINER,
     KEYS,
     MEMBERS,
+    FormComparer,
     JsonValue,
     flatten_alternatives,
     list_constants,

@@ -27,11 +27,11 @@ from njc.target import TargetFunction, bind_arguments
 from njrt.errors import ConfigurationError, ModelError, RejectedRequestError, ServerError
 from njrt.message_json import format_json_line
 from njrt.messages import Reply, Request
-from njrt.models.fallback import FallbackModel
 from njrt.models.model import Model, ModelAround
 from njrt.models.openai import OpenAI
 from njrt.models.remote import RemoteModel
 from njrt.models.response import MalformedReplyError, escape_surrogates
+from njrt.models.retry import FallbackModel
 from njrt.models.scripted import Scripted
 from njrt.persistence.cache import make_request_key
 from njrt.session.settings import wrapping

@@ -36,9 +36,9 @@ from njc.sandbox.proxy import Endpoint, serve_proxy
 from njc.sandbox.seccomp import build_filter
 from njrt.errors import ConfigurationError
 from njrt.models.choose import choose_model
-from njrt.models.fallback import FallbackModel
 from njrt.models.model import Model
 from njrt.models.remote import RemoteModel, Server
+from njrt.models.retry import FallbackModel
 from njrt.options import Options
 
 _SOCKET_PATH = "/tmp/.njc/proxy"

@@ -16,9 +16,7 @@ from workplace import Workplace
 import njrt
 from njrt.errors import RejectedRequestError, ServerError
 from njrt.messages import ModelMessage, Reply, Request, Usage
-from njrt.models.conditions import is_failure
-from njrt.models.fallback import FallbackModel
-from njrt.models.retry import RetryModel
+from njrt.models.retry import FallbackModel, RetryModel, is_failure
 from njrt.models.scripted import Scripted
 from njrt.models.vote import VoteModel
 

@@ -19,12 +19,10 @@ from loopback import Answer, Drop, Garbage, Loopback, Raw, Response, Seen, Statu
 from njrt.errors import ModelError, NaturalError, ServerError
 from njrt.messages import Reply, Request, UserMessage
 from njrt.models.anthropic import Anthropic
-from njrt.models.conditions import is_failure
-from njrt.models.fallback import FallbackModel
 from njrt.models.model import LayeredModel, Model
 from njrt.models.openai import OpenAI
 from njrt.models.remote import RemoteModel
-from njrt.models.retry import RetryModel
+from njrt.models.retry import FallbackModel, RetryModel, is_failure
 from njrt.models.vote import VoteModel
 from njrt.persistence.memory_store import MemoryStore
 from njrt.production.budgets.budget import Budget

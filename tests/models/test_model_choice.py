@@ -11,9 +11,9 @@ from loopback import Loopback, Raw
 from njrt.errors import AuthenticationError, ConfigurationError, NoModelError, ServerError
 from njrt.messages import Request, Usage, UserMessage
 from njrt.models.choose import DEFAULT_MODELS, choose_model, find_server_key
-from njrt.models.fallback import FallbackModel
 from njrt.models.model import Model
 from njrt.models.prices import compute_cost
+from njrt.models.retry import FallbackModel
 from njrt.models.scripted import Scripted
 from njrt.options import Options
 from openai_server import KEY, OpenAIServer, says

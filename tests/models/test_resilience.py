@@ -30,11 +30,15 @@ from njrt.errors import (
 from njrt.messages import CallAttempt, ModelMessage, Reply, Request, ToolCall, Usage
 from njrt.models.breaker import BreakerModel
 from njrt.models.choose import get_model
-from njrt.models.conditions import is_failure, is_server_failure, is_unusable_reply
-from njrt.models.fallback import FallbackModel
 from njrt.models.model import run_without_waiting
 from njrt.models.rate_limit import PARTS, RateLimitModel, Window, estimate_prompt_tokens
-from njrt.models.retry import RetryModel
+from njrt.models.retry import (
+    FallbackModel,
+    RetryModel,
+    is_failure,
+    is_server_failure,
+    is_unusable_reply,
+)
 from njrt.models.scripted import Scripted
 from njrt.models.vote import VoteModel
 from njrt.models.wrapped import WrappedModel

@@ -26,12 +26,10 @@ from njrt.errors import (
 )
 from njrt.messages import ModelMessage, Protocol, Reply, Request, Usage
 from njrt.models.breaker import BreakerModel
-from njrt.models.conditions import is_failure
-from njrt.models.fallback import FallbackModel
 from njrt.models.model import Model
 from njrt.models.openai import OpenAI
 from njrt.models.rate_limit import RateLimitModel
-from njrt.models.retry import RetryModel
+from njrt.models.retry import FallbackModel, RetryModel, is_failure
 from njrt.models.sends import read_retry_after
 from njrt.models.vote import VoteModel
 from njrt.persistence.memory_store import MemoryStore

@@ -14,8 +14,7 @@ from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
 import pytest
 from pydantic import BaseModel, Field
 
-from njrt.values.json_forms import make_json_form
-from njrt.values.schema_text import describe_schema
+from njrt.values.json_forms import describe_schema, make_json_form
 
 
 class Color(enum.Enum):

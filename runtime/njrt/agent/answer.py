@@ -38,8 +38,7 @@ from njrt.messages import Json, Reply, make_object_schema
 from njrt.scope.scope import Bound, Scope
 from njrt.values.adapters import DeclaredType
 from njrt.values.introspection import is_exception_class
-from njrt.values.json_forms import JsonForm, make_json_form, move_definitions
-from njrt.values.schema_text import describe_object
+from njrt.values.json_forms import JsonForm, describe_object, make_json_form, move_definitions
 
 UNTYPED = bool | int | float | str | list[bool | int | float | str] | None
 """What an output without a declared type may be."""

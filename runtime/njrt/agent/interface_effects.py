@@ -52,8 +52,7 @@ from njrt.scope.scope import Absent, Bound, Scope
 from njrt.scope.typecheck import find_type_mismatch
 from njrt.timeouts import DeadlineExceeded, call_with_timeout
 from njrt.values.adapters import DeclaredType
-from njrt.values.json_forms import JsonForm, make_json_form, move_definitions
-from njrt.values.schema_text import describe_schema
+from njrt.values.json_forms import JsonForm, describe_schema, make_json_form, move_definitions
 
 _NULL: Json = {"type": "null"}
 _OMITTED = object()

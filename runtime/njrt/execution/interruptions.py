@@ -23,7 +23,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Iterator
-from types import CodeType, TracebackType
+from types import CodeType
 from typing import Any
 
 from njrt.outcome import UserValue
@@ -80,46 +80,26 @@ class _Manager:
     def __enter__(self) -> UserValue:
         return type(self._manager).__enter__(self._manager)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> UserValue:
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> UserValue:
         is_suppressed = type(self._manager).__exit__(self._manager, kind, error, trace)
         return is_suppressed if error is None else is_suppressed and not is_interruption(error)
-
-
-class _AsyncManager:
-    """The same for `async with`."""
-
-    __slots__ = ("_manager",)
-
-    def __init__(self, manager: UserValue) -> None:
-        self._manager = manager
 
     def __aenter__(self) -> UserValue:
         return type(self._manager).__aenter__(self._manager)
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> UserValue:
+    async def __aexit__(self, kind: Any, error: BaseException | None, trace: Any) -> UserValue:
         is_suppressed = await type(self._manager).__aexit__(self._manager, kind, error, trace)
         return is_suppressed if error is None else is_suppressed and not is_interruption(error)
 
 
-def wrap_manager(manager: UserValue) -> UserValue:
+def wrap_manager(
+    manager: UserValue, enter: str = "__enter__", leave: str = "__exit__"
+) -> UserValue:
     """Wrap the operand of `with`; what is no context manager is returned as it is, for Python's own error."""
     kind = type(manager)
-    is_manager = hasattr(kind, "__enter__") and hasattr(kind, "__exit__")
-    return _Manager(manager) if is_manager else manager
+    return _Manager(manager) if hasattr(kind, enter) and hasattr(kind, leave) else manager
 
 
 def wrap_async_manager(manager: UserValue) -> UserValue:
     """Wrap the operand of `async with`."""
-    kind = type(manager)
-    is_manager = hasattr(kind, "__aenter__") and hasattr(kind, "__aexit__")
-    return _AsyncManager(manager) if is_manager else manager
+    return wrap_manager(manager, "__aenter__", "__aexit__")

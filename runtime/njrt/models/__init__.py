@@ -6,10 +6,9 @@ prices       what calls cost
 conversation, strict_schema, response,
 streaming, sends, network, remote             shared by the adapters
 openai, anthropic, pydantic_ai                the adapters
-wrapped, conditions                           shared by the wrappers
-retry, fallback, vote, cascade, breaker,
-rate_limit                                    the wrappers
-adapt, choose                                 from objects, options and names to the model
+wrapped                                       shared by the wrappers
+retry, vote, cascade, breaker, rate_limit     the wrappers
+choose                                        from options and names to the model
 
     njrt.models.RetryModel(njrt.models.OpenAI("gpt-4.1", retries=0), attempts=5)
 
@@ -22,18 +21,18 @@ if TYPE_CHECKING:
     from njrt.models.breaker import BreakerModel
     from njrt.models.cascade import CascadeModel
     from njrt.models.choose import get_model
-    from njrt.models.conditions import (
-        Condition,
-        is_failure,
-        is_server_failure,
-        is_unusable_reply,
-    )
-    from njrt.models.fallback import FallbackModel
     from njrt.models.model import Model
     from njrt.models.openai import OpenAI
     from njrt.models.pydantic_ai import PydanticAI
     from njrt.models.rate_limit import RateLimitModel
-    from njrt.models.retry import RetryModel
+    from njrt.models.retry import (
+        Condition,
+        FallbackModel,
+        RetryModel,
+        is_failure,
+        is_server_failure,
+        is_unusable_reply,
+    )
     from njrt.models.scripted import Scripted
     from njrt.models.vote import VoteModel
 
@@ -60,8 +59,8 @@ _LOADED_LATER = {
     "Anthropic": "anthropic",
     "BreakerModel": "breaker",
     "CascadeModel": "cascade",
-    "Condition": "conditions",
-    "FallbackModel": "fallback",
+    "Condition": "retry",
+    "FallbackModel": "retry",
     "Model": "model",
     "OpenAI": "openai",
     "PydanticAI": "pydantic_ai",
@@ -70,9 +69,9 @@ _LOADED_LATER = {
     "Scripted": "scripted",
     "VoteModel": "vote",
     "get_model": "choose",
-    "is_failure": "conditions",
-    "is_server_failure": "conditions",
-    "is_unusable_reply": "conditions",
+    "is_failure": "retry",
+    "is_server_failure": "retry",
+    "is_unusable_reply": "retry",
 }
 
 

@@ -17,11 +17,10 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from njrt.errors import ConfigurationError, LimitError
-from njrt.messages import Protocol, Reply, Request
-from njrt.models.adapt import adapt_model
-from njrt.models.model import Model
-from njrt.models.wrapped import Attempts, Calls, WrappedModel, choose_protocol
+from njrt.errors import ConfigurationError
+from njrt.messages import Reply, Request
+from njrt.models.model import Model, adapt_model
+from njrt.models.wrapped import Attempts, Calls, WrappedModel
 
 
 class CascadeModel(WrappedModel):
@@ -34,15 +33,12 @@ class CascadeModel(WrappedModel):
     def __init__(self, first: Any, second: Any, below: float) -> None:
         self.first: Model = adapt_model(first)
         self.second: Model = adapt_model(second)
+        self.models = (self.first, self.second)
         self.below = below
 
     @property
     def name(self) -> str:
         return f"cascade({self.first.name},{self.second.name})"
-
-    @property
-    def protocol(self) -> Protocol:
-        return choose_protocol((self.first, self.second))
 
     async def answer(self, request: Request, calls: Calls) -> Reply:
         attempts = Attempts(request, calls)
@@ -55,11 +51,8 @@ class CascadeModel(WrappedModel):
             )
         if (reply.probability or 0.0) >= self.below:
             return attempts.finish(reply)
-        try:
-            better = await attempts.ask(self.second, wants_probability=False, on_text=None)
-        except LimitError:
-            return attempts.finish(reply)
-        return attempts.finish(better if isinstance(better, Reply) else reply, "unsure")
+        better = await attempts.ask_again(self.second, wants_probability=False, on_text=None)
+        return attempts.finish(better or reply, "unsure")
 
 
 _JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"(?P<key>\s*:)?|-?\d[\d.eE+-]*|true|false|null')

@@ -28,8 +28,8 @@ import threading
 from collections.abc import Callable, Mapping
 
 from njrt.errors import ConfigurationError, NoModelError
-from njrt.models.fallback import FallbackModel
 from njrt.models.model import Model
+from njrt.models.retry import FallbackModel
 from njrt.options import (
     DEFAULTS,
     ON_WORDS,
@@ -164,7 +164,7 @@ def _get_pydantic_ai(name: str) -> Model:
 
 def _get_own_model(place: str) -> Model:
     """Return what `open_model(NAME)` of the module returns, for `MODULE:NAME`."""
-    from njrt.models.adapt import adapt_model
+    from njrt.models.model import adapt_model
 
     module, _, name = place.partition(":")
     with _models_lock:

@@ -1,27 +1,79 @@
-"""Asking a model again.
+"""Asking again: the same model (`RetryModel`) or the next of several (`FallbackModel`), while a condition holds.
 
-    RetryModel(OpenAI("gpt-4.1", retries=0), attempts=5)
-    RetryModel(model, when=is_failure)                      also replies that cannot be used
+    RetryModel(OpenAI("gpt-4.1", retries=0), attempts=5)                    waits 0.5 s, 1 s, ... after a ServerError
+    RetryModel(model, when=is_failure)                                      also replies that cannot be used, without a wait
+    FallbackModel((OpenAI("gpt-6-sol"), Anthropic("claude-sonnet-5-5")))    model="openai/…,anthropic/…"
+    FallbackModel((small, large), when=is_failure, turns=2)                 also if its outputs have failed twice
 
-    ServerError, wait 0.5 s, ServerError, wait 1 s, Reply
-    Reply that cannot be used, Reply                        no wait, and a temperature above 0
-
-Vendors' models of this package retry by themselves what their SDKs retry (`retries=3`): give them `retries=0` inside
-a `RetryModel`, or the waits multiply.
+Vendors' models retry by themselves what their SDKs retry (`retries=3`): give them `retries=0` inside a `RetryModel`, or the
+waits multiply. By default only a failure of the server leads to another call: another model would hide a wrong key.
+Not seen: what a reply does to the program (see `FallbackModel.turns`).
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from njrt.errors import ConfigurationError, LimitError, ModelError
-from njrt.messages import Reply, Request
-from njrt.models.adapt import adapt_model
-from njrt.models.conditions import Condition, is_server_failure
-from njrt.models.model import ModelAround
-from njrt.models.wrapped import Attempts, Calls, Result, WrappedModel
+from njrt.errors import ConfigurationError, ModelError, ServerError
+from njrt.messages import Json, Reply, Request
+from njrt.models.model import Model, ModelAround, adapt_model
+from njrt.models.response import MalformedReplyError, parse_json
+from njrt.models.wrapped import Attempts, Calls, WrappedModel
+
+Condition = Callable[[Request, Reply | ModelError], bool]
+"""Whether the result of a request is to be replaced by that of another call."""
+
+
+def is_server_failure(request: Request, result: Reply | ModelError) -> bool:
+    """Return whether the server could not be reached, was overloaded, too slow, or sent no reply."""
+    return isinstance(result, ServerError)
+
+
+def is_unusable_reply(request: Request, result: Reply | ModelError) -> bool:
+    """Whether a reply was refused or cut off, is empty, calls no tool that there is, or does not fit its schema."""
+    if isinstance(result, ModelError):
+        return False
+    message = result.message
+    if result.stop != "end" or not (message.calls or message.text.strip()):
+        return True
+    if request.schema is not None:
+        return not fits_schema(
+            message.calls[0].raw if message.calls else message.text, request.schema
+        )
+    if request.tools:
+        names = {tool.name for tool in request.tools}
+        known = all(call.name in names and call.arguments is not None for call in message.calls)
+        return not (message.calls and known)
+    return False
+
+
+def is_failure(request: Request, result: Reply | ModelError) -> bool:
+    """Return whether the server failed or its reply cannot be used."""
+    return is_server_failure(request, result) or is_unusable_reply(request, result)
+
+
+def fits_schema(text: str, schema: Json) -> bool:
+    """Return whether a text is JSON that fits a schema; without the package jsonschema, whether it is a JSON object."""
+    try:
+        value = parse_json(extract_json(text))
+    except MalformedReplyError:
+        return False
+    try:
+        from jsonschema.validators import validator_for
+    except ImportError:
+        return isinstance(value, dict)
+    return bool(validator_for(schema)(schema).is_valid(value))
+
+
+def extract_json(text: str) -> str:
+    """Return the JSON in a reply: its text, or the contents of its fenced block."""
+    text = text.strip()
+    if text.startswith("```") and text.endswith("```"):
+        text = text.partition("\n")[2].removesuffix("```")
+    return text
+
 
 VARIED_TEMPERATURE = 0.5
 """The least temperature of a request whose last reply could not be used: at 0 it would be the same again."""
@@ -58,7 +110,6 @@ class RetryModel(ModelAround, WrappedModel):
     async def answer(self, request: Request, calls: Calls) -> Reply:
         attempts = Attempts(request, calls)
         result = await attempts.ask(self.model)
-        last_reply = result if isinstance(result, Reply) else None
         for number in range(1, self.attempts):
             if not self._when(request, result):
                 break
@@ -71,14 +122,10 @@ class RetryModel(ModelAround, WrappedModel):
                 await calls.wait(wait)
             elif request.temperature is not None:
                 changes["temperature"] = max(request.temperature, VARIED_TEMPERATURE)
-            try:
-                result = await attempts.ask(self.model, **changes)
-            except LimitError:
-                if last_reply is None:
-                    raise
+            if (again := await attempts.ask_again(self.model, **changes)) is None:
                 break
-            last_reply = result if isinstance(result, Reply) else last_reply
-        return attempts.finish(prefer_reply(result, last_reply))
+            result = again
+        return attempts.finish(result)
 
     def _choose_wait(self, error: ModelError, number: int) -> float | None:
         """Return the seconds to wait after failure `number`; None if the server wants too long a wait."""
@@ -89,6 +136,40 @@ class RetryModel(ModelAround, WrappedModel):
         return longest * (1 - self._chance() / 2)
 
 
-def prefer_reply(result: Result, reply: Reply | None) -> Result:
-    """The result, or an earlier reply where it is an error: a reply was paid for, and the conversation may go on."""
-    return reply if isinstance(result, ModelError) and reply is not None else result
+class FallbackModel(WrappedModel):
+    """The first of `models` whose result is not such that the condition `when` holds.
+
+    With `turns`, each model has so many turns of a conversation: where the outputs of the first have failed that often,
+    the next goes on. Each may take the request's `timeout`, all together `seconds_left`. If no model is left, an
+    earlier reply that cannot be used is returned rather than a later error.
+    """
+
+    def __init__(
+        self,
+        models: Sequence[Any],
+        *,
+        when: Condition = is_server_failure,
+        turns: int | None = None,
+    ) -> None:
+        if not models or isinstance(models, str) or (turns is not None and turns < 1):
+            raise ConfigurationError("FallbackModel needs a sequence of models, and turns from 1")
+        self.models: tuple[Model, ...] = tuple(map(adapt_model, models))
+        self.turns = turns
+        self._when = when
+
+    @property
+    def name(self) -> str:
+        return ",".join(model.name for model in self.models)
+
+    async def answer(self, request: Request, calls: Calls) -> Reply:
+        attempts = Attempts(request, calls)
+        passed = (request.turn - 1) // self.turns if self.turns else 0
+        first, *others = self.models[min(passed, len(self.models) - 1) :]
+        result = await attempts.ask(first)
+        for model in others:
+            if not self._when(request, result):
+                break
+            if (again := await attempts.ask_again(model)) is None:
+                break
+            result = again
+        return attempts.finish(result)

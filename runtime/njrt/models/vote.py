@@ -21,12 +21,11 @@ from typing import Any
 
 from njrt.errors import ConfigurationError, ModelError, ReplyError
 from njrt.message_json import find_last_object
-from njrt.messages import Protocol, Reply, Request
-from njrt.models.adapt import adapt_model
-from njrt.models.conditions import extract_json, is_unusable_reply
-from njrt.models.model import Model
+from njrt.messages import Reply, Request
+from njrt.models.model import Model, adapt_model
 from njrt.models.response import MalformedReplyError, parse_json
-from njrt.models.wrapped import Attempts, Calls, WrappedModel, choose_protocol
+from njrt.models.retry import extract_json, is_unusable_reply
+from njrt.models.wrapped import Attempts, Calls, WrappedModel
 
 
 class VoteModel(WrappedModel):
@@ -62,10 +61,6 @@ class VoteModel(WrappedModel):
     def name(self) -> str:
         counts = Counter(model.name for model in self.models)
         return f"vote({','.join(f'{count}x{name}' for name, count in counts.items())})"
-
-    @property
-    def protocol(self) -> Protocol:
-        return choose_protocol(self.models)
 
     async def answer(self, request: Request, calls: Calls) -> Reply:
         attempts = Attempts(request, calls)

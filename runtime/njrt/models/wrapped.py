@@ -28,7 +28,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from njrt.errors import ModelError, NaturalError, NotAskedError
+from njrt.errors import LimitError, ModelError, NaturalError, NotAskedError
 from njrt.messages import CallAttempt, Protocol, Reply, Request, Usage, add_usage
 from njrt.models.model import CallLister, LayeredModel, Model, run_without_waiting
 
@@ -128,15 +128,17 @@ class AwaitedCalls:
 class WrappedModel(CallLister, ABC):
     """A `Model` around others. A subclass writes `answer`, which awaits nothing but `calls`."""
 
+    models: tuple[Model, ...]
+
     @property
     @abstractmethod
     def name(self) -> str:
         """The name of the models inside."""
 
     @property
-    @abstractmethod
     def protocol(self) -> Protocol:
-        """The protocol of the models inside."""
+        """Text if any of `models` prefers it: models that prefer tools can also answer in text."""
+        return "text" if any(model.protocol == "text" for model in self.models) else "tools"
 
     @abstractmethod
     async def answer(self, request: Request, calls: Calls) -> Reply:
@@ -154,11 +156,6 @@ def add_call_layer(model: Model, request: Request) -> Model:
     if request.call_layer is None or isinstance(model, WrappedModel):
         return model
     return LayeredModel(model, (request.call_layer(model),))
-
-
-def choose_protocol(models: Sequence[Model]) -> Protocol:
-    """Text if any of the models prefers it: models that prefer tools can also answer in text."""
-    return "text" if any(model.protocol == "text" for model in models) else "tools"
 
 
 Result = Reply | ModelError
@@ -221,6 +218,15 @@ class Attempts:
         self._add(reply, reply.attempts or (made,))
         return reply
 
+    async def ask_again(self, model: Model, **changes: Any) -> Result | None:
+        """Ask after other calls; None if the run may make no further call, but has a reply."""
+        try:
+            return await self.ask(model, **changes)
+        except LimitError:
+            if self._last_reply is None:
+                raise
+            return None
+
     async def ask_all(self, models: Sequence[Model], **changes: Any) -> list[VoteResult]:
         """Ask models at the same time; raises a `LimitError` before the first where not all may be asked."""
 
@@ -237,7 +243,12 @@ class Attempts:
         return await self.calls.gather(asked)
 
     def finish(self, chosen: VoteResult, reason: str = "unusable") -> Reply:
-        """The reply with the usage of all calls, or the error raised; `reason` is why the other replies were not used."""
+        """Return the reply with the usage of all calls; `reason` is why the other replies were not used.
+
+        Of an error and an earlier reply, the reply is chosen: it was paid for. Without one the error is raised.
+        """
+        if isinstance(chosen, ModelError):
+            chosen = self._last_reply or chosen
         if isinstance(chosen, NaturalError):
             raise self.fail(chosen)
         if len(self._made) < 2:
@@ -250,6 +261,11 @@ class Attempts:
         """Return the error with all calls that were made before it."""
         error.attempts = self._list_attempts(error)
         return error
+
+    @property
+    def _last_reply(self) -> Reply | None:
+        replies = (result for result, _ in reversed(self._made) if isinstance(result, Reply))
+        return next(replies, None)
 
     def _add(self, result: Result, attempts: tuple[CallAttempt, ...]) -> None:
         if attempts:

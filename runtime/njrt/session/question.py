@@ -38,8 +38,13 @@ from njrt.session.session import (
     open_session,
     with_lifecycle_events,
 )
-from njrt.values.json_forms import JsonForm, make_json_form, move_definitions
-from njrt.values.schema_text import describe_object, describe_schema
+from njrt.values.json_forms import (
+    JsonForm,
+    describe_object,
+    describe_schema,
+    make_json_form,
+    move_definitions,
+)
 
 Asker = Callable[..., UserValue]
 AsyncAsker = Callable[..., Awaitable[UserValue]]

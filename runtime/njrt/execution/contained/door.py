@@ -14,10 +14,9 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence, Set
-from types import CellType, CodeType, FrameType, ModuleType, TracebackType
+from types import CellType, CodeType, FrameType, MethodType, ModuleType, TracebackType
 from typing import Any
 
-from njrt.execution.contained.authority import find_refused_member, writes_file
 from njrt.execution.contained.known import find_known_name, resolve_known
 from njrt.execution.contained.operations import ALL, EVERY_OBJECT, list_operations
 from njrt.execution.contained.wire import MIRRORED, Codec, Data, Mirrors, WireError, fill
@@ -32,7 +31,7 @@ from njrt.execution.guard.modules import open_module
 from njrt.execution.guard.runtime import ComputingModule, check_read, find_target
 from njrt.gates import CallRules, GatedFunction, find_gate, find_plain_function, wrap_gated
 from njrt.outcome import UserValue
-from njrt.values.introspection import is_a
+from njrt.values.introspection import get_class_namespace, get_module_name, get_mro, is_a
 
 _INTERNAL_CLASSES = (CellType, CodeType, FrameType, TracebackType)
 _REFUSED_METHODS = ("__class_getitem__", "__del__", "__init__", "__init_subclass__", "__new__", "__prepare__", "__post_init__")  # fmt: skip
@@ -463,3 +462,40 @@ def _make_error(cls: type, args: tuple[Any, ...]) -> BaseException:
         return cls(*args)
     except TypeError:  # some take more than their `args`
         return BaseException.__new__(cls, *args)
+
+
+# ── members of libraries that give more than the object that a prompt names ──────────────────────
+
+_REFUSED: Mapping[str, frozenset[str]] = {
+    "numpy": frozenset(["ctypes", "tofile", "dump"]),
+    "pandas": frozenset(["eval", "query", "to_clipboard", "to_gbq", "to_hdf", "to_pickle", "to_sql"]),
+    "pydantic": frozenset(["parse_file", "parse_raw"]),
+    "logging": frozenset(["manager"]),
+    "ctypes": frozenset(["from_address", "from_buffer", "from_param", "in_dll"]),
+    "_ctypes": frozenset(["from_address", "from_buffer", "from_param", "in_dll"]),
+}  # fmt: skip
+_NAMES = frozenset().union(*_REFUSED.values())
+_WRITERS = frozenset(
+    f"to_{form}"
+    for form in ["csv", "excel", "feather", "html", "json", "latex", "markdown", "orc", "parquet", "stata", "string", "xml"]
+)  # fmt: skip
+_TARGETS = ("buf", "excel_writer", "fname", "path", "path_or_buf", "path_or_buffer")
+
+
+def find_refused_member(value: Any, name: str, named: Set[str]) -> str | None:
+    """Return the library whose member this is, if it gives more than the object; `named` are modules of the prompt."""
+    if name not in _NAMES:
+        return None
+    for base in get_mro(value if is_a(value, type) else type(value)):
+        library = get_module_name(base).partition(".")[0]
+        if name in _REFUSED.get(library, ()) and name in get_class_namespace(base):
+            return None if library in named else library
+    return None
+
+
+def writes_file(function: Any, args: list[Any], options: Mapping[str, Any]) -> bool:
+    """Return whether a call is one by which an object of pandas writes a file."""
+    if type(function) is not MethodType or function.__name__ not in _WRITERS:
+        return False
+    is_pandas = get_module_name(type(function.__self__)).partition(".")[0] == "pandas"
+    return is_pandas and bool(args or any(options.get(name) is not None for name in _TARGETS))
