@@ -164,7 +164,7 @@ def _get_pydantic_ai(name: str) -> Model:
 
 def _get_own_model(place: str) -> Model:
     """Return what `open_model(NAME)` of the module returns, for `MODULE:NAME`."""
-    from njrt.models.model import adapt_model
+    from njrt.models.adapt import adapt_model
 
     module, _, name = place.partition(":")
     with _models_lock:
