@@ -126,7 +126,7 @@ _IMPLIED: Mapping[JumpLabel, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 _IMPLIED_PATTERNS = {
-    label: re.compile(rf"{_UNMEANT}\b(?:{'|'.join(words)})", re.IGNORECASE)
+    label: re.compile(rf"\b{_UNMEANT}(?:{'|'.join(words)})", re.IGNORECASE)
     for label, words in _IMPLIED.items()
 }
 _WITHOUT_BLANKS: Mapping[JumpLabel, re.Pattern[str]] = {

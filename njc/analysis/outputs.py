@@ -37,6 +37,7 @@ from njc.frontend.names import (
     Local,
     NameScope,
     list_bound_names,
+    list_children,
     list_suites,
     resolve_name,
     walk_outwards,
@@ -214,9 +215,7 @@ def _find_last_uses(source: SourceFile, scope: NameScope, names: Collection[str]
             case ast.Nonlocal(names=declared) | ast.Global(names=declared):
                 uses.update(dict.fromkeys(declared, _ANY_LATER_LINE))
         nested = nested or (isinstance(node, _NESTED_SCOPES) and node is not scope.node)
-        waiting += [
-            (child, nested) for child in ast.iter_child_nodes(node) if is_on_lines(lines, child)
-        ]
+        waiting += [(child, nested) for child in list_children(node) if is_on_lines(lines, child)]
     return uses
 
 

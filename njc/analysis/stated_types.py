@@ -26,7 +26,13 @@ from njc.analysis.inference import TypeReader
 from njc.analysis.types import Typed, find_signature_scope, unquote
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
-from njc.frontend.names import FunctionDefinition, Global, resolve_name, walk_outwards
+from njc.frontend.names import (
+    FunctionDefinition,
+    Global,
+    list_children,
+    resolve_name,
+    walk_outwards,
+)
 from njc.frontend.references import Reference, format_annotation
 from njc.frontend.source import SourceFile
 
@@ -137,8 +143,8 @@ class _Uses:
     """Variables with a call of a method of `str`."""
     members: dict[str, str] = field(default_factory=dict)
     """The variable of the loop over each."""
-    passed: list[tuple[str, str, str | int]] = field(default_factory=list)
-    """Variables that are arguments: their name, the called function, and the keyword or the position."""
+    passed: dict[str, list[tuple[str, str | int]]] = field(default_factory=dict)
+    """The arguments that are the variable alone: the called function, and the keyword or the position."""
 
 
 def _collect_uses(code: ast.AST) -> _Uses:
@@ -161,11 +167,9 @@ def _collect_uses(code: ast.AST) -> _Uses:
                     uses.texts.add(name)
             case ast.Call(func=ast.Name(id=called), args=positional, keywords=keywords):
                 given = [*enumerate(positional), *((each.arg, each.value) for each in keywords)]
-                uses.passed += [
-                    (value.id, called, at)
-                    for at, value in given
-                    if isinstance(value, ast.Name) and at is not None
-                ]
+                for at, value in given:
+                    if isinstance(value, ast.Name) and at is not None:
+                        uses.passed.setdefault(value.id, []).append((called, at))
     return uses
 
 
@@ -178,7 +182,7 @@ def _collect_calls(module: ast.AST) -> _Calls:
             known = _list_annotated(node)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             calls.setdefault(node.func.id, []).append((node, known))
-        waiting += [(inner, known) for inner in ast.iter_child_nodes(node)]
+        waiting += [(inner, known) for inner in list_children(node)]
     return calls
 
 
@@ -348,10 +352,8 @@ def _read_uses(block: NaturalBlock, name: str, uses: _Uses, types: TypeReader) -
 
 def _read_passed(name: str, uses: _Uses, signatures: _Signatures) -> Iterator[str]:
     """Yield the annotations of the fields and parameters that a variable is passed to, without `None`."""
-    for variable, called, at in uses.passed:
+    for called, at in uses.passed.get(name, ()):
         parameters = signatures.get(called, {})
-        if variable != name or not parameters:
-            continue
         key = at if isinstance(at, str) else next(iter([*parameters][at : at + 1]), "")
         if (annotation := parameters.get(key)) is not None:
             text = format_annotation(unquote(annotation))

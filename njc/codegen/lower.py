@@ -352,7 +352,9 @@ def _build_tuned_arguments(
     block: NaturalBlock, tuned: Sequence[TunedBlock], project: Options
 ) -> Iterator[Argument]:
     """List the arguments of tuned forms, without options that the author has set, and without code for strict blocks."""
-    choices = find_block_tuning(block, tuned)
+    choices = find_block_tuning(block, tuned) if tuned else ()
+    if not choices:
+        return
     is_strict = merge_option_layers(block.options, project).authority == "strict"
     options = {
         choice.model: {
@@ -391,11 +393,11 @@ def format_literal(value: object) -> str:
 
 def list_given_options(options: Options) -> list[tuple[str, object]]:
     """Return the options that are given and that matter when the block runs, in the order in which they are written."""
-    given = ((name, getattr(options, name)) for name in OPTION_NAMES if name not in _BUILD_OPTIONS)
+    given = ((name, getattr(options, name)) for name in _RUN_OPTIONS)
     return [(name, value) for name, value in given if value is not None]
 
 
-_BUILD_OPTIONS = ("mode", "fallback")
+_RUN_OPTIONS = tuple(name for name in OPTION_NAMES if name not in ("mode", "fallback"))
 
 
 def _is_builtin(name: str, scope: NameScope, outputs: BlockOutputs) -> bool:

@@ -7,10 +7,10 @@ A new command is a module in one of the folders here and an entry in `COMMAND_GR
 
 from __future__ import annotations
 
-import ast
 import difflib
 import importlib
 import pkgutil
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -138,12 +138,11 @@ class Commands(click.Group):
 def read_summary(name: str, entry: Entry) -> str:
     """Read the first sentence of a command's help, without importing the command."""
     source = pkgutil.get_data(__name__, f"{entry.folder}/{name.replace('-', '_')}.py") or b""
-    (command,) = (
-        node
-        for node in ast.parse(source).body
-        if isinstance(node, ast.FunctionDef) and node.name == "command"
-    )
-    return (ast.get_docstring(command) or "").partition("\n")[0]
+    found = _SUMMARY.search(source)
+    return found[1].decode() if found else ""
+
+
+_SUMMARY = re.compile(rb'^def command\(.*?"""(.+?)(?:"""|\n)', re.MULTILINE | re.DOTALL)
 
 
 @click.group(

@@ -325,7 +325,7 @@ def _bind_walrus(expressions: Iterable[ast.expr], seen: _BindingCollector) -> No
                 default for default in (*node.args.defaults, *node.args.kw_defaults) if default
             ]
         else:
-            waiting += ast.iter_child_nodes(node)
+            waiting += list_children(node)
 
 
 def list_branches(statement: ast.If) -> list[ast.If]:
@@ -334,6 +334,28 @@ def list_branches(statement: ast.If) -> list[ast.If]:
     while len(chain[-1].orelse) == 1 and isinstance(inner := chain[-1].orelse[0], ast.If):
         chain.append(inner)
     return chain
+
+
+def list_children(node: ast.AST) -> list[ast.AST]:
+    """Return the nodes directly below a node; `ast.iter_child_nodes` takes twice the time."""
+    children: list[ast.AST] = []
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if isinstance(value, ast.AST):
+            children.append(value)
+        elif isinstance(value, list):
+            children += [item for item in value if isinstance(item, ast.AST)]
+    return children
+
+
+def walk_tree(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield a node and all nodes below it, parents first."""
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if node._fields:
+            waiting += reversed(list_children(node))
 
 
 def list_suites(statement: ast.stmt) -> Iterator[list[ast.stmt]]:

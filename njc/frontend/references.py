@@ -228,19 +228,26 @@ _UNPRINTABLE = re.compile(
 
 def format_annotation(annotation: ast.expr) -> str:
     """Spell an annotation as black would: one line, double quotes where they cost no escape."""
-    strings: list[str] = []
-
-    class NameStrings(ast.NodeTransformer):
-        def visit_Constant(self, node: ast.Constant) -> ast.expr:
-            if not isinstance(node.value, str):
-                return node
-            strings.append(format_string(node.value))
-            return ast.Name(f"_string{len(strings) - 1}_", ast.Load())
-
+    if isinstance(annotation, ast.Name):
+        return annotation.id
+    named = _StringNamer()
     if any(isinstance(node, ast.Constant) for node in ast.walk(annotation)):
-        annotation = NameStrings().visit(copy.deepcopy(annotation))
+        annotation = named.visit(copy.deepcopy(annotation))
     text = _QUOTED_BYTES.sub(r'b"\1"', ast.unparse(annotation))
-    return re.sub(r"\b_string(\d+)_\b", lambda name: strings[int(name[1])], text)
+    return re.sub(r"\b_string(\d+)_\b", lambda name: named.strings[int(name[1])], text)
+
+
+class _StringNamer(ast.NodeTransformer):
+    """Replace strings by names, and keep how they are spelled."""
+
+    def __init__(self) -> None:
+        self.strings: list[str] = []
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        if not isinstance(node.value, str):
+            return node
+        self.strings.append(format_string(node.value))
+        return ast.Name(f"_string{len(self.strings) - 1}_", ast.Load())
 
 
 def format_string(text: str) -> str:

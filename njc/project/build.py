@@ -56,6 +56,7 @@ class CompileTask:
     options: Options
     parse_always: bool = False
     tuned: tuple[TunedBlock, ...] = ()
+    with_hints: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +165,7 @@ def compile_all(
     progress: ProgressCallback = lambda done, of: None,
     *,
     parse_always: bool = False,
+    with_hints: bool = False,
     compiled: Compilations = MappingProxyType({}),
 ) -> list[CompileResult]:
     """Compile sources, in several processes where that is faster, and return the results in their order.
@@ -171,7 +173,9 @@ def compile_all(
     A file without natural blocks is only parsed if `parse_always` is set.
     """
     tasks = {
-        unit: make_compile_task(unit, source, project, parse_always=parse_always)
+        unit: make_compile_task(
+            unit, source, project, parse_always=parse_always, with_hints=with_hints
+        )
         for unit, source in sources.items()
     }
     results = {
@@ -190,11 +194,16 @@ def compile_all(
 
 
 def make_compile_task(
-    unit: Unit, source: SourceFile, project: Project, *, parse_always: bool = True
+    unit: Unit,
+    source: SourceFile,
+    project: Project,
+    *,
+    parse_always: bool = True,
+    with_hints: bool = True,
 ) -> CompileTask:
     """Return the task to compile a source with the options and the tuned forms of its project."""
     tuned = find_tuned_blocks(unit, project)
-    return CompileTask(unit, source, project.options, parse_always, tuned)
+    return CompileTask(unit, source, project.options, parse_always, tuned, with_hints)
 
 
 def run_compile_task(task: CompileTask) -> CompileResult:
@@ -207,7 +216,9 @@ def compile_task(task: CompileTask) -> Compilation:
     """Compile one source; return all that is known of it."""
     from njc.compiler import compile_source
 
-    return compile_source(task.source, project=task.options, tuned=task.tuned)
+    return compile_source(
+        task.source, project=task.options, tuned=task.tuned, with_hints=task.with_hints
+    )
 
 
 @contextmanager

@@ -201,6 +201,9 @@ def merge_option_layers(*layers: Options) -> Options:
     """Merge layers of options, nearest first: the first layer that sets an option wins."""
     merged, *further = layers
     for layer in further:
+        if layer == _NO_OPTIONS or merged == _NO_OPTIONS:
+            merged = layer if merged == _NO_OPTIONS else merged
+            continue
         unset = {
             name: value
             for name in OPTION_NAMES
@@ -211,6 +214,7 @@ def merge_option_layers(*layers: Options) -> Options:
     return merged
 
 
+_NO_OPTIONS = Options()
 ENVIRONMENT_VARIABLES: Mapping[str, str] = {f"NJC_{name.upper()}": name for name in OPTION_NAMES}
 """The environment variable of each option."""
 

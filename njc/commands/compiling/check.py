@@ -83,6 +83,7 @@ def _check(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
         flags["jobs"],
         ProgressLine(console, "checking"),
         parse_always=True,
+        with_hints=flags["hints"],
     )
     if flags["fix"]:
         results = _correct_findings(console, results, project, flags["hints"])
