@@ -142,8 +142,7 @@ def generate(
 ) -> Compilation:
     """Generate the compiled form of a file; hints take a sixth of the time.
 
-    `tuned` has the forms that were chosen by measurement. `written` is code, generated beforehand,
-    that replaces some of the blocks; `note` is a line about it for the head of the file.
+    `tuned` has forms chosen by measurement; `written` is code that replaces some blocks, and `note` a line about it.
     """
     source, module, blocks = analysis.source, analysis.module, analysis.blocks
     if analysis.has_errors:

@@ -108,7 +108,7 @@ EDGE = """
     njc.commands.setup  cache doctor init mcp migrate skill
     njc.commands.static_code annotate lock static
     njc.commands.production batch canary migrate_model replay
-    njc.commands.terminal console console_flags flags repeat sandbox_flags status_line trace_status
+    njc.commands.terminal console flags repeat status_line trace_status
     njc.runs.dap             adapter requests stop_view
     njc.runs.debug           commands predicted session stop_report trace_walk
     njc.editors.language_server.serving recorded_run server workspace_files

@@ -18,8 +18,7 @@ from typing import Any
 import click
 
 from njc import __version__
-from njc.commands.terminal.console import Console
-from njc.commands.terminal.console_flags import console_flags
+from njc.commands.terminal.console import Console, console_flags
 from njrt.errors import NaturalError
 
 

@@ -160,7 +160,7 @@ def _is_one_fstring(literal: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class NearMiss:
-    """A literal that begins almost like a natural block: where its marker is, and why it is none."""
+    """A literal that begins almost like a natural block: where its marker is, and what is wrong with it."""
 
     start: int
     end: int

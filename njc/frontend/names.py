@@ -348,16 +348,6 @@ def list_children(node: ast.AST) -> list[ast.AST]:
     return children
 
 
-def walk_tree(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield a node and all nodes below it, parents first."""
-    waiting = [node]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        if node._fields:
-            waiting += reversed(list_children(node))
-
-
 def list_suites(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
     """Give the suites of a compound statement that belong to the same scope as the statement."""
     match statement:

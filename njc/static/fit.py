@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from njc.codegen.indent import find_lines_in_strings, indent_code
+from njc.codegen.emit import find_lines_in_strings, indent_code
 from njc.codegen.lower import WrittenBlock, choose_aliases
 from njc.codegen.tuned import TunedBlock
 from njc.compiler import Analysis, Compilation, analyze, generate

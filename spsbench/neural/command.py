@@ -154,8 +154,7 @@ def curve_command(file: Path, results: Path, out: Path) -> None:
     FILE has the lines of one or more `curve.jsonl` of `spsbench train`.
     """
     require_packages("a picture", "njpy[bench]", "matplotlib")
-    from spsbench.neural.curve import read_curve
-    from spsbench.neural.curve_picture import draw_curves
+    from spsbench.neural.curve import draw_curves, read_curve
     from spsbench.neural.evaluation import read_rows
 
     rows = read_rows(results)

@@ -9,7 +9,7 @@ import pytest
 from njc.compiler import compile_source
 from njc.frontend.diagnostics import CODES, Diagnostic
 from njc.frontend.source import SourceFile
-from njc.project import renderings
+from njc.project.report import format_github, format_json, format_sarif
 
 FOUND = [
     Diagnostic("a,b.njpy", 2, 5, 2, 9, "NJ201", "error", "100% `x`\nwrong", "did you mean: `y`?"),
@@ -18,7 +18,7 @@ FOUND = [
 
 
 def test_json() -> None:
-    first, second = json.loads(renderings.format_json(FOUND))
+    first, second = json.loads(format_json(FOUND))
     assert first == {
         "code": "NJ201",
         "severity": "error",
@@ -32,11 +32,11 @@ def test_json() -> None:
         "end_column": 9,
     }
     assert second["hint"] is None
-    assert renderings.format_json([]) == "[]"
+    assert format_json([]) == "[]"
 
 
 def test_github() -> None:
-    assert renderings.format_github(FOUND).split("\n") == [
+    assert format_github(FOUND).split("\n") == [
         "::error file=a%2Cb.njpy,line=2,endLine=2,col=5,endColumn=9,title=NJ201"
         "::100%25 `x`%0Awrong%0Adid you mean: `y`?",
         "::warning file=c.njpy,line=3,endLine=4,title=NJ204::unused",
@@ -44,7 +44,7 @@ def test_github() -> None:
 
 
 def test_sarif() -> None:
-    log = json.loads(renderings.format_sarif(FOUND))
+    log = json.loads(format_sarif(FOUND))
     (run,) = log["runs"]
     assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == ["NJ201", "NJ204"]
     for result, diagnostic in zip(run["results"], FOUND, strict=True):
@@ -54,7 +54,7 @@ def test_sarif() -> None:
             diagnostic.line,
             diagnostic.end_column,
         )
-    assert json.loads(renderings.format_sarif([]))["runs"][0]["results"] == []
+    assert json.loads(format_sarif([]))["runs"][0]["results"] == []
 
 
 def test_codes_are_told_whole() -> None:

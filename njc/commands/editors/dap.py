@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from njc.commands.terminal.console_flags import console_flags
+from njc.commands.terminal.console import console_flags
 
 
 @click.command("dap")

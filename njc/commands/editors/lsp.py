@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from njc.commands.terminal.console_flags import console_flags
+from njc.commands.terminal.console import console_flags
 from njrt.packages import require_packages
 
 

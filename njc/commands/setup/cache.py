@@ -10,8 +10,7 @@ from typing import Literal
 
 import click
 
-from njc.commands.terminal.console import Console
-from njc.commands.terminal.console_flags import console_flags
+from njc.commands.terminal.console import Console, console_flags
 from njc.commands.terminal.flags import PATH, TEXT_OR_JSON, with_console
 from njc.project.report import format_count
 from njc.project.units import format_path

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from njc.commands.terminal.console import Console
-from njc.commands.terminal.console_flags import console_flags
+from njc.commands.terminal.console import Console, console_flags
 from njc.commands.terminal.flags import PATH, with_console
 from njc.project.config import find_project
 from njc.project.report import format_count

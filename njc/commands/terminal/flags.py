@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 from njc import __version__
-from njc.commands.terminal.console_flags import CommandFunction, add_options
-from njc.commands.terminal.console_flags import with_console as with_console
+from njc.commands.terminal.console import CommandFunction, add_options
+from njc.commands.terminal.console import with_console as with_console
 from njc.project.config import Project, check_required_version, find_project
 from njc.project.report import REPORT_FORMATS
 from njrt.errors import ConfigurationError

@@ -153,7 +153,7 @@ def format_example_line(example: Example) -> str:
 
 
 def example_from_json(written: Mapping[str, Any]) -> Example:
-    """Read an example; raise KeyError or TypeError where it is none."""
+    """Read an example; raise KeyError or TypeError for anything else."""
     known = {field.name: written[field.name] for field in fields(Example) if field.name in written}
     known["instruction"] = "\n".join(written["instruction"])
     return Example(**known)
