@@ -75,7 +75,7 @@ with C():
     ("source", "labels", "message"),
     [
         ("break", "return", "line 1: `break` is not possible here; possible are: raise, return"),
-        ("x = 1\ncontinue", "", "line 2: `continue` is not possible here; possible are: raise"),
+        ("x = 1\ncontinue", "", "line 2: `continue` is not possible here; leave it out"),
         ("if 1:\n    return", "break continue", "line 2: `return` is not possible here; possible are: raise, break, continue"),
         ("return 1", "bare_return", "line 1: only a bare `return`, without a value, is possible here"),
         ("yield 1", "", "line 1: a block cannot yield"),

@@ -65,7 +65,9 @@ def _explain_illegal_jump(jump: HostJump, labels: Collection[str]) -> str | None
     if label in labels:
         return None
     possible = ", ".join(["raise", *(name.removeprefix("bare_") for name in labels)])
-    return f"{format_line_prefix(jump)}`{label}` is not possible here; possible are: {possible}"
+    # `raise` alone is not offered: models then raise because they need a jump.
+    advice = f"possible are: {possible}" if labels else "leave it out"
+    return f"{format_line_prefix(jump)}`{label}` is not possible here; {advice}"
 
 
 def _find_unawaited_questions(nodes: Sequence[ast.AST]) -> Iterator[str]:
