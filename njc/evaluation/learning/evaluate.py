@@ -103,10 +103,6 @@ _DEFINITION_TYPES = (
 )
 
 
-if __name__ == "__main__":
-    main()
-
-
 # ── comparing one run of code with the recorded run ────────────────────────────────────────────────
 
 
@@ -181,3 +177,7 @@ def _describe_expected_end(example: Example) -> str:
 
 def _format_value(value: ProgramValue) -> str:
     return write_brief(value, _MAX_VALUE_CHARS)
+
+
+if __name__ == "__main__":
+    main()
