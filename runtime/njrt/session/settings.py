@@ -20,7 +20,7 @@ import os
 import sys
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -199,14 +199,18 @@ def open_settings(settings: Settings) -> Iterator[None]:
         yield
 
 
-def open_steps(steps: DurableSteps) -> AbstractContextManager[None]:
+@contextmanager
+def open_steps(steps: DurableSteps) -> Iterator[None]:
     """Make model calls and decisions steps of a workflow inside a `with`."""
-    return open_settings(replace(get_settings(), steps=steps))
+    with open_settings(replace(get_settings(), steps=steps)):  # read on entry, not before
+        yield
 
 
-def wrapping(wrap: ModelWrapper) -> AbstractContextManager[None]:
+@contextmanager
+def wrapping(wrap: ModelWrapper) -> Iterator[None]:
     """Have blocks inside ask `wrap(model)` in place of each model that they choose."""
-    return open_settings(replace(get_settings(), wrap=wrap))
+    with open_settings(replace(get_settings(), wrap=wrap)):  # read on entry, not before
+        yield
 
 
 def choose_predictor(predict: Model | str | None, around: Settings) -> Model | None:
