@@ -343,7 +343,7 @@ def _claim_signal() -> bool:
     if not hasattr(signal, "SIGRTMIN") or not hasattr(signal, "pthread_kill"):
         return False
     handler = _get_handler(_SIGNAL)
-    if handler is signal.SIG_DFL:
+    if handler == signal.SIG_DFL:  # equal, not the same: this is the plain number
         try:
             signal.signal(_SIGNAL, _handle_signal)
         except ValueError:  # a subinterpreter handles no signals
