@@ -86,7 +86,7 @@ EDGE = """
     njrt.mcp            server sessions
     njrt.models         anthropic breaker choose network openai pydantic_ai rate_limit remote retry scripted sends streaming wrapped
     njrt.observability  listeners trace
-    njrt.persistence    folder_lock memory_store open_store postgres_store recorder recording_place redis_store reply_store sqlite_store store
+    njrt.persistence    memory_store open_store postgres_store recorder recording_place redis_store reply_store sqlite_store store
     njrt.session        attempt block_conversation canary gate interception layered_model prediction session settings
     njc                 authority cli doctor hatch_plugin hook run setuptools_plugin target worker
     njc.mcp             servers

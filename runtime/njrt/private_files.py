@@ -3,6 +3,7 @@
     open_private(path, os.O_WRONLY | os.O_APPEND)      creates the file with mode 0600, or sets it
     create_private(path)                               the same for a file of SQLite, which is not opened
     check_private(path)                                PermissionError: it belongs to another user
+    with lock_folder(path.parent): ...                 other processes that write to the folder wait
     find_cache_folder(os.environ)                      ~/.cache/njc
     find_state_folder(os.environ)                      ~/.local/state/njc
 
@@ -15,8 +16,8 @@ import os
 import stat
 import sys
 import tempfile
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -62,6 +63,22 @@ def check_private(path: Path) -> None:
     with suppress(FileNotFoundError):
         if {path.lstat().st_uid, path.stat().st_uid} != {os.getuid()}:
             raise PermissionError(f"{path} belongs to another user")
+
+
+@contextmanager
+def lock_folder(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder; on systems without such locks (Windows), do nothing."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def find_cache_folder(environ: Mapping[str, str]) -> Path:

@@ -22,8 +22,7 @@ from njc.runs.trace_view.terminal import (
     format_trace,
 )
 from njrt.errors import ConfigurationError
-from njrt.persistence.open_store import get_store
-from njrt.persistence.stored_trace import PLACE_PREFIX, make_trace_key
+from njrt.persistence.open_store import PLACE_PREFIX, get_store, make_trace_key
 
 
 @click.command("trace")

@@ -15,12 +15,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import takewhile
 
-from njrt.message_json import format_attached, hash_json, list_new_messages, message_to_json
+from njrt.message_json import format_attached, list_new_messages, message_to_json
 from njrt.messages import Json, Request
-from njrt.persistence.decision_book import DecisionBook
 from njrt.persistence.recording_file import (
     RecordedCall,
-    RecordedTouch,
     Recording,
     RecordingHeader,
     format_recording_lines,
@@ -43,8 +41,8 @@ class OpenRecording:
         self.recorded: list[tuple[int, int, RecordedCall]] = []
         self.is_unsaved = False
         self.positions: dict[str, int] = {}
-        self.book = DecisionBook(old.decisions if replays else (), repeats_last=not records)
-        self.calls = CallBook(old.touches if replays else (), repeats_last=not records)
+        self.decisions = ReplayBook(old.decisions if replays else (), repeats_last=not records)
+        self.calls = ReplayBook(old.touches if replays else (), repeats_last=not records)
         self.is_appended = False
         """Whether calls can be added at the end of the file: it has been written, and no reply has come since."""
         self.unfinished = old.header.unfinished and replays
@@ -70,16 +68,9 @@ class OpenRecording:
 
     def take_similar_entry(self, request: Request) -> RecordedCall | None:
         """Return the first unused reply recorded at this turn of this block, or else of its file."""
-        file = request.place.rpartition(":")[0]
-        unused = [
-            entry
-            for entry in self.old.entries
-            if entry.turn == request.turn and entry.key not in self._used
-        ]
-        for entry in (
-            *(entry for entry in unused if entry.place == request.place),
-            *(entry for entry in unused if entry.place.rpartition(":")[0] == file),
-        ):
+        unused = [entry for entry in self.old.entries if entry.key not in self._used]
+        of_block, of_file, _ = _group_by_nearness(unused, request)
+        for entry in (*of_block, *of_file):
             self._used[entry.key] = 1
             return entry
         return None
@@ -95,7 +86,7 @@ class OpenRecording:
         self._used = dict(other._used)
         for *_, entry in other.recorded:
             self._used[entry.key] = self._used.get(entry.key, 0) + 1
-        self.book.skip_used(other.book)
+        self.decisions.skip_used(other.decisions)
         self.calls.skip_used(other.calls)
 
     def build(self) -> Recording:
@@ -106,7 +97,7 @@ class OpenRecording:
         return Recording(
             replace(header or RecordingHeader(), unfinished=self.unfinished),
             (*replayed, *recorded),
-            tuple(self.book.items),
+            tuple(self.decisions.items),
             touches=tuple(self.calls.items),
         )
 
@@ -114,8 +105,8 @@ class OpenRecording:
         """The run has ended; unless it was paused, the recording is complete."""
         if not (self.records and self.unfinished):
             return
-        self.book.items = list(self.book.list_final())
-        self.unfinished = self.book.has_open or self.calls.has_open
+        self.decisions.drop_unreached()
+        self.unfinished = self.decisions.has_open or self.calls.has_open
         self.is_unsaved = True
 
     def note_written(self, written: Recording) -> None:
@@ -130,12 +121,7 @@ class OpenRecording:
 
     def describe_difference(self, request: Request) -> str:
         """Describe the first difference between what the program shows now and what was recorded."""
-        now = _list_text_lines(
-            [
-                message_to_json(message)
-                for message in list_new_messages(request.messages, request.turn)
-            ]
-        )
+        now = _list_text_lines(list_shown(request))
         here = self._find_recorded_lines(request)
         if not here:
             return f"turn {request.turn} of this block is not in the recording"
@@ -151,17 +137,30 @@ class OpenRecording:
 
     def _find_recorded_lines(self, request: Request) -> list[list[str]]:
         """Lines recorded at this turn of this block, else of its file, else of any; unused entries are preferred."""
-        entries = [entry for entry in self.old.entries if entry.turn == request.turn]
-        file = request.place.rpartition(":")[0]
-        for nearby in (
-            [entry for entry in entries if entry.place == request.place],
-            [entry for entry in entries if entry.place.rpartition(":")[0] == file],
-            entries,
-        ):
+        for nearby in _group_by_nearness(self.old.entries, request):
             if nearby:
                 unused = [entry for entry in nearby if entry.key not in self._used]
                 return [_list_text_lines(entry.shown) for entry in unused or nearby]
         return []
+
+
+def _group_by_nearness(
+    entries: Iterable[RecordedCall], request: Request
+) -> tuple[list[RecordedCall], ...]:
+    """Return the entries of this turn: those of the block, those of its file, and all."""
+    file = request.place.rpartition(":")[0]
+    same_turn = [entry for entry in entries if entry.turn == request.turn]
+    return (
+        [entry for entry in same_turn if entry.place == request.place],
+        [entry for entry in same_turn if entry.place.rpartition(":")[0] == file],
+        same_turn,
+    )
+
+
+def list_shown(request: Request) -> list[Json]:
+    """Return the new messages of a request, as they are recorded."""
+    new = list_new_messages(request.messages, request.turn)
+    return [message_to_json(message) for message in new]
 
 
 def _list_text_lines(messages: Iterable[Json]) -> list[str]:
@@ -182,43 +181,3 @@ def _count_common_lines(then: list[str], now: list[str]) -> int:
 
 def _format_line(lines: list[str], at: int) -> str:
     return clip(lines[at], MAX_LINE_CHARS) if at < len(lines) else "(nothing more)"
-
-
-# ── the calls of gated functions in a recording that is in use ─────────────────────────────────────
-
-
-class CallBook(ReplayBook[RecordedTouch]):
-    """The calls in the order of their start (state: which ones have been used)."""
-
-    def __init__(self, old: Iterable[RecordedTouch], *, repeats_last: bool) -> None:
-        super().__init__(old, make_identity, repeats_last=repeats_last)
-        self._unused: defaultdict[str, set[int]] = defaultdict(set)
-        for index, call in enumerate(self.items):
-            self._unused[call.key].add(index)
-
-    def take(self, asked: RecordedTouch) -> int | None:
-        """Return the number of the next recorded call that equals this one; None for a new call."""
-        index = self.find_next(asked)
-        if index is not None:
-            self._unused[asked.key].discard(index)
-        return index
-
-    def find_unused(self, key: str) -> RecordedTouch | None:
-        """Return the first recorded call after a conversation that the program has not made again."""
-        unused = self._unused[key]
-        return self.items[min(unused)] if unused else None
-
-    def has_calls(self, key: str) -> bool:
-        """Return whether any calls after this conversation are recorded."""
-        return any(call.key == key for call in self.items)
-
-    def skip_used(self, other: CallBook) -> None:
-        """Continue after the calls that have been taken from the `other` book."""
-        super().skip_used(other)
-        for key, unused in other._unused.items():
-            self._unused[key] &= unused
-
-
-def make_identity(call: RecordedTouch) -> str:
-    """Return what makes two calls the same: the conversation before, the function, the arguments."""
-    return hash_json([call.key, call.effect])

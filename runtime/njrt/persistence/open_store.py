@@ -16,12 +16,14 @@ from functools import lru_cache
 from pathlib import Path
 from urllib.parse import quote, unquote
 
-from njrt.errors import ConfigurationError
+from njrt.errors import ConfigurationError, StoreError
+from njrt.events import Event
 from njrt.observability.logs import warn
+from njrt.observability.trace import format_event_line
 from njrt.persistence.memory_store import MemoryStore
 from njrt.persistence.signed_store import SECRET_VARIABLE, SignedStore
 from njrt.persistence.sqlite_store import SqliteStore
-from njrt.persistence.store import Store
+from njrt.persistence.store import Store, make_store_key
 from njrt.private_files import find_state_folder
 
 
@@ -29,11 +31,6 @@ def get_store(url: str | None, environ: Mapping[str, str]) -> Store:
     """Return the store of a URL, one for the whole process; None is the user's own, a file."""
     url = url or str(find_state_folder(environ) / "store.sqlite3")
     return _get_store(url, environ.get(SECRET_VARIABLE) or None)
-
-
-@lru_cache(maxsize=16)
-def _get_store(url: str, secret: str | None) -> Store:
-    return open_store(url, secret)
 
 
 def open_store(url: str, secret: str | None = None) -> Store:
@@ -47,6 +44,9 @@ def open_store(url: str, secret: str | None = None) -> Store:
             *(opened.name, SECRET_VARIABLE),
         )
     return opened
+
+
+_get_store = lru_cache(maxsize=16)(open_store)
 
 
 def is_store_url(place: str) -> bool:
@@ -84,3 +84,35 @@ def _open_unsigned(url: str) -> tuple[Store, bool]:
 def hide_password(url: str) -> str:
     """Return a URL as messages show it: without password and parameters."""
     return re.sub(r"(://[^/@:]*):.*@", r"\1@", url.partition("?")[0])
+
+
+# ── traces in a store ────────────────────────────────────────────────────────────────────────────
+
+PLACE_PREFIX = "store:"
+"""The beginning of a trace's name, where a file's path could be: `NJC_TRACE=store:nightly`."""
+
+
+class StoredTrace:
+    """A listener that appends every event to a log of a store; if that fails, the program continues without it."""
+
+    wants_states = True
+
+    def __init__(self, store: Store, name: str) -> None:
+        self._store = store
+        self._key = make_trace_key(name)
+        self._has_failed = False
+
+    def __call__(self, event: Event) -> None:
+        """Append one event; after a failure, do nothing."""
+        if self._has_failed:
+            return
+        try:
+            self._store.append(self._key, format_event_line(event))
+        except StoreError as error:
+            self._has_failed = True
+            warn("the trace is not written any more: %s", error)
+
+
+def make_trace_key(name: str) -> str:
+    """Return the key of a trace in a store."""
+    return make_store_key("trace", name)

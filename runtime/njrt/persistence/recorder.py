@@ -3,18 +3,10 @@
     {"format": 1, "made_by": "njrt 0.1.0", "model": "gpt-4.1", "protocol": "tools", "date": "2026-03-01"}
     {"place": "mail.njpy:12", "turn": 1, "key": "9f3c…", "shown": [{"user": ["Sort <mail>.", …]}], "reply": {…}}
 
-A request is found by the text of its conversation alone, not by the system prompt, the tools, the model, the
-temperature or the line of the block. Equal conversations get the recorded replies in their order, and after that the
-last one every time, so that a test may run twice in one process. Different conversations may come in any order.
-
-What interceptors decided about the effects is recorded after the replies, `{"decided": {"effect": …, "decisions": …}}`,
-and holds again when the recording is replayed. A recording of a run that was paused or killed is `unfinished`: the next
-run replays it and continues, in every mode but `none`.
-
-A recording is replaced as a whole (a temporary file, then a rename), its conversations in the order in which they
-began, or had before. Threads and tasks may share a `Recorder`; processes that record into the same file at the same
-time add to it (with a lock on its folder, on systems that have one). A recording may also be in a store
-(`njrt.persistence.recording_place`).
+A request is found by the text of its conversation alone. Equal conversations get the recorded replies in their order,
+then the last one every time; different ones may come in any order. Decisions of interceptors follow the replies. A
+recording of a run that was paused or killed is `unfinished`: the next run continues it, in every mode but `none`.
+Threads and tasks may share a `Recorder`; processes that record into the same place at the same time add to it.
 """
 
 from __future__ import annotations
@@ -32,15 +24,12 @@ from njrt.errors import RecordingError, RecordingMismatchError, RecordingMissing
 from njrt.message_json import (
     format_json_line,
     hash_conversation,
-    list_new_messages,
-    message_to_json,
     reply_from_json,
     reply_to_json,
 )
 from njrt.messages import Message, Protocol, Reply, Request, UserMessage
 from njrt.models.model import Ask
-from njrt.persistence.decision_book import DecidedSlot
-from njrt.persistence.open_recording import OpenRecording
+from njrt.persistence.open_recording import OpenRecording, list_shown
 from njrt.persistence.recording_file import (
     RecordedCall,
     RecordedDecision,
@@ -65,9 +54,9 @@ class Recorder:
 
     With `drift`, a request that is not in the recording gets the reply that was recorded in its place, and the file of
     that name a line that says how they differ.
-    `path` is that of a file, or `store:NAME` or `URL#NAME` for a recording in a store, which is that of the URL, else of
-    `store`, else of NJC_STORE. `today` returns the date for the header of a new recording. The file is read when it is first needed, and written
-    soon after a reply was recorded, at the latest by `close` or at the end of the process.
+    `path` is that of a file, or `store:NAME` or `URL#NAME` for a recording in a store (that of the URL, else of `store`,
+    else of NJC_STORE). `today` returns the date for the header of a new recording. The file is read when it is first
+    needed, and written soon after a reply was recorded, at the latest by `close` or at the end of the process.
     """
 
     def __init__(
@@ -119,23 +108,24 @@ class Recorder:
     @property
     def has_decisions(self) -> bool:
         """Whether the recording holds decisions of interceptors."""
-        return bool(self._get_open_recording().book.items)
+        return bool(self._get_open_recording().decisions.items)
 
-    def take_decision(self, asked: RecordedDecision) -> DecidedSlot | None:
-        """Return what was decided about an effect, or None."""
+    def take_decision(self, asked: RecordedDecision) -> tuple[int | None, RecordedDecision | None]:
+        """Return the number and the recorded form of what was decided about an effect; None if nothing was."""
         with self._lock:
-            return self._get_open_recording().book.take(asked)
+            decisions = self._get_open_recording().decisions
+            index = decisions.take(asked)
+            return index, None if index is None else decisions.items[index]
 
-    def record_decision(self, slot: DecidedSlot | None, decided: RecordedDecision) -> DecidedSlot:
-        """Write at once what was decided about an effect, or that it is pending."""
+    def record_decision(self, index: int | None, decided: RecordedDecision) -> int:
+        """Write at once what was decided about an effect, or that it is pending; return its number."""
         with self._lock:
             recording = self._get_open_recording()
-            slot = recording.book.put(slot, decided)
+            index = recording.decisions.store(index, decided)
             recording.unfinished = True
-            atexit.unregister(self.close)
-            atexit.register(self.close)
+            self._close_at_exit()
             self._save(recording)
-            return slot
+            return index
 
     def take_call(
         self, asked: RecordedTouch, is_alone: bool
@@ -155,7 +145,7 @@ class Recorder:
             if recording.records:
                 expected = recording.calls.find_unused(asked.key) if is_alone else None
             else:
-                expected = asked if recording.calls.has_calls(asked.key) else None
+                expected = asked if recording.calls.has_items(asked.key) else None
             if expected is None:
                 return None, None
             raise self._make_call_error(expected, asked)
@@ -164,14 +154,12 @@ class Recorder:
         self, expected: RecordedTouch, asked: RecordedTouch
     ) -> RecordingMismatchError:
         then = "" if expected is asked else f"\n    recorded: {format_call(expected.effect)}"
-        error = RecordingMismatchError(
-            f"{asked.place}: the code makes another call than the recording {self.place.name} has:{then}\n"
+        return self._make_mismatch_error(
+            asked.place,
+            f"the code makes another call than the recording {self.place.name} has:{then}\n"
             f"    now:      {format_call(asked.effect)}\n"
-            "the program must do the same each time; record it again with another file if it has changed"
+            "the program must do the same each time; record it again with another file if it has changed",
         )
-        error.place = asked.place or None
-        self.errors.append(error)
-        return error
 
     def record_call(self, index: int | None, call: RecordedTouch) -> int:
         """Write at once how far a call of a gated function has come; return its number."""
@@ -181,8 +169,7 @@ class Recorder:
             is_first = not recording.unfinished
             recording.unfinished = True
             if is_first or recording.is_unsaved or not recording.is_appended:
-                atexit.unregister(self.close)
-                atexit.register(self.close)
+                self._close_at_exit()
                 self._save(recording)
                 return index
             line = format_touch(call)
@@ -269,7 +256,13 @@ class Recorder:
             if not recording.records:
                 similar = self._find_similar(recording, request) if self._drift else None
                 if similar is None:
-                    raise self._make_mismatch_error(recording, request)
+                    name = self.place.name
+                    raise self._make_mismatch_error(
+                        request.place,
+                        f"{recording.describe_difference(request).rstrip()}\n"
+                        f"in {name}; record the difference with NJC_RECORD=new:{name}, "
+                        f"or everything again with NJC_RECORD=all:{name}",
+                    )
                 return replace(reply_from_json(similar.reply, similar.model), source="recording")
             return None
 
@@ -277,11 +270,8 @@ class Recorder:
         """Return the reply that was recorded at this turn of this block; notes why it no longer matches."""
         problem = recording.describe_difference(request).rstrip()
         entry = recording.take_similar_entry(request)
-        shown = [
-            message_to_json(message)
-            for message in list_new_messages(request.messages, request.turn)
-        ]
-        if entry is None or list(entry.shown) != shown:  # else only what came before differs
+        # Else only what came before differs.
+        if entry is None or list(entry.shown) != list_shown(request):
             self._note_drift(request.place, request.turn, problem)
         return entry
 
@@ -291,15 +281,9 @@ class Recorder:
         with self._drift.open("a", encoding="utf-8") as file:
             file.write(format_json_line(noted) + "\n")
 
-    def _make_mismatch_error(
-        self, recording: OpenRecording, request: Request
-    ) -> RecordingMismatchError:
-        error = RecordingMismatchError(
-            f"{request.place}: {recording.describe_difference(request).rstrip()}\n"
-            f"in {self.place.name}; record the difference with NJC_RECORD=new:{self.place.name}, "
-            f"or everything again with NJC_RECORD=all:{self.place.name}"
-        )
-        error.place = request.place or None
+    def _make_mismatch_error(self, place: str, problem: str) -> RecordingMismatchError:
+        error = RecordingMismatchError(f"{place}: {problem}")
+        error.place = place or None
         self.errors.append(error)
         return error
 
@@ -311,10 +295,7 @@ class Recorder:
             return positions.setdefault(root, len(positions))
 
     def _record(self, position: int, key: str, request: Request, reply: Reply) -> None:
-        shown = tuple(
-            message_to_json(message)
-            for message in list_new_messages(request.messages, request.turn)
-        )
+        shown = tuple(list_shown(request))
         keep_attachments(self.place, request.messages)
         with self._lock:
             recording = self._get_open_recording()
@@ -332,14 +313,16 @@ class Recorder:
             if time.monotonic() - self._saved_at >= 10 * self._save_seconds:
                 self._save(recording)
             else:
-                atexit.unregister(self.close)
-                atexit.register(self.close)
+                self._close_at_exit()
+
+    def _close_at_exit(self) -> None:
+        atexit.unregister(self.close)
+        atexit.register(self.close)
 
     def _save(self, recording: OpenRecording) -> None:
         began = time.monotonic()
-        recording.is_unsaved = (
-            False  # also if it fails: the error is raised once, not again at exit
-        )
+        # Also if it fails: the error is raised once, not again at exit.
+        recording.is_unsaved = False
         built = recording.build()
         write_recording(self.place, built, recording.old)
         recording.note_written(built)

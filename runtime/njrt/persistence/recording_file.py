@@ -15,8 +15,8 @@ from typing import Any, Literal, TypeVar
 from njrt.decisions import InterceptorDecision, Pause
 from njrt.effect_json import decision_from_json, decision_to_json, effect_from_json
 from njrt.errors import RecordingError, RecordingMissingError
-from njrt.message_json import format_json_line
-from njrt.messages import Json, Protocol, StopReason, Usage
+from njrt.message_json import format_json_line, hash_json
+from njrt.messages import CallAttempt, Json, Protocol, StopReason, Usage
 from njrt.persistence.recording_place import RecordingPlace, split_lines
 from njrt.typed_json import InvalidJsonError, validate_value
 
@@ -27,132 +27,6 @@ T = TypeVar("T")
 
 TouchState = Literal["pending", "rejected", "begun", "done", "failed"]
 """`pending`: not decided, or paused. `begun`: under way, or interrupted by a crash."""
-
-
-@dataclass(frozen=True, slots=True)
-class HeaderLine:
-    """The first line of a recording."""
-
-    format: int
-    protocol: Protocol
-    model: str = ""
-    date: str = ""
-    note: str = ""
-    made_by: str = ""
-    unfinished: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class CallLine:
-    """A tool call in a recorded reply: with `raw` if its arguments were not JSON, else with the others."""
-
-    id: str
-    name: str
-    raw: str = ""
-    code: list[str] = field(default_factory=list)
-    arguments: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class AttemptLine:
-    """One of the calls that were made for a recorded reply."""
-
-    model: str
-    outcome: str
-    seconds: float = 0.0
-    usage: Usage = field(default_factory=Usage)
-
-
-@dataclass(frozen=True, slots=True)
-class ReplyLine:
-    """A recorded reply."""
-
-    text: list[str] = field(default_factory=list)
-    calls: list[CallLine] = field(default_factory=list)
-    stop: StopReason = "end"
-    usage: Usage = field(default_factory=Usage)
-    attempts: list[AttemptLine] = field(default_factory=list)
-    agreement: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ResultLine:
-    """The result of a tool call, as it was shown to the model."""
-
-    name: str
-    text: list[str]
-    failed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class AttachedLine:
-    """A file that was shown to the model: its bytes are beside the recording, under its digest."""
-
-    name: str
-    media_type: str
-    digest: str
-    size: int = 0
-    url: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class MessageLine:
-    """A message that was shown to the model: text and files of the runtime, or results."""
-
-    user: list[str] = field(default_factory=list)
-    attached: list[AttachedLine] = field(default_factory=list)
-    results: list[ResultLine] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class EntryLine:
-    """A recorded model call."""
-
-    place: str
-    turn: int
-    key: str
-    shown: list[MessageLine]
-    reply: ReplyLine
-    model: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class DecisionLine:
-    """What the interceptors decided about an effect; no decisions where none was made yet."""
-
-    place: str
-    key: str
-    number: int
-    effect: dict[str, Any]
-    decisions: list[dict[str, Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class DecidedLine:
-    """A line with decisions."""
-
-    decided: DecisionLine
-
-
-@dataclass(frozen=True, slots=True)
-class TouchLine:
-    """A call of a gated function."""
-
-    id: str
-    place: str
-    key: str
-    number: int
-    effect: dict[str, Any]
-    decisions: list[dict[str, Any]]
-    state: TouchState
-    result: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class CalledLine:
-    """A line with a call of a gated function."""
-
-    called: TouchLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +59,11 @@ class RecordedDecision:
     decisions: tuple[InterceptorDecision, ...] = ()
 
     @property
+    def identity(self) -> str:
+        """The digest of what makes two effects the same."""
+        return hash_json([self.key, self.number, self.effect])
+
+    @property
     def is_open(self) -> bool:
         """Whether the effect is pending: not decided, or paused."""
         return not self.decisions or isinstance(self.decisions[-1].decision, Pause)
@@ -206,6 +85,11 @@ class RecordedTouch:
     decisions: tuple[InterceptorDecision, ...] = ()
     state: TouchState = "pending"
     result: Json = field(default_factory=dict)
+
+    @property
+    def identity(self) -> str:
+        """The digest of what makes two calls the same."""
+        return hash_json([self.key, self.effect])
 
     @property
     def is_open(self) -> bool:
@@ -278,22 +162,122 @@ def recover_recording(place: RecordingPlace) -> Recording:
     return Recording(RecordingHeader(), (), lines=frozenset(lines))
 
 
+# ── the lines, as they are checked ──────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeaderLine(RecordingHeader):
+    """The first line of a recording."""
+
+    format: int
+    protocol: Protocol
+    made_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CallLine:
+    """A tool call in a recorded reply: with `raw` if its arguments were not JSON, else with the others."""
+
+    id: str
+    name: str
+    raw: str = ""
+    code: list[str] = field(default_factory=list)
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyLine:
+    """A recorded reply."""
+
+    text: list[str] = field(default_factory=list)
+    calls: list[CallLine] = field(default_factory=list)
+    stop: StopReason = "end"
+    usage: Usage = field(default_factory=Usage)
+    attempts: list[CallAttempt] = field(default_factory=list)
+    agreement: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResultLine:
+    """The result of a tool call, as it was shown to the model."""
+
+    name: str
+    text: list[str]
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AttachedLine:
+    """A file that was shown to the model: its bytes are beside the recording, under its digest."""
+
+    name: str
+    media_type: str
+    digest: str
+    size: int = 0
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MessageLine:
+    """A message that was shown to the model: text and files of the runtime, or results."""
+
+    user: list[str] = field(default_factory=list)
+    attached: list[AttachedLine] = field(default_factory=list)
+    results: list[ResultLine] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class EntryLine:
+    """A recorded model call."""
+
+    place: str
+    turn: int
+    key: str
+    shown: list[MessageLine]
+    reply: ReplyLine
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionLine:
+    """What the interceptors decided about an effect; no decisions where none was made yet."""
+
+    place: str
+    key: str
+    number: int
+    effect: dict[str, Any]
+    decisions: list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TouchLine(DecisionLine):
+    """A call of a gated function."""
+
+    id: str
+    state: TouchState
+    result: dict[str, Any] = field(default_factory=dict)
+
+
 _DECISION_START = '{"decided": '
 _TOUCH_START = '{"called": '
-_LINE_KINDS: dict[type, str] = {
-    HeaderLine: "the header of a recording",
-    EntryLine: "a recorded model call",
-    DecidedLine: "a recorded decision",
-    CalledLine: "a recorded call",
+_LINE_KINDS: dict[type, tuple[str, str]] = {
+    HeaderLine: ("", "the header of a recording"),
+    EntryLine: ("", "a recorded model call"),
+    DecisionLine: ("decided", "a recorded decision"),
+    TouchLine: ("called", "a recorded call"),
 }
 
 
 def _parse_line(line: str, expected: type[T], path: str, number: int) -> tuple[T, Json]:
     """Return a line of a recording as the dataclass `expected` and as JSON; a RecordingError names line and field."""
-    kind = _LINE_KINDS[expected]
+    name, kind = _LINE_KINDS[expected]
     try:
         fields = json.loads(line)
-        parsed: T = validate_value(fields, expected)
+        form: Any = dict[str, expected] if name else expected  # type: ignore[valid-type]
+        checked = validate_value(fields, form)
+        parsed: T = checked[name] if name else checked
+        if isinstance(parsed, DecisionLine):
+            effect_from_json(parsed.effect)
     except InvalidJsonError as error:
         raise _make_line_error(path, number, f"not {kind} ({error})") from None
     except (ValueError, RecursionError):
@@ -326,24 +310,20 @@ def _parse_entry(text: str, header: RecordingHeader, path: str, number: int) -> 
 
 
 def _parse_decision(text: str, path: str, number: int) -> RecordedDecision:
-    line, _ = _parse_line(text, DecidedLine, path, number)
-    decided = line.decided
-    decisions = _parse_decisions(decided, path, number)
-    return RecordedDecision(decided.place, decided.key, decided.number, decided.effect, decisions)
+    line, _ = _parse_line(text, DecisionLine, path, number)
+    decisions = _parse_decisions(line, path, number)
+    return RecordedDecision(line.place, line.key, line.number, line.effect, decisions)
 
 
 def _parse_touch(text: str, path: str, number: int) -> RecordedTouch:
-    called = _parse_line(text, CalledLine, path, number)[0].called
-    decisions = _parse_decisions(called, path, number)
-    place = called.id, called.place, called.key, called.number
-    return RecordedTouch(*place, called.effect, decisions, called.state, called.result)
+    line, _ = _parse_line(text, TouchLine, path, number)
+    decisions = _parse_decisions(line, path, number)
+    place = line.id, line.place, line.key, line.number
+    return RecordedTouch(*place, line.effect, decisions, line.state, line.result)
 
 
-def _parse_decisions(
-    line: DecisionLine | TouchLine, path: str, number: int
-) -> tuple[InterceptorDecision, ...]:
+def _parse_decisions(line: DecisionLine, path: str, number: int) -> tuple[InterceptorDecision, ...]:
     try:
-        effect_from_json(line.effect)
         return tuple(
             InterceptorDecision(str(made.get("interceptor", "")), decision_from_json(made))
             for made in line.decisions
@@ -369,23 +349,22 @@ def format_recording_lines(recording: Recording) -> list[str]:
 
 
 def _format_decision(decided: RecordedDecision) -> str:
-    written = {"place": decided.place, "key": decided.key, "number": decided.number}
-    made = _format_decisions(decided)
-    return format_json_line({"decided": written | {"effect": decided.effect, "decisions": made}})
+    return format_json_line({"decided": _decided_to_json(decided)})
 
 
 def format_touch(call: RecordedTouch) -> str:
     """Return the line of a call of a gated function."""
-    written = {"id": call.id, "place": call.place, "key": call.key, "number": call.number}
-    written |= {"effect": call.effect, "decisions": _format_decisions(call), "state": call.state}
+    written = {"id": call.id} | _decided_to_json(call) | {"state": call.state}
     return format_json_line({"called": written | ({"result": call.result} if call.result else {})})
 
 
-def _format_decisions(recorded: RecordedDecision | RecordedTouch) -> list[dict[str, Any]]:
-    return [
+def _decided_to_json(recorded: RecordedDecision | RecordedTouch) -> dict[str, Any]:
+    place = {"place": recorded.place, "key": recorded.key, "number": recorded.number}
+    made = [
         {"interceptor": made.interceptor} | decision_to_json(made.decision)
         for made in recorded.decisions
     ]
+    return place | {"effect": recorded.effect, "decisions": made}
 
 
 def _format_entry(entry: RecordedCall, header: RecordingHeader) -> str:

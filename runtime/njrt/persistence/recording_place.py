@@ -21,9 +21,8 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 from njrt.errors import RecordingError, StoreError, WrongSignatureError
-from njrt.persistence.folder_lock import lock_folder
 from njrt.persistence.store import Store, make_store_key, update
-from njrt.private_files import open_private
+from njrt.private_files import lock_folder, open_private
 
 STORED_PREFIX = "store:"
 """The beginning of the name of a recording in a store, where a file's path could be."""

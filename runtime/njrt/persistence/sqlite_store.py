@@ -26,9 +26,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from njrt.errors import DamagedStoreError, StoreError
-from njrt.persistence.folder_lock import lock_folder
 from njrt.persistence.store import StoreSize
-from njrt.private_files import check_private, create_private
+from njrt.private_files import check_private, create_private, lock_folder
 
 SCHEMA_VERSION = 2
 _CREATE_TABLES = (

@@ -40,7 +40,6 @@ from njrt.models.model import Ask
 from njrt.session.settings import get_settings
 
 if TYPE_CHECKING:
-    from njrt.persistence.decision_book import DecidedSlot
     from njrt.persistence.recorder import Recorder
     from njrt.persistence.recording_file import RecordedDecision, RecordedTouch, TouchState
 
@@ -88,7 +87,8 @@ class DecisionRecord:
         self._count += 1
         effect = effect_to_json(pending.effect)
         asked = RecordedDecision(pending.place, self._hash_messages(), self._count, effect)
-        return OpenQuestion(self._recorder, self._recorder.take_decision(asked), asked)
+        index, found = self._recorder.take_decision(asked)
+        return OpenQuestion(self._recorder, index, found or asked, is_known=found is not None)
 
     def take_call(self, pending: PendingEffect, is_alone: bool) -> CallRecord:
         """Return the place of a call of a gated function in the recording; `is_alone`: no other one is under way.
@@ -142,18 +142,18 @@ class OpenQuestion:
     """One effect in a recording (state: where it is)."""
 
     def __init__(
-        self, recorder: Recorder, slot: DecidedSlot | None, asked: RecordedDecision
+        self, recorder: Recorder, index: int | None, recorded: RecordedDecision, is_known: bool
     ) -> None:
-        self._recorder, self._slot, self._asked = recorder, slot, asked
-        self.is_pending = slot is not None and slot.recorded.is_open
+        self._recorder, self._index, self._recorded = recorder, index, recorded
+        self.is_pending = is_known and recorded.is_open
         """Whether the recorded run ended before this effect."""
-        self.decisions = () if slot is None or self.is_pending else slot.recorded.decisions
+        self.decisions = () if self.is_pending else recorded.decisions
 
     def record(self, decisions: Sequence[InterceptorDecision] = ()) -> None:
         """Write that the effect is pending, or what was decided; nothing in a replay."""
         if self._recorder.records:
-            decided = replace(self._asked, decisions=tuple(decisions))
-            self._slot = self._recorder.record_decision(self._slot, decided)
+            decided = replace(self._recorded, decisions=tuple(decisions))
+            self._index = self._recorder.record_decision(self._index, decided)
 
 
 async def intercept(

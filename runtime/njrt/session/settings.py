@@ -264,8 +264,7 @@ def get_listener(settings: Settings, environ: Mapping[str, str] = os.environ) ->
 @lru_cache(maxsize=16)
 def get_stored_trace(trace: str, url: str | None) -> Listener:
     """Return the listener that appends to a trace in the store of a URL."""
-    from njrt.persistence.open_store import get_store
-    from njrt.persistence.stored_trace import PLACE_PREFIX, StoredTrace
+    from njrt.persistence.open_store import PLACE_PREFIX, StoredTrace, get_store
 
     name = trace.removeprefix(PLACE_PREFIX)
     return SafeListener(StoredTrace(get_store(url, os.environ), name))
