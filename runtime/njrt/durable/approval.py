@@ -31,6 +31,7 @@ from njrt.durable.effects import (
 )
 from njrt.effect_json import decision_from_json, decision_to_json
 from njrt.errors import ConfigurationError, PolicyError
+from njrt.models.model import run_without_waiting
 from njrt.production.approval.question import describe_names, describe_question, format_code
 
 if TYPE_CHECKING:
@@ -64,20 +65,10 @@ class PersonApproval(DurableInterceptor):
             raise ConfigurationError(
                 "durable.ask_person works in workflows only; use njrt.approve elsewhere"
             )
-        return self._adecide(pending, steps) if pending.is_async else self._decide(pending, steps)
+        decision = self._decide(pending, steps)
+        return decision if pending.is_async else run_without_waiting(decision)
 
-    def _decide(self, pending: PendingEffect, steps: WorkflowSteps) -> Decision:
-        from dbos import DBOS
-
-        name = make_question_name(pending)
-        topic = read_topic(pending, steps.run(name, lambda: format_question(pending)))
-        with steps.under_way(name):
-            answer = DBOS.recv(topic, timeout_seconds=self.seconds)
-        decision = self._read_answer(pending, answer)
-        text = steps.run(DECIDED, lambda: format_decision(pending, decision))
-        return read_decision(pending, text)
-
-    async def _adecide(self, pending: PendingEffect, steps: WorkflowSteps) -> Decision:
+    async def _decide(self, pending: PendingEffect, steps: WorkflowSteps) -> Decision:
         from dbos import DBOS
 
         async def ask() -> str:
@@ -86,12 +77,16 @@ class PersonApproval(DurableInterceptor):
         async def store() -> str:
             return format_decision(pending, decision)
 
-        name = make_question_name(pending)
-        topic = read_topic(pending, await steps.arun(name, ask))
+        name, is_async = f"question {pending.place or 'njrt.llm'}", pending.is_async
+        topic = read_topic(pending, await steps.run(name, ask, is_async))
         with steps.under_way(name):
-            answer = await DBOS.recv_async(topic, timeout_seconds=self.seconds)
+            answer = (
+                await DBOS.recv_async(topic, timeout_seconds=self.seconds)
+                if is_async
+                else DBOS.recv(topic, timeout_seconds=self.seconds)
+            )
         decision = self._read_answer(pending, answer)
-        return read_decision(pending, await steps.arun(DECIDED, store))
+        return read_decision(pending, await steps.run(DECIDED, store, is_async))
 
     def _read_answer(self, pending: PendingEffect, answer: Any) -> Decision:
         if answer is None:
@@ -160,11 +155,6 @@ def find_questions(client: DBOSClient, workflow_id: str) -> Iterator[WorkflowQue
             decided.remove(stored["key"])
         else:
             yield WorkflowQuestion(workflow_id, stored["topic"], stored["place"], stored["text"])
-
-
-def make_question_name(pending: PendingEffect) -> str:
-    """Return the name of the step of a question."""
-    return f"question {pending.place or 'njrt.llm'}"
 
 
 def format_question(pending: PendingEffect) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from njrt.decisions import Decision, Interceptor, PendingEffect
-from njrt.durable.effects import DurableInterceptor, WorkflowSteps, acall_once, call_once, read_step
+from njrt.durable.effects import DurableInterceptor, WorkflowSteps, call_once, read_step
 from njrt.effect_json import decision_from_json, decision_to_json, effect_to_json
 from njrt.errors import ConfigurationError, InterceptorError, NaturalError
 from njrt.message_json import (
@@ -25,7 +25,7 @@ from njrt.message_json import (
     reply_to_json,
 )
 from njrt.messages import Reply, Request
-from njrt.models.model import Model, ModelAround
+from njrt.models.model import Model, ModelAround, run_without_waiting
 from njrt.values.failures import failure_to_json
 
 
@@ -42,21 +42,19 @@ class BlockSteps(WorkflowSteps):
             return decide
         return make_durable_decide(decide, name, self)
 
-    def call_once(
-        self, function: Callable[..., Any], find: Any, args: tuple[Any, ...], named: dict[str, Any]
+    async def call_once(
+        self,
+        function: Callable[..., Any],
+        find: Any,
+        args: tuple[Any, ...],
+        named: dict[str, Any],
+        is_async: bool,
     ) -> Any:
         """Call a function once in the workflow; within a step, which is stored as a whole, as it is."""
-        if not self.must_store(function.__name__):
-            return function(*args, **named)
-        return call_once(self, function, find, args, named)
-
-    async def acall_once(
-        self, function: Callable[..., Any], find: Any, args: tuple[Any, ...], named: dict[str, Any]
-    ) -> Any:
-        """Do the same for a coroutine function."""
-        if not self.must_store(function.__name__):
-            return await function(*args, **named)
-        return await acall_once(self, function, find, args, named)
+        if self.must_store(function.__name__):
+            return await call_once(self, function, find, args, named, is_async)
+        made = function(*args, **named)
+        return await made if is_async else made
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,33 +65,24 @@ class DurableModel(ModelAround):
     steps: WorkflowSteps
 
     def ask(self, request: Request) -> Reply:
-        live: list[Reply] = []
-
-        def call() -> str:
-            try:
-                live.append(self.model.ask(request))
-            except Exception as error:
-                return format_failure(request, error)
-            return format_reply(request, live[0])
-
-        return read_reply(request, self.steps.run(make_step_name(request), call), live)
+        return run_without_waiting(self._ask(request, is_async=False))
 
     async def aask(self, request: Request) -> Reply:
+        return await self._ask(request, is_async=True)
+
+    async def _ask(self, request: Request, is_async: bool) -> Reply:
         live: list[Reply] = []
 
         async def call() -> str:
+            model = self.model
             try:
-                live.append(await self.model.aask(request))
+                live.append(await model.aask(request) if is_async else model.ask(request))
             except Exception as error:
                 return format_failure(request, error)
             return format_reply(request, live[0])
 
-        return read_reply(request, await self.steps.arun(make_step_name(request), call), live)
-
-
-def make_step_name(request: Request) -> str:
-    """Return the name of the step of a model call."""
-    return f"model call {request.place}".rstrip()
+        text = await self.steps.run(f"model call {request.place}".rstrip(), call, is_async)
+        return read_reply(request, text, live)
 
 
 def format_reply(request: Request, reply: Reply) -> str:
@@ -134,50 +123,33 @@ def read_decision(pending: PendingEffect, text: str) -> Decision:
 
 def make_durable_decide(decide: Interceptor, name: str, steps: WorkflowSteps) -> Interceptor:
     """Return the function of an interceptor as a step."""
-    step_name = f"decision {name}"
 
-    def choose(pending: PendingEffect) -> Decision | Awaitable[Decision]:
-        def write_failure(error: Exception) -> str:
-            shown = (
-                error if isinstance(error, NaturalError) else make_interceptor_error(name, error)
-            )
-            failure = {"key": hash_effect(pending), "failure": failure_to_json(shown)}
-            return format_json_line(failure)
-
-        def decide_now() -> str:
+    async def choose(pending: PendingEffect) -> Decision:
+        async def decide_now() -> str:
             try:
-                return format_decision(pending, _get_decision(decide(pending)))
+                answer: Any = decide(pending)
+                if inspect.iscoroutine(answer) and not pending.is_async:
+                    answer.close()
+                    raise ConfigurationError(
+                        "an interceptor that is a coroutine function needs a block in an async function"
+                    )
+                return format_decision(
+                    pending, await answer if inspect.isawaitable(answer) else answer
+                )
             except Exception as error:
-                return write_failure(error)
+                shown = error
+                if not isinstance(error, NaturalError):
+                    shown = InterceptorError(
+                        f"the interceptor `{name}` raised {type(error).__name__}: {error}"
+                    )
+                failure = {"key": hash_effect(pending), "failure": failure_to_json(shown)}
+                return format_json_line(failure)
 
-        async def decide_later() -> str:
-            try:
-                answer = decide(pending)
-                decision = await answer if inspect.isawaitable(answer) else _get_decision(answer)
-                return format_decision(pending, decision)
-            except Exception as error:
-                return write_failure(error)
+        text = await steps.run(f"decision {name}", decide_now, pending.is_async)
+        return read_decision(pending, text)
 
-        async def choose_later() -> Decision:
-            return read_decision(pending, await steps.arun(step_name, decide_later))
+    def start(pending: PendingEffect) -> Decision | Awaitable[Decision]:
+        chosen = choose(pending)
+        return chosen if pending.is_async else run_without_waiting(chosen)
 
-        if pending.is_async:
-            return choose_later()
-        return read_decision(pending, steps.run(step_name, decide_now))
-
-    return choose
-
-
-def make_interceptor_error(name: str, error: Exception) -> InterceptorError:
-    """Return the error for an exception of an interceptor."""
-    return InterceptorError(f"the interceptor `{name}` raised {type(error).__name__}: {error}")
-
-
-def _get_decision(answer: Any) -> Decision:
-    if inspect.iscoroutine(answer):
-        answer.close()
-        raise ConfigurationError(
-            "an interceptor that is a coroutine function needs a block in an async function"
-        )
-    decision: Decision = answer
-    return decision
+    return start

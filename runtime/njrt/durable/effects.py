@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
 from njrt.errors import CallInDoubtError, ConfigurationError, NaturalError, RecordingMismatchError
 from njrt.gates import call_key, keyed
 from njrt.message_json import hash_json
+from njrt.models.model import run_without_waiting
 from njrt.packages import require_packages
 from njrt.session.settings import get_settings
 from njrt.values.failures import failure_from_json, failure_to_json
@@ -79,6 +80,7 @@ class EffectCall:
     find: Find | None
     arguments: tuple[Any, ...]
     keywords: dict[str, Any]
+    is_async: bool
     attempt: str
     """Differs between this process and one that was killed."""
 
@@ -97,7 +99,7 @@ class EffectCall:
             return ""
         return hash_json(json.loads(text))
 
-    def begin(self) -> str:
+    async def begin(self) -> str:
         """Return what is stored before the effect is done."""
         dbos = get_dbos()
         key = f"{dbos.workflow_id}/{dbos.step_id}"
@@ -114,26 +116,16 @@ class EffectCall:
             )
         return self.find(begun["effect"])
 
-    def perform(self, begun: dict[str, Any]) -> str:
-        """Do the effect, unless it was done; give what is stored of it."""
+    async def perform(self, begun: dict[str, Any]) -> str:
+        """Do the effect, unless it was done; return what is stored of it. `find` of an async function may be async."""
         try:
             result = self.look_up(begun)
-            if result is None:
-                with keyed(begun["effect"]):
-                    result = self.function(*self.arguments, **self.keywords)
-            return self.format_result(result)
-        except Exception as error:
-            return self.format_failure(error)
-
-    async def aperform(self, begun: dict[str, Any]) -> str:
-        """Return the same for async functions; `find` may be async."""
-        try:
-            result = self.look_up(begun)
-            if inspect.isawaitable(result):
+            if self.is_async and inspect.isawaitable(result):
                 result = await result
             if result is None:
                 with keyed(begun["effect"]):
-                    result = await self.function(*self.arguments, **self.keywords)
+                    result = self.function(*self.arguments, **self.keywords)
+                    result = await result if self.is_async else result
             return self.format_result(result)
         except Exception as error:
             return self.format_failure(error)
@@ -157,47 +149,31 @@ def _make_effect(function: Callable[..., Any], find: Find | None) -> Callable[..
         steps = find_steps()
         if steps is None:
             return function(*arguments, **keywords)
-        return call_once(steps, function, find, arguments, keywords)
+        return run_without_waiting(call_once(steps, function, find, arguments, keywords, False))
 
     @functools.wraps(function)
     async def acall(*arguments: Any, **keywords: Any) -> Any:
         steps = find_steps()
         if steps is None:
             return await function(*arguments, **keywords)
-        return await acall_once(steps, function, find, arguments, keywords)
+        return await call_once(steps, function, find, arguments, keywords, True)
 
     return acall if inspect.iscoroutinefunction(function) else call
 
 
-def call_once(
+async def call_once(
     steps: WorkflowSteps,
     function: Callable[..., Any],
     find: Find | None,
     arguments: tuple[Any, ...],
     keywords: dict[str, Any],
+    is_async: bool,
 ) -> Any:
     """Call a function as two steps of a workflow; after a crash its stored result is used."""
-    call = EffectCall(function, find, arguments, keywords, uuid.uuid4().hex)
-    begun = read_step(steps.run(f"{call.name} begins", call.begin), call.digest, call.name)
-    done = steps.run(call.name, functools.partial(call.perform, begun))
-    return read_step(done, call.digest, call.name)["result"]
-
-
-async def acall_once(
-    steps: WorkflowSteps,
-    function: Callable[..., Any],
-    find: Find | None,
-    arguments: tuple[Any, ...],
-    keywords: dict[str, Any],
-) -> Any:
-    """Do the same for a coroutine function."""
-    call = EffectCall(function, find, arguments, keywords, uuid.uuid4().hex)
-
-    async def begin() -> str:
-        return call.begin()
-
-    begun = read_step(await steps.arun(f"{call.name} begins", begin), call.digest, call.name)
-    done = await steps.arun(call.name, functools.partial(call.aperform, begun))
+    call = EffectCall(function, find, arguments, keywords, is_async, uuid.uuid4().hex)
+    begins = await steps.run(f"{call.name} begins", call.begin, is_async)
+    begun = read_step(begins, call.digest, call.name)
+    done = await steps.run(call.name, functools.partial(call.perform, begun), is_async)
     return read_step(done, call.digest, call.name)["result"]
 
 
@@ -313,18 +289,8 @@ class WorkflowSteps:
     def __init__(self) -> None:
         self._running: str | None = None
 
-    def run(self, name: str, function: Callable[[], str]) -> str:
-        """Return what the function gives, or has given before a crash."""
-        if not self.must_store(name):
-            return function()
-        from dbos import DBOS
-
-        check_no_event_loop(name)
-        with self.under_way(name):
-            return DBOS.run_step({"name": name}, function)
-
-    async def arun(self, name: str, function: Callable[[], Awaitable[str]]) -> str:
-        """Return the same in async workflows."""
+    async def run(self, name: str, function: Callable[[], Awaitable[str]], is_async: bool) -> str:
+        """Return what the function gives, or has given before a crash; nothing is awaited unless `is_async`."""
         if not self.must_store(name):
             return await function()
         from dbos import DBOS
@@ -332,8 +298,12 @@ class WorkflowSteps:
         async def call() -> str:
             return await function()
 
+        if not is_async:
+            check_no_event_loop(name)
         with self.under_way(name):
-            return await DBOS.run_step_async({"name": name}, call)
+            if is_async:
+                return await DBOS.run_step_async({"name": name}, call)
+            return DBOS.run_step({"name": name}, lambda: run_without_waiting(call()))
 
     def must_store(self, name: str) -> bool:
         """Return whether this point is in the workflow and outside of its steps; an error in a thread that is not of the workflow."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import inspect
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
@@ -31,6 +31,7 @@ from njrt.durable.effects import (
 )
 from njrt.durable.executor_lock import hold_executor, release_executor
 from njrt.errors import ConfigurationError
+from njrt.models.model import run_without_waiting
 from njrt.session.settings import open_steps
 from njrt.values.failures import failure_from_json, failure_to_json
 
@@ -64,45 +65,50 @@ def workflow(function: Callable[P, R]) -> Callable[P, R]:
         serialization_type=WorkflowSerializationFormat.PORTABLE,
     )
 
-    if inspect.iscoroutinefunction(function):
+    is_async = inspect.iscoroutinefunction(function)
 
-        @functools.wraps(function)
-        async def arun(*arguments: Any, **keywords: Any) -> Any:
-            arguments, keywords = normalize_arguments(name, arguments, keywords)
-            with open_steps(BlockSteps()), stored_failures():
-                return normalize_result(
-                    await function(*arguments, **keywords), f"the result of {name}"
-                )
-
-        amade: Any = make_workflow(arun)
-
-        @functools.wraps(amade)
-        async def acall(*arguments: Any, **keywords: Any) -> Any:
-            arguments, keywords = normalize_arguments(name, arguments, keywords)
-            if identity := get_given_id():
-                check_version(await DBOS.get_workflow_status_async(identity))
-            with read_failures():
-                return await amade(*arguments, **keywords)
-
-        return cast(Callable[P, R], acall)
-
-    @functools.wraps(function)
-    def run(*arguments: Any, **keywords: Any) -> Any:
+    async def perform(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         arguments, keywords = normalize_arguments(name, arguments, keywords)
         with open_steps(BlockSteps()), stored_failures():
-            return normalize_result(function(*arguments, **keywords), f"the result of {name}")
+            result: Any = function(*arguments, **keywords)
+            result = await result if is_async else result
+            return normalize_result(result, f"the result of {name}")
 
-    made: Any = make_workflow(run)
-
-    @functools.wraps(made)
-    def call(*arguments: Any, **keywords: Any) -> Any:
+    async def start(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         arguments, keywords = normalize_arguments(name, arguments, keywords)
         if identity := get_given_id():
-            check_version(DBOS.get_workflow_status(identity))
+            check_version(
+                await DBOS.get_workflow_status_async(identity)
+                if is_async
+                else DBOS.get_workflow_status(identity)
+            )
         with read_failures():
-            return made(*arguments, **keywords)
+            result = made(*arguments, **keywords)
+            return await result if is_async else result
 
-    return cast(Callable[P, R], call)
+    made: Any = make_workflow(make_plain(perform, function, is_async))
+    return cast(Callable[P, R], make_plain(start, made, is_async))
+
+
+def make_plain(
+    run: Callable[[tuple[Any, ...], dict[str, Any]], Coroutine[Any, Any, Any]],
+    like: Callable[..., Any],
+    is_async: bool,
+) -> Callable[..., Any]:
+    """Return a function with the name and the signature of another one, a coroutine function if it `is_async`."""
+    if is_async:
+
+        @functools.wraps(like)
+        async def acall(*arguments: Any, **keywords: Any) -> Any:
+            return await run(arguments, keywords)
+
+        return acall
+
+    @functools.wraps(like)
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        return run_without_waiting(run(arguments, keywords))
+
+    return call
 
 
 def normalize_arguments(

@@ -253,9 +253,7 @@ class RunGate:
         steps = get_settings().steps
         if steps is not None:
             with open_gate(None):
-                if call.is_async:
-                    return await steps.acall_once(function, find, call.args, call.named)
-                return steps.call_once(function, find, call.args, call.named)
+                return await steps.call_once(function, find, call.args, call.named, call.is_async)
         if record is not None and record.was_made:
             return read_call_result(record.recorded)
         found = None

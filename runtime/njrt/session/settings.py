@@ -66,15 +66,15 @@ class DurableSteps(typing.Protocol):
     def wrap_interceptor(self, decide: Interceptor, name: str) -> Interceptor:
         """Return the function of an interceptor, whose decisions are steps."""
 
-    def call_once(
-        self, function: Callable[..., Any], find: Any, args: tuple[Any, ...], named: dict[str, Any]
+    async def call_once(
+        self,
+        function: Callable[..., Any],
+        find: Any,
+        args: tuple[Any, ...],
+        named: dict[str, Any],
+        is_async: bool,
     ) -> Any:
         """Call a function once, as a step; `find` looks up a call that a crash has interrupted."""
-
-    async def acall_once(
-        self, function: Callable[..., Any], find: Any, args: tuple[Any, ...], named: dict[str, Any]
-    ) -> Any:
-        """Do the same for a coroutine function."""
 
 
 @dataclass(frozen=True, slots=True)
