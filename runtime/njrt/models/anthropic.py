@@ -43,7 +43,6 @@ from njrt.models.conversation import (
     normalize_messages,
     read_text,
 )
-from njrt.models.network import Client
 from njrt.models.prices import compute_cost
 from njrt.models.remote import (
     MAX_RETRIES,
@@ -53,7 +52,6 @@ from njrt.models.remote import (
     make_missing_key_error,
 )
 from njrt.models.response import (
-    SAFE_CLIENT,
     MalformedReplyError,
     check_token_counts,
     validate_reply,
@@ -80,6 +78,7 @@ class Anthropic(RemoteModel):
     """The model `model` of Anthropic. Without `key` the SDK reads its own variables; ANTHROPIC_BASE_URL is the URL."""
 
     sdk = "anthropic"
+    client_name, error_name = "AsyncAnthropic", "AnthropicError"
 
     def __init__(
         self,
@@ -94,22 +93,6 @@ class Anthropic(RemoteModel):
         server = Server(url, "ANTHROPIC_API_KEY", allow_http)
         super().__init__(f"anthropic/{model}", "tools", server, key, retries)
         self._model = model
-
-    def get_failure_types(self) -> tuple[type[Exception], ...]:
-        import anthropic
-
-        return (anthropic.AnthropicError,)
-
-    def connect(self) -> Client:
-        from anthropic import AsyncAnthropic, DefaultAsyncHttpxClient
-
-        client: Client = AsyncAnthropic(
-            api_key=self._key,
-            base_url=self.server.url,
-            max_retries=0,
-            http_client=DefaultAsyncHttpxClient(**SAFE_CLIENT),
-        )
-        return client
 
     def explain_sdk_error(self, error: Exception) -> ModelError:
         if isinstance(error, TypeError) and "authentication" in str(error):

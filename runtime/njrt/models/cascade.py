@@ -19,8 +19,7 @@ from typing import Any
 
 from njrt.errors import ConfigurationError
 from njrt.messages import Reply, Request
-from njrt.models.adapt import adapt_model
-from njrt.models.model import Model
+from njrt.models.model import Model, adapt_model
 from njrt.models.wrapped import Attempts, Calls, WrappedModel
 
 

@@ -28,7 +28,7 @@ import threading
 from collections.abc import Callable, Mapping
 
 from njrt.errors import ConfigurationError, NoModelError
-from njrt.models.model import Model
+from njrt.models.model import Model, adapt_model
 from njrt.models.retry import FallbackModel
 from njrt.options import (
     DEFAULTS,
@@ -164,8 +164,6 @@ def _get_pydantic_ai(name: str) -> Model:
 
 def _get_own_model(place: str) -> Model:
     """Return what `open_model(NAME)` of the module returns, for `MODULE:NAME`."""
-    from njrt.models.adapt import adapt_model
-
     module, _, name = place.partition(":")
     with _models_lock:
         if (_get_own_model, place) not in _models:

@@ -45,11 +45,9 @@ from njrt.models.conversation import (
     parse_arguments,
     read_text,
 )
-from njrt.models.network import Client
 from njrt.models.prices import compute_cost
 from njrt.models.remote import MAX_RETRIES, OWN_KEY_VARIABLE, THINKING_TOKENS, RemoteModel, Server
 from njrt.models.response import (
-    SAFE_CLIENT,
     MalformedReplyError,
     check_token_counts,
     validate_reply,
@@ -107,6 +105,7 @@ class OpenAI(RemoteModel):
     """
 
     sdk = "openai"
+    client_name, error_name = "AsyncOpenAI", "OpenAIError"
     stream_fields: ClassVar[Mapping[str, Any]] = {
         "stream": True,
         "stream_options": {"include_usage": True},
@@ -136,22 +135,9 @@ class OpenAI(RemoteModel):
         self.is_own_server = base_url is not None
         self._listing = asyncio.Lock()
 
-    def get_failure_types(self) -> tuple[type[Exception], ...]:
-        import openai
-
-        return (openai.OpenAIError,)
-
-    def connect(self) -> Client:
-        from openai import AsyncOpenAI, DefaultAsyncHttpxClient
-
-        client: Client = AsyncOpenAI(
-            # Without a key the SDK would look for the vendor's; own servers mostly need none.
-            api_key=self._key or ("none" if self.is_own_server else None),
-            base_url=self.server.url,
-            max_retries=0,
-            http_client=DefaultAsyncHttpxClient(**SAFE_CLIENT),
-        )
-        return client
+    def get_key(self) -> str | None:
+        # Without a key the SDK would look for the vendor's; own servers mostly need none.
+        return self._key or ("none" if self.is_own_server else None)
 
     async def exchange(self, request: Request, sends: Sends) -> Reply:
         client = self.get_client()

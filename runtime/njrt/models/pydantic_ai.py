@@ -51,7 +51,6 @@ from njrt.models.conversation import (
 )
 from njrt.models.network import Client
 from njrt.models.remote import (
-    REJECTED_FIELD_STATUSES,
     THINKING_TOKENS,
     RemoteModel,
     Server,
@@ -61,8 +60,8 @@ from njrt.models.remote import (
     shorten_message,
 )
 from njrt.models.response import MalformedReplyError, check_token_counts, escape_surrogates
-from njrt.models.sends import Sends, get_status, was_sent
-from njrt.models.streaming import REPORT_SECONDS, OnText
+from njrt.models.sends import Sends, was_sent
+from njrt.models.streaming import REPORT_SECONDS, BrokenStreamError, OnText
 from njrt.models.strict_schema import make_strict_schema, restore_strict_reply
 from njrt.packages import require_packages
 
@@ -77,6 +76,7 @@ class PydanticAI(RemoteModel):
     """A model of PydanticAI: an object, or its name such as `groq:llama-3.3-70b-versatile`."""
 
     sdk: ClassVar[str] = "pydantic_ai"
+    unstreamable = (NotImplementedError, AssertionError)
 
     def __init__(self, model: AIModel | str) -> None:
         name = model if isinstance(model, str) else f"{model.system}:{model.model_name}"
@@ -188,34 +188,20 @@ class PydanticAI(RemoteModel):
         model = self._get_model()
         messages = list(build_messages(request, self.name))
         settings, parameters = self._make_settings(request), self._make_parameters(request)
-        refused_stream = False
-        if request.on_text is not None and self.can_stream:
-            try:
-                ask = partial(self._stream_response, request.on_text)
-                streamed = await sends.run(partial(ask, model, messages, settings, parameters))
-                if streamed is not None:
-                    return streamed
-                await sends.count_broken_stream(self.name, "no end")
-            except (NotImplementedError, AssertionError):  # a model that cannot stream
-                refused_stream = True
-            except self.get_failure_types() as failure:
-                refused_stream = get_status(failure) in REJECTED_FIELD_STATUSES
-                if not refused_stream:
-                    raise
-        ask_whole = partial(model_request, model, messages, model_settings=settings)
-        response = await sends.run(partial(ask_whole, model_request_parameters=parameters))
-        self.can_stream = self.can_stream and not refused_stream
-        return response
+        stream = partial(self._stream_response, model, messages, settings, parameters)
+        whole = partial(model_request, model, messages, model_settings=settings)
+        whole = partial(whole, model_request_parameters=parameters)
+        return await self.stream_or_wait(request, sends, stream, whole)
 
     async def _stream_response(
         self,
-        on_text: OnText,
         model: AIModel,
         messages: list[ai.ModelMessage],
         settings: ModelSettings,
         parameters: ModelRequestParameters,
-    ) -> ai.ModelResponse | None:
-        """Return the streamed response; None if the stream broke off after it had begun."""
+        on_text: OnText,
+    ) -> ai.ModelResponse:
+        """Return the streamed response; raise BrokenStreamError if the stream broke off after it had begun."""
         from pydantic_ai.direct import model_request_stream
 
         has_begun, reported = False, 0.0
@@ -231,10 +217,10 @@ class PydanticAI(RemoteModel):
                 response = stream.get()
         except Exception:
             if has_begun:
-                return None
+                raise BrokenStreamError("no end") from None
             raise
         if response.state != "complete":
-            return None
+            raise BrokenStreamError("no end")
         report_text(response, on_text)
         return response
 

@@ -27,8 +27,7 @@ from urllib.parse import quote
 
 from njrt.errors import ConfigurationError, ModelError, NotAskedError
 from njrt.messages import Reply, Request, ToolMessage, UserMessage
-from njrt.models.adapt import adapt_model
-from njrt.models.model import ModelAround
+from njrt.models.model import ModelAround, adapt_model
 from njrt.models.wrapped import Attempts, Calls, WrappedModel
 
 PARTS = 60

@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib import import_module
 from typing import Any, ClassVar, TypeVar
 from urllib.parse import urlsplit
 
@@ -33,7 +34,13 @@ from njrt.errors import (
 from njrt.messages import Protocol, Reply, Request, Usage, UserMessage
 from njrt.models.model import CallLister
 from njrt.models.network import Client, get_network
-from njrt.models.response import MalformedReplyError, escape_surrogates, is_body_limited, parse_json
+from njrt.models.response import (
+    SAFE_CLIENT,
+    MalformedReplyError,
+    escape_surrogates,
+    is_body_limited,
+    parse_json,
+)
 from njrt.models.sends import (
     FIRST_WAIT,
     Sends,
@@ -79,6 +86,13 @@ class RemoteModel(CallLister, ABC):
     sdk: ClassVar[str]
     """The name of the vendor's SDK: of its package and, with hyphens, of the extra that installs it."""
 
+    client_name: ClassVar[str]
+    error_name: ClassVar[str]
+    """The names of the SDK's asynchronous client, and of the base of its documented exceptions."""
+
+    unstreamable: ClassVar[tuple[type[Exception], ...]] = ()
+    """What is raised, besides HTTP errors, by a model that cannot stream."""
+
     stream_fields: ClassVar[Mapping[str, Any]] = {"stream": True}
     """The fields of a request's body that ask for a stream."""
 
@@ -101,9 +115,20 @@ class RemoteModel(CallLister, ABC):
     async def aask(self, request: Request) -> Reply:
         return await get_network().arun(self._exchange_with_timeout(request))
 
-    @abstractmethod
     def connect(self) -> Client:
         """Make the SDK's client, without retries of its own."""
+        sdk = import_module(self.sdk)
+        client: Client = getattr(sdk, self.client_name)(
+            api_key=self.get_key(),
+            base_url=self.server.url,
+            max_retries=0,
+            http_client=sdk.DefaultAsyncHttpxClient(**SAFE_CLIENT),
+        )
+        return client
+
+    def get_key(self) -> str | None:
+        """Return the key that the SDK's client is given; None: it looks for the vendor's."""
+        return self._key
 
     @abstractmethod
     async def exchange(self, request: Request, sends: Sends) -> Reply:
@@ -135,9 +160,9 @@ class RemoteModel(CallLister, ABC):
 
         return get_network().run(self._call_with_errors(call_with_retries, seconds))
 
-    @abstractmethod
     def get_failure_types(self) -> tuple[type[Exception], ...]:
         """Return the documented exceptions of the SDK."""
+        return (getattr(import_module(self.sdk), self.error_name),)
 
     def get_client(self) -> Any:
         """Return the SDK's client, made when first needed."""
@@ -179,11 +204,31 @@ class RemoteModel(CallLister, ABC):
 
         A stream that breaks off is asked for again as a whole.
         """
+        stream = partial(self._stream, api, request, body, assembler)
+        call = api.with_raw_response.create
+        whole = partial(self.call_server, call, **body, timeout=request.timeout)
+        response = await self.stream_or_wait(request, sends, stream, whole)
+        try:
+            return self.read_response(response, request)
+        except MalformedReplyError:
+            with suppress(MalformedReplyError):
+                sends.note_unusable(self.read_usage(response))
+            raise
+
+    async def stream_or_wait(
+        self,
+        request: Request,
+        sends: Sends,
+        stream: Callable[[OnText], Awaitable[T]],
+        whole: Callable[[], Awaitable[T]],
+    ) -> T:
+        """Return the response of `stream` if the request wants that and the server can, else that of `whole`."""
         refused_stream = False
         if request.on_text is not None and self.can_stream:
-            stream = partial(self._stream, api, request, body, assembler, request.on_text)
             try:
-                return self._read(await sends.run(stream), request, sends)
+                return await sends.run(partial(stream, request.on_text))
+            except self.unstreamable:
+                refused_stream = True
             except self.get_failure_types() as failure:
                 refused_stream = get_status(failure) in REJECTED_FIELD_STATUSES
                 if not refused_stream:
@@ -191,18 +236,9 @@ class RemoteModel(CallLister, ABC):
             except BrokenStreamError as failure:
                 place = format_model_location(self.name, self.server)
                 await sends.count_broken_stream(place, str(failure))
-        call = api.with_raw_response.create
-        response = await sends.run(partial(self.call_server, call, **body, timeout=request.timeout))
+        response = await sends.run(whole)
         self.can_stream = self.can_stream and not refused_stream
-        return self._read(response, request, sends)
-
-    def _read(self, response: Any, request: Request, sends: Sends) -> Reply:
-        try:
-            return self.read_response(response, request)
-        except MalformedReplyError:
-            with suppress(MalformedReplyError):
-                sends.note_unusable(self.read_usage(response))
-            raise
+        return response
 
     async def _stream(
         self,

@@ -18,8 +18,7 @@ from typing import Any
 
 from njrt.errors import ConfigurationError, ModelError, ServerError
 from njrt.messages import Json, Reply, Request
-from njrt.models.adapt import adapt_model
-from njrt.models.model import Model, ModelAround
+from njrt.models.model import Model, ModelAround, adapt_model
 from njrt.models.response import MalformedReplyError, parse_json
 from njrt.models.wrapped import Attempts, Calls, WrappedModel
 
