@@ -19,7 +19,7 @@ from statistics import mean
 
 from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
-from njrt.packages import require_packages
+from njrt.errors import require_packages
 from spsbench.suite import TASK_NAMES, read_program_source
 
 PAPER_NATURAL, PAPER_MANUAL, PAPER_CHANGE = 25.1, 42.0, -39.6

@@ -28,7 +28,7 @@ LAYERS: Mapping[str, str] = {
     "njrt": """
         production
         carried errors jumps media records
-        packages messages outcome context timeouts private_names private_files version
+        messages outcome context timeouts private_names private_files stores version
         effects gates message_json options values
         decisions interface
         block events rendering typed_json
@@ -75,7 +75,7 @@ LAYERS: Mapping[str, str] = {
 }
 
 EDGE = """
-    njrt                context media timeouts private_files pytest_plugin
+    njrt                context media timeouts private_files pytest_plugin stores
     njrt.agent          references
     njrt.production.approval manifest terminal
     njrt.production.budgets        budget budgeted ledger
@@ -86,7 +86,7 @@ EDGE = """
     njrt.mcp            server sessions
     njrt.models         anthropic breaker choose network openai pydantic_ai rate_limit remote retry scripted sends streaming wrapped
     njrt.observability  listeners trace
-    njrt.persistence    memory_store open_store postgres_store recorder recording_place redis_store reply_store sqlite_store store
+    njrt.persistence    memory_store open_store postgres_store recorder recording_place redis_store reply_store sqlite_store
     njrt.session        attempt block_conversation canary gate interception layered_model prediction session settings
     njc                 authority cli doctor hatch_plugin hook run setuptools_plugin target worker
     njc.mcp             servers

@@ -25,7 +25,7 @@ from typing import Any, Literal, assert_never
 
 from njc.batch.calling import acall_target, call_target
 from njc.batch.rows import BatchRow, RowOutcome
-from njrt.packages import require_packages
+from njrt.errors import require_packages
 
 ExecutorKind = Literal["async", "threads", "processes", "dask", "ray"]
 

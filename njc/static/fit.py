@@ -26,9 +26,9 @@ from njc.static.checks.code import find_code_refusals
 from njc.static.generate import CodeCheck
 from njc.static.holes import Hole, find_holes, make_fresh_name, split_import
 from njc.static.splice import place_auto_code, place_contained_code, place_static_code
+from njrt.errors import require_packages
 from njrt.execution.guard.allowed import IMPORTABLE_MODULES
 from njrt.options import Options
-from njrt.packages import require_packages
 from njrt.private_names import mangle
 from njrt.values.shapes import ANY_SHAPE
 

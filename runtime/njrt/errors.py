@@ -202,3 +202,24 @@ class WrongSignatureError(StoreError):
 
 class OutputTypeError(NaturalError, TypeError):
     """The model did not bind an output of the declared type, after all retries."""
+
+
+# ── packages that only some installations have ──────────────────────────────────────────────────────
+
+
+def require_packages(purpose: str, requirement: str, *names: str, otherwise: str = "") -> None:
+    """Raise ConfigurationError unless the packages of these import names are installed.
+
+    `purpose` is what needs them, `requirement` what pip is to install, `otherwise` what can be done without them.
+    """
+    from importlib.util import find_spec
+
+    missing = [f"`{name}`" for name in names if find_spec(name) is None]
+    if not missing:
+        return
+    packages, it = ("package", "it") if len(missing) == 1 else ("packages", "them")
+    raise ConfigurationError(
+        f"{purpose} needs the {packages} {' and '.join(missing)}; "
+        f'install {it} with: pip install "{requirement}"'
+        + (f", or {otherwise}" if otherwise else "")
+    )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from njrt.packages import require_packages
+from njrt.errors import require_packages
 from spsbench import flags
 
 if TYPE_CHECKING:

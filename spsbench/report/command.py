@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from njrt.packages import require_packages
+from njrt.errors import require_packages
 
 
 @click.command("report")

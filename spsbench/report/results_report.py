@@ -15,7 +15,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import click
 
-from njrt.packages import require_packages
+from njrt.errors import require_packages
 from spsbench.results import DamagedResultsError, Hardware, split_lines
 
 ResultsT = TypeVar("ResultsT")

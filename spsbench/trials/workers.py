@@ -23,7 +23,7 @@ from itertools import islice
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol, TypeVar
 
-from njrt.packages import require_packages
+from njrt.errors import require_packages
 
 CONNECT_SECONDS = 5.0
 WORKER_WAIT_SECONDS = 30.0

@@ -9,7 +9,7 @@ import pytest
 
 import services
 from njrt.persistence.open_store import open_store
-from njrt.persistence.store import Store
+from njrt.stores import Store
 
 SERVERS = ("redis", "postgres")
 SHARED = ("sqlite", *SERVERS)

@@ -8,8 +8,8 @@ import pytest
 
 from njrt.errors import StoreError
 from njrt.persistence.open_store import open_store
-from njrt.persistence.store import Store
 from njrt.production.canary.block_state import AlarmRule, CanaryResult, CanaryState, CanaryStore
+from njrt.stores import Store
 from waiting import HANG_SECONDS
 
 BLOCK = "shop.njpy:Übung.fill#2 51f0a2c37d8e4b66"

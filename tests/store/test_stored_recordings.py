@@ -28,7 +28,7 @@ from njrt.persistence.recording_place import (
     name_copy,
     open_recording_place,
 )
-from njrt.persistence.store import Store
+from njrt.stores import Store
 from waiting import HANG_SECONDS
 
 KINDS = ("file", "memory", "sqlite", "redis", "postgres")

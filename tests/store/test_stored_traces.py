@@ -14,7 +14,7 @@ import pytest
 import njrt
 from njrt.models.scripted import Scripted
 from njrt.persistence.open_store import get_store
-from njrt.persistence.store import Store
+from njrt.stores import Store
 
 PROGRAM = """
 import njrt, sys

@@ -21,7 +21,7 @@ from njrt.errors import ConfigurationError, DamagedStoreError, StoreError
 from njrt.persistence.memory_store import MemoryStore
 from njrt.persistence.open_store import hide_password, make_store_url, open_store
 from njrt.persistence.sqlite_store import SqliteStore
-from njrt.persistence.store import Store, make_store_key, split_store_key, update
+from njrt.stores import Store, make_store_key, split_store_key, update
 from waiting import HANG_SECONDS, wait_until
 
 KINDS = ("memory", "sqlite", "redis", "postgres")
@@ -284,7 +284,7 @@ def test_a_damaged_file_is_an_error_and_stays(tmp_path: Path) -> None:
 COUNTER = """
 import sys
 from njrt.persistence.open_store import open_store
-from njrt.persistence.store import update
+from njrt.stores import update
 store, count, log = open_store(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 print("ready", flush=True)
 sys.stdin.readline()

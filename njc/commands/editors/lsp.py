@@ -8,7 +8,7 @@ import sys
 import click
 
 from njc.commands.terminal.console import console_flags
-from njrt.packages import require_packages
+from njrt.errors import require_packages
 
 
 @click.command("lsp")

@@ -27,8 +27,7 @@ from njc.runs.timeline.happenings import RunSettings, choose_recording
 from njc.runs.timeline.step_builder import build_timeline
 from njc.runs.timeline.steps import Timeline
 from njc.runs.timeline.trace_lines import read_trace
-from njrt.errors import ConfigurationError
-from njrt.packages import require_packages
+from njrt.errors import ConfigurationError, require_packages
 
 
 @click.command(

@@ -21,8 +21,7 @@ from njc.project.report import format_count
 from njc.project.tuned import get_lock_path
 from njc.static.files import save_lock
 from njc.static.lock import StaticLock, read_lock
-from njrt.errors import ConfigurationError
-from njrt.packages import require_packages
+from njrt.errors import ConfigurationError, require_packages
 
 if TYPE_CHECKING:
     from njc.project.servers import ServerSection

@@ -16,8 +16,7 @@ from njc.frontend.source import SourceFile
 from njc.project.outputs import write_all
 from njc.project.report import format_count, format_diff
 from njc.project.units import SUFFIX, format_path, read_file, walk_files
-from njrt.errors import ConfigurationError
-from njrt.packages import require_packages
+from njrt.errors import ConfigurationError, require_packages
 
 if TYPE_CHECKING:
     from njc.migrate.program import LeftAlone, Migration

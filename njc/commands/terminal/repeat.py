@@ -11,8 +11,7 @@ from pathlib import Path
 from njc.commands.terminal.console import Console
 from njc.project.config import find_project, list_project_files
 from njc.project.units import SUFFIX, choose_places, read_header, walk_files
-from njrt.errors import NaturalError
-from njrt.packages import require_packages
+from njrt.errors import NaturalError, require_packages
 
 _DEBOUNCE_MILLISECONDS = 50
 """An editor may write a file in several steps; changes this close together count as one."""

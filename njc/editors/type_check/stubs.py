@@ -23,8 +23,7 @@ from njc.project.build import OutputChange, read_source
 from njc.project.config import Project
 from njc.project.outputs import STUB_SUFFIX, find_overwrite_obstacle, read_existing_file
 from njc.project.units import Unit
-from njrt.errors import ConfigurationError
-from njrt.packages import require_packages
+from njrt.errors import ConfigurationError, require_packages
 
 _STUBGEN = "from mypy.stubgen import main; main()"
 """The module is compiled, so `python -m` does not run it."""

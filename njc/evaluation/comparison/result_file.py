@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from njc.project.units import format_path
-from njrt.errors import ConfigurationError
+from njrt.errors import ConfigurationError, require_packages
 from njrt.message_json import parse_json_lines
-from njrt.packages import require_packages
 from njrt.typed_json import InvalidJsonError, from_json, to_json
 
 

@@ -32,7 +32,7 @@ from typing import IO, Any
 from njc.project.units import explaining_failure
 from njc.runs.trace_view.index import RunSummary, Selection, TraceIndex
 from njc.runs.trace_view.steps import StepKind, TraceStep, format_differences, name_prediction
-from njrt.packages import require_packages
+from njrt.errors import require_packages
 
 CHUNK_CHARS = 256_000
 """Characters of JSON in a chunk."""

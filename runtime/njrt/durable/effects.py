@@ -27,11 +27,16 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
 
-from njrt.errors import CallInDoubtError, ConfigurationError, NaturalError, RecordingMismatchError
+from njrt.errors import (
+    CallInDoubtError,
+    ConfigurationError,
+    NaturalError,
+    RecordingMismatchError,
+    require_packages,
+)
 from njrt.gates import call_key, keyed
 from njrt.message_json import hash_json
 from njrt.models.model import run_without_waiting
-from njrt.packages import require_packages
 from njrt.session.settings import get_settings
 from njrt.values.failures import failure_from_json, failure_to_json
 

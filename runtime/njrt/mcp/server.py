@@ -26,7 +26,12 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from njrt.effect_json import effect_to_json, format_call
 from njrt.effects import Touch
-from njrt.errors import CallInDoubtError, ConfigurationError, RecordingMissingError
+from njrt.errors import (
+    CallInDoubtError,
+    ConfigurationError,
+    RecordingMissingError,
+    require_packages,
+)
 from njrt.gates import call_key
 from njrt.mcp.results import ToolConnectionError, ToolError, ToolTimeoutError, read_result
 from njrt.mcp.sessions import (
@@ -36,7 +41,6 @@ from njrt.mcp.sessions import (
     open_session,
     submit,
 )
-from njrt.packages import require_packages
 
 if TYPE_CHECKING:
     from mcp import Client

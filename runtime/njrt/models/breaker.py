@@ -18,8 +18,8 @@ from typing import Any, Literal
 
 from njrt.errors import ConfigurationError, ModelError, NotAskedError, ServerError
 from njrt.messages import Reply, Request
-from njrt.models.model import ModelAround, adapt_model
-from njrt.models.wrapped import Calls, WrappedModel
+from njrt.models.model import ModelAround
+from njrt.models.wrapped import Calls, WrappedModel, adapt_model
 
 
 class BreakerModel(ModelAround, WrappedModel):

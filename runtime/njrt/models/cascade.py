@@ -19,8 +19,8 @@ from typing import Any
 
 from njrt.errors import ConfigurationError
 from njrt.messages import Reply, Request
-from njrt.models.model import Model, adapt_model
-from njrt.models.wrapped import Attempts, Calls, WrappedModel
+from njrt.models.model import Model
+from njrt.models.wrapped import Attempts, Calls, WrappedModel, adapt_model
 
 
 class CascadeModel(WrappedModel):

@@ -28,8 +28,9 @@ import threading
 from collections.abc import Callable, Mapping
 
 from njrt.errors import ConfigurationError, NoModelError
-from njrt.models.model import Model, adapt_model
+from njrt.models.model import Model
 from njrt.models.retry import FallbackModel
+from njrt.models.wrapped import adapt_model
 from njrt.options import (
     DEFAULTS,
     ON_WORDS,

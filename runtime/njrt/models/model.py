@@ -25,7 +25,6 @@ from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import Any
 
-from njrt.errors import ConfigurationError
 from njrt.messages import Protocol, Reply, Request
 from njrt.records import record
 
@@ -63,25 +62,6 @@ class Layer(typing.Protocol):
 
     async def answer(self, request: Request, ask: Ask) -> Reply:
         """Answer `request`, asking further down as often as needed."""
-
-
-def adapt_model(given: Any) -> Model:
-    """Return a model that a program gives: one of this package or of its own, or a model object of PydanticAI."""
-    if all(hasattr(given, name) for name in ("name", "protocol", "ask", "aask")) and not isinstance(
-        given, type
-    ):
-        model: Model = given
-        return model
-    bases = type(given).__mro__
-    if any(base.__name__ == "Model" and "pydantic_ai" in base.__module__ for base in bases):
-        from njrt.models.pydantic_ai import PydanticAI
-
-        return PydanticAI(given)
-    what = f"the text {given!a}" if isinstance(given, str) else f"a {type(given).__name__}"
-    raise ConfigurationError(
-        f'{what} is no model here; give one such as njrt.models.OpenAI("gpt-4.1"), '
-        "njrt.models.get_model(NAME), or a model object of PydanticAI"
-    )
 
 
 class ModelAround:

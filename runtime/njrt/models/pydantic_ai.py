@@ -30,6 +30,7 @@ from njrt.errors import (
     ModelNotFoundError,
     RejectedRequestError,
     ServerError,
+    require_packages,
 )
 from njrt.media import Attachment
 from njrt.messages import (
@@ -63,7 +64,6 @@ from njrt.models.response import MalformedReplyError, check_token_counts, escape
 from njrt.models.sends import Sends, was_sent
 from njrt.models.streaming import REPORT_SECONDS, BrokenStreamError, OnText
 from njrt.models.strict_schema import make_strict_schema, restore_strict_reply
-from njrt.packages import require_packages
 
 if TYPE_CHECKING:
     from pydantic_ai import messages as ai

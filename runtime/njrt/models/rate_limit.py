@@ -18,17 +18,17 @@ import json
 import os
 import random
 import time
-import typing
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
 
-from njrt.errors import ConfigurationError, ModelError, NotAskedError
+from njrt.errors import ConfigurationError, NotAskedError
 from njrt.messages import Reply, Request, ToolMessage, UserMessage
-from njrt.models.model import ModelAround, adapt_model
-from njrt.models.wrapped import Attempts, Calls, WrappedModel
+from njrt.models.model import ModelAround
+from njrt.models.wrapped import Attempts, Calls, WrappedModel, adapt_model
+from njrt.stores import Store, update
 
 PARTS = 60
 """Parts of the time that are counted separately."""
@@ -39,21 +39,6 @@ CHARS_PER_TOKEN = 3
 FILE_TOKENS = 1_500
 """Tokens that are reserved for each file that is shown."""
 
-MAX_SWAP_TRIES = 2_000
-
-
-class SharedTexts(typing.Protocol):
-    """The part of a store (`njrt.persistence.store`) that is used here."""
-
-    def get(self, key: str) -> str | None:
-        """Return the text of `key`, or None."""
-
-    def swap(self, key: str, old: str | None, new: str | None) -> bool:
-        """Set the text if it is `old` now; return whether it was."""
-
-    def now(self) -> float:
-        """Return the clock that all processes share, in seconds since the epoch."""
-
 
 @dataclass(slots=True)
 class Part:
@@ -62,6 +47,17 @@ class Part:
     calls: int = 0
     tokens: int = 0
     open: int = 0
+
+    def add(self, calls: int, tokens: int, open: int) -> None:
+        """Count more, or less; no count falls below 0."""
+        self.calls = max(0, self.calls + calls)
+        self.tokens = max(0, self.tokens + tokens)
+        self.open = max(0, self.open + open)
+
+    @property
+    def counts(self) -> list[int]:
+        """The three numbers, as they are stored."""
+        return [self.calls, self.tokens, self.open]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,28 +78,18 @@ class Window:
         self.parts: dict[int, Part] = {}
         for number, counts in _read_parts(text).items():
             # A part beyond the present is one of before the clock was set back.
-            number = min(number, self.number)
-            if number >= self.number - PARTS:
-                part = self.parts.setdefault(number, Part())
-                part.calls += counts[0]
-                part.tokens += counts[1]
-                part.open += counts[2]
+            self.change(min(number, self.number), *counts)
 
     def find_wait(self, fits: Callable[[Part], bool]) -> float:
         """Return the seconds until what is left of the calls `fits`; 0.0 if it does now."""
         total = Part()
         for part in self.parts.values():
-            total = Part(
-                total.calls + part.calls, total.tokens + part.tokens, total.open + part.open
-            )
+            total.add(*part.counts)
         if fits(total):
             return 0.0
         wait = 0.0
         for number in sorted(self.parts):
-            part = self.parts[number]
-            total = Part(
-                total.calls - part.calls, total.tokens - part.tokens, total.open - part.open
-            )
+            total.add(*(-count for count in self.parts[number].counts))
             wait = (number + PARTS + 1) * self.width - self.now
             if fits(total):
                 break
@@ -112,17 +98,14 @@ class Window:
     def change(self, number: int, calls: int, tokens: int, open: int) -> None:
         """Add to a part of the time; nothing if it is over."""
         if number >= self.number - PARTS:
-            part = self.parts.setdefault(min(number, self.number), Part())
-            part.calls = max(0, part.calls + calls)
-            part.tokens = max(0, part.tokens + tokens)
-            part.open = max(0, part.open + open)
+            self.parts.setdefault(min(number, self.number), Part()).add(calls, tokens, open)
 
     def format(self) -> str:
         """Return the text in the store."""
         parts = {
-            str(number): [part.calls, part.tokens, part.open]
+            str(number): part.counts
             for number, part in sorted(self.parts.items())
-            if part.calls or part.tokens or part.open
+            if any(part.counts)
         }
         return json.dumps(parts, separators=(",", ":"))
 
@@ -154,7 +137,7 @@ class RateLimitModel(ModelAround, WrappedModel):
         tokens: int | None = None,
         seconds: float = 60.0,
         key: str | None = None,
-        store: SharedTexts | str | None = None,
+        store: Store | str | None = None,
     ) -> None:
         limits = [limit for limit in (requests, tokens) if limit is not None]
         if not limits or min(limits) < 1 or seconds <= 0:
@@ -167,7 +150,7 @@ class RateLimitModel(ModelAround, WrappedModel):
         self.seconds = seconds
         self._key = f"rate/{quote(key or self.model.name, safe='')[:400]}"
         self._given_store = store
-        self._store: SharedTexts | None = None
+        self._store: Store | None = None
 
     async def answer(self, request: Request, calls: Calls) -> Reply:
         attempts = Attempts(request, calls)
@@ -237,31 +220,21 @@ class RateLimitModel(ModelAround, WrappedModel):
             logs.warn("a call counts with what was reserved for it: %s", error)
 
     def _update(self, change: Callable[[Window], None]) -> None:
-        store = self._open_store()
-        for number in range(MAX_SWAP_TRIES):
-            old = store.get(self._key)
-            window = Window(old, store.now(), self.seconds)
-            change(window)
-            new = window.format()
-            if new == old or store.swap(self._key, old, new):
-                return
-            time.sleep(random.random() * min(0.02, 0.0005 * (number + 1)))
-        raise ModelError(
-            f"the rate limit of {self.name} cannot be counted: too many others count at once"
-        )
-
-    def _open_store(self) -> SharedTexts:
         if self._store is None:
             given = self._given_store
             if given is None or isinstance(given, str):
-                # The stores are a layer above the models, and are loaded when a limit first needs one.
-                store: SharedTexts = import_module("njrt.persistence.open_store").get_store(
-                    given, os.environ
-                )
-                self._store = store
-            else:
-                self._store = given
-        return self._store
+                # What opens stores is a layer above the models, and is loaded when a limit first needs one.
+                opening = import_module("njrt.persistence.open_store")
+                given = cast(Store, opening.get_store(given, os.environ))
+            self._store = given
+        store = self._store
+
+        def change_text(text: str | None) -> str:
+            window = Window(text, store.now(), self.seconds)
+            change(window)
+            return window.format()
+
+        update(store, self._key, change_text)
 
     def _make_error(self, wait: float) -> NotAskedError:
         limits = [f"{self.requests:,} requests"] if self.requests is not None else []

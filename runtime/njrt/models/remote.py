@@ -30,6 +30,7 @@ from njrt.errors import (
     NaturalError,
     RejectedRequestError,
     ServerError,
+    require_packages,
 )
 from njrt.messages import Protocol, Reply, Request, Usage, UserMessage
 from njrt.models.model import CallLister
@@ -51,7 +52,6 @@ from njrt.models.sends import (
     was_sent,
 )
 from njrt.models.streaming import BrokenStreamError, OnText, ReplyAssembler, assemble_reply
-from njrt.packages import require_packages
 
 T = TypeVar("T")
 

@@ -18,9 +18,9 @@ from typing import Any
 
 from njrt.errors import ConfigurationError, ModelError, ServerError
 from njrt.messages import Json, Reply, Request
-from njrt.models.model import Model, ModelAround, adapt_model
+from njrt.models.model import Model, ModelAround
 from njrt.models.response import MalformedReplyError, parse_json
-from njrt.models.wrapped import Attempts, Calls, WrappedModel
+from njrt.models.wrapped import Attempts, Calls, WrappedModel, adapt_model
 
 Condition = Callable[[Request, Reply | ModelError], bool]
 """Whether the result of a request is to be replaced by that of another call."""

@@ -22,10 +22,10 @@ from typing import Any
 from njrt.errors import ConfigurationError, ModelError, ReplyError
 from njrt.message_json import find_last_object
 from njrt.messages import Reply, Request
-from njrt.models.model import Model, adapt_model
+from njrt.models.model import Model
 from njrt.models.response import MalformedReplyError, parse_json
 from njrt.models.retry import extract_json, is_unusable_reply
-from njrt.models.wrapped import Attempts, Calls, WrappedModel
+from njrt.models.wrapped import Attempts, Calls, WrappedModel, adapt_model
 
 
 class VoteModel(WrappedModel):

@@ -28,7 +28,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from njrt.errors import LimitError, ModelError, NaturalError, NotAskedError
+from njrt.errors import ConfigurationError, LimitError, ModelError, NaturalError, NotAskedError
 from njrt.messages import CallAttempt, Protocol, Reply, Request, Usage, add_usage
 from njrt.models.model import CallLister, LayeredModel, Model, run_without_waiting
 
@@ -149,6 +149,25 @@ class WrappedModel(CallLister, ABC):
 
     async def aask(self, request: Request) -> Reply:
         return await self.answer(request, AwaitedCalls())
+
+
+def adapt_model(given: Any) -> Model:
+    """Return a model that a program gives: one of this package or of its own, or a model object of PydanticAI."""
+    if all(hasattr(given, name) for name in ("name", "protocol", "ask", "aask")) and not isinstance(
+        given, type
+    ):
+        model: Model = given
+        return model
+    bases = type(given).__mro__
+    if any(base.__name__ == "Model" and "pydantic_ai" in base.__module__ for base in bases):
+        from njrt.models.pydantic_ai import PydanticAI
+
+        return PydanticAI(given)
+    what = f"the text {given!a}" if isinstance(given, str) else f"a {type(given).__name__}"
+    raise ConfigurationError(
+        f'{what} is no model here; give one such as njrt.models.OpenAI("gpt-4.1"), '
+        "njrt.models.get_model(NAME), or a model object of PydanticAI"
+    )
 
 
 def add_call_layer(model: Model, request: Request) -> Model:

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from njrt.persistence.store import StoreSize
+from njrt.stores import StoreSize
 
 
 class MemoryStore:

@@ -23,8 +23,8 @@ from njrt.observability.trace import format_event_line
 from njrt.persistence.memory_store import MemoryStore
 from njrt.persistence.signed_store import SECRET_VARIABLE, SignedStore
 from njrt.persistence.sqlite_store import SqliteStore
-from njrt.persistence.store import Store, make_store_key
 from njrt.private_files import find_state_folder
+from njrt.stores import Store, make_store_key
 
 
 def get_store(url: str | None, environ: Mapping[str, str]) -> Store:

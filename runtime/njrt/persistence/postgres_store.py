@@ -15,9 +15,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from njrt.errors import StoreError
-from njrt.packages import require_packages
-from njrt.persistence.store import StoreSize
+from njrt.errors import StoreError, require_packages
+from njrt.stores import StoreSize
 
 if TYPE_CHECKING:
     import psycopg

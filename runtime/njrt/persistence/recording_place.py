@@ -21,8 +21,8 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 from njrt.errors import RecordingError, StoreError, WrongSignatureError
-from njrt.persistence.store import Store, make_store_key, update
 from njrt.private_files import lock_folder, open_private
+from njrt.stores import Store, make_store_key, update
 
 STORED_PREFIX = "store:"
 """The beginning of the name of a recording in a store, where a file's path could be."""

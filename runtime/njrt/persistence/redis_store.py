@@ -16,10 +16,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
-from njrt.errors import ConfigurationError, StoreError
+from njrt.errors import ConfigurationError, StoreError, require_packages
 from njrt.observability.logs import warn
-from njrt.packages import require_packages
-from njrt.persistence.store import StoreSize
+from njrt.stores import StoreSize
 
 if TYPE_CHECKING:
     import redis

@@ -20,7 +20,7 @@ from typing import TypeVar
 from njrt.errors import DamagedStoreError, StoreError, WrongSignatureError
 from njrt.observability.logs import warn
 from njrt.persistence.sqlite_store import SqliteStore
-from njrt.persistence.store import Store, StoreSize
+from njrt.stores import Store, StoreSize
 
 BREAK_SECONDS = 10.0
 """Seconds for which a shared store is left alone after it failed."""

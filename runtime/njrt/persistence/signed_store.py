@@ -18,7 +18,7 @@ from typing import Literal
 
 from njrt.errors import ConfigurationError, WrongSignatureError
 from njrt.observability.logs import warn
-from njrt.persistence.store import Store, StoreSize
+from njrt.stores import Store, StoreSize
 
 SECRET_VARIABLE = "NJC_STORE_SECRET"
 MIN_SECRET_CHARS = 16

@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from njrt.errors import DamagedStoreError, StoreError
-from njrt.persistence.store import StoreSize
 from njrt.private_files import check_private, create_private, lock_folder
+from njrt.stores import StoreSize
 
 SCHEMA_VERSION = 2
 _CREATE_TABLES = (

@@ -21,11 +21,10 @@ from njrt.agent.conversation import Conversation, ServedEffect
 from njrt.agent.handlers import find_secrets
 from njrt.decisions import PendingEffect
 from njrt.effects import AskModel, Effect, Refusal
-from njrt.errors import PolicyError, ReplyError
+from njrt.errors import PolicyError, ReplyError, require_packages
 from njrt.messages import Json, Message, Reply, Request, UserMessage, make_object_schema
 from njrt.models.model import run_without_waiting
 from njrt.outcome import Returned, UserValue
-from njrt.packages import require_packages
 from njrt.rendering.redaction import Redactor
 from njrt.scope.scope import Scope
 from njrt.session.session import (

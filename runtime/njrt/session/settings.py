@@ -32,7 +32,8 @@ from njrt.errors import ConfigurationError
 from njrt.events import Listener, combine_listeners
 from njrt.gates import CallRules, choose_strictest, read_call_rules
 from njrt.models.choose import choose_model
-from njrt.models.model import Model, adapt_model
+from njrt.models.model import Model
+from njrt.models.wrapped import adapt_model
 from njrt.observability.listeners import SafeListener, make_listener
 from njrt.options import (
     DEFAULTS,

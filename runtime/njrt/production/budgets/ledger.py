@@ -20,8 +20,8 @@ from datetime import datetime
 from urllib.parse import quote
 
 from njrt.errors import BudgetError, StoreError
-from njrt.persistence.store import Store, make_store_key, split_store_key, update
 from njrt.production.budgets.budget import Budget
+from njrt.stores import Store, make_store_key, split_store_key, update
 from njrt.typed_json import InvalidJsonError, from_json, to_json
 
 NANO = 1_000_000_000

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from njrt.errors import StoreError
-from njrt.persistence.store import Store, make_store_key, split_store_key, update
 from njrt.production.canary.sequential_test import DifferenceHistory, compute_evidence
+from njrt.stores import Store, make_store_key, split_store_key, update
 from njrt.typed_json import InvalidJsonError, to_json, validate_value
 
 KEY_PREFIX = "canary/"

@@ -4,11 +4,10 @@
     store.swap("budget/day", old, new)               is not: True only if the text was still `old`
     update(store, "budget/day", add_call)            reads, changes and swaps until that succeeds
     store.append("trace/nightly", line)              the lines of a log are numbered from 1
-    store.get("reply/9f3c")                          the text, or None
 
-Every change is one atomic step, stored when the call returns: a killed process leaves all of it or nothing. Every
-method raises `StoreError` where the store cannot be used; after an error of `swap` or `append` it is not known whether
-the change was made. `njrt.persistence.open_store` opens one by its URL; `ReplyStore` never raises.
+Every change is one atomic step, stored when the call returns. Every method raises `StoreError` where the store cannot be
+used; after an error of `swap` or `append` it is not known whether the change was made.
+`njrt.persistence.open_store` opens one by its URL.
 """
 
 from __future__ import annotations
