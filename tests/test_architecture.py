@@ -41,7 +41,7 @@ LAYERS: Mapping[str, str] = {
         __init__ pytest_plugin
     """,
     "njc": """
-        __init__ runs editors evaluation traced_frames
+        __init__ runs editors evaluation
         frontend sandbox worker execution_trace
         analysis
         codegen
@@ -90,19 +90,19 @@ EDGE = """
     njrt.session        attempt block_conversation canary gate interception layered_model prediction session settings
     njc                 authority cli doctor hatch_plugin hook run setuptools_plugin target worker
     njc.mcp             servers
-    njc.project         build config load outputs tuned units wheel where
+    njc.project         build config load outputs tuned units wheel
     njc.evaluation.cases           case_file runner tuner
     njc.evaluation.comparison      result_file
-    njc.evaluation.repair          command tests_worker time_limit
+    njc.evaluation.repair          command testing time_limit
     njc.evaluation.built_imports   account block_recorder
     njc.evaluation.built_imports.child sitecustomize
     njc.sandbox         bubblewrap forwarder limits proxy
     njc.static          build files lock
     njc.evaluation.learning by_command study
     njc.editors.type_check      checker stubs
-    njc.runs.timeline        agent checkpoints controller debuggee happenings places processes standard_streams trace_lines
+    njc.runs.timeline        agent breakpoints checkpoints controller debuggee happenings processes standard_streams trace_lines
     njc.runs.trace_view      index page
-    njc.batch           anthropic_batches calling estimate executors journal local openai_batches rows store vendor waves
+    njc.batch           estimate executors journal local rows store vendor waves
     njc.commands.compiling build check clean show types where
     njc.commands.running compare debug eval run trace tune usage
     njc.commands.setup  cache doctor init mcp migrate skill
@@ -239,7 +239,7 @@ def test_imports_go_downward(package: str) -> None:
 GUESTS: Mapping[str, str] = {
     "njc runs": "runs timeline debug dap trace_view",
     "njc editors": "editors language_server notebook type_check pygments_lexer",
-    "njc evaluation": "evaluation cases repair learning comparison built_imports execution_trace traced_frames drift",
+    "njc evaluation": "evaluation cases repair learning comparison built_imports execution_trace drift",
     "njc batch": "batch",
     "njc mcp": "mcp",
     "njc migrate": "migrate",

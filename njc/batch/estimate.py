@@ -55,7 +55,6 @@ class BatchEstimate:
 
     @property
     def left(self) -> int:
-        """The rows that have no result."""
         return self.rows - self.done
 
 

@@ -17,15 +17,26 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from typing import Any, Literal, assert_never
 
-from njc.batch.calling import acall_target, call_target
-from njc.batch.rows import BatchRow, RowOutcome
+from njc.batch.rows import (
+    BUDGET_OPTION,
+    BatchRow,
+    RowOutcome,
+    RowUsage,
+    make_failure,
+    make_result,
+    parse_row,
+)
+from njc.target import bind_arguments, call_function, get_target
+from njrt.observability.accounts import Watch, watch
 from njrt.errors import require_packages
+from njrt.session.limits import limit
 
 ExecutorKind = Literal["async", "threads", "processes", "dask", "ray"]
 
@@ -133,7 +144,6 @@ class ProcessExecutor(Executor):
         return ProcessPoolExecutor(self._count, mp_context=spawn, initializer=_begin_process)
 
     def submit(self, call: Callable[..., Any], /, *arguments: Any, **keywords: Any) -> Future[Any]:
-        """Call something in one of the processes."""
         try:
             return self._pool.submit(call, *arguments, **keywords)
         except BrokenProcessPool:
@@ -142,7 +152,6 @@ class ProcessExecutor(Executor):
             return self._pool.submit(call, *arguments, **keywords)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the processes."""
         self._pool.shutdown(wait=wait, cancel_futures=cancel_futures)
 
 
@@ -168,12 +177,10 @@ class DaskExecutor(Executor):
         self._executor = client.get_executor(pure=False, retries=0)
 
     def submit(self, call: Callable[..., Any], /, *arguments: Any, **keywords: Any) -> Future[Any]:
-        """Call something on the cluster."""
         future: Future[Any] = self._executor.submit(call, *arguments, **keywords)
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the calls and leave the cluster; a local one ends too."""
         self._executor.shutdown(wait=wait)
         self._client.close()
 
@@ -189,7 +196,6 @@ class RayExecutor(Executor):
         self._run = self._ray.remote(max_retries=0)(_call)
 
     def submit(self, call: Callable[..., Any], /, *arguments: Any, **keywords: Any) -> Future[Any]:
-        """Call something on the cluster."""
         future: Future[Any] = self._run.remote(call, *arguments, **keywords).future()
         return future
 
@@ -200,3 +206,47 @@ class RayExecutor(Executor):
 
 def _call(call: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
     return call(*arguments, **keywords)
+
+
+def call_target(name: str, row: BatchRow, usd: float | None = None) -> RowOutcome:
+    """Call the function `name` for a row, which may cost at most `usd`."""
+    began = time.monotonic()
+    with _open_account(usd) as account:
+        try:
+            target = get_target(name)
+            positional, keywords = bind_arguments(target, parse_row(row))
+            result = call_function(target, positional, keywords)
+        except (
+            BaseException
+        ) as error:  # on a thread or in a process of the executor, where no interrupt arrives
+            return make_failure(row, error, read_usage(account), time.monotonic() - began)
+        return make_result(row, result, read_usage(account), time.monotonic() - began)
+
+
+async def acall_target(name: str, row: BatchRow, usd: float | None = None) -> RowOutcome:
+    """Do the same on a running event loop."""
+    began = time.monotonic()
+    with _open_account(usd) as account:
+        try:
+            target = get_target(name)
+            positional, keywords = bind_arguments(target, parse_row(row))
+            result = await target.function(*positional, **keywords)
+        except BaseException as error:
+            return make_failure(row, error, read_usage(account), time.monotonic() - began)
+        return make_result(row, result, read_usage(account), time.monotonic() - began)
+
+
+@contextmanager
+def _open_account(usd: float | None) -> Iterator[Watch]:
+    with watch() as account:
+        if usd is None:
+            yield account
+        else:
+            with limit(usd=usd, option=BUDGET_OPTION):
+                yield account
+
+
+def read_usage(account: Watch) -> RowUsage:
+    """Return what the runs of a row used."""
+    totals = account.totals
+    return RowUsage(totals.calls, totals.input_tokens, totals.output_tokens, totals.usd)

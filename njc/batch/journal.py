@@ -94,7 +94,6 @@ class RequestJournal:
         return self._store.read_one(query, row.index) is not None
 
     def read_replies(self, row: int) -> dict[tuple[str, int], StoredReply]:
-        """Return the replies that a row has got so far."""
         query = "SELECT key, number, body, problem, kind, form FROM replies WHERE row = ?"
         found = self._connection.execute(query, (row,))
         return {
@@ -188,17 +187,14 @@ class RequestJournal:
         return int(number)
 
     def list_open_batches(self) -> list[SentBatch]:
-        """Return the batches that have not ended, in their order."""
         query = "SELECT * FROM batches WHERE state != 'ended' ORDER BY number"
         return [SentBatch(*found) for found in self._connection.execute(query)]
 
     def list_known_ids(self) -> frozenset[str]:
-        """Return the vendor's ids of all batches of this run."""
         query = "SELECT vendor_id FROM batches WHERE vendor_id IS NOT NULL"
         return frozenset(found for (found,) in self._connection.execute(query))
 
     def has_request(self, batch: SentBatch, name: str) -> bool:
-        """Return whether a request with this id was sent in a batch."""
         query = "SELECT 1 FROM requests WHERE id = ? AND batch = ?"
         return self._store.read_one(query, name, batch.number) is not None
 
@@ -227,7 +223,6 @@ class RequestJournal:
         self._connection.execute("PRAGMA synchronous = NORMAL")
 
     def iterate_requests(self, number: int) -> Iterator[tuple[str, str]]:
-        """Yield the ids and bodies of the requests of a batch."""
         query = "SELECT id, body FROM requests WHERE batch = ? ORDER BY row, rowid"
         yield from self._connection.execute(query, (number,))
 

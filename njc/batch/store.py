@@ -15,12 +15,13 @@ called again, and its old result is not exported. Only the user may read the fil
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 import secrets
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,7 @@ from typing import Any
 
 from njc.batch.rows import BatchRow, RowOutcome, RowUsage
 from njc.project.units import explaining_failure
+from njc.target import TargetFunction
 from njrt.errors import ConfigurationError
 from njrt.private_files import create_private
 
@@ -96,7 +98,6 @@ class BatchStore:
             )
 
     def count_rows(self) -> int:
-        """Return how many rows there are now."""
         (count,) = self.read_one("SELECT count(*) FROM present") or (0,)
         return int(count)
 
@@ -164,7 +165,6 @@ class BatchStore:
             self.bank_usage(usage)
 
     def read_counts(self) -> BatchCounts:
-        """Count what is done and what it has used."""
         if self._counts is None:
             query = "SELECT count(*), coalesce(sum(failed), 0) FROM results JOIN present USING (row, digest)"
             done, failed = self.read_one(query) or (0, 0)
@@ -182,7 +182,6 @@ class BatchStore:
         return compute_mean(*found) if found and found[0] else None
 
     def iterate_failed(self) -> Iterator[str]:
-        """Return the lines of the failed rows, in the order of the rows."""
         query = (
             "SELECT line FROM results JOIN present USING (row, digest) WHERE failed ORDER BY row"
         )
@@ -242,12 +241,10 @@ class BatchStore:
     # --- facts
 
     def get_fact(self, name: str) -> str | None:
-        """Return a fact about the whole batch."""
         found = self.read_one("SELECT value FROM facts WHERE name = ?", name)
         return None if found is None else str(found[0])
 
     def put_fact(self, name: str, value: str) -> None:
-        """Keep a fact about the whole batch."""
         with self.connection:
             self._put_fact(name, value)
 
@@ -255,7 +252,6 @@ class BatchStore:
         self.connection.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
 
     def read_one(self, query: str, *values: object) -> tuple[Any, ...] | None:
-        """Return the first row that a query finds."""
         found: tuple[Any, ...] | None = self.connection.execute(query, values).fetchone()
         return found
 
@@ -347,3 +343,38 @@ def discard_batch(folder: Path) -> int:
         if folder.is_dir() and not any(folder.iterdir()):
             folder.rmdir()
     return int(sent)
+
+
+SETTINGS = (
+    "NJC_MODEL", "NJC_REPLACE_MODEL", "NJC_BASE_URL", "NJC_PROTOCOL", "NJC_MODE", "NJC_TEMPERATURE"
+)  # fmt: skip
+"""The environment variables on which replies depend."""
+
+
+def note_program(
+    store: BatchStore, target: TargetFunction, environ: Mapping[str, str], *, is_retried: bool
+) -> None:
+    """Note whose results the store has.
+
+    Raises ConfigurationError if it has some of another function, or of another text of the program or other settings,
+    unless the command says by `is_retried` that these are to be kept.
+    """
+    before = store.get_fact("target")
+    if before is not None and before != target.name:
+        raise ConfigurationError(
+            f"{store.folder.name} has results of `{before}`; write to another file, or discard them with --fresh"
+        )
+    facts = {name: environ.get(name, "") for name in SETTINGS}
+    if target.program.is_file():  # not inside of an archive
+        digest = hashlib.sha256(target.program.read_bytes()).hexdigest()
+        facts = {target.program.name: digest, **facts}
+    noted = {name: store.get_fact(f"program {name}") for name in facts}
+    changed = [name for name in facts if noted[name] not in (None, facts[name])]
+    if changed and not is_retried and (known := store.count_known_rows()):
+        raise ConfigurationError(
+            f"{' and '.join(changed)} changed after {known:,} rows had been called; --retry keeps their results and "
+            "goes on with what is there now, --fresh begins again"
+        )
+    store.put_fact("target", target.name)
+    for name, value in facts.items():
+        store.put_fact(f"program {name}", value)

@@ -69,7 +69,6 @@ class RowReplies:
 
     @property
     def is_suspended(self) -> bool:
-        """Whether the call needs replies that are not there."""
         return bool(self.missing)
 
     @property
@@ -281,7 +280,6 @@ class IdleSelector(selectors.DefaultSelector):
         """Called when nothing is ready; True if it has made something ready."""
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        """Wait for events, as selectors do."""
         if self.on_idle is None or (timeout is not None and timeout <= 0):
             return super().select(timeout)
         has_others = timeout is not None or threading.active_count() > self._threads

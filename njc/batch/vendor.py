@@ -7,15 +7,18 @@ A request that creates a batch is never repeated blindly: where its response was
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Callable, Iterator, Mapping
+import json
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from njc.batch.journal import BatchLimits, SentBatch, StoredReply
-from njrt.errors import ConfigurationError, ServerError
-from njrt.models.remote import RemoteModel
+from njc.batch.journal import BatchLimits, ReplyKind, SentBatch, StoredReply
+from njrt.errors import ConfigurationError, RejectedRequestError, ServerError
+from njrt.message_json import format_json_line
+from njrt.models.remote import REJECTED_FIELD_STATUSES, RemoteModel
 
 CALL_SECONDS = 120.0
 """Seconds for one call of a Batch API."""
@@ -123,3 +126,250 @@ class VendorBatches(Protocol):
 
         Raises LookupError, TypeError, ValueError or AttributeError if it is no line of results.
         """
+
+
+ENDPOINT = "/v1/chat/completions"
+KEY_NAME = "njc_batch"
+_MAX_PAGES = 100
+
+
+class OpenAIBatches:
+    """`VendorBatches` of OpenAI, and of servers with its API."""
+
+    limits = BatchLimits(requests=50_000, bytes=200_000_000, overhead=200)
+
+    def write_line(self, name: str, body: str) -> str:
+        head = format_json_line({"custom_id": name, "method": "POST", "url": ENDPOINT})
+        return f'{head[:-1]}, "body": {body}}}'
+
+    def submit(self, model: RemoteModel, batch: SentBatch, path: Path) -> str:
+        async def upload(client: Any) -> Any:
+            with path.open("rb") as file:
+                return await model.call_server(
+                    client.with_options(max_retries=0).files.with_raw_response.create,
+                    file=(f"{batch.key}.jsonl", file, "application/jsonl"),
+                    purpose="batch",
+                    timeout=TRANSFER_SECONDS,
+                )
+
+        async def create(client: Any) -> Any:
+            return await model.call_server(
+                client.with_options(max_retries=0).batches.with_raw_response.create,
+                input_file_id=uploaded["id"],
+                endpoint=ENDPOINT,
+                completion_window="24h",
+                metadata={KEY_NAME: batch.key},
+                extra_headers={"Idempotency-Key": batch.key},
+            )
+
+        uploaded = model.call_client(upload, TRANSFER_SECONDS)
+        return str(model.call_client(create, CALL_SECONDS)["id"])
+
+    def find(
+        self, model: RemoteModel, batch: SentBatch, known: frozenset[str], is_own: IsOwn
+    ) -> FoundBatch | None:
+        async def list_page(client: Any) -> Any:
+            more = {"after": after} if after else {}
+            call = client.batches.with_raw_response.list
+            return await model.call_server(call, limit=100, **more)
+
+        after = ""
+        for _ in range(_MAX_PAGES):
+            page = model.call_client(list_page, CALL_SECONDS)
+            found = page["data"]
+            for listed in found:
+                if (listed.get("metadata") or {}).get(KEY_NAME) == batch.key:
+                    return FoundBatch(str(listed["id"]))
+            oldest = min((listed["created_at"] for listed in found), default=0)
+            if not found or not page.get("has_more") or oldest < batch.at - CLOCK_SKEW_SECONDS:
+                return None
+            after = str(found[-1]["id"])
+        return None
+
+    def check(self, model: RemoteModel, vendor_id: str) -> BatchStatus:
+        async def retrieve(client: Any) -> Any:
+            return await model.call_server(
+                client.batches.with_raw_response.retrieve, batch_id=vendor_id
+            )
+
+        found = model.call_client(retrieve, CALL_SECONDS)
+        counts = found.get("request_counts") or {}
+        answered = counts.get("completed", 0)
+        done = answered + counts.get("failed", 0)
+        names = ("output_file_id", "error_file_id")
+        files = tuple(str(found[name]) for name in names if found.get(name))
+        match found["status"]:
+            case "completed" | "expired":
+                return BatchStatus("ended", done, files=files, answered=answered)
+            case "cancelled":
+                return BatchStatus("cancelled", done, files=files, answered=answered)
+            case "failed":
+                problems = (found.get("errors") or {}).get("data") or []
+                message = "; ".join(str(problem.get("message")) for problem in problems)
+                is_too_large = any(
+                    problem.get("code") == "token_limit_exceeded" for problem in problems
+                )
+                return BatchStatus("failed", done, message, files, is_too_large)
+            case _:  # validating, in_progress, finalizing, cancelling
+                return BatchStatus("running", done)
+
+    def download(self, model: RemoteModel, file: str, path: Path) -> None:
+        async def fetch(client: Any) -> None:
+            async with client.files.with_streaming_response.content(file) as response:
+                await write_download(response.iter_bytes(), path)
+
+        model.call_client(fetch, TRANSFER_SECONDS)
+
+    def read_line(self, line: Mapping[str, Any]) -> tuple[str, StoredReply | None]:
+        name, response = str(line["custom_id"]), line.get("response") or {}
+        if line.get("error"):  # such as batch_expired: it was never answered
+            return name, None
+        status, body = int(response["status_code"]), response.get("body")
+        if status == 200:
+            return name, StoredReply(json.dumps(body))
+        if status >= 500 or status in RETRIED_STATUSES:
+            return name, None
+        problem = (body or {}).get("error") or {}
+        kind: ReplyKind = "invalid" if status in REJECTED_FIELD_STATUSES else "rejected"
+        return name, StoredReply(None, f"HTTP {status}: {problem.get('message')}", kind)
+
+
+def explain_failed_batch(message: str) -> RejectedRequestError:
+    """Return the error for a batch that was refused as a whole."""
+    return RejectedRequestError(f"the batch was refused: {message or 'no reason was given'}")
+
+
+RETRIED_ERRORS = frozenset({"api_error", "overloaded_error", "rate_limit_error", "timeout_error"})
+INVALID_ERRORS = frozenset({"invalid_request_error", "not_found_error"})
+_MAX_PAGES = 100
+
+
+@dataclass(frozen=True, slots=True)
+class RequestsBody:
+    """The body that creates a batch: the lines of a file in a JSON array, read while it is sent."""
+
+    path: Path
+
+    def read_pieces(self) -> Iterator[bytes]:
+        """Yield the bytes of the body, a line of the file at a time."""
+        before = b'{"requests": ['
+        with self.path.open("rb") as file:
+            for line in file:
+                yield before + line
+                before = b","
+        yield b"]}"
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for piece in self.read_pieces():
+            yield piece
+
+
+class AnthropicBatches:
+    """`VendorBatches` of Anthropic."""
+
+    limits = BatchLimits(requests=100_000, bytes=200_000_000, overhead=120)
+
+    def write_line(self, name: str, body: str) -> str:
+        return f'{format_json_line({"custom_id": name})[:-1]}, "params": {body}}}'
+
+    def submit(self, model: RemoteModel, batch: SentBatch, path: Path) -> str:
+        body = RequestsBody(path)
+        headers = {
+            "Content-Length": str(sum(map(len, body.read_pieces()))),
+            "Idempotency-Key": batch.key,
+        }
+
+        async def create(client: Any) -> Any:
+            return await model.call_sdk(
+                client.with_options(max_retries=0).post,
+                path="/v1/messages/batches",
+                cast_to=object,
+                content=body,
+                options={"headers": headers, "timeout": TRANSFER_SECONDS},
+            )
+
+        return str(model.call_client(create, TRANSFER_SECONDS)["id"])
+
+    def find(
+        self, model: RemoteModel, batch: SentBatch, known: frozenset[str], is_own: IsOwn
+    ) -> FoundBatch | None:
+        async def list_page(client: Any) -> Any:
+            more = {"after_id": after} if after else {}
+            call = client.messages.batches.with_raw_response.list
+            return await model.call_server(call, limit=100, **more)
+
+        undecided = False
+        after = ""
+        for _ in range(_MAX_PAGES):
+            page = model.call_client(list_page, CALL_SECONDS)
+            for listed in page["data"]:
+                if (
+                    datetime.fromisoformat(listed["created_at"]).timestamp()
+                    < batch.at - CLOCK_SKEW_SECONDS
+                ):
+                    return FoundBatch(None) if undecided else None
+                if (
+                    listed["id"] in known
+                    or sum(listed["request_counts"].values()) != batch.requests
+                ):
+                    continue
+                if listed["processing_status"] != "ended":
+                    undecided = True
+                elif listed.get("results_url") and self._has_own(model, listed["id"], is_own):
+                    return FoundBatch(str(listed["id"]))
+            if not page["data"] or not page.get("has_more"):
+                break
+            after = str(page["data"][-1]["id"])
+        return FoundBatch(None) if undecided else None
+
+    def _has_own(self, model: RemoteModel, vendor_id: str, is_own: IsOwn) -> bool:
+        """Return whether the first result of a batch is that of a request of the batch that is looked for."""
+
+        async def read_first(client: Any) -> str:
+            async with client.messages.batches.with_streaming_response.results(
+                vendor_id
+            ) as response:
+                async for line in response.http_response.aiter_lines():
+                    if line.strip():
+                        return str(json.loads(line)["custom_id"])
+            return ""
+
+        return is_own(model.call_client(read_first, TRANSFER_SECONDS))
+
+    def check(self, model: RemoteModel, vendor_id: str) -> BatchStatus:
+        async def retrieve(client: Any) -> Any:
+            call = client.messages.batches.with_raw_response.retrieve
+            return await model.call_server(call, message_batch_id=vendor_id)
+
+        found = model.call_client(retrieve, CALL_SECONDS)
+        counts = dict(found.get("request_counts") or {})
+        done = sum(counts.values()) - counts.get("processing", 0)
+        if found["processing_status"] != "ended":
+            return BatchStatus("running", done)
+        is_cancelled = bool(found.get("cancel_initiated_at"))
+        return BatchStatus(
+            "cancelled" if is_cancelled else "ended",
+            done,
+            files=(vendor_id,),
+            answered=counts.get("succeeded", 0),
+        )
+
+    def download(self, model: RemoteModel, file: str, path: Path) -> None:
+        async def fetch(client: Any) -> None:
+            async with client.messages.batches.with_streaming_response.results(file) as response:
+                await write_download(response.http_response.aiter_bytes(), path)
+
+        model.call_client(fetch, TRANSFER_SECONDS)
+
+    def read_line(self, line: Mapping[str, Any]) -> tuple[str, StoredReply | None]:
+        name, result = str(line["custom_id"]), line["result"]
+        match result["type"]:
+            case "succeeded":
+                return name, StoredReply(json.dumps(result["message"]))
+            case "expired" | "canceled":
+                return name, None
+        error = result["error"].get("error") or result["error"]
+        if error.get("type") in RETRIED_ERRORS:
+            return name, None
+        kind: ReplyKind = "invalid" if error.get("type") in INVALID_ERRORS else "rejected"
+        return name, StoredReply(None, f"{error.get('type')}: {error.get('message')}", kind)

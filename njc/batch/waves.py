@@ -23,10 +23,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from njc.batch.anthropic_batches import AnthropicBatches
 from njc.batch.estimate import ASSUMED_OUTPUT_TOKENS, price_requests
 from njc.batch.journal import BatchLimits, RequestJournal, SentBatch, StoredReply
-from njc.batch.openai_batches import OpenAIBatches, explain_failed_batch
 from njc.batch.rows import (
     BatchRow,
     make_failure,
@@ -35,7 +33,15 @@ from njc.batch.rows import (
 )
 from njc.batch.store import BatchStore
 from njc.batch.suspension import RowReplies, choose_replaying_model, pass_row, read_usage
-from njc.batch.vendor import BatchStatus, VendorBatches, reading_responses, writing
+from njc.batch.vendor import (
+    AnthropicBatches,
+    BatchStatus,
+    OpenAIBatches,
+    VendorBatches,
+    explain_failed_batch,
+    reading_responses,
+    writing,
+)
 from njc.target import InvalidRowError, TargetFunction
 from njrt.errors import (
     ConfigurationError,

@@ -86,11 +86,9 @@ class Commands(click.Group):
     """The group of all commands; turns errors into a message and an exit code."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """List the commands in the order of the help."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the command that is called."""
         if cmd_name not in COMMANDS:
             return None
         entry = COMMANDS[cmd_name]
@@ -101,7 +99,6 @@ class Commands(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands by group."""
         width = max(map(len, COMMANDS))
         for heading, entries in COMMAND_GROUPS.items():
             with formatter.section(heading):

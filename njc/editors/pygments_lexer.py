@@ -39,7 +39,6 @@ class NaturalPythonLexer(PythonLexer):
     version_added = ""
 
     def get_tokens_unprocessed(self, text: str, stack: Any = ("root",)) -> Iterator[Token]:
-        """Yield the tokens of Python, and those of each natural block in its place."""
         end = 0
         for block in _BLOCK.finditer(text):
             yield from self._lex_python(text, end, block.start())

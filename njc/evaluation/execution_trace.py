@@ -16,13 +16,13 @@ comprehensions, lambdas and generator expressions.
 
 from __future__ import annotations
 
+import dis
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import Any
 
-from njc.evaluation.traced_frames import is_at_exit, is_expression_code
 from njrt.rendering.one_line import write_brief
 
 MAX_STEPS = 500
@@ -52,7 +52,6 @@ class ExecutionTrace:
 
     @classmethod
     def from_json(cls, written: Mapping[str, Any]) -> ExecutionTrace:
-        """Return the trace that `to_json` wrote."""
         return cls(
             tuple(LineStep(line, changes) for line, changes in written["steps"]),
             frozenset(written["reached"]),
@@ -60,7 +59,6 @@ class ExecutionTrace:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the trace as lists and numbers."""
         return {
             "steps": [[step.line, step.changes] for step in self.steps],
             "reached": sorted(self.reached),
@@ -126,7 +124,6 @@ class StepRecorder:
         self.stop()
 
     def make_trace(self) -> ExecutionTrace:
-        """Return the steps since the last start."""
         reached = frozenset(self._reached | self._module_lines)
         return ExecutionTrace(tuple(self._steps), reached, self._given)
 
@@ -218,3 +215,26 @@ class StepRecorder:
 
 def _write(value: Any) -> str:
     return write_brief(value, MAX_VALUE_CHARS)
+
+
+STATEMENT_CODE = ("<module>", "<lambda>")
+"""Names in angle brackets of code that has lines of its own."""
+
+
+def is_expression_code(code: CodeType) -> bool:
+    """Return whether code is a comprehension, a generator expression, or the type parameters of a definition."""
+    return code.co_name.startswith("<") and code.co_name not in STATEMENT_CODE
+
+
+def is_at_exit(frame: FrameType) -> bool:
+    """Return whether a frame is at a `return` or a `yield`."""
+    return _get_instruction(frame).startswith("RETURN") or is_at_yield(frame)
+
+
+def is_at_yield(frame: FrameType) -> bool:
+    """Return whether a frame is at a `yield`; from Python 3.13 on, its last instruction is then RESUME."""
+    return _get_instruction(frame) in ("YIELD_VALUE", "RETURN_GENERATOR", "RESUME")
+
+
+def _get_instruction(frame: FrameType) -> str:
+    return dis.opname[frame.f_code.co_code[frame.f_lasti]]

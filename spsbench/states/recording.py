@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from types import CodeType, FrameType, TracebackType
 from typing import Any, Literal
 
-from njc.evaluation.traced_frames import is_at_exit, is_at_yield, is_expression_code
+from njc.evaluation.execution_trace import is_at_exit, is_at_yield, is_expression_code
 from spsbench.states.trace import ProgramState, StateEvent
 from spsbench.states.values import render_value
 

@@ -14,7 +14,7 @@ pytest.importorskip("openai")
 pytest.importorskip("anthropic")
 
 POINTS = {
-    "openai": ("openai_batches.OpenAIBatches.submit:return:1", "waves.Waves._end_batch:call:1"),
+    "openai": ("vendor.OpenAIBatches.submit:return:1", "waves.Waves._end_batch:call:1"),
     "anthropic": ("waves.Waves._submit:call:1", "journal.RequestJournal._put_reply:c_return:9"),
 }
 """While requests are sent, and while replies are read."""

@@ -15,10 +15,10 @@ import pytest
 from batch_workplace import BatchWorkplace, expect, reply
 
 from batch_servers import AnthropicBatchServer, BatchFaults, BatchServer, OpenAIBatchServer
-from njc.batch.anthropic_batches import AnthropicBatches, RequestsBody
 from njc.batch.journal import BatchLimits, RequestJournal, StoredReply, WaitingRequest
 from njc.batch.rows import RowUsage, read_rows
 from njc.batch.store import open_batch_store
+from njc.batch.vendor import AnthropicBatches, RequestsBody
 from njc.batch.waves import MAX_IDLE_PASSES, Waves, make_vendor
 from njc.target import load_target
 from waiting import HANG_SECONDS, wait_until

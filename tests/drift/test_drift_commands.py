@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 import njrt
 from loopback import Answer, Seen
 from njc.commands import njc as njc_command
-from njc.evaluation.drift.block_runs import (
+from njc.evaluation.drift import (
     compare_runs,
     describe_reply,
     format_difference,

@@ -8,13 +8,14 @@ import sys
 import pytest
 from studio import Studio
 
-from njc.evaluation.comparison.gate import check_gates, parse_gate
 from njc.evaluation.comparison.results import (
     ComparedRun,
     ModeBuild,
     ModeSummary,
     ModeUsage,
+    check_gates,
     estimate_pass_power,
+    parse_gate,
 )
 from njrt.errors import ConfigurationError
 

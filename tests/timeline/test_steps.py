@@ -8,9 +8,14 @@ from pathlib import Path
 import pytest
 
 import njrt
-from njc.runs.timeline.breakpoints import is_place
+from njc.runs.timeline.breakpoints import (
+    BlockLines,
+    find_block_at,
+    find_block_lines,
+    find_source,
+    is_place,
+)
 from njc.runs.timeline.navigation import find_difference, find_step_back_out, find_step_back_over
-from njc.runs.timeline.places import BlockLines, find_block_at, find_block_lines, find_source
 from njc.runs.timeline.processes import choose_superfluous
 from njc.runs.timeline.step_builder import build_timeline
 from njc.runs.timeline.steps import Position, Step, Timeline

@@ -81,7 +81,6 @@ def command(console: Console, sources: Sequence[Path], watch: bool, **flags: Any
 
 
 def _build(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) -> int:
-    """Build once; return the exit code."""
     format: ReportFormat = flags["format"]
     dry_run = flags["check"] or flags["diff"]
     project = resolve_project(sources, flags)

@@ -73,7 +73,6 @@ def command(console: Console, sources: Sequence[Path], watch: bool, **flags: Any
 
 
 def _check(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) -> int:
-    """Check once; return the exit code."""
     stdin_filename = flags["stdin_filename"] or _STDIN_FILENAME
     project = resolve_project([stdin_filename] if _STDIN in sources else sources, flags)
     contents = _read_contents(sources, project, stdin_filename)
@@ -101,7 +100,6 @@ def _check(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
 def _correct_findings(
     console: Console, results: Sequence[CompileResult], project: Project, with_hints: bool
 ) -> list[CompileResult]:
-    """Correct the sources, and write those that change."""
     corrected = [
         correct(result, partial(_compile_again, result.unit, project), with_hints)
         for result in results

@@ -80,7 +80,6 @@ def _to_json(value: object) -> str:
 
 
 def _describe_blocks(compilation: Compilation) -> Iterator[dict[str, Any]]:
-    """Each block with its text and with what it may do."""
     authorities = compilation.authorities or [None] * len(compilation.blocks)
     contracts = compilation.contracts or [None] * len(compilation.blocks)
     for block, authority, contract in zip(compilation.blocks, authorities, contracts, strict=True):
@@ -104,7 +103,6 @@ def _describe_blocks(compilation: Compilation) -> Iterator[dict[str, Any]]:
 
 
 def _format_block(description: Mapping[str, Any]) -> str:
-    """Write a block as its lines, its scope and a few rows."""
     rows = {
         "reads": " ".join(description["reads"]),
         "writes": " ".join(description["writes"]),

@@ -17,9 +17,8 @@ from njc.batch.estimate import BatchEstimate, estimate_batch, format_estimate
 from njc.batch.executors import ExecutorKind, count_jobs, open_executor
 from njc.batch.journal import RequestJournal
 from njc.batch.local import CallsGivenUp, Window, interrupted_by_sigterm, run_local
-from njc.batch.program import note_program
 from njc.batch.rows import BUDGET_OPTION, check_rows, describe_failed_rows, read_rows
-from njc.batch.store import BatchCounts, BatchStore, discard_batch, open_batch_store
+from njc.batch.store import BatchCounts, BatchStore, discard_batch, note_program, open_batch_store
 from njc.batch.waves import WaveProgress, Waves, make_vendor
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import COUNT, FILE, TARGET, with_console
@@ -236,14 +235,12 @@ class ProgressPainter:
 
     @contextmanager
     def open(self) -> Iterator[ProgressPainter]:
-        """Remove the line at the end."""
         try:
             yield self
         finally:
             self._paint("")
 
     def show_counts(self, counts: BatchCounts) -> None:
-        """Show how many rows are done."""
         done = counts.done - self._began_done
         seconds = time.monotonic() - self._began
         left = format_time_left(self._total - counts.done, done, seconds)
@@ -251,7 +248,6 @@ class ProgressPainter:
         self._paint(f"{counts.done:,}/{self._total:,} rows{failed}  ${counts.usage.usd:.4f}{left}")
 
     def show_wave(self, progress: WaveProgress) -> None:
-        """Show how far a wave is."""
         if self._wave[0] != progress.wave:
             self._wave = (progress.wave, time.monotonic())
         seconds = time.monotonic() - self._wave[1]

@@ -16,7 +16,7 @@ from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import with_console
 from njc.commands.terminal.trace_status import choose_command, run_traced
 from njc.evaluation.comparison.text import format_text_table
-from njc.evaluation.drift.block_runs import (
+from njc.evaluation.drift import (
     ComparedBlock,
     compare_runs,
     format_difference,

@@ -32,14 +32,15 @@ from njc.evaluation.built_imports.account import (
     hash_build,
     make_build_environment,
 )
-from njc.evaluation.comparison.gate import check_gates, parse_gates
 from njc.evaluation.comparison.result_file import ResultFile, check_report
 from njc.evaluation.comparison.results import (
     ComparedRun,
     ModeBuild,
     ModeSummary,
     ModeUsage,
+    check_gates,
     format_comparison_json,
+    parse_gates,
     sum_usage_by_block,
 )
 from njc.evaluation.comparison.text import format_comparison_text
@@ -235,7 +236,6 @@ def _run_all(
 
 
 def _name_log(out: Path, mode: str, number: int) -> Path:
-    """Return the file with the output of a run."""
     return out.parent / f"{mode}-{number}.log"
 
 

@@ -114,7 +114,6 @@ class Annotator:
         return correct(self.compile(result.source), self.compile, with_hints=True).source
 
     def compile(self, source: SourceFile) -> CompileResult:
-        """Compile a version of the source."""
         return run_compile_task(make_compile_task(self.unit, source, self.project))
 
     def compile_types(self, source: SourceFile) -> CompileResult:
@@ -125,7 +124,6 @@ class Annotator:
     def find_next(
         self, source: SourceFile, passed_over: set[tuple[str, bool, int]]
     ) -> MissingType | None:
-        """Return the first missing type that was not tried."""
         analysis = analyze(source)
         types = TypeReader(analysis.outputs, source.text, analysis.blocks)
         found = find_missing_types(source, analysis.blocks, types)

@@ -191,7 +191,6 @@ def find_named_hole(block: str, holes: Sequence[Hole]) -> Hole:
 
 
 def _keep_code(lock: StaticLock, holes: Sequence[Hole]) -> StaticLock:
-    """Mark the code of these holes as current."""
     keys = [
         (hole, (hole.name, hole.mode + kind)) for hole in holes for kind in ("", LEARNED_SUFFIX)
     ]

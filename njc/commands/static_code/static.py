@@ -26,7 +26,7 @@ from njc.evaluation.learning.by_command import (
     TestedProgram,
     repair_by_command,
 )
-from njc.evaluation.learning.sandboxed_run import SECONDS_PER_EXAMPLE
+from njc.evaluation.learning.evaluate import SECONDS_PER_EXAMPLE
 from njc.evaluation.learning.study import LearningResult, learn_from_examples, read_examples
 from njc.project.report import format_count
 from njc.project.units import find_units

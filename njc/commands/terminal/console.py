@@ -36,7 +36,6 @@ class Console:
     verbosity: int = 0
 
     def result(self, text: str) -> None:
-        """Print the result."""
         if text:
             click.echo(colorize(text))
 

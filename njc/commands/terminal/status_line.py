@@ -82,7 +82,6 @@ class StatusLine:
             self._changed.notify()
 
     def set_text(self, run: str, text: str) -> None:
-        """A part of the reply has come."""
         with self._lock:
             if call := self._calls.get(run):
                 call.text = text[-_SHOWN_TEXT_CHARS:]
@@ -101,7 +100,6 @@ class StatusLine:
                 self._streams.close()
 
     def end_run(self, run: str, warnings: int) -> None:
-        """Count the warnings of a block that has ended."""
         with self._lock:
             self._warnings += warnings
             self.end_call(run)
@@ -136,7 +134,6 @@ class StatusLine:
                 self._write(cut_text(self.describe(time.monotonic()), width))
 
     def describe(self, now: float) -> str:
-        """Return the text of the line."""
         run, call = next(iter(self._calls.items()))
         parts = [
             call.place,
@@ -185,12 +182,10 @@ class _WatchedStream:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        """Write a text."""
         self._line.erase()
         return self._stream.write(text)
 
     def writelines(self, lines: Any) -> None:
-        """Write texts."""
         self._line.erase()
         self._stream.writelines(lines)
 
@@ -202,7 +197,6 @@ class StatusListener:
         self._line = line
 
     def __call__(self, event: Event) -> None:
-        """Show what follows from an event."""
         match event:
             case Began(run=run, model=model):
                 self._line.begin_run(run, model)

@@ -60,7 +60,6 @@ def plan_stubs(units: Iterable[Unit], project: Project, *, force: bool) -> list[
 
 
 def _generate_stubs(sources: Sequence[SourceFile], project: Project) -> list[str]:
-    """Generate the texts of the stubs, in the order of the sources."""
     if not sources:
         return []
     require_packages("--stubs", "njpy[types]", "mypy")

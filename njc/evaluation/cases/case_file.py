@@ -36,12 +36,10 @@ class Case:
 
     @property
     def has_expected_result(self) -> bool:
-        """Whether the result must be a given one."""
         return not (isinstance(self.expect, str) and self.expect == _ABSENT)
 
     @property
     def has_expectation(self) -> bool:
-        """Whether anything is expected."""
         return bool(self.has_expected_result or self.after or self.check)
 
 
@@ -58,7 +56,6 @@ class NumberedCase:
 
     @property
     def title(self) -> str:
-        """The name of the case, or its line."""
         return self.case.name or f"line {self.line}"
 
 

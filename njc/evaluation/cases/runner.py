@@ -100,7 +100,6 @@ class CaseResult:
 
     @property
     def key(self) -> ResultKey:
-        """The key of the result."""
         return self.program, self.case, self.model, self.repeat
 
 
@@ -113,7 +112,6 @@ class PlannedRun:
     repeat: int
 
     def make_key(self, program: str) -> ResultKey:
-        """Return the key of its result, for a version of the program."""
         return program, self.numbered.digest, self.model, self.repeat
 
 
@@ -257,7 +255,6 @@ def run_eval_process(
 
 
 def _call_and_check(target: TargetFunction, case: Case) -> str:
-    """Return the problems, or ""."""
     arguments, result = _call(target, case)
     return "; ".join(_list_problems(target, case, result, arguments))
 
@@ -296,14 +293,12 @@ def _cut(value: Any, most: int = 200) -> str:
 
 
 def _read_trace(trace: Path) -> list[Any]:
-    """Return the lines of a trace; none if no block has run."""
     if not trace.exists():
         return []
     return list(parse_json_lines(trace.read_text(encoding="utf-8").splitlines()))
 
 
 def _list_block_runs(lines: Sequence[Any], has_passed: bool) -> Iterator[BlockRun]:
-    """Yield the runs of blocks in the lines of a trace, in their order."""
     first_lines: dict[str, Any] = {}
     asked: dict[str, list[tuple[str, str]]] = {}
     sure: dict[str, float] = {}
@@ -333,7 +328,6 @@ def _list_block_runs(lines: Sequence[Any], has_passed: bool) -> Iterator[BlockRu
 
 
 def _format_shown(lines: Sequence[Any]) -> str:
-    """Return the prompts and replies, in the order of the trace."""
     parts: list[str] = []
     for line in lines:
         match line:

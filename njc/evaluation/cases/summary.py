@@ -31,12 +31,10 @@ class Summary(PassSummary):
 
     @property
     def runs(self) -> list[CaseResult]:
-        """All runs."""
         return [result for results in self.results.values() for result in results]
 
     @property
     def groups(self) -> Sequence[tuple[int, int]]:
-        """The counts of each case."""
         return [(sum(run.passed for run in runs), len(runs)) for runs in self.results.values()]
 
 
@@ -46,7 +44,6 @@ def format_table(summaries: Sequence[Summary]) -> str:
 
 
 def _make_table(summaries: Sequence[Summary]) -> tuple[list[str], list[list[str]]]:
-    """Return the headings and the rows."""
     head = ["model", "passed", "rate", "95 % interval", "calls", "tokens", "cost", "seconds"]
     rows = [[each.name, *_format_cells(each)] for each in summaries]
     if any(run.warnings for each in summaries for run in each.runs):

@@ -229,7 +229,6 @@ class Tuner:
         self.results.read()
 
     def can_afford(self, calls: int) -> bool:
-        """Return whether so many calls can be made, besides the calls of the check."""
         return self.used + calls + self.reserved <= self.calls
 
     def count_looks(self, held_out: Sequence[NumberedCase]) -> int:
@@ -261,7 +260,6 @@ class Tuner:
         return replace(lock, tuned=kept | {section.key: section for section in made})
 
     def write(self, forms: dict[str, Form], evidence: Evidence) -> Path:
-        """Write the forms into the lock; return its path."""
         path = find_lock_path(self.unit, self.project)
         before, after = read_lock(path), self.make_lock(forms, evidence)
         others = {

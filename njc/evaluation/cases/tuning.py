@@ -68,7 +68,6 @@ class Score:
 
     @property
     def rank(self) -> tuple[float, float]:
-        """What to compare by: the rate, then the tokens."""
         return round(self.rate, 9), -self.tokens
 
 

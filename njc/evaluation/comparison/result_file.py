@@ -70,7 +70,6 @@ class ResultFile(Generic[ResultT]):
                 file.write("\n")
 
     def add(self, result: ResultT) -> None:
-        """Append a result."""
         self.known[result.key] = result
         with self.path.open("a", encoding="utf-8") as file:
             file.write(to_json(result) + "\n")

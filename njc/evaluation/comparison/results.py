@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field
 from statistics import fmean, median
 from typing import Any
 
+from njrt.errors import ConfigurationError
 from njrt.message_json import parse_json_lines
 
 
@@ -47,7 +49,6 @@ class ModeUsage:
 
     @property
     def tokens(self) -> int:
-        """Tokens, input and output."""
         return self.input + self.output
 
 
@@ -76,12 +77,10 @@ class ComparedRun:
 
     @property
     def key(self) -> tuple[str, str, int]:
-        """The key of the run in the file of results."""
         return self.mode, self.build, self.number
 
     @property
     def usage(self) -> ModeUsage:
-        """What all blocks used."""
         return sum(self.blocks.values(), ModeUsage())
 
 
@@ -98,12 +97,10 @@ class PassSummary(ABC):
 
     @property
     def passed(self) -> int:
-        """The number of runs that passed."""
         return sum(passed for passed, _ in self.groups)
 
     @property
     def count(self) -> int:
-        """The number of runs."""
         return sum(runs for _, runs in self.groups)
 
     @property
@@ -113,7 +110,6 @@ class PassSummary(ABC):
 
     @property
     def pass_interval(self) -> tuple[float, float]:
-        """The 95 % interval of the pass rate."""
         return compute_pass_interval(self.passed, self.count)
 
     def estimate_power(self, power: int) -> float:
@@ -148,7 +144,6 @@ class ModeSummary(PassSummary):
 
     @property
     def usage(self) -> ModeUsage:
-        """What one run used on average."""
         return sum((run.usage for run in self.runs), ModeUsage()).divide(len(self.runs))
 
 
@@ -211,3 +206,86 @@ def _summary_to_json(row: ModeSummary) -> dict[str, Any]:
         "median_seconds": row.seconds,
         "usage_per_trial": asdict(row.usage),
     }
+
+
+_GATE = re.compile(
+    r"(?:(?P<name>[a-z-]+):)?\s*pass(?:\^(?P<power>\d+))?\s*>=\s*(?P<threshold>[\d.]+)(?P<percent>%)?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PassGate:
+    """`pass^power` of a mode, or of all that is compared, must be at least `threshold`."""
+
+    name: str | None
+    power: int
+    threshold: float
+
+    def __str__(self) -> str:
+        return f"pass^{self.power} >= {self.threshold:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class GateResult:
+    """A gate on a row: the estimate, its 95 % interval, and whether the gate holds."""
+
+    gate: PassGate
+    name: str
+    estimate: float
+    interval: tuple[float, float]
+    holds: bool
+
+    def __str__(self) -> str:
+        verdict = "holds" if self.holds else "does not hold"
+        low, high = self.interval
+        return f"{self.name}: {self.gate} {verdict}: {self.estimate:.3f} (95 % interval {low:.3f} to {high:.3f})"
+
+
+def parse_gate(text: str) -> PassGate:
+    """Read `[MODE:]pass^K>=X`; raises ConfigurationError."""
+    found = _GATE.fullmatch(text.strip())
+    try:
+        if found is None:
+            raise ValueError
+        power = int(found["power"] or 1)
+        threshold = float(found["threshold"]) / (100 if found["percent"] else 1)
+        if not (power >= 1 and 0 <= threshold <= 1):
+            raise ValueError
+    except ValueError:
+        raise ConfigurationError(
+            f"`{text}` is not a gate; write [MODE:]pass^K>=X with X from 0 to 1, such as 'pass^3>=0.9'"
+        ) from None
+    return PassGate(found["name"], power, threshold)
+
+
+def parse_gates(
+    texts: Iterable[str], names: Collection[str], runs: int, flag: str
+) -> list[PassGate]:
+    """Read gates on rows of these names, with so many runs by a flag; raises ConfigurationError."""
+    gates = [parse_gate(text) for text in texts]
+    for gate in gates:
+        if gate.name is not None and gate.name not in names:
+            raise ConfigurationError(f"the gate is on `{gate.name}`, which is not compared")
+        if gate.power > runs:
+            raise ConfigurationError(
+                f"pass^{gate.power} needs {gate.power} runs: {flag} {gate.power}"
+            )
+    return gates
+
+
+def check_gates(gates: Iterable[PassGate], rows: Sequence[PassSummary]) -> list[GateResult]:
+    """Return each gate on each row that it is for; a mode that could not be built does not hold it."""
+    pairs = ((gate, row) for gate in gates for row in rows if gate.name in (None, row.name))
+    return [_check_gate(gate, row) for gate, row in pairs]
+
+
+def _check_gate(gate: PassGate, row: PassSummary) -> GateResult:
+    estimate, cases = row.estimate_power(gate.power), len(row.groups)
+    if cases > 1:
+        interval = compute_pass_interval(estimate * cases, cases)
+    else:
+        low, high = row.pass_interval
+        interval = low**gate.power, high**gate.power
+    return GateResult(
+        gate, row.name, estimate, interval, row.count > 0 and estimate >= gate.threshold
+    )

@@ -59,7 +59,6 @@ class CommandEvaluation:
 
     @property
     def rank(self) -> tuple[int, ...]:
-        """What to compare evaluations by."""
         return (int(self.result.has_passed),)
 
     @property

@@ -47,7 +47,6 @@ class Evaluation:
 
     @property
     def rank(self) -> tuple[int, ...]:
-        """What to compare evaluations by."""
         return self.score.rank
 
     @property
@@ -90,7 +89,6 @@ class HoleRepair(Generic[EvaluationT]):
         return replace(request, system=REPAIR_SYSTEM_PROMPT) if self.asks_rationale else request
 
     def read_reply(self, text: str) -> Proposal:
-        """Return the code of a reply, and its rationale if one was asked for."""
         code = remove_step_comments(extract_code(text, self.hole) or "")
         return Proposal(code, read_rationale(text) if self.asks_rationale else "")
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from njc.compiler import generate
 from njc.evaluation.execution_trace import ExecutionTrace
+from njc.evaluation.learning.evaluate import SECONDS_PER_EXAMPLE, WorkerTask
 from njc.evaluation.learning.examples import (
     ExampleSet,
     find_observed_shapes,
@@ -29,7 +30,6 @@ from njc.evaluation.learning.learn import (
     HoleRepair,
     make_correction_prompt,
 )
-from njc.evaluation.learning.sandboxed_run import SECONDS_PER_EXAMPLE, WorkerTask
 from njc.evaluation.repair.loop import RepairBudget, Repaired, repair_code
 from njc.project.units import explaining_failure
 from njc.static.build import Author, HoleRequest, choose_author, fill_holes

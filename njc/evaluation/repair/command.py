@@ -61,12 +61,10 @@ class CommandResult:
 
     @property
     def has_passed(self) -> bool:
-        """Whether the exit code is 0."""
         return self.exit_code == 0
 
     @property
     def was_killed(self) -> bool:
-        """Whether a signal ended it."""
         return self.exit_code < 0
 
     def __str__(self) -> str:
@@ -108,7 +106,6 @@ def run_test_command(
 
 
 def _run(words: Sequence[str], environment: dict[str, str], seconds: float) -> tuple[int, bytes]:
-    """Return the exit code of a command, and the end of what it printed."""
     process = subprocess.Popen(
         words,
         env=environment,

@@ -92,13 +92,11 @@ class RepairBudget:
     """Added for each further call, up to 1: at the same temperature, small models repeat themselves."""
 
     def allows(self, calls: int, cost: GenerationCost) -> bool:
-        """Return whether another call may be made."""
         return calls < self.calls and (
             self.tokens is None or cost.input + cost.output < self.tokens
         )
 
     def choose_temperature(self, calls: int) -> float | None:
-        """Return the temperature of the next call."""
         if self.temperature is None:
             return None
         return min(max(1.0, self.temperature), self.temperature + calls * self.temperature_step)

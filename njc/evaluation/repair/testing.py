@@ -9,12 +9,20 @@ process inherits no keys, and works in an empty temporary directory.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+import ast
+import os
+import sys
+import types
+from collections.abc import Iterator, Mapping
+from contextlib import nullcontext, suppress
+from dataclasses import asdict, dataclass, field, replace
+from types import FrameType
 from typing import Any
 
-from njc.evaluation.execution_trace import ExecutionTrace
-from njc.worker import open_worker
+from njc.evaluation.execution_trace import ExecutionTrace, StepRecorder
+from njc.evaluation.repair.time_limit import TimeLimitError, limit_time
+from njc.worker import open_channel, open_worker
+from njrt.rendering.one_line import write_brief
 
 STARTUP_SECONDS = 20.0
 DEFAULT_SECONDS = 5.0
@@ -70,7 +78,7 @@ def _run_once(
     code: str, tests: str, seconds: float, startup_seconds: float, *, traces: bool
 ) -> TestOutcome:
     task = {"code": code, "tests": tests, "seconds": seconds, "traces": traces}
-    with open_worker("njc.evaluation.repair.tests_worker") as worker:
+    with open_worker("njc.evaluation.repair.testing") as worker:
         worker.send(task)
         try:
             verdict = worker.receive(seconds + startup_seconds)
@@ -89,3 +97,170 @@ def _read_verdict(verdict: Mapping[str, Any]) -> TestOutcome:
     return FailedTests(
         verdict["test"], verdict["problem"], ExecutionTrace.from_json(verdict["trace"])
     )
+
+
+MEMORY_LIMIT_BYTES = 1 << 30
+FILE_LIMIT_BYTES = 1 << 20
+PROGRAM_FILENAME = "<program>"
+TESTS_FILENAME = "<tests>"
+_MAX_TEST_CHARS = 600
+_MAX_VALUE_CHARS = 200
+_LEFT, _RIGHT, _EXPLAIN = "_nj_left", "_nj_right", "_nj_explain"
+_REFUSED_EVENTS = (
+    *("socket.", "subprocess.", "ctypes.", "shutil.", "ftplib.", "urllib.", "winreg."),
+    *("os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork", "os.kill", "pty.spawn"),
+    *("os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.link", "os.symlink", "os.truncate"),
+    *("os.chmod", "os.chown", "os.putenv", "os.unsetenv", "signal.pthread_kill"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TestTask:
+    """A program, its tests, and how to run them."""
+
+    code: str
+    tests: str
+    seconds: float
+    traces: bool
+
+
+def main() -> None:
+    """Read a task, run the tests, and send the verdict."""
+    channel = open_channel(MEMORY_LIMIT_BYTES)
+    task = TestTask(**channel.receive())
+    _limit_files()
+    sys.setrecursionlimit(1000)
+    sys.addaudithook(_refuse_effects)
+    channel.send(run_task(task))
+
+
+def _limit_files() -> None:
+    with suppress(ImportError, ValueError, OSError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_LIMIT_BYTES, FILE_LIMIT_BYTES))
+
+
+def _refuse_effects(event: str, arguments: tuple[Any, ...]) -> None:
+    if event.startswith(_REFUSED_EVENTS):
+        raise PermissionError(f"tests may not use {event}")
+    if event == "open" and _opens_for_writing(arguments):
+        raise PermissionError("tests may not write files")
+
+
+def _opens_for_writing(arguments: tuple[Any, ...]) -> bool:
+    mode, flags = arguments[1], arguments[2]
+    is_writing_mode = isinstance(mode, str) and bool(set(mode) & set("wax+"))
+    writing_flags = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+    return is_writing_mode or (isinstance(flags, int) and bool(flags & writing_flags))
+
+
+def run_task(task: TestTask) -> Mapping[str, Any]:
+    """Run the tests of a program once."""
+    tests = ast.parse(task.tests)
+    starts = {node.lineno for node in ast.walk(tests) if isinstance(node, ast.stmt)}
+    recorder = StepRecorder(
+        lambda code: code.co_filename == PROGRAM_FILENAME,
+        has_calls=True,
+        starts=lambda frame: _is_statement(frame, starts),
+    )
+    module = types.ModuleType("program")
+    sys.modules["program"] = module  # where dataclasses look for their annotations
+    namespace = vars(module)
+    try:
+        with limit_time(task.seconds), recorder if task.traces else nullcontext():
+            exec(compile(task.code, PROGRAM_FILENAME, "exec", dont_inherit=True), namespace)
+            namespace[_EXPLAIN] = _explain
+            exec(compile(_TestRewriter().visit(tests), TESTS_FILENAME, "exec"), namespace)
+    except BaseException as error:
+        return asdict(_describe_failure(error, task, recorder.make_trace()))
+    return asdict(TestVerdict(True))
+
+
+@dataclass(frozen=True, slots=True)
+class TestVerdict:
+    """What is sent: whether the tests passed, else the failed statement and the reason."""
+
+    passed: bool
+    test: str = ""
+    """Empty where the program itself could not be run."""
+    problem: str = ""
+    trace: Mapping[str, Any] | None = None
+
+
+def _is_statement(frame: FrameType, starts: set[int]) -> bool:
+    return frame.f_code.co_filename == TESTS_FILENAME and frame.f_lineno in starts
+
+
+def _describe_failure(error: BaseException, task: TestTask, trace: ExecutionTrace) -> TestVerdict:
+    line = 0
+    frames = error.__traceback__
+    while frames is not None:
+        if frames.tb_frame.f_code.co_filename == TESTS_FILENAME:
+            line = frames.tb_lineno
+        frames = frames.tb_next
+    test = _find_statement(task.tests, line) if line else ""
+    if isinstance(error, TimeLimitError):
+        problem = f"it did not end within {task.seconds:g} seconds"
+    elif isinstance(error, AssertionError) and line and str(error):
+        problem = str(error)
+    else:
+        problem = f"raised {write_brief(error, _MAX_VALUE_CHARS)}"
+    return TestVerdict(False, test[:_MAX_TEST_CHARS], problem, trace.to_json())
+
+
+def _find_statement(tests: str, line: int) -> str:
+    """Return the innermost statement of the tests that begins at or around a line; of a compound one its head."""
+    around = [
+        node
+        for node in ast.walk(ast.parse(tests))
+        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno)
+    ]
+    if not around:
+        return ""
+    innermost = max(around, key=lambda node: node.lineno)
+    text = ast.unparse(innermost)
+    return text.partition("\n")[0] if hasattr(innermost, "body") else text
+
+
+class _TestRewriter(ast.NodeTransformer):
+    """Puts each simple statement on one line, and has `assert a == b` say what `a` is.
+
+    assert total([3]) == 3   ->   _nj_left = total([3])
+                                  _nj_right = 3
+                                  assert _nj_left == _nj_right, _nj_explain("total([3])", _nj_left, _nj_right)
+    """
+
+    def visit(self, node: ast.AST) -> Any:
+        if isinstance(node, ast.stmt) and not hasattr(node, "body"):
+            statements = list(_split_assert(node))
+            for part in (part for statement in statements for part in ast.walk(statement)):
+                if isinstance(part, ast.stmt | ast.expr):
+                    part.lineno = part.end_lineno = node.lineno
+                    part.col_offset = part.end_col_offset = 0
+            return [ast.fix_missing_locations(statement) for statement in statements]
+        return self.generic_visit(node)
+
+
+def _split_assert(node: ast.stmt) -> Iterator[ast.stmt]:
+    match node:
+        case ast.Assert(ast.Compare(left, [operator], [right]), None):
+            yield ast.Assign([ast.Name(_LEFT, ast.Store())], left)
+            yield ast.Assign([ast.Name(_RIGHT, ast.Store())], right)
+            operands: list[ast.expr] = [ast.Name(name, ast.Load()) for name in (_LEFT, _RIGHT)]
+            equality = isinstance(operator, ast.Eq)
+            words: list[ast.expr] = [ast.Constant(ast.unparse(left)), ast.Constant(equality)]
+            message = ast.Call(ast.Name(_EXPLAIN, ast.Load()), [*words, *operands], [])
+            yield ast.Assert(ast.Compare(operands[0], [operator], [operands[1]]), message)
+        case _:
+            yield node
+
+
+def _explain(text: str, is_equality: bool, left: Any, right: Any) -> str:
+    text = text if len(text) <= _MAX_VALUE_CHARS else f"{text[:_MAX_VALUE_CHARS]}..."
+    ending = f", but should be {write_brief(right, _MAX_VALUE_CHARS)}" if is_equality else ""
+    return f"`{text}` is {write_brief(left, _MAX_VALUE_CHARS)}{ending}"
+
+
+if __name__ == "__main__":
+    main()

@@ -26,9 +26,14 @@ from pydantic import BaseModel, ValidationError
 
 from njc.runs.dap import requests
 from njc.runs.dap.breakpoint_sets import BreakpointSets
-from njc.runs.dap.framing import MessageError, MessageReader, write_message
 from njc.runs.dap.predicted_run import PredictedRun
-from njc.runs.dap.requests import CAPABILITIES, RequestError
+from njc.runs.dap.requests import (
+    CAPABILITIES,
+    MessageError,
+    MessageReader,
+    RequestError,
+    write_message,
+)
 from njc.runs.dap.stop_view import StopView, choose_stop_reason, describe_failure
 from njc.runs.debug.commands import COMMANDS, format_command, run_command
 from njc.runs.debug.predicted import PredictedSession, open_predictor
@@ -84,7 +89,6 @@ class Adapter:
     # ── the loop ─────────────────────────────────────────────────────────────────────────────────
 
     def serve(self) -> None:
-        """Serve requests until the client disconnects or the stream ends."""
         relay = threading.Thread(target=self._relay_happenings, name="dap events", daemon=True)
         relay.start()
         try:

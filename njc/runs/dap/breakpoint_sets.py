@@ -23,9 +23,9 @@ from njc.runs.timeline.breakpoints import (
     TypeBreakpoint,
     VariableBreakpoint,
     check_condition,
+    find_block_at,
     parse_breakpoint,
 )
-from njc.runs.timeline.places import find_block_at
 
 EXCEPTION_BREAKPOINTS: Mapping[requests.ExceptionFilter, tuple[Breakpoint, ...]] = {
     "refusal": (RefusalBreakpoint(),),
@@ -46,7 +46,6 @@ class BreakpointSets:
     def set_in_file(
         self, arguments: requests.SetBreakpointsArguments, client: requests.InitializeArguments
     ) -> Any:
-        """Set those at lines of a file."""
         if arguments.source.path is None:
             raise requests.RequestError("breakpoints are set in files")
         file = client.read_path(arguments.source.path)
@@ -82,14 +81,12 @@ class BreakpointSets:
         return self._set("functions", arguments.breakpoints, read)
 
     def set_exceptions(self, arguments: requests.SetExceptionBreakpointsArguments) -> Any:
-        """Set those at failures."""
         self.filters = arguments.filters
         points = (EXCEPTION_BREAKPOINTS[name] for name in arguments.filters)
         self._breakpoints["exceptions"] = tuple(itertools.chain.from_iterable(points))
         return {"breakpoints": [{"verified": True} for _ in arguments.filters]}
 
     def set_data(self, arguments: requests.SetDataBreakpointsArguments) -> Any:
-        """Set those on changes of variables."""
         return self._set(
             "data", arguments.breakpoints, lambda wanted: VariableBreakpoint(wanted.data_id)
         )

@@ -53,7 +53,6 @@ class PredictedRun:
         session.start()
 
     def make_handlers(self) -> Handlers:
-        """Return what serves each request in place of the handlers for programs that run."""
         none = requests.NoArguments
         return {
             "configurationDone": (none, lambda _: lambda: self._report_stop("entry")),

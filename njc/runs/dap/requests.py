@@ -8,10 +8,12 @@ of `launch` are our own.
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 from urllib.parse import unquote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -270,3 +272,65 @@ CAPABILITIES: Mapping[str, Any] = {
         },
     ],
 }
+
+
+MAX_MESSAGE_BYTES = 64 * 1024 * 1024
+MAX_HEADER_BYTES = 1024
+
+_CONTENT_LENGTH = re.compile(rb"\s*content-length\s*:\s*(\d{1,12})\s*", re.IGNORECASE)
+
+
+class MessageError(ValueError):
+    """A message that cannot be read; the stream goes on behind it."""
+
+
+class MessageReader:
+    """Reads messages one by one (state: the position in the stream)."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def read(self) -> dict[str, Any] | None:
+        """Return the next message; None at the end of the stream.
+
+        Lines that are not a header are skipped.
+
+        Raises:
+            MessageError: the message is too long or not a JSON object.
+        """
+        length = self._read_header()
+        if length is None:
+            return None
+        if length > MAX_MESSAGE_BYTES:
+            self._skip(length)
+            raise MessageError(f"a message of {length} bytes is too long")
+        data = self._stream.read(length)
+        if len(data) < length:
+            return None
+        try:
+            message = json.loads(data)
+        except (ValueError, RecursionError) as error:
+            raise MessageError(f"a message is not JSON: {error}") from None
+        if not isinstance(message, dict):
+            raise MessageError("a message is not a JSON object")
+        return message
+
+    def _read_header(self) -> int | None:
+        length: int | None = None
+        while line := self._stream.readline(MAX_HEADER_BYTES):
+            if found := _CONTENT_LENGTH.fullmatch(line):
+                length = int(found[1])
+            elif not line.strip() and length is not None:
+                return length
+        return None
+
+    def _skip(self, length: int) -> None:
+        while length > 0 and (data := self._stream.read(min(length, 1 << 20))):
+            length -= len(data)
+
+
+def write_message(stream: BinaryIO, message: Mapping[str, Any]) -> None:
+    """Write a message; characters that UTF-8 does not have are escaped."""
+    data = json.dumps(message).encode("ascii")
+    stream.write(b"Content-Length: %d\r\n\r\n" % len(data) + data)
+    stream.flush()

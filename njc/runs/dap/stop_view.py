@@ -17,6 +17,7 @@ from typing import Any, assert_never
 from njc.frontend.references import Reference, find_tags
 from njc.runs.dap import requests
 from njc.runs.dap.requests import RequestError
+from njc.runs.timeline.breakpoints import find_block_lines, find_source
 from njc.runs.timeline.controller import RunController
 from njc.runs.timeline.effect_text import (
     format_effect,
@@ -26,7 +27,6 @@ from njc.runs.timeline.effect_text import (
     name_effect,
 )
 from njc.runs.timeline.inspection import ShownVariable
-from njc.runs.timeline.places import find_block_lines, find_source
 from njc.runs.timeline.steps import Position, Step, Timeline
 
 
@@ -164,7 +164,6 @@ class StopView:
         return {**shown, "source": {"name": file.name, "path": str(file)}}
 
     def list_scopes(self, arguments: requests.FrameArguments) -> Any:
-        """Return what there is to see in a frame."""
         frame = self.get_frame(arguments.frame_id)
         run = self._run
         if not frame.is_current:
@@ -188,7 +187,6 @@ class StopView:
         return {"name": name, "variablesReference": len(self._handles), "expensive": False}
 
     def list_variables(self, arguments: requests.VariablesArguments) -> Any:
-        """Return the variables of a scope, or the parts of one."""
         handle = self.get_handle(arguments.variables_reference)
         match handle:
             case TextRows(rows=rows):
@@ -247,7 +245,6 @@ class StopView:
         return {"dataId": arguments.name, "description": description, "accessTypes": ["write"]}
 
     def complete(self, arguments: requests.CompletionsArguments) -> Any:
-        """Return the variables that a word may become."""
         column = arguments.column - int(self._client.columns_start_at1)
         before = arguments.text[: max(0, column)]
         word = re.search(r"\w*\Z", before)[0]  # type: ignore[index]
@@ -259,7 +256,6 @@ class StopView:
         }
 
     def get_source(self, arguments: requests.SourceArguments) -> Any:
-        """Return the code of an effect."""
         number = arguments.source_reference or (
             arguments.source.source_reference if arguments.source is not None else 0
         )
@@ -273,11 +269,9 @@ class StopView:
         return self._frames[number - 1]
 
     def is_current(self, number: int) -> bool:
-        """Return whether a frame is that of the stopped block, or of its effect."""
         return self.get_frame(number).is_current
 
     def get_handle(self, number: int) -> Handle:
-        """Return what a reference to variables stands for."""
         if not 1 <= number <= len(self._handles):
             raise RequestError("the variables are no longer there")
         return self._handles[number - 1]

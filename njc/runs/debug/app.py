@@ -256,7 +256,6 @@ class DebugApp(App[None]):
             self.call_from_thread(self._say, f"error: {error}")
 
     def _hand_over(self, line: str, result: CommandResult) -> None:
-        """Show what a command gave, and what it has changed."""
         self.call_from_thread(self._show_result, line, result)
         name = line.partition(" ")[0]
         if isinstance(line, EditedEffect) or name in REDRAWING:
@@ -285,7 +284,6 @@ class DebugApp(App[None]):
                 assert_never(result)
 
     def _count_second(self) -> None:
-        """Say for how long the program has been running."""
         self._running_seconds += 1
         if self.status.startswith(RUNNING):
             self._set_status(f"{RUNNING}; {self._running_seconds} s")
@@ -354,7 +352,6 @@ class DebugApp(App[None]):
     # ── the arrangement ──────────────────────────────────────────────────────────────────────────
 
     def on_resize(self, event: Resize) -> None:
-        """Arrange the panes for the size of the terminal."""
         width, height = event.size
         is_small = width < MIN_WIDTH or height < MIN_HEIGHT
         self.query_one("#main").display = not is_small
@@ -386,7 +383,6 @@ class DebugApp(App[None]):
         self.call_after_refresh(self._refresh, self.report)
 
     def action_show_pane(self, digit: int) -> None:
-        """Show a pane and move the focus there."""
         self._choose(PANES[digit])
         self._pane(PANES[digit]).focus()
 
@@ -403,12 +399,10 @@ class DebugApp(App[None]):
         self._jobs.put(name.upper() if is_prefixed and name in "snrc" else name)
 
     def action_prefix_back(self) -> None:
-        """The next key of s, n, r, c goes back."""
         self._is_back_prefixed = True
         self._set_status("< and then s, n, r or c goes back")
 
     def action_write(self, text: str) -> None:
-        """Go to the command line."""
         command = self.query_one("#command", Input)
         command.value = text
         command.cursor_position = len(text)
@@ -425,7 +419,6 @@ class DebugApp(App[None]):
         self._session.run.pause()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Carry out what was typed, or give it to the program."""
         line, event.input.value = event.value, ""
         if self._is_input_wanted:
             self._give_input(f"input {line}")

@@ -52,7 +52,6 @@ class PlainDebugger:
         self._is_terminal = sys.stdin.isatty()
 
     def serve(self) -> None:
-        """Wait for the first stop, then serve commands until they end."""
         self._wait()
         for line in self._read_commands():
             try:

@@ -22,6 +22,7 @@ from typing import Any, Literal
 
 from njc.frontend.references import Reference, find_tags
 from njc.runs.debug.trace_walk import TraceWalk
+from njc.runs.timeline.breakpoints import find_block_lines, find_source
 from njc.runs.timeline.controller import RunController
 from njc.runs.timeline.effect_text import (
     NO_CHANGE,
@@ -31,7 +32,6 @@ from njc.runs.timeline.effect_text import (
     name_effect,
     summarize_variables,
 )
-from njc.runs.timeline.places import find_block_lines, find_source
 from njc.runs.timeline.steps import Position, Step, Timeline, Variables
 from njc.runs.trace_view.steps import format_differences, name_prediction
 from njrt.rendering.writer import escape_unprintable

@@ -55,7 +55,6 @@ class TraceWalk(StepMovements):
         self._go_to(position, "back" if position < self.position else "step")
 
     def run_back(self) -> None:
-        """Go back to the last breakpoint before this step, or to the beginning."""
         for number in range(self.position.number - 1, 0, -1):
             if reason := self._find_breakpoint(Position(number)):
                 self._go_to(Position(number), reason)

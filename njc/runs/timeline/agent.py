@@ -194,7 +194,6 @@ class Agent:
         return steps[-1] if steps else None
 
     def _find_breakpoint(self, step: Step, run: RunId) -> str:
-        """Return the breakpoint that a step hits, in words."""
         for breakpoint in find_hits(self._breakpoints, step):
             if not breakpoint.condition:
                 return describe_breakpoint(breakpoint)
@@ -293,7 +292,6 @@ class Agent:
                     self._edit(edit, run)
 
     def _edit(self, command: Json, run: RunId) -> Json:
-        """Change a variable, or decide about the pending effect."""
         if command["command"] == "decide":
             try:
                 self._decision = decision_from_json(command)
@@ -313,7 +311,6 @@ class Agent:
             self._channel.send({"output": text, "stream": name, "muted": self._is_muted})
 
     def read_input(self, position: int, size: int) -> bytes:
-        """Return the program reads from its standard input: ask the debugger."""
         if self._is_detached:
             return b""
         with self._lock:

@@ -14,10 +14,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
 from typing import Annotated, Literal, assert_never
 
 from pydantic import Discriminator, TypeAdapter
 
+from njc.frontend.blocks import NaturalBlock, find_blocks
+from njc.frontend.parse import Module, parse
+from njc.frontend.source import SourceFile
 from njc.runs.timeline.steps import Step
 from njrt.effects import EFFECT_KINDS
 
@@ -247,3 +252,50 @@ def _make_breakpoint(kind: str, rest: str) -> Breakpoint | None:
             return TokenBreakpoint(int(number)) if number.isdecimal() else None
         case _:
             return None
+
+
+@dataclass(frozen=True, slots=True)
+class BlockLines:
+    """The lines of the literal of a block, from its opening quotes to its closing ones, numbered from 1."""
+
+    first: int
+    last: int
+
+
+def find_block_at(file: Path, line: int) -> BlockLines | None:
+    """Return the block that has a line."""
+    for lines in list_block_lines(file):
+        if lines.first <= line <= lines.last:
+            return lines
+    return None
+
+
+def find_block_lines(file: Path, first: int) -> BlockLines | None:
+    """Return the block that begins in a line, as the place of a step says it."""
+    return next((lines for lines in list_block_lines(file) if lines.first == first), None)
+
+
+def list_block_lines(file: Path) -> tuple[BlockLines, ...]:
+    """Return the lines of all blocks of a file."""
+    try:
+        return _parse_block_lines(file, file.stat().st_mtime_ns)
+    except OSError:
+        return ()
+
+
+@lru_cache(maxsize=64)
+def _parse_block_lines(file: Path, changed_at: int) -> tuple[BlockLines, ...]:
+    module = parse(SourceFile(file.name, file.read_bytes()))
+    if not isinstance(module, Module):
+        return ()
+    blocks = [found for found in find_blocks(module) if isinstance(found, NaturalBlock)]
+    return tuple(BlockLines(block.line, block.end_line) for block in blocks)
+
+
+def find_source(place: str, folders: Iterable[Path]) -> Path | None:
+    """Return the file of a place such as `shop/mail.njpy:12`, in one of these folders."""
+    name = place.rpartition(":")[0]
+    for folder in folders:
+        if name and (folder / name).is_file():
+            return folder / name
+    return None

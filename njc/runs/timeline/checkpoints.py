@@ -85,7 +85,6 @@ class RunningLoop:
 
     @classmethod
     def get(cls) -> RunningLoop | None:
-        """Return the loop of asyncio; None if there is none."""
         if "asyncio" not in sys.modules:
             return None
         import asyncio
@@ -203,7 +202,6 @@ class ProcessState:
         return self.loop is None or self.loop.resume()
 
     def restore(self) -> None:
-        """Make a copy that goes on as the process was."""
         self.resume_loop()
         if self.loop_files is not None:
             self.loop_files.replace()

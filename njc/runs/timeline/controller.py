@@ -25,7 +25,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from njc.runs.timeline.breakpoints import BREAKPOINTS, Breakpoint, LineBreakpoint
+from njc.runs.timeline.breakpoints import BREAKPOINTS, Breakpoint, LineBreakpoint, find_block_at
 from njc.runs.timeline.channel import ChannelClosedError, Json
 from njc.runs.timeline.happenings import (
     Diverged,
@@ -42,7 +42,6 @@ from njc.runs.timeline.happenings import (
 )
 from njc.runs.timeline.inspection import ShownVariable
 from njc.runs.timeline.navigation import FindStepBack, StepMovements
-from njc.runs.timeline.places import find_block_at
 from njc.runs.timeline.processes import ProcessPool
 from njc.runs.timeline.step_builder import Follower
 from njc.runs.timeline.steps import Position, Step, Timeline, Variables, choose_executed_effect
@@ -110,7 +109,6 @@ class RunController(StepMovements):
         self._start_process({"mode": "into" if stops else "run"})
 
     def run_to(self, position: Position) -> None:
-        """Go on, or back, to a position."""
         self._check_halted()
         nearest = max((n for n in self._pool.checkpoints if n <= position.number), default=-1)
         is_known = self.timeline.at(position) is not None
@@ -199,7 +197,6 @@ class RunController(StepMovements):
         return self._list({"command": "expand", "path": list(path)})
 
     def evaluate(self, expression: str) -> ShownVariable:
-        """Return the value of an expression over the variables of the block."""
         answer = self._ask({"command": "evaluate", "expression": expression})
         return ShownVariable(**answer["variable"])
 
@@ -223,7 +220,6 @@ class RunController(StepMovements):
         self._decide({"decision": "abort", "words": words or "aborted in the debugger"})
 
     def accept_effect(self) -> None:
-        """Carry the pending effect out after all."""
         self._decide({"decision": "accept"})
 
     def go_live(self) -> None:
@@ -324,7 +320,6 @@ class RunController(StepMovements):
         self._pool.channel.send(self._make_go(mode=mode, **fields))
 
     def _go_back(self, target: Position | None) -> None:
-        """Go back to a position, and report that the program is there."""
         self._check_halted()
         if target is None or not len(self.timeline):
             raise RunControlError("this is the beginning")

@@ -62,7 +62,6 @@ class Mode:
                 assert_never(self.kind)
 
     def wants_lines(self, number: int) -> bool:
-        """Return whether lines are steps from step `number` on."""
         match self.kind:
             case "into":
                 return True

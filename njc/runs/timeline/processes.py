@@ -114,7 +114,6 @@ class ProcessPool:
         return None
 
     def forget_checkpoints(self, after: int) -> None:
-        """End the checkpoints after a step."""
         for number in [number for number in self._checkpoints if number > after]:
             self._checkpoints.pop(number).close()
 

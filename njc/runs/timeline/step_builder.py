@@ -139,7 +139,6 @@ class StepBuilder:
                 assert_never(line)
 
     def _make(self, run: OpenRun, kind: StepKind, **fields: Any) -> Step:
-        """Make the step at the next position."""
         number, self._next = self._next.number, Position(self._next.number + 1)
         return replace(run.base, position=Position(number), kind=kind, **fields)
 

@@ -130,7 +130,6 @@ class Timeline(Sequence[Step]):
         return self._steps[index]
 
     def at(self, position: Position) -> Step | None:
-        """Return the step at a position, if it is known."""
         if position.line:
             lines = self._lines.get(position.number, ())
             return lines[position.line - 1] if position.line <= len(lines) else None
@@ -192,7 +191,6 @@ class Timeline(Sequence[Step]):
         return variables
 
     def runs(self) -> Mapping[int, tuple[Step, ...]]:
-        """Return the steps of each run, without lines."""
         found: dict[int, list[Step]] = {}
         for step in self._steps:
             found.setdefault(step.run, []).append(step)

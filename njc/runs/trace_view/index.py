@@ -389,7 +389,6 @@ class Selection:
         )
 
     def has_step(self, step: TraceStep) -> bool:
-        """Return whether a step of a run that was chosen is shown."""
         wanted = self.search.casefold()
         return (
             (not self.refusals or step.is_refused)

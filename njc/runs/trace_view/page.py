@@ -191,7 +191,6 @@ class _PageData:
             self.flush()
 
     def flush(self) -> None:
-        """Write the steps that wait as a chunk."""
         if self._waiting:
             number = len(self.first_steps) - 1
             packed = pack(f"[{','.join(self._waiting)}]")

@@ -113,7 +113,6 @@ class TraceStep:
 
     @property
     def changed(self) -> str:
-        """Return what the step changed, in a few words."""
         if self.is_unchanged:
             return NO_CHANGE
         known = [change.name for change in self.changes if change.before is not None]

@@ -93,7 +93,6 @@ def summarize_block(runs: Sequence[RunSummary]) -> str:
 
 
 def _list_costs(runs: Sequence[RunSummary]) -> list[str]:
-    """Return the tokens of runs, and their price if one is known."""
     usd = [run.usd for run in runs if run.usd is not None]
     tokens = format_count(sum(run.tokens for run in runs), "token")
     return [tokens, format_cost(sum(usd))] if usd else [tokens]

@@ -172,7 +172,6 @@ _LIKE_A_PROMPT = re.compile(r"\s*(?:natural|prompt)\b", re.IGNORECASE)
 
 
 def _is_exported(reading: Reading, name: str) -> bool:
-    """Return whether `__all__` has the name."""
     for statement in reading.module.tree.body:
         match statement:
             case (

@@ -56,7 +56,6 @@ class Converter:
         return self.document.lines.get_offset(position.line, position.character, self.encoding)
 
     def make_diagnostic(self, finding: Diagnostic) -> lsp.Diagnostic:
-        """Return a finding, with its hint in the message."""
         start, end = get_span(self.document, finding)
         message = f"{finding.message}\n{finding.hint}" if finding.hint else finding.message
         tags = [lsp.DiagnosticTag.Unnecessary] if finding.code == "NJ204" else None

@@ -287,7 +287,6 @@ def _list_segments(line_map: LineMap) -> list[Mapping[str, Answer]]:
 
 def _make_run_command(server: NaturalLanguageServer) -> Callable[..., Answer]:
     async def run_command(uri: str, line: int) -> str:
-        """Run the program of a block on its recording, and show what the block did."""
         document, file = server.get_document(uri), get_file(uri)
         if document is None or file is None:
             raise JsonRpcInvalidParams(f"{uri} is not a {SUFFIX} file")
@@ -303,7 +302,6 @@ def _make_run_command(server: NaturalLanguageServer) -> Callable[..., Answer]:
 
 def _make_cases_command(server: NaturalLanguageServer) -> Callable[..., Answer]:
     async def run_function_cases(uri: str, function: str) -> str:
-        """Run the cases of a function, and show how many pass."""
         file = get_file(uri)
         cases = server.files.list_cases(file).get(function) if file is not None else None
         if file is None or cases is None:

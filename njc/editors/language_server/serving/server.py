@@ -97,7 +97,6 @@ class NaturalLanguageServer(LanguageServer):
     # ── documents ────────────────────────────────────────────────────────────────────────────────
 
     def open_document(self, uri: str, text: str, version: int | None) -> Document:
-        """Keep an open text, or a new version of it."""
         file = get_file(uri)
         mark, text = split_mark(text)
         if file is None:
@@ -155,7 +154,6 @@ class NaturalLanguageServer(LanguageServer):
             self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
 
     def refresh_projects(self) -> None:
-        """Read the settings of the projects again, which may have changed."""
         for uri, document in list(self.documents.items()):
             if self._find_project(uri) != document.project:
                 self.open_document(uri, document.mark + document.text, document.version)

@@ -140,7 +140,6 @@ def _read_run_file(file: Path) -> RunFile:
 
 
 def _list_places(lines: bytes) -> Iterator[str]:
-    """Yield the places of the blocks in a recording."""
     for line in lines.splitlines():
         try:
             place = json.loads(line)["place"]

@@ -132,7 +132,6 @@ class Reading:
         return found
 
     def find_block(self, offset: int) -> NaturalBlock | None:
-        """Return the block whose literal is around an offset."""
         return next((block for block in self.blocks if block.start <= offset <= block.end), None)
 
 
@@ -188,7 +187,6 @@ class Document:
         return self.report((*self.compilation.diagnostics, *self.compilation.hints))
 
     def report(self, findings: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-        """Return the findings with the severity that the project gives them."""
         if self.project.warnings == "error":
             return tuple(map(_raise_warning, findings))
         return tuple(findings)

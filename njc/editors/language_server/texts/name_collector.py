@@ -96,7 +96,6 @@ class _NameCollector:
     def _add_word(
         self, offset: int, role: Role, scope: VariableScope, node: ast.AST | None = None
     ) -> None:
-        """Note the name that begins at an offset."""
         word = _WORD.match(self.text, offset)
         if word is None:
             return
@@ -349,7 +348,6 @@ class _NameCollector:
         self._wait_for(scope, node.value, node.format_spec)
 
     def _read_fields(self, text: str, base: int, raw: bool, scope: VariableScope) -> None:
-        """Note the names in the fields of an f-string, or of a format specification."""
         for start, end in find_fields(text, raw):
             middle = find_expression_end(text, start + 1)
             expression = text[start + 1 : middle]

@@ -112,7 +112,6 @@ class NameIndex:
         return None
 
     def resolve(self, occurrence: Occurrence) -> Variable:
-        """Return the variable that a name means where it stands."""
         return self.look_up(occurrence.name, occurrence.scope)
 
     def look_up(self, name: str, scope: VariableScope) -> Variable:
