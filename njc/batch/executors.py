@@ -1,12 +1,10 @@
-"""Where the calls of a batch run: behind one protocol, that of `concurrent.futures`.
+"""Where the calls of a batch run.
 
     with open_executor("processes", "mail.njpy:triage", jobs=4) as submit:
         submit(row, 0.5).result()           RowOutcome(...)
 
-    async        tasks of one event loop, for async functions          threads      a thread pool
-    processes    new processes on this machine                         dask, ray    a cluster, or a local one
-
-Rows go there and results come back as text. On a cluster the program must be importable under the same name.
+Rows go there and results come back as text. On a cluster the program must be importable under the same name. Not in the
+results: what the function changes in its arguments, and the usage of threads that it starts.
 """
 
 from __future__ import annotations
@@ -43,6 +41,8 @@ ExecutorKind = Literal["async", "threads", "processes", "dask", "ray"]
 SubmitRow = Callable[[BatchRow, float | None], "Future[RowOutcome]"]
 """Starts the call for a row, which may cost so many US dollars."""
 
+Submit = Callable[..., "Future[Any]"]
+"""Starts a call, given the function and its arguments."""
 CONCURRENT_CALLS = 8
 """Rows at a time on threads and event loops, where `--jobs` does not say."""
 
@@ -64,23 +64,30 @@ def open_executor(
                 yield submit
             return
         case "threads":
-            executor: Executor = ThreadPoolExecutor(count)
+            opened = _shutting_down(ThreadPoolExecutor(count), cancel_futures=True)
         case "processes":
-            executor = ProcessExecutor(count)
+            opened = _shutting_down(ProcessExecutor(count), cancel_futures=True)
         case "dask":
-            executor = _connect_dask(count, address)
+            opened = _open_dask(count, address)
         case "ray":
-            executor = RayExecutor(count, address)
+            opened = _open_ray(count, address)
         case _:
             assert_never(kind)
+    with opened as submit_call:
+        yield lambda row, usd: submit_call(call_target, target, row, usd)
+
+
+@contextmanager
+def _shutting_down(executor: Executor, **options: bool) -> Iterator[Submit]:
+    """Wait for the calls at the end, unless it is an interrupt."""
     waits = True
     try:
-        yield lambda row, usd: executor.submit(call_target, target, row, usd)
+        yield executor.submit
     except KeyboardInterrupt:
         waits = False
         raise
     finally:
-        executor.shutdown(wait=waits, cancel_futures=True)
+        executor.shutdown(wait=waits, **options)
 
 
 @contextmanager
@@ -119,19 +126,6 @@ async def _cancel_tasks() -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _connect_dask(count: int, address: str | None) -> Executor:
-    require_packages("--executor dask", "njpy[dask]", "dask", "distributed")
-    distributed = importlib.import_module("distributed")
-    if address:
-        return DaskExecutor(distributed.Client(address, set_as_default=False))
-    # A worker that dies must not have its rows called again behind our back.
-    with importlib.import_module("dask").config.set({"distributed.scheduler.allowed-failures": 0}):
-        client = distributed.Client(
-            n_workers=count, threads_per_worker=1, dashboard_address=None, set_as_default=False
-        )
-    return DaskExecutor(client)
-
-
 class ProcessExecutor(Executor):
     """New processes on this machine, which are started again when one of them has died (state: the pool)."""
 
@@ -166,46 +160,6 @@ def _begin_process() -> None:
         os._exit(1)  # after SIGKILL, say; or further rows would be called, whose results are lost
 
     threading.Thread(target=end_with_parent, daemon=True).start()
-
-
-class DaskExecutor(Executor):
-    """A Dask client's executor, which is closed with its client."""
-
-    def __init__(self, client: Any) -> None:
-        self._client = client
-        # A call must not be made twice: two equal calls are different ones, and a failed one is not repeated.
-        self._executor = client.get_executor(pure=False, retries=0)
-
-    def submit(self, call: Callable[..., Any], /, *arguments: Any, **keywords: Any) -> Future[Any]:
-        future: Future[Any] = self._executor.submit(call, *arguments, **keywords)
-        return future
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        self._executor.shutdown(wait=wait)
-        self._client.close()
-
-
-class RayExecutor(Executor):
-    """Ray behind the protocol of `concurrent.futures`."""
-
-    def __init__(self, count: int, address: str | None) -> None:
-        require_packages("--executor ray", "njpy[ray]", "ray")
-        self._ray = importlib.import_module("ray")
-        local = {} if address else {"num_cpus": count, "include_dashboard": False}
-        self._ray.init(address=address or "local", log_to_driver=False, **local)
-        self._run = self._ray.remote(max_retries=0)(_call)
-
-    def submit(self, call: Callable[..., Any], /, *arguments: Any, **keywords: Any) -> Future[Any]:
-        future: Future[Any] = self._run.remote(call, *arguments, **keywords).future()
-        return future
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the calls and leave the cluster; a local one ends too."""
-        self._ray.shutdown()
-
-
-def _call(call: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
-    return call(*arguments, **keywords)
 
 
 def call_target(name: str, row: BatchRow, usd: float | None = None) -> RowOutcome:
@@ -250,3 +204,32 @@ def read_usage(account: Watch) -> RowUsage:
     """Return what the runs of a row used."""
     totals = account.totals
     return RowUsage(totals.calls, totals.input_tokens, totals.output_tokens, totals.usd)
+
+
+@contextmanager
+def _open_dask(count: int, address: str | None) -> Iterator[Submit]:
+    """Submit calls to a Dask cluster; a local one ends with the `with`."""
+    require_packages("--executor dask", "njpy[dask]", "dask", "distributed")
+    distributed = importlib.import_module("distributed")
+    # A worker that dies must not have its rows called again behind our back.
+    settings = {"distributed.scheduler.allowed-failures": 0}
+    local = {"n_workers": count, "threads_per_worker": 1, "dashboard_address": None}
+    with importlib.import_module("dask").config.set({} if address else settings):
+        client = distributed.Client(address, set_as_default=False, **({} if address else local))
+    # Nor must a call be made twice: two equal calls are different ones, and a failed one is not repeated.
+    executor = client.get_executor(pure=False, retries=0)
+    with client, _shutting_down(executor):
+        yield executor.submit
+
+
+@contextmanager
+def _open_ray(count: int, address: str | None) -> Iterator[Submit]:
+    """Submit calls to a Ray cluster; a local one ends with the `with`."""
+    require_packages("--executor ray", "njpy[ray]", "ray")
+    ray = importlib.import_module("ray")
+    local = {} if address else {"num_cpus": count, "include_dashboard": False}
+    ray.init(address=address or "local", log_to_driver=False, **local)
+    try:
+        yield lambda call, *arguments: ray.remote(max_retries=0)(call).remote(*arguments).future()
+    finally:
+        ray.shutdown()

@@ -125,7 +125,7 @@ class RequestJournal:
             )
             for request in requests:
                 query = "SELECT coalesce(max(rowid), 0) + 1 FROM requests"
-                (number,) = self._store.read_one(query) or (1,)
+                number = self._store.read_number(query)
                 place = (row.index, request.key, request.number)
                 connection.execute(
                     "DELETE FROM replies WHERE (row, key, number) = (?, ?, ?)", place
@@ -177,14 +177,13 @@ class RequestJournal:
             yield from piece
 
     def _add_batch(self, model: str, at: float) -> int:
-        query = "SELECT coalesce(max(number), 0) + 1 FROM batches"
-        (number,) = self._store.read_one(query) or (1,)
+        number = self._store.read_number("SELECT coalesce(max(number), 0) + 1 FROM batches")
         key = f"njc-{self._store.get_fact('run')}-{number}"
         self._connection.execute(
             "INSERT INTO batches VALUES (?, ?, ?, 0, 0, 'new', NULL, ?)",
             (number, key, model, at),
         )
-        return int(number)
+        return number
 
     def list_open_batches(self) -> list[SentBatch]:
         query = "SELECT * FROM batches WHERE state != 'ended' ORDER BY number"
@@ -206,7 +205,7 @@ class RequestJournal:
             0,
             0,
         )
-        return int(batches), int(waves), int(requests)
+        return batches, waves, requests
 
     def set_batch_state(self, number: int, state: str, vendor_id: str | None, at: float) -> None:
         """Journal what becomes of a batch, on the disk before this returns."""

@@ -2,11 +2,9 @@
 
     run_local(rows, count, store, submit, ...)     every row that has no result gets one, or an error says why not
 
-The window keeps the memory the same for any number of rows. What runs when the process is killed is called again later. An
-interrupt (SIGINT or SIGTERM) ends the batch when the calls under way have ended, a second one at once.
-
-If a process of the executor dies, the rows that it may have had are called again one at a time: the row with which it
-dies again has failed. Not seen: the calls that these rows had made before.
+An interrupt (SIGINT or SIGTERM) ends the batch when the calls under way have ended, a second one at once. If a process of
+the executor dies, its rows are called again one at a time: the row with which it dies again has failed. Not seen: the
+calls that these rows had made before.
 """
 
 from __future__ import annotations

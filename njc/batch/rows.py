@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import operator
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -113,12 +114,7 @@ class RowUsage:
     usd: float = 0.0
 
     def __add__(self, other: RowUsage) -> RowUsage:
-        return RowUsage(
-            self.calls + other.calls,
-            self.input + other.input,
-            self.output + other.output,
-            self.usd + other.usd,
-        )
+        return RowUsage(*map(operator.add, astuple(self), astuple(other)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,15 +2,11 @@
 
     with open_batch_store(Path("results.jsonl.batch")) as store:
         store.match_rows(read_rows(rows))   which rows there are now
-        store.is_done(row)                  has this row, with this text, a result?
-        store.put_outcome(row, outcome)     ... now it has
+        store.put_outcome(row, outcome)     one result for each row
         store.export(Path("results.jsonl")) all results of these rows, in their order
 
-    results     one line a row                             replies     what a vendor has answered, by row and request
-    requests    what waits to be sent or answered          batches     what was sent: journaled before it is sent
-
-The last three are those of `RequestJournal`. A result belongs to the number and the text of its row: a changed row is
-called again, and its old result is not exported. Only the user may read the files; they hold prompts and replies.
+A result belongs to the number and the text of its row: a changed row is called again. Only the user may read the files;
+they hold prompts and replies.
 """
 
 from __future__ import annotations
@@ -98,8 +94,7 @@ class BatchStore:
             )
 
     def count_rows(self) -> int:
-        (count,) = self.read_one("SELECT count(*) FROM present") or (0,)
-        return int(count)
+        return self.read_number("SELECT count(*) FROM present")
 
     def count_changed_rows(self) -> int:
         """Return how many rows have another text than when they were called."""
@@ -107,14 +102,12 @@ class BatchStore:
             "SELECT count(*) FROM present JOIN (SELECT row, digest FROM results UNION SELECT row, digest FROM waiting) "
             "AS known USING (row) WHERE known.digest != present.digest"
         )
-        (count,) = self.read_one(query) or (0,)
-        return int(count)
+        return self.read_number(query)
 
     def count_known_rows(self) -> int:
         """Return how many rows have a result, or replies on the way to one."""
         query = "SELECT count(*) FROM (SELECT row FROM results UNION SELECT row FROM waiting)"
-        (count,) = self.read_one(query) or (0,)
-        return int(count)
+        return self.read_number(query)
 
     # --- results
 
@@ -250,6 +243,10 @@ class BatchStore:
 
     def _put_fact(self, name: str, value: str) -> None:
         self.connection.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
+
+    def read_number(self, query: str, *values: object) -> int:
+        (number,) = self.read_one(query, *values) or (0,)
+        return int(number)
 
     def read_one(self, query: str, *values: object) -> tuple[Any, ...] | None:
         found: tuple[Any, ...] | None = self.connection.execute(query, values).fetchone()

@@ -1,13 +1,11 @@
-"""A call that is given up where it needs a reply, and made again when the reply is there.
+"""Suspend a call at its first missing reply; call it again when the reply has arrived.
 
-    replies = RowReplies(stored)
-    with wrapping(lambda model: choose_replaying_model(model, replies, accepts)):
-        pass_through(lambda: triage(mail), replies)         Suspended, or the result
+    pass_row(target, row, replies, wrap)                    None if it was suspended, or the result
     replies.missing                                         the requests to be sent
 
-Each pass begins the call again and replays the replies that it has got, in the order of equal requests. So the function
-must ask the same again; what it does besides (files, the network, print) it does in every pass. Requests that are
-made at the same time by tasks of one event loop are found in one pass; those of threads one by one.
+Each pass begins the call again and replays its replies, in the order of equal requests. So the function must ask the same
+again; what it does besides (files, the network, print) it does in every pass. Requests that tasks of one event loop make
+at the same time are found in one pass; those of threads one by one.
 """
 
 from __future__ import annotations
@@ -237,7 +235,19 @@ def _run_async_pass(call: Callable[[], Awaitable[T]], replies: RowReplies) -> T:
 
         async def run() -> T:
             task = asyncio.ensure_future(call())
-            selector.on_idle = IdleHandler(replies, task).handle
+            cancelled = 0
+
+            def give_up() -> bool:
+                """Give up what waits for replies, then whatever still waits; whether there is something to do now."""
+                nonlocal cancelled
+                if replies.suspend():
+                    return True
+                if not replies.is_suspended or cancelled >= MAX_CANCELLATIONS:
+                    return False
+                cancelled += 1
+                return task.cancel()
+
+            selector.on_idle = give_up
             try:
                 done, _ = await asyncio.wait({task})
             finally:
@@ -250,24 +260,6 @@ def _run_async_pass(call: Callable[[], Awaitable[T]], replies: RowReplies) -> T:
 def _ignore_suspended(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     if not isinstance(context.get("exception"), Suspended):
         loop.default_exception_handler(context)
-
-
-@dataclass(slots=True)
-class IdleHandler:
-    """What happens when an event loop has nothing to do (state: how often the call was cancelled)."""
-
-    replies: RowReplies
-    task: asyncio.Future[Any]
-    cancelled: int = 0
-
-    def handle(self) -> bool:
-        """Give up what waits for replies, and then whatever still waits; whether there is something to do now."""
-        if self.replies.suspend():
-            return True
-        if not self.replies.is_suspended or self.cancelled >= MAX_CANCELLATIONS:
-            return False
-        self.cancelled += 1
-        return self.task.cancel()
 
 
 class IdleSelector(selectors.DefaultSelector):

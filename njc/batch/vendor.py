@@ -1,22 +1,26 @@
-"""What the Batch APIs of vendors have in common, as the waves use them.
+"""The Batch APIs of OpenAI and Anthropic, behind one class that the waves use.
 
     new ──submit──> running ──> ended: all lines are there      failed: refused as a whole      cancelled: by a person
 
-A request that creates a batch is never repeated blindly: where its response was lost, `find` looks for the batch.
+A request that creates a batch is never repeated blindly: if its response was lost, `find` looks for the batch.
+Protocols and limits: https://platform.openai.com/docs/guides/batch,
+https://docs.anthropic.com/en/docs/build-with-claude/batch-processing
 """
 
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from njc.batch.journal import BatchLimits, ReplyKind, SentBatch, StoredReply
-from njrt.errors import ConfigurationError, RejectedRequestError, ServerError
+from njrt.errors import ConfigurationError, ServerError
 from njrt.message_json import format_json_line
 from njrt.models.remote import REJECTED_FIELD_STATUSES, RemoteModel
 
@@ -29,6 +33,8 @@ TRANSFER_SECONDS = 1800.0
 CLOCK_SKEW_SECONDS = 86_400.0
 """By how much the clocks of this machine and of the vendor may differ: also by a wrong time zone."""
 
+_MAX_PAGES = 100
+"""Pages of the list of batches in which one is looked for."""
 RETRIED_STATUSES = frozenset({408, 409, 425, 429})
 """The HTTP statuses below 500 of requests that are sent again."""
 
@@ -98,34 +104,66 @@ def writing(path: Path) -> Iterator[None]:
         ) from None
 
 
-class VendorBatches(Protocol):
+class VendorBatches(ABC):
     """The Batch API of one vendor; its methods raise `ModelError`s."""
 
     limits: BatchLimits
     """What a batch may have."""
+    cursor: str
+    """The parameter that names the last batch of the page before."""
 
+    @abstractmethod
     def write_line(self, name: str, body: str) -> str:
         """Return the line of a request in the file of a batch."""
 
+    @abstractmethod
     def submit(self, model: RemoteModel, batch: SentBatch, path: Path) -> str:
         """Send the file of a batch and create the batch; return its id. Not repeated by the SDK."""
 
+    @abstractmethod
     def find(
         self, model: RemoteModel, batch: SentBatch, known: frozenset[str], is_own: IsOwn
     ) -> FoundBatch | None:
         """Return the batch, if it has been created; those with `known` ids are others."""
 
+    @abstractmethod
     def check(self, model: RemoteModel, vendor_id: str) -> BatchStatus:
         """Ask how far a batch is."""
 
+    @abstractmethod
     def download(self, model: RemoteModel, file: str, path: Path) -> None:
         """Write the lines of a file of results to `path`."""
 
+    @abstractmethod
     def read_line(self, line: Mapping[str, Any]) -> tuple[str, StoredReply | None]:
         """Return the id of a request, and its reply; None if it is to be sent again.
 
         Raises LookupError, TypeError, ValueError or AttributeError if it is no line of results.
         """
+
+    def _list_batches(self, model: RemoteModel, batches: str, since: float) -> Iterator[Any]:
+        """Yield the batches that were created since, the newest first; `batches` is their place in the client."""
+
+        async def list_page(client: Any) -> Any:
+            call = attrgetter(batches)(client).with_raw_response.list
+            return await model.call_server(
+                call, limit=100, **({self.cursor: after} if after else {})
+            )
+
+        after = ""
+        for _ in range(_MAX_PAGES):
+            page = model.call_client(list_page, CALL_SECONDS)
+            for listed in page["data"]:
+                if _read_time(listed["created_at"]) < since - CLOCK_SKEW_SECONDS:
+                    return
+                yield listed
+            if not page["data"] or not page.get("has_more"):
+                return
+            after = str(page["data"][-1]["id"])
+
+
+def _read_time(written: float | str) -> float:
+    return datetime.fromisoformat(written).timestamp() if isinstance(written, str) else written
 
 
 ENDPOINT = "/v1/chat/completions"
@@ -133,8 +171,16 @@ KEY_NAME = "njc_batch"
 _MAX_PAGES = 100
 
 
-class OpenAIBatches:
-    """`VendorBatches` of OpenAI, and of servers with its API."""
+class OpenAIBatches(VendorBatches):
+    """OpenAI, and servers with its API: a file of requests, a batch of it, files of results and errors.
+
+        {"custom_id": "...", "method": "POST", "url": "/v1/chat/completions", "body": {...}}       a line of the input
+        {"custom_id": "...", "response": {"status_code": 200, "body": {...}}, "error": null}       a line of the output
+
+    A batch carries its key in `metadata`, by which it is found again.
+    """
+
+    cursor = "after"
 
     limits = BatchLimits(requests=50_000, bytes=200_000_000, overhead=200)
 
@@ -168,22 +214,9 @@ class OpenAIBatches:
     def find(
         self, model: RemoteModel, batch: SentBatch, known: frozenset[str], is_own: IsOwn
     ) -> FoundBatch | None:
-        async def list_page(client: Any) -> Any:
-            more = {"after": after} if after else {}
-            call = client.batches.with_raw_response.list
-            return await model.call_server(call, limit=100, **more)
-
-        after = ""
-        for _ in range(_MAX_PAGES):
-            page = model.call_client(list_page, CALL_SECONDS)
-            found = page["data"]
-            for listed in found:
-                if (listed.get("metadata") or {}).get(KEY_NAME) == batch.key:
-                    return FoundBatch(str(listed["id"]))
-            oldest = min((listed["created_at"] for listed in found), default=0)
-            if not found or not page.get("has_more") or oldest < batch.at - CLOCK_SKEW_SECONDS:
-                return None
-            after = str(found[-1]["id"])
+        for listed in self._list_batches(model, "batches", batch.at):
+            if (listed.get("metadata") or {}).get(KEY_NAME) == batch.key:
+                return FoundBatch(str(listed["id"]))
         return None
 
     def check(self, model: RemoteModel, vendor_id: str) -> BatchStatus:
@@ -234,11 +267,6 @@ class OpenAIBatches:
         return name, StoredReply(None, f"HTTP {status}: {problem.get('message')}", kind)
 
 
-def explain_failed_batch(message: str) -> RejectedRequestError:
-    """Return the error for a batch that was refused as a whole."""
-    return RejectedRequestError(f"the batch was refused: {message or 'no reason was given'}")
-
-
 RETRIED_ERRORS = frozenset({"api_error", "overloaded_error", "rate_limit_error", "timeout_error"})
 INVALID_ERRORS = frozenset({"invalid_request_error", "not_found_error"})
 _MAX_PAGES = 100
@@ -264,8 +292,17 @@ class RequestsBody:
             yield piece
 
 
-class AnthropicBatches:
-    """`VendorBatches` of Anthropic."""
+class AnthropicBatches(VendorBatches):
+    """Anthropic: the requests of a batch in one call, and a stream of results.
+
+        {"custom_id": "...", "params": {...}}                                             a request
+        {"custom_id": "...", "result": {"type": "succeeded", "message": {...}}}           a line of the results
+
+    A batch has no name of the client's. It is found again among the unknown ones of its size that were created since,
+    by the ids of the requests in its results, which are there when it has ended.
+    """
+
+    cursor = "after_id"
 
     limits = BatchLimits(requests=100_000, bytes=200_000_000, overhead=120)
 
@@ -293,33 +330,15 @@ class AnthropicBatches:
     def find(
         self, model: RemoteModel, batch: SentBatch, known: frozenset[str], is_own: IsOwn
     ) -> FoundBatch | None:
-        async def list_page(client: Any) -> Any:
-            more = {"after_id": after} if after else {}
-            call = client.messages.batches.with_raw_response.list
-            return await model.call_server(call, limit=100, **more)
-
         undecided = False
-        after = ""
-        for _ in range(_MAX_PAGES):
-            page = model.call_client(list_page, CALL_SECONDS)
-            for listed in page["data"]:
-                if (
-                    datetime.fromisoformat(listed["created_at"]).timestamp()
-                    < batch.at - CLOCK_SKEW_SECONDS
-                ):
-                    return FoundBatch(None) if undecided else None
-                if (
-                    listed["id"] in known
-                    or sum(listed["request_counts"].values()) != batch.requests
-                ):
-                    continue
-                if listed["processing_status"] != "ended":
-                    undecided = True
-                elif listed.get("results_url") and self._has_own(model, listed["id"], is_own):
-                    return FoundBatch(str(listed["id"]))
-            if not page["data"] or not page.get("has_more"):
-                break
-            after = str(page["data"][-1]["id"])
+        for listed in self._list_batches(model, "messages.batches", batch.at):
+            size = sum(listed["request_counts"].values())
+            if listed["id"] in known or size != batch.requests:
+                continue
+            if listed["processing_status"] != "ended":
+                undecided = True
+            elif listed.get("results_url") and self._has_own(model, listed["id"], is_own):
+                return FoundBatch(str(listed["id"]))
         return FoundBatch(None) if undecided else None
 
     def _has_own(self, model: RemoteModel, vendor_id: str, is_own: IsOwn) -> bool:

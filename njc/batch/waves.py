@@ -1,15 +1,11 @@
 """A batch through a vendor's Batch API, wave by wave.
 
-    while a row has no result:
         each row that can go on:    its call, with the replies that it has  ──>  a result, or requests
         requests without a reply:   in batches within the vendor's limits   ──>  the vendor
         batches that have ended:    their lines                             ──>  replies
 
-The rows of a batch that has ended go on while other batches are awaited. A wave is counted by row: how often its requests
-were sent, one time after another.
-
-What is about to be sent is journaled first. After a crash the journal says which batch may have been created without a
-known id; it is looked for at the vendor, and created only if it is not there.
+A wave is counted by row: how often its requests were sent, one time after another. What is about to be sent is journaled
+first; after a crash, a batch without a known id is looked for at the vendor, and created only if it is not there.
 """
 
 from __future__ import annotations
@@ -38,7 +34,6 @@ from njc.batch.vendor import (
     BatchStatus,
     OpenAIBatches,
     VendorBatches,
-    explain_failed_batch,
     reading_responses,
     writing,
 )
@@ -48,6 +43,7 @@ from njrt.errors import (
     CostLimitError,
     ModelError,
     ModelNotFoundError,
+    RejectedRequestError,
     ServerError,
 )
 from njrt.message_json import parse_json_lines
@@ -364,7 +360,8 @@ class Waves:
         """A batch was refused as a whole: send smaller ones, or stop."""
         self.journal.release_batch(batch.number, time.time())
         if not status.is_too_large or batch.requests <= 1:
-            raise explain_failed_batch(status.message)
+            reason = status.message or "no reason was given"
+            raise RejectedRequestError(f"the batch was refused: {reason}")
         fewer = max(1, min(self.limits.requests, batch.requests) // 2)
         self.limits = replace(self.limits, requests=fewer)
         self.max_open = 1

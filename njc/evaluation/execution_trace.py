@@ -1,17 +1,11 @@
-"""The lines that a run executes, and what each of them changed.
+"""The lines that a run executes, and what each of them changed, for models that repair code.
 
     with StepRecorder(lambda code: code.co_filename == "<program>", has_calls=True) as recorder:
         find_sum([3, 4])
-    recorder.make_trace()
+    recorder.make_trace()       ExecutionTrace(steps=(LineStep(1, "prices = [3, 4]"), LineStep(2, "total = 0"), ...
 
-    ExecutionTrace(steps=(LineStep(1, "prices = [3, 4]"), LineStep(2, "total = 0"), LineStep(3, "price = 3"), ...,
-                          LineStep(5, "returns 7")), reached={1, 2, 3, 4, 5})
-
-It is what the repair of code shows to a model. Values are written as in prompts, bounded, and without calling
-properties. `sys.settrace` sees this thread only, and slows the traced code down.
-
-Not seen: code in C, other threads, changes by one line to variables of another frame, and the insides of
-comprehensions, lambdas and generator expressions.
+Values are written as in prompts, bounded, and without calling properties. Not seen: code in C, other threads, changes by
+one line to variables of another frame, and the insides of comprehensions, lambdas and generator expressions.
 """
 
 from __future__ import annotations

@@ -2,11 +2,8 @@
 
     mailbox.njpy:17  gpt-4.1  12 s  5 calls  2,158 tokens  $0.0131  …elf.folders[topic].append(mail)
 
-    with show_status(console): ...          for all blocks of this process
-
-The line is painted on standard error, below the cursor, half a second after a model is asked, and is gone before the
-program goes on; nothing is painted if standard error is not a terminal. What the program prints meanwhile first removes
-the line. Not seen: what other processes and code outside of Python print meanwhile; it may mix with the line.
+It is painted on standard error, if that is a terminal, half a second after a model is asked; what the program prints
+meanwhile first removes it. Not seen: what other processes and code outside of Python print.
 """
 
 from __future__ import annotations

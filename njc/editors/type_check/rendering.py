@@ -1,16 +1,12 @@
 '''A source as a type checker reads it: each reference is an expression, each output an assignment.
 
-    for query in queries:                        for query in queries:
         """natural                                   if _nj.bool(): break
         Answer <query.text>, and save a              _nj.print(query.text); response: str = _nj.eval("")
         <:response: str>. Break at the end.
         """
 
-This text is never run. What stands for a block, but for its jumps and the literal of an f-string, is on one line,
-so that a comment behind the block (`# type: ignore`) covers it. `RenderedSource` maps its places to those of the source.
-
-The literal of an f-string stays, so that its fields are checked. Not checked: the model's code, which is written
-when the program runs, and references whose root is `__class__`.
+This text is never run. A block is on one line, but for its jumps and the literal of an f-string, so that a comment behind
+it (`# type: ignore`) covers it. Not seen: the model's code, and references whose root is `__class__`.
 '''
 
 from __future__ import annotations

@@ -1,15 +1,11 @@
 """What a command imported of a build, by the account of its own processes.
 
-    build = describe_build(units)                       after the build: its files, with their digests
     environment = make_build_environment(build, out, folder)
     subprocess.run(words, env=environment)
     find_import_problem(build, folder)                  "it executed src/mail.njpy in place of out/mail.py; ..."
 
-In each Python process that inherits the environment, a `sitecustomize` has the modules imported from the build and
-records what is executed. A run measures the build if at least one of its files was executed as it was built, and no
-source or other compiled form of them.
-
-Not seen: processes with an environment of their own, and those of `python -I`, `-E` and `-S`.
+A run measures the build if at least one of its files was executed as it was built, and no source or other compiled form.
+Not seen: processes that do not inherit the environment, and those of `python -I`, `-E` and `-S`.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
-"""The repair of locked code by a test command of the user.
+"""The repair of locked code by a test command of the user: `njc static --repair --test "pytest -q"`.
 
-    njc static --repair --test "pytest -q"
-
-The program is built with the locked code and the command is run on it. A block whose code that run reached is
-repaired: the model is shown the end of the command's output and the last run of the code, and its code is tried in a
-build of its own. Code is locked, with its rationale, if the command then ends with 0 twice.
-
+The command is run on a build with the locked code. A block whose code that run reached is repaired: the model is shown the
+end of the command's output and the last run of the code, and its code is tried in a separate build. Code is locked, with
+its rationale, if the command then ends with 0 twice.
 Not seen: mistakes that take changes in two blocks. The blocks are tried one after the other.
 """
 

@@ -3,11 +3,9 @@
     run_test_command(["pytest", "-q"], out, build, BlockLines(out / "shop.py", 12, 20), seconds=300)
         ->  CommandResult(exit_code=1, output="... assert 10 == 6 ...", trace=ExecutionTrace(...))
 
-The command imports the compiled files, and is refused if it did not (`njc.evaluation.built_imports`). At the time limit its processes are interrupted, so that they
-write the steps so far and say where they were; those that go on are killed. pytest stops at its first failure
-(`PYTEST_ADDOPTS=-x`), so that the last run of the block is one of the failed test.
-
-Not seen: runs in other threads, in processes that a signal kills, and by a Python in which njc is not installed.
+At the time limit its processes are interrupted, then killed. pytest stops at its first failure (`PYTEST_ADDOPTS=-x`), so
+that the last run of the block is one of the failed test. Not seen: runs in other threads, in processes that a signal
+kills, and by a Python in which njc is not installed.
 """
 
 from __future__ import annotations

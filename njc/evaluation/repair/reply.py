@@ -1,9 +1,7 @@
 """The parts of a reply: the rationale before the first piece of code, and the code.
 
     The loop stops one item early.           Proposal("def total(...): ...", "The loop stops one item early.")
-    ```python                       ->
-    def total(...): ...
-    ```
+    ```python def total(...): ... ```
 
 Not seen: code without a fence, and a rationale behind the code.
 """

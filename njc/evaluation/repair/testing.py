@@ -1,10 +1,11 @@
-"""Running the tests of a program in a process with limits.
+"""Running the tests of a program in a process with limits, which inherits no keys and works in an empty folder.
 
     run_tests("def total(prices): return 0", "assert total([3]) == 3", seconds=5.0)
         ->  FailedTests("assert total([3]) == 3", "`total([3])` is 0, but should be 3", ExecutionTrace(...))
 
-The tests run once without recording; a failed one is run again for its steps, because recording is slow. The
-process inherits no keys, and works in an empty temporary directory.
+The process is `python -m njc.evaluation.repair.testing`; the first statement of the tests that fails ends them. A failed
+test is run again for its steps, because recording is slow. An audit hook refuses networks, processes and changes of
+files: it stops accidents, it is not a sandbox.
 """
 
 from __future__ import annotations

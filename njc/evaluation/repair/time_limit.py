@@ -1,11 +1,9 @@
 """Limits of wall time for code that runs in this process, by an interval timer.
 
-    with limit_time(5):
-        exec(code)                       raises TimeLimitError after 5 seconds
+    with limit_time(5): exec(code)                       raises TimeLimitError after 5 seconds
 
-Only in the main thread, and not on Windows. Code in C that does not return to Python is not stopped. Where a bare
-`except:` or a finalizer swallows the error, it is raised again some seconds later; the parent process has a limit of
-its own.
+Not seen: other threads, Windows, and code in C that does not return to Python. If a bare `except:` or a finalizer swallows
+the error, it is raised again some seconds later.
 """
 
 from __future__ import annotations

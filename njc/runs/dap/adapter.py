@@ -1,13 +1,10 @@
 """The Debug Adapter Protocol for natural code: `njc dap`.
 
     {"command": "launch", "arguments": {"program": "mail.njpy"}}    RunController(RunSettings(...))
-    {"command": "stepIn"}                                           controller.step_into()
     Stopped(step, "effect Run")                                     {"event": "stopped", "body": {...}}
 
-An adapter serves one client, whose requests are carried out one by one. What happens in the program is reported by a
-thread of its own, between two requests: the response to a request comes before the events that it causes. Lines of
-Python are not stopped at: that is what Python's own debuggers are for.
-
+An adapter serves one client. Its requests are served one by one; another thread reports what happens in the program
+between two requests, so a response comes before the events that its request causes. Python's lines are not stopped at.
 Protocol: https://microsoft.github.io/debug-adapter-protocol/specification
 """
 

@@ -1,14 +1,11 @@
 """A debugger of predictions for editors: `njc dap`, launched with `predicted` and `call`.
 
     {"program": "fact.py", "predicted": "spsbench.neural.debugging:model.npz", "call": "fact(3)"}
-
-    next, stepIn, stepOut               step_over, step_into, step_return
-    stepBack, reverseContinue           inv_step_over, inv_step_call
-    continue                            to the line of a breakpoint, or the end
+    next, stepIn, stepOut, stepBack     one action of the model
     setVariable                         later answers start from this value
     `check` in the console              runs the program, takes the same steps, and compares
 
-The program is not run, and nothing is sent from another thread: a request is answered, then the stop is reported.
+The program is not run, and no other thread sends: a request is answered, then the stop is reported.
 """
 
 from __future__ import annotations

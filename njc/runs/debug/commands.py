@@ -1,10 +1,8 @@
 """The commands of the debugger, which are the same full-screen and by lines.
 
-    session = DebugSession(run, folders)
     run_command(session, "b variable total")     Said(("breakpoint 1: variable total",))
     run_command(session, "c")                    Moved(): the run goes on; wait until it stops
-    run_command(session, "edit")                 EditWanted("total = 3"): let the user write, then
-    edit_effect(session, "total = 12")           Said(...)
+    run_command(session, "edit")                 EditWanted("total = 3"): let the user write, then `edit_effect`
 
 What cannot be done raises `RunControlError`, with a message of one line.
 """

@@ -2,14 +2,10 @@
 
     (njc) c
     > citations.njpy:10, step 1: before Run, turn 1, 418 tokens in, 32 out
-       11 -> Do what <query> asks, with <cited_by>: ...
         1    cited_by[14].add(3)
-    (njc)
 
-Lines that the program prints begin with `| `, those that it writes to standard error with `! `, those of a reply that
-is streamed with `~ `. Where the commands
-do not come from a terminal they are written too, so that the output reads as a session does. The end of the commands
-ends the program.
+Lines of the program begin with `| `, or `! ` if they go to standard error; those of a streamed reply with `~ `. Commands
+that do not come from a terminal are written too. Their end ends the program.
 """
 
 from __future__ import annotations

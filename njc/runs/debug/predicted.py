@@ -2,14 +2,10 @@
 
     (njc) n                          step over
     > prog.py:4 line, depth 0
-       4 ->  return n * fact(n - 1)
-             n = 2
     (njc) set n = 3                  later answers start from this value
-    (njc) r                          the return of this function, as predicted
     (njc) check                      run the program, take the same steps, and compare
 
-`open_predictor` loads a plug-in, a module with a function of this name. It has the states as objects with `event`,
-`frames` (the innermost last, each with `line` and `locals`) and `value`.
+`open_predictor` loads a plug-in: a module with a function of this name, which returns a `Predictor`.
 """
 
 from __future__ import annotations

@@ -1,14 +1,11 @@
-"""What there is to see at a stop, as data that both faces show.
+"""A stop as data that both faces show.
 
     report = make_stop_report(run, folders)
     report.title            "citations.njpy:10, step 1: before Run"
-    report.source           (SourceRow(11, "Do what ...", "prompt", is_current=True), SourceRow(0, "1  Run ...", "step"), ...)
     report.variables        (VariableRow("total", "int = 12", before="int = 0", mark="changed"), ...)
-    report.effect           "total = sum(prices)"
 
-The current line of a prompt. Effects belong to a whole prompt, not to a line of it: at an effect the current line is
-the one that names most of the variables that the effect names, which is a guess; at an entry it is the first line
-with text, at an exit the last line.
+Effects belong to a whole prompt. Its current line is a guess: the one that names most of the variables that the effect
+names; at an entry the first line with text, at an exit the last line.
 """
 
 from __future__ import annotations

@@ -2,10 +2,8 @@
 
     walk = TraceWalk(build_timeline(read_trace(path)), report)
     walk.start()                 report(Stopped(Step(enter, "mail.njpy:12"), "step"))
-    walk.step_into()             report(Stopped(Step(effect, ...), "step"))
 
-What a trace does not have: lines of the model's code, values to evaluate expressions on, and, if it was written
-without states, variables.
+Not seen: lines of the model's code, values to evaluate, and, in a trace without states, variables.
 """
 
 from __future__ import annotations

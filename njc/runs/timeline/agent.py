@@ -1,9 +1,7 @@
 """The debugger's part inside of the program under control: it stops at steps and answers what is asked there.
 
-    began, pending effect, line of code, ended       arrive(...)
-        a copy of the process is made now and then   checkpoints
-        the debugger is sent the line                steps
-        a breakpoint, or the end of a step?          {"event": "stopped", ...}, and commands until one goes on
+    began, pending effect, line of code, ended       the debugger is sent the line; now and then the process is copied
+    a breakpoint, or the end of a step               {"stopped": ...}, and commands until one goes on
 
 Everything happens in the thread of the program that took the step; other threads stop at their next step.
 """

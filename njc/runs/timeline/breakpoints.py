@@ -1,12 +1,10 @@
 """Breakpoints: where a run under control stops.
 
     LineBreakpoint("mail.njpy", 14)                a line of a prompt: at the entry of its block
-    EffectBreakpoint("Run", condition="n > 3")     before an effect of this kind, where the condition holds
+    EffectBreakpoint("Run", condition="n > 3")     before an effect of this kind, if the condition holds
     VariableBreakpoint("total")                    after an effect that bound or changed a variable
-    find_hits(breakpoints, step)                   those that a step hits, conditions aside
 
-A breakpoint on what an effect did stops before the next step, one on how a block ended at its exit. Conditions are
-Python expressions over the variables of the block.
+A breakpoint on what an effect did stops before the next step, one on how a block ended at its exit.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
 """The channel between a debugger and the program that it controls: messages in JSON over a local socket.
 
-    address, key = listener.address, ...       the debugger listens; the key is checked on both sides
-    channel = connect(address, key)            the program, and each copy of it, connects
-    channel.send({"hello": "program"})
-    channel.receive()                          {"command": "start", ...}
-
-The channel is a file of its own, so that the program's standard input, output and error remain its own.
+channel = connect(address, key)            the program, and each copy of it, connects; the key is checked on both sides
+channel.send({"hello": "program"})
 """
 
 from __future__ import annotations

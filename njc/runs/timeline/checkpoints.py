@@ -1,16 +1,11 @@
-"""Checkpoints: copies of a program under control that wait where they were made.
+"""Checkpoints: copies of a program under control that wait where they were made, by `fork`.
 
     find_obstacle(own_files)      None, or why a copy would not be safe here
-    fork_quietly()                as os.fork, without a warning about the thread of njrt
+    CheckpointSchedule(interval=20).take(40, None)       True: there is no checkpoint in the last 20 steps
 
-    schedule = CheckpointSchedule(interval=20)
-    schedule.take(40, None)       True: there is no checkpoint in the last 20 steps
-
-A copy is made by `fork`. It shares with the program all that is outside of the memory of the process, so it is
-made only where the program has one thread, and no socket, pipe, database or child process is open; of asyncio, only an
-event loop that waits for nothing but timers and its own wake-up, whose files a copy replaces by its own at the same
-numbers (known on Linux only). Elsewhere going back is a replay in a fresh process. In a copy that goes on the positions
-in open files are restored, what was written to files stays, and `os.getpid` returns another number.
+A copy shares all that is outside of the memory of the process. So it is made only if the program has one thread and no
+open socket, pipe, database or child process; of asyncio, only an event loop that waits for timers and its own wake-up
+(known on Linux). In a copy the positions in open files are restored; what was written stays.
 """
 
 from __future__ import annotations

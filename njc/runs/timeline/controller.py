@@ -3,14 +3,11 @@
     controller = RunController(RunSettings(Path("mail.njpy"), recording=Path("recordings/mail.jsonl")))
     controller.start()
     controller.wait_for_stop()             Stopped(Step(enter, "mail.njpy:12"), "step")
-    controller.step_into()
-    controller.wait_for_stop()             Stopped(Step(effect, {"kind": "Run", ...}), "step")
     controller.evaluate("len(mails)")      ShownVariable("", "int = 3")
     controller.step_back_over()
-    controller.close()
 
-Methods that go forward return at once; those that go back return when the program is there, and are followed by a
-`Stopped` as the others are. All are to be called from one thread, `pause` from any.
+Methods that go forward return at once, those that go back when the program is there; each is followed by a `Stopped` or
+a `ProgramEnded`. All are to be called from one thread, `pause` from any.
 """
 
 from __future__ import annotations

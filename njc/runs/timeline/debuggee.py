@@ -1,11 +1,9 @@
 """The process of a program under control: `python -m njc.runs.timeline.debuggee`, started by a `RunController`.
 
-    NJC_TIMELINE          the address of the debugger and a key; removed before the program starts
     {"command": "start", "program": "mail.njpy", "arguments": [], ...}        the first message
-    {"ended": 0}          the last one
+    {"ended": 0}                                                              the last one
 
-The program is run as `njc run` runs it; a file with another ending than `.njpy` as Python runs it. The limit of
-seconds of a block is not applied, for a run under control takes as long as its user thinks.
+The program is run as `njc run` runs it, without the limit of seconds of a block: a user may think.
 """
 
 from __future__ import annotations

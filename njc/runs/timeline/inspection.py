@@ -1,11 +1,9 @@
 """Looking at the variables of a stopped block, and changing them.
 
-    show_variable("prices", [3, 4], redactor)    ShownVariable("prices", "list[int], 2 items = [3, 4]", True)
     expand(variables, ("prices",), redactor)     [ShownVariable("[0]", "int = 3", False), ...]
-    evaluate("len(prices)", variables)           "int = 2"
+    evaluate("len(prices)", variables)           2
 
-Listing and expanding runs no code of the program but a `__repr__` written by hand, as for a model. An expression
-that the user gives is evaluated as it stands: what it calls has its effects.
+Listing and expanding runs no code of the program but a `__repr__` written by hand, as for a model.
 """
 
 from __future__ import annotations

@@ -1,13 +1,10 @@
-"""The processes of a controlled run: the program, its checkpoints, and the copy that is going on.
+"""The processes of a controlled run: the program, its checkpoints, and the copy that runs.
 
     pool = ProcessPool(settings, receive)
     pool.start({"command": "start", ...})          a fresh process
     pool.restore(12, {"command": "go", ...})       a copy of the last checkpoint at step 12 or before, if there is one
-    pool.channel.send(...)                         to the process that is going on
-    pool.close()                                   ends all of them
 
-`receive` is called with each message of the process that is going on, in a thread; None at its end. Messages of
-processes that have been replaced are dropped.
+`receive` is called, in a thread, with each message of the process that runs; with None at its end.
 """
 
 from __future__ import annotations

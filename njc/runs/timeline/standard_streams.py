@@ -1,11 +1,7 @@
-"""The standard streams of a program under control.
+"""The standard streams of a program under control: the debugger is sent output, and asked for input.
 
-    print("hello")        the debugger is sent the text, or the terminal is, unless the output was there before:
-                          while steps are replayed, nothing is written
-    input()               the debugger is asked; when steps are replayed, the same input comes again
-
-Only `sys.stdin`, `sys.stdout` and `sys.stderr` are replaced. What goes to the file descriptors directly, such as
-the output of child processes, is also written when steps are replayed; file descriptor 0 is empty.
+While steps are replayed, no output is sent and the same input comes again. Not seen: what uses the file descriptors
+directly, such as child processes; their output comes again, and file descriptor 0 is empty.
 """
 
 from __future__ import annotations

@@ -3,10 +3,8 @@
     timeline[1]                                     Step(effect, "mail.njpy:12", ...)
     timeline.variables_before(Position(1))          {"mail": "str = 'Hello'"}
 
-A step is the entry of a block, an effect, its exit, or, where the model's code is stepped through, a line of it.
-The runs of blocks are numbered from 1 in the order in which they begin. Steps are ordered by their beginning: those
-of a block that is called by an effect come after that effect. In a trace of several processes or threads this order
-is that of the lines.
+Runs of blocks are numbered from 1 in the order in which they begin; steps are ordered by their beginning, so the steps of a
+block that an effect calls come after that effect. In a trace of several processes this is the order of the lines.
 """
 
 from __future__ import annotations

@@ -1,12 +1,9 @@
 """Reading trace files: one frozen dataclass for each kind of line.
 
     for line in read_trace(Path("trace.jsonl")): ...      BeganLine(run="9f3c-1", place="mail.njpy:12", ...)
+    TraceReader(path).read_new()      the lines of a file that is still being written
 
-    reader = TraceReader(path)        a file that is still being written
-    reader.read_new()                 the lines that have come since the last call
-
-Lines are read one by one, so that the memory needed does not depend on the size of the file. What cannot be read
-is an `UnreadableLine` in its place; fields and kinds of lines that a newer version writes are ignored.
+What cannot be read is an `UnreadableLine`; fields and kinds of lines that a newer version writes are ignored.
 """
 
 from __future__ import annotations

@@ -3,11 +3,8 @@
     index = read_index(Path("trace.jsonl"))
     index.runs          RunSummary(1, "9f3c-1", place="mail.njpy:12", calls=2, seconds=4.2, ...), ... as a tree
     index.problems      "line 812 is cut off: the program was still writing, or was killed"
-    index.read_steps(index.runs[0])
-    Selection(refusals=True, slow=2.0).has_run(run)     whether a run, or a step of it, may be of interest
 
-Memory is needed for the summaries and the offsets of the lines, not for the lines. What cannot be read is counted and
-skipped. Lines of several processes, and of runs at the same time, may be mixed.
+Only summaries and offsets of lines are kept in memory. Lines of several processes and runs may be mixed.
 """
 
 from __future__ import annotations

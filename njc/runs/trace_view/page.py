@@ -2,14 +2,9 @@
 
     write_page(Path("trace.html"), [read_index(Path("trace.jsonl"))], Selection())
 
-    <script type="application/octet-stream" id="names">     places, models, ids, errors: gzipped JSON in base64
-    <script ... id="columns">                               a number for each run or step and column
-    <script>                                                the viewer
-    <script ... id="chunk-0"> ...                           the texts of the steps, unpacked when they are shown
-
-The steps are read run by run and written in chunks, so neither this process nor the page holds all texts. Values of a
-trace are only in the packed data and in texts that jinja2 escapes; the viewer writes them as text nodes, and the
-page's policy allows no other script than its own.
+The page has names and columns of numbers as gzipped data, the viewer, and chunks with the texts of steps, which are
+unpacked when they are shown. Neither this process nor the page holds all texts. The viewer writes values of a trace as
+text nodes, and the page's policy allows no other script than its own.
 """
 
 from __future__ import annotations

@@ -3,9 +3,7 @@
     BeganLine, AskedLine, RepliedLine, PerformedLine, EndedLine
         ->  TraceStep("enter"), TraceStep("effect", code="total = sum(prices)", result="7"), TraceStep("exit")
 
-A step is the entry, an effect with the model call that asked for it, a call without an effect, or the end. If a reply
-has several effects, the first of them has the call. Not seen: what is not in the trace, such as the lines inside an
-effect's code; texts are as long as the trace has them.
+The first effect of a reply has the model call; a call without an effect is a step. Not seen: the lines inside an effect.
 """
 
 from __future__ import annotations

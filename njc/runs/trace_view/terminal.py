@@ -2,12 +2,9 @@
 
     run  block            came in           changed        calls  tokens     cost  seconds  refused  outcome
       1  mailbox.njpy:14  mail='Can we ta…  topic='bills'      1     215  $0.0002     1.02           completed
-      2  mailbox.njpy:17  topic='prizes'                       2   1,004  $0.0011     3.50        1  continued
 
-Two traces are paired by block: the third run of `mail.njpy:12` in one with the third in the other; times, tokens and
-addresses are not compared. Not seen: a difference in the order of runs of different blocks.
-
-All texts of a trace are escaped, so that they cannot control the terminal.
+Two traces are paired by block: the third run of `mail.njpy:12` in one with the third in the other. Texts of a trace are
+escaped, so that they cannot control the terminal. Not seen: a different order of runs of different blocks.
 """
 
 from __future__ import annotations

@@ -4,9 +4,8 @@
     10 ms later             its findings are published, those that the compiled form has stay where they were
     700 ms later            all findings and hints are published
 
-The first findings, and what is asked for at a place, are computed on the main thread of the server; all findings, and
-what is asked for about a whole text, one after the other on a second one, where they share what is computed of the
-text. A request about a text that is not open is answered from the file.
+What is asked for at a place is computed on the main thread; all findings and what is asked for about a whole text on a
+second one. A request about a text that is not open is answered from the file.
 """
 
 from __future__ import annotations

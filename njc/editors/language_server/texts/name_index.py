@@ -1,16 +1,13 @@
 '''Every name of a file, in the program and in its prompts, and the variable that it means.
 
-    total = 0                                   total    Variable("total", module), bound
     def add(price):                             price    Variable("price", add), a parameter
         """natural
         Add <price> to <:total: int>.           price    the same;  total    Variable("total", add)
         """
 
-A variable is a name in a scope, stored as Python stores it: `__x` in `class Box` is `_Box__x`. Attributes, keywords
-at call sites and the texts of strings are not names; quoted annotations are.
-
-What it does not see: names that `exec`, `globals()` or another module binds, and the variables behind
-`from m import *`. A name that a class body binds and reads is taken for the class's own.
+A variable is a name in a scope, stored as Python stores it: `__x` in `class Box` is `_Box__x`. Quoted annotations are read.
+Not seen: attributes, keywords at call sites, strings, names that `exec`, `globals()`, another module or `import *` binds.
+A name that a class body binds and reads is taken for the class's own.
 '''
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
 """Reading text that is not Python yet, because it is being typed.
 
-    def route(ticket):                      def route(ticket):
         if ticket.                      ->      0
         '''natural                              '''natural
-        Put <tic                                Put <tic
-                                                '''
+        Put <tic                                Put <tic'''
 
-What stops Python's parser is blanked, line by line, and a prompt without an end is closed at the end of its line, so
-that offsets before that place stay as they are. What it does not see: the names on the lines that are blanked.
+Lines that stop the parser are blanked, and a prompt without an end is closed at the end of its line; offsets before stay
+as they are. Not seen: the names on the lines that are blanked.
 """
 
 from __future__ import annotations

@@ -1,16 +1,10 @@
 """Imported by Python at its start where this folder is on PYTHONPATH: uses a build, and records what is imported.
 
-    NJC_BUILD_IMPORTS=/tmp/y/build.json       {"account": "/tmp/y/imports.jsonl", "files": [
-                                                {"source": "/shop/src/mail.njpy", "output": "/tmp/x/mail.py",
-                                                 "path": "mail.njpy", "digest": "0db099a881bfaceb"}]}
+    NJC_BUILD_IMPORTS=/tmp/y/build.json       {"account": "/tmp/y/imports.jsonl", "files": [{"source": ..., "output": ...}]}
 
-A module is imported from the build where the search of modules comes to its source or to another file that was compiled
-from it: before the import hook, whatever the order of folders. Bytecode is not used. Each file that is executed as a
-module or as a program and has the name of a source is a line of the account: the file, its digest, and the output that
-it is or replaces.
-
-Only the standard library is imported, because the program's Python may not have njc. A `sitecustomize` of the program's
-own is imported before.
+A module is imported from the build if its search comes to its source or to another file that was compiled from it. Each
+file that is executed and has the name of a source is a line of the account: the file, its digest, and its output. Only
+the standard library is imported, because the program's Python may not have njc. Another `sitecustomize` is imported before.
 """
 
 from __future__ import annotations
