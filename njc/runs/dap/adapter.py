@@ -126,7 +126,8 @@ class Adapter:
         except Exception as error:
             if not isinstance(error, _EXPECTED):
                 traceback.print_exc()  # a bug of ours, which must not end the session
-            text = _describe_error(error)
+            is_invalid = isinstance(error, ValidationError)
+            text = describe_validation_error(error) if is_invalid else str(error)
             details = {"error": {"id": 1, "format": "{text}", "variables": {"text": text}}}
             response |= {"success": False, "message": text, "body": details}
         self._send(response)
@@ -139,27 +140,17 @@ class Adapter:
 
     def _make_handlers(self) -> Mapping[str, tuple[type[BaseModel], Callable[[Any], Any]]]:
         """For each request its arguments, and what serves it: it gives the body, or what to do after the response."""
-        none = requests.NoArguments
+        none = requests.Arguments
         return {
             "initialize": (requests.InitializeArguments, self._initialize),
             "launch": (requests.LaunchArguments, self._prepare_launch),
             "configurationDone": (none, self._prepare_start),
-            "setBreakpoints": (
-                requests.SetBreakpointsArguments,
-                self._apply(lambda wanted: self._breakpoints.set_in_file(wanted, self._client)),
+            "setBreakpoints": self._apply(
+                lambda wanted: self._breakpoints.set_in_file(wanted, self._client)
             ),
-            "setFunctionBreakpoints": (
-                requests.SetFunctionBreakpointsArguments,
-                self._apply(self._breakpoints.set_functions),
-            ),
-            "setExceptionBreakpoints": (
-                requests.SetExceptionBreakpointsArguments,
-                self._apply(self._breakpoints.set_exceptions),
-            ),
-            "setDataBreakpoints": (
-                requests.SetDataBreakpointsArguments,
-                self._apply(self._breakpoints.set_data),
-            ),
+            "setFunctionBreakpoints": self._apply(self._breakpoints.set_functions),
+            "setExceptionBreakpoints": self._apply(self._breakpoints.set_exceptions),
+            "setDataBreakpoints": self._apply(self._breakpoints.set_data),
             "dataBreakpointInfo": (
                 requests.DataBreakpointInfoArguments,
                 self._look(StopView.describe_data_breakpoint),
@@ -239,7 +230,7 @@ class Adapter:
         self._handlers = {**self._handlers, **run.make_handlers()}
         return lambda: self._send_event("initialized")
 
-    def _prepare_start(self, _: requests.NoArguments) -> Callable[[], object]:
+    def _prepare_start(self, _: requests.Arguments) -> Callable[[], object]:
         run, launch = self._run, self._launch
         if run.state != "new" or launch is None:
             raise RequestError("the program has been started already")
@@ -259,27 +250,29 @@ class Adapter:
             self._send_event("terminated")
         run.terminate()
 
-    def _disconnect(self, _: requests.NoArguments) -> None:
+    def _disconnect(self, _: requests.Arguments) -> None:
         self._is_done = True
 
     # ── breakpoints, the console ─────────────────────────────────────────────────────────────────
 
-    def _apply(self, change: Callable[..., Any]) -> Callable[..., Any]:
+    def _apply(
+        self, change: Callable[[requests.SetBreakpointsArguments], Any]
+    ) -> tuple[type[BaseModel], Callable[[Any], Any]]:
         """Change the breakpoints, and those of the program too if it has been launched."""
 
-        def apply(*arguments: requests.Arguments) -> Any:
-            answer = change(*arguments)
+        def apply(arguments: requests.SetBreakpointsArguments) -> Any:
+            answer = change(arguments)
             launch = self._launch
             if self._controller is not None and launch is not None and not launch.no_debug:
                 self._controller.set_breakpoints(self._breakpoints.collect())
             return answer
 
-        return apply
+        return requests.SetBreakpointsArguments, apply
 
     def _evaluate(self, arguments: requests.EvaluateArguments) -> Any:
         expression = arguments.expression.strip()
         if arguments.context != "repl" or not expression.startswith("/"):
-            if arguments.frame_id and not self._view.is_current(arguments.frame_id):
+            if arguments.frame_id and not self._view.get_frame(arguments.frame_id).is_current:
                 raise RequestError("expressions are evaluated in the innermost block only")
             text = self._run.evaluate(expression).text
             return {"result": text, "variablesReference": 0}
@@ -288,7 +281,7 @@ class Adapter:
             self._send_event("invalidated", {"areas": ["all"]})
         return {"result": text, "variablesReference": 0}
 
-    def _describe_exception(self, _: requests.NoArguments) -> Any:
+    def _describe_exception(self, _: requests.Arguments) -> Any:
         step = self._stop.step if self._stop is not None else None
         if step is None:
             raise RequestError("the program is not stopped at a failure")
@@ -350,26 +343,21 @@ class Adapter:
         self._stop = stopped
         self._view.forget()
         has_diverged, self._has_diverged = self._has_diverged, False
-        if (
-            has_diverged
-            and stopped.reason == "pause"
-            and "divergence" not in self._breakpoints.filters
-        ):
+        is_wanted = "divergence" in self._breakpoints.filters
+        if has_diverged and stopped.reason == "pause" and not is_wanted:
             self._run.run_on()
             return
         is_entry, self._is_first_stop = self._is_first_stop, False
         reason = "exception" if has_diverged else choose_stop_reason(stopped.reason, is_entry)
         text = "the run diverges" if has_diverged else stopped.reason
-        body = {"reason": reason, "description": text, "text": text}
-        self._send_event("stopped", {**body, "threadId": THREAD, "allThreadsStopped": True})
+        self._send_stopped(reason=reason, description=text, text=text)
 
     def _confirm_stop(self) -> None:
         """Tell the client, which takes the program to be running, that it has not moved."""
         run = self._controller
         is_at_end = run is not None and run.state == "ended" and self._stops_at_end
         if is_at_end or (run is not None and run.state == "stopped"):
-            body = {"reason": "step", "threadId": THREAD, "allThreadsStopped": True}
-            self._send_event("stopped", body)
+            self._send_stopped(reason="step")
 
     @property
     def _stops_at_end(self) -> bool:
@@ -380,8 +368,7 @@ class Adapter:
         if ended.error:
             self._send_output("console", f"{ended.error}\n")
         if self._stops_at_end:
-            body = {"reason": "pause", "description": "the program has ended"}
-            self._send_event("stopped", {**body, "threadId": THREAD, "allThreadsStopped": True})
+            self._send_stopped(reason="pause", description="the program has ended")
             return
         self._send_event("exited", {"exitCode": ended.code if ended.code is not None else 1})
         self._send_event("terminated")
@@ -392,17 +379,14 @@ class Adapter:
         with self._turn:
             self._send_event("output", {"category": stream, "output": text})
 
+    def _send_stopped(self, **body: str) -> None:
+        self._send_event("stopped", {**body, "threadId": THREAD, "allThreadsStopped": True})
+
     def _send_event(self, event: str, body: Mapping[str, Any] | None = None) -> None:
         self._send({"type": "event", "event": event, "body": body or {}})
 
     def _send(self, message: Mapping[str, Any]) -> None:
         write_message(self._outgoing, {"seq": next(self._sequence), **message})
-
-
-def _describe_error(error: Exception) -> str:
-    if isinstance(error, ValidationError):
-        return describe_validation_error(error)
-    return str(error)
 
 
 class ReplyProgress:
@@ -413,22 +397,17 @@ class ReplyProgress:
 
     def follow(self, happening: Happening) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Yield the events that a happening causes."""
-        if not isinstance(happening, ReplyStreamed):
-            yield from self._end()
-            return
-        name = f"reply-{happening.run}-{happening.turn}"
-        if name != self._shown:
-            yield from self._end()
-            self._shown = name
-            title = f"The model replies, {happening.place}"
+        reply = happening if isinstance(happening, ReplyStreamed) else None
+        name = f"reply-{reply.run}-{reply.turn}" if reply is not None else ""
+        before, self._shown = self._shown, name
+        if before and name != before:
+            yield "progressEnd", {"progressId": before}
+        if reply is not None and name != before:
+            title = f"The model replies, {reply.place}"
             yield "progressStart", {"progressId": name, "title": title, "cancellable": False}
-        message = f"{len(happening.text):,} characters so far"
-        yield "progressUpdate", {"progressId": name, "message": message}
-
-    def _end(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        if self._shown:
-            yield "progressEnd", {"progressId": self._shown}
-        self._shown = ""
+        if reply is not None:
+            message = f"{len(reply.text):,} characters so far"
+            yield "progressUpdate", {"progressId": name, "message": message}
 
 
 _NAMES = ("reject", "edit", "abort", "accept", "live", "input", "eof")

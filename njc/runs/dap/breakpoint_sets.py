@@ -50,7 +50,7 @@ class BreakpointSets:
             raise requests.RequestError("breakpoints are set in files")
         file = client.read_path(arguments.source.path)
 
-        def read(wanted: requests.SourceBreakpoint) -> Breakpoint:
+        def read(wanted: requests.WantedBreakpoint) -> Breakpoint:
             line = client.read_line(wanted.line)
             block = find_block_at(file, line)
             if block is None:
@@ -69,10 +69,10 @@ class BreakpointSets:
                 answer["endLine"] = client.show_line(block.last)
         return answers
 
-    def set_functions(self, arguments: requests.SetFunctionBreakpointsArguments) -> Any:
+    def set_functions(self, arguments: requests.SetBreakpointsArguments) -> Any:
         """Set those in words, such as `effect Run`."""
 
-        def read(wanted: requests.FunctionBreakpoint) -> Breakpoint:
+        def read(wanted: requests.WantedBreakpoint) -> Breakpoint:
             breakpoint = parse_breakpoint(wanted.name)
             if isinstance(breakpoint, LineBreakpoint):
                 raise ValueError("breakpoints on lines are set in their file")
@@ -80,13 +80,13 @@ class BreakpointSets:
 
         return self._set("functions", arguments.breakpoints, read)
 
-    def set_exceptions(self, arguments: requests.SetExceptionBreakpointsArguments) -> Any:
+    def set_exceptions(self, arguments: requests.SetBreakpointsArguments) -> Any:
         self.filters = arguments.filters
         points = (EXCEPTION_BREAKPOINTS[name] for name in arguments.filters)
         self._breakpoints["exceptions"] = tuple(itertools.chain.from_iterable(points))
         return {"breakpoints": [{"verified": True} for _ in arguments.filters]}
 
-    def set_data(self, arguments: requests.SetDataBreakpointsArguments) -> Any:
+    def set_data(self, arguments: requests.SetBreakpointsArguments) -> Any:
         return self._set(
             "data", arguments.breakpoints, lambda wanted: VariableBreakpoint(wanted.data_id)
         )

@@ -11,6 +11,7 @@ The program is not run, and no other thread sends: a request is answered, then t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -26,13 +27,13 @@ SendEvent = Callable[[str, Mapping[str, Any]], None]
 MOST_STEPS = 500
 """Steps of one `continue`."""
 _MOVES = {
-    "next": "n",
-    "stepIn": "s",
-    "stepOut": "r",
-    "stepBack": "N",
-    "reverseContinue": "R",
+    "next": "step_over",
+    "stepIn": "step_into",
+    "stepOut": "step_return",
+    "stepBack": "inv_step_over",
+    "reverseContinue": "inv_step_call",
 }
-"""The requests that take one action, as commands of the debugger for terminals."""
+"""The requests that take one action of the model."""
 _LATER = ("setFunctionBreakpoints", "setExceptionBreakpoints", "setDataBreakpoints")
 _STOPPED = {"threadId": 1, "allThreadsStopped": True}
 
@@ -50,7 +51,7 @@ class PredictedRun:
         session.start()
 
     def make_handlers(self) -> Handlers:
-        none = requests.NoArguments
+        none = requests.Arguments
         return {
             "configurationDone": (none, lambda _: lambda: self._report_stop("entry")),
             "setBreakpoints": (requests.SetBreakpointsArguments, self._set_breakpoints),
@@ -61,42 +62,36 @@ class PredictedRun:
             "evaluate": (requests.EvaluateArguments, self._evaluate),
             "continue": (none, lambda _: self._continue),
             "terminate": (none, lambda _: lambda: self._send("terminated", {})),
-            **{
-                name: (none, partial(self._prepare_move, command))
-                for name, command in _MOVES.items()
-            },
+            **{name: (none, partial(self._move, action)) for name, action in _MOVES.items()},
             **{name: (none, lambda _: {"breakpoints": []}) for name in _LATER},
         }
 
     def _set_breakpoints(self, arguments: requests.SetBreakpointsArguments) -> Any:
-        lines = [self._client.read_line(point.line) for point in arguments.breakpoints]
-        self._lines = frozenset(lines)
-        return {
-            "breakpoints": [
-                {"verified": True, "line": point.line} for point in arguments.breakpoints
-            ]
-        }
+        lines = [point.line for point in arguments.breakpoints]
+        self._lines = frozenset(map(self._client.read_line, lines))
+        return {"breakpoints": [{"verified": True, "line": line} for line in lines]}
 
-    def _prepare_move(self, command: str, _: requests.NoArguments) -> Callable[[], None]:
-        return partial(self._take, command)
+    def _move(self, action: str, _: requests.Arguments) -> Callable[[], None]:
+        return partial(self._take, action)
 
     # ── moving ───────────────────────────────────────────────────────────────────────────────────
 
-    def _take(self, command: str) -> None:
+    def _take(self, action: str, line: int | None = None) -> None:
         """Take one action, and report the stop; if there is no answer, the place stays."""
-        said = self._session.do(command)
-        if said and said[0].startswith("no answer"):
-            self._send("output", {"category": "important", "output": f"{said[0]}\n"})
+        try:
+            self._session.take(action, line)
+        except ValueError as problem:
+            self._send("output", {"category": "important", "output": f"no answer: {problem}\n"})
         self._report_stop("step")
 
     def _continue(self) -> None:
         """Continue to a breakpoint: one line is one action of the model, several are reached by steps."""
         if len(self._lines) == 1:
-            self._session.do(f"b {min(self._lines)}")
-            return self._take("c")
+            return self._take("breakpoint", min(self._lines))
         for _ in range(MOST_STEPS):
             before = self._session.state
-            self._session.do("s")
+            with suppress(ValueError):
+                self._session.take("step_into")
             state = self._session.state
             if state is None or state == before:
                 break
@@ -137,15 +132,16 @@ class PredictedRun:
 
     def _list_variables(self, arguments: requests.VariablesArguments) -> Any:
         held = self._get_variables(arguments.variables_reference)
-        shown = [
-            {"name": name, "value": text, "variablesReference": 0} for name, text in held.items()
-        ]
+        rows = dict(held)
         state = self._session.state
         if arguments.variables_reference == 1 and state is not None and state.value is not None:
-            shown.append(
-                {"name": f"({state.event})", "value": state.value, "variablesReference": 0}
-            )
-        return {"variables": shown}
+            rows[f"({state.event})"] = state.value
+        return {
+            "variables": [
+                {"name": name, "value": text, "variablesReference": 0}
+                for name, text in rows.items()
+            ]
+        }
 
     def _get_variables(self, number: int) -> Mapping[str, str]:
         """Return the variables of a frame; the innermost one is 1."""
@@ -157,9 +153,10 @@ class PredictedRun:
     def _set_variable(self, arguments: requests.SetVariableArguments) -> Any:
         if arguments.variables_reference != 1:
             raise RequestError("only variables of the innermost function can be set")
-        (first, *_) = self._session.do(f"set {arguments.name} = {arguments.value}")
-        if first.startswith("no answer"):
-            raise RequestError(first)
+        try:
+            self._session.set_variable(arguments.name, arguments.value)
+        except ValueError as problem:
+            raise RequestError(f"no answer: {problem}") from None
         return {"value": self._get_variables(1)[arguments.name]}
 
     def _evaluate(self, arguments: requests.EvaluateArguments) -> Any:

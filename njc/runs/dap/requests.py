@@ -101,43 +101,27 @@ class SourceArgument(Arguments):
     source_reference: int = 0
 
 
-class SourceBreakpoint(Arguments):
-    """A breakpoint at a line."""
+class WantedBreakpoint(Arguments):
+    """A breakpoint at a line, in words such as `effect Run`, or on changes of a variable."""
 
-    line: int
+    line: int = 0
+    name: str = ""
+    data_id: str = ""
     condition: str = ""
 
 
 class SetBreakpointsArguments(Arguments):
-    """All breakpoints of a file."""
+    """All breakpoints of a file or of a kind; for those at failures, the filters that are on."""
 
-    source: SourceArgument
-    breakpoints: tuple[SourceBreakpoint, ...] = ()
+    source: SourceArgument = SourceArgument()
+    breakpoints: tuple[WantedBreakpoint, ...] = ()
     lines: tuple[int, ...] = ()
     """What older clients send in place of `breakpoints`."""
+    filters: tuple[ExceptionFilter, ...] = ()
 
     @property
-    def wanted(self) -> tuple[SourceBreakpoint, ...]:
-        return self.breakpoints or tuple(SourceBreakpoint(line=line) for line in self.lines)
-
-
-class FunctionBreakpoint(Arguments):
-    """A breakpoint in words, such as `effect Run`."""
-
-    name: str
-    condition: str = ""
-
-
-class SetFunctionBreakpointsArguments(Arguments):
-    """All breakpoints in words."""
-
-    breakpoints: tuple[FunctionBreakpoint, ...] = ()
-
-
-class SetExceptionBreakpointsArguments(Arguments):
-    """The filters that are on."""
-
-    filters: tuple[ExceptionFilter, ...] = ()
+    def wanted(self) -> tuple[WantedBreakpoint, ...]:
+        return self.breakpoints or tuple(WantedBreakpoint(line=line) for line in self.lines)
 
 
 class DataBreakpointInfoArguments(Arguments):
@@ -145,19 +129,6 @@ class DataBreakpointInfoArguments(Arguments):
 
     name: str
     variables_reference: int = 0
-
-
-class DataBreakpoint(Arguments):
-    """A breakpoint on changes of a variable."""
-
-    data_id: str
-    condition: str = ""
-
-
-class SetDataBreakpointsArguments(Arguments):
-    """All breakpoints on variables."""
-
-    breakpoints: tuple[DataBreakpoint, ...] = ()
 
 
 class StackTraceArguments(Arguments):
@@ -212,10 +183,6 @@ class SourceArguments(Arguments):
     source: SourceArgument | None = None
 
 
-class NoArguments(Arguments):
-    """A request without arguments that matter."""
-
-
 def make_settings(launch: LaunchArguments, program: Path, folder: Path) -> RunSettings:
     """Make the settings of the run; NJC_RECORD names the recording if the request does not."""
     environment = {name: value for name, value in launch.env.items() if value is not None}
@@ -235,41 +202,22 @@ def make_settings(launch: LaunchArguments, program: Path, folder: Path) -> RunSe
     )
 
 
+_CAPABILITIES = (
+    *("ConfigurationDoneRequest", "StepBack", "SetVariable", "ConditionalBreakpoints"),
+    *("FunctionBreakpoints", "DataBreakpoints", "RestartFrame", "RestartRequest"),
+    *("TerminateRequest", "EvaluateForHovers", "CompletionsRequest", "ExceptionInfoRequest"),
+)
+_EXCEPTION_FILTERS: Mapping[ExceptionFilter, tuple[str, str]] = {
+    "refusal": ("Refused effects", "After an effect of the model that was refused"),
+    "type": ("Values of a wrong type", "After an output that does not have its type"),
+    "limit": ("Limits", "At the exit of a block that exceeded a limit"),
+    "divergence": ("Divergence", "Where a repeated step is not what it was"),
+}
 CAPABILITIES: Mapping[str, Any] = {
-    "supportsConfigurationDoneRequest": True,
-    "supportsStepBack": True,
-    "supportsSetVariable": True,
-    "supportsConditionalBreakpoints": True,
-    "supportsFunctionBreakpoints": True,
-    "supportsDataBreakpoints": True,
-    "supportsRestartFrame": True,
-    "supportsRestartRequest": True,
-    "supportsTerminateRequest": True,
-    "supportsEvaluateForHovers": True,
-    "supportsCompletionsRequest": True,
-    "supportsExceptionInfoRequest": True,
+    **{f"supports{name}": True for name in _CAPABILITIES},
     "exceptionBreakpointFilters": [
-        {
-            "filter": "refusal",
-            "label": "Refused effects",
-            "description": "After an effect of the model that was refused",
-        },
-        {
-            "filter": "type",
-            "label": "Values of a wrong type",
-            "description": "After an output that does not have its type",
-        },
-        {
-            "filter": "limit",
-            "label": "Limits",
-            "description": "At the exit of a block that exceeded a limit",
-        },
-        {
-            "filter": "divergence",
-            "label": "Divergence",
-            "description": "Where a repeated step is not what it was",
-            "default": True,
-        },
+        {"filter": name, "label": label, "description": text, "default": name == "divergence"}
+        for name, (label, text) in _EXCEPTION_FILTERS.items()
     ],
 }
 

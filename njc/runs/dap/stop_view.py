@@ -268,9 +268,6 @@ class StopView:
             raise RequestError("the frame is no longer there")
         return self._frames[number - 1]
 
-    def is_current(self, number: int) -> bool:
-        return self.get_frame(number).is_current
-
     def get_handle(self, number: int) -> Handle:
         if not 1 <= number <= len(self._handles):
             raise RequestError("the variables are no longer there")

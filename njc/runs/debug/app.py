@@ -24,7 +24,7 @@ from textual.widgets import Input, Static, TextArea
 
 from njc.runs.debug.commands import COMMAND_LIST, edit_effect, format_help, run_command
 from njc.runs.debug.drawing import draw_effect, draw_reply, draw_source, draw_steps, draw_variables
-from njc.runs.debug.plain import describe_end, read_streamed_text
+from njc.runs.debug.plain import describe_end, describe_news, read_streamed_text
 from njc.runs.debug.session import CommandResult, DebugSession, EditWanted, Moved, QuitWanted, Said
 from njc.runs.debug.stop_report import StopReport, clean_text
 from njc.runs.timeline.channel import ChannelClosedError
@@ -228,10 +228,11 @@ class DebugApp(App[None]):
     def _do(self, job: Happening | str) -> None:
         try:
             match job:
-                case EditedEffect():
-                    self._hand_over(job, edit_effect(self._session, job))
                 case str():
-                    self._hand_over(job, run_command(self._session, job))
+                    serve = edit_effect if isinstance(job, EditedEffect) else run_command
+                    self.call_from_thread(self._show_result, job, serve(self._session, job))
+                    if serve is edit_effect or job.partition(" ")[0] in REDRAWING:
+                        self.call_from_thread(self._refresh, self._session.make_report())
                 case OutputWritten(text=text):
                     self._session.add_output(text)
                     self.call_from_thread(self._show_prints)
@@ -239,10 +240,8 @@ class DebugApp(App[None]):
                     pass
                 case ReplyStreamed():
                     self.call_from_thread(self._show_streamed, job)
-                case Diverged(divergence=divergence):
-                    self.call_from_thread(self._say, f"diverged: {clean_text(str(divergence))}")
-                case Noticed(text=text):
-                    self.call_from_thread(self._say, f"note: {clean_text(text)}")
+                case Diverged() | Noticed():
+                    self.call_from_thread(self._say, describe_news(job))
                 case InputWanted():
                     self.call_from_thread(self._ask_for_input)
                 case Stopped(reason=reason):
@@ -254,13 +253,6 @@ class DebugApp(App[None]):
                     assert_never(job)
         except (NaturalError, ChannelClosedError) as error:
             self.call_from_thread(self._say, f"error: {error}")
-
-    def _hand_over(self, line: str, result: CommandResult) -> None:
-        self.call_from_thread(self._show_result, line, result)
-        name = line.partition(" ")[0]
-        if isinstance(line, EditedEffect) or name in REDRAWING:
-            report = self._session.make_report()
-            self.call_from_thread(self._refresh, report)
 
     # ── what is shown ────────────────────────────────────────────────────────────────────────────
 
@@ -302,11 +294,10 @@ class DebugApp(App[None]):
         self.report = report
         if report is None:
             return
-        source, effect = self._pane("source"), self._pane("effect")
+        source, effect, variables = map(self._pane, ("source", "effect", "variables"))
         drawn = draw_source(report, source.text_width)
         source.show(drawn.text, drawn.row)
         effect.show(draw_effect(report, effect.text_width))
-        variables = self._pane("variables")
         variables.show(draw_variables(report, variables.text_width))
         self._pane("model").show(report.shown or "The model has not been asked here.")
         steps = draw_steps(self._session.run.timeline, report.step)

@@ -25,6 +25,7 @@ from njc.runs.debug.session import (
     Said,
     get_controller,
     get_effect,
+    get_report,
     get_step,
 )
 from njc.runs.debug.stop_report import (
@@ -64,11 +65,10 @@ def list_source(session: DebugSession, words: str) -> CommandResult:
 
 def show_effect(session: DebugSession, words: str) -> CommandResult:
     """Return the pending effect, numbered."""
-    step = get_step(session)
-    report = session.make_report()
-    if step.effect is None or report is None:
+    report = get_report(session)
+    if report.step.effect is None:
         raise RunControlError("no effect is pending here; step on to the next one")
-    return Said(tuple(number_lines(report.effect, step.code_line)))
+    return Said(tuple(number_lines(report.effect, report.step.code_line)))
 
 
 def number_lines(text: str, current: int = 0) -> list[str]:
@@ -81,9 +81,7 @@ def number_lines(text: str, current: int = 0) -> list[str]:
 
 def show_variables(session: DebugSession, words: str) -> CommandResult:
     """Return all variables, with what the last step has changed."""
-    get_step(session)
-    report = session.make_report()
-    rows = report.variables if report is not None else ()
+    rows = get_report(session).variables
     return Said(tuple(f"  {MARKS[row.mark]} {format_variable(row)}" for row in rows))
 
 
@@ -113,11 +111,10 @@ def expand(session: DebugSession, words: str) -> CommandResult:
 
 def show_turn(session: DebugSession, words: str) -> CommandResult:
     """Return what the model was shown in this turn, and its reply."""
-    get_step(session)
-    report = session.make_report()
-    if report is None or not report.shown:
+    shown = get_report(session).shown
+    if not shown:
         raise RunControlError("the model has not been asked here yet; `s` goes on to its effect")
-    return Said(tuple(f"    {line}".rstrip() for line in report.shown.splitlines()))
+    return Said(tuple(f"    {line}".rstrip() for line in shown.splitlines()))
 
 
 def show_output(session: DebugSession, words: str) -> CommandResult:
@@ -132,12 +129,9 @@ def show_stack(session: DebugSession, words: str) -> CommandResult:
     lines = []
     while step is not None:
         lines.append(f"    {describe_stop(step)}")
-        around = [
-            other
-            for other in session.run.timeline[: step.number]
-            if other.run == step.parent and other.kind == "effect"
-        ]
-        step = around[-1] if around else None
+        earlier = reversed(session.run.timeline[: step.number])
+        calls = (it for it in earlier if it.run == step.parent and it.kind == "effect")
+        step = next(calls, None)
     return Said(tuple(lines))
 
 
@@ -147,8 +141,8 @@ def list_steps(session: DebugSession, words: str) -> CommandResult:
     lines = []
     for step in run.timeline:
         mark = "->" if step.number == run.position.number and run.state == "stopped" else "  "
-        text = f"{step.number:>5} {mark} {'  ' * step.depth}{step.place}  {summarize_step(step)}"
-        lines.append(text)
+        place = f"{'  ' * step.depth}{step.place}"
+        lines.append(f"{step.number:>5} {mark} {place}  {summarize_step(step)}")
     return Said(tuple(lines))
 
 
@@ -235,8 +229,8 @@ def add_breakpoint(session: DebugSession, words: str) -> CommandResult:
     """Set a breakpoint, or list them."""
     run = session.run
     if not words:
-        texts = [describe_breakpoint(breakpoint) for breakpoint in run.breakpoints]
-        lines = tuple(f"    {number}  {text}" for number, text in enumerate(texts, 1))
+        texts = enumerate(map(describe_breakpoint, run.breakpoints), 1)
+        lines = tuple(f"    {number}  {text}" for number, text in texts)
         return Said(lines or (f"no breakpoints; b {BREAKPOINT_FORMS}",))
     place, separator, condition = words.partition(" if ")
     if place.strip().isdecimal():
@@ -262,8 +256,8 @@ def clear_breakpoints(session: DebugSession, words: str) -> CommandResult:
     number = int(words) if words.isdecimal() else 0
     if not 1 <= number <= len(run.breakpoints):
         raise RunControlError(f"there is no breakpoint `{words}`; `b` lists them")
-    kept = [other for index, other in enumerate(run.breakpoints, 1) if index != number]
-    removed = describe_breakpoint(run.breakpoints[number - 1])
+    kept = list(run.breakpoints)
+    removed = describe_breakpoint(kept.pop(number - 1))
     run.set_breakpoints(tuple(kept))
     return Said((f"removed: {removed}",))
 
@@ -309,11 +303,9 @@ def decide(
 
 def show_fork(session: DebugSession, words: str) -> CommandResult:
     """List the changes that make this run differ from the first one."""
-    edits = get_controller(session).edits
     lines = []
-    for change in edits:
-        where = f"    at step {format_position(change.position)}: "
-        fields = change.fields
+    for change in get_controller(session).edits:
+        where, fields = f"    at step {format_position(change.position)}: ", change.fields
         if change.kind == "set":
             lines.append(f"{where}set {fields['name']} = {fields['expression']}")
         else:
@@ -373,15 +365,10 @@ def format_command(command: DebugCommand) -> str:
 
 def format_help(commands: Iterable[DebugCommand]) -> list[str]:
     """Return a line for each command."""
-    lines = [f"    {format_command(command)}" for command in commands]
     forms = textwrap.wrap(
-        f"breakpoints: {BREAKPOINT_FORMS}",
-        76,
-        initial_indent="    ",
-        subsequent_indent="        ",
-        break_on_hyphens=False,
+        f"breakpoints: {BREAKPOINT_FORMS}", 72, break_on_hyphens=False, subsequent_indent="    "
     )
-    return [*lines, "", *forms]
+    return [f"    {line}".rstrip() for line in (*map(format_command, commands), "", *forms)]
 
 
 COMMAND_LIST = (

@@ -19,7 +19,6 @@ from rich.text import Text
 from njc.runs.debug.stop_report import (
     MARKS,
     StopReport,
-    VariableRow,
     clean_text,
     format_variable,
     summarize_step,
@@ -124,15 +123,14 @@ def draw_reply(text: str, width: int) -> DrawnText:
 
 
 def draw_variables(report: StopReport, width: int) -> Text:
-    """Return the variables, those first that the last step has changed."""
-    return Text("\n").join(line for row in report.variables for line in draw_variable(row, width))
-
-
-def draw_variable(row: VariableRow, width: int) -> list[Text]:
-    """Return a variable with its mark."""
-    text = Text(format_variable(row), _MARK_STYLES[row.mark])
-    text.stylize("bold", 0, len(row.name))
-    return hang(Text(f"{MARKS[row.mark]} ", _MARK_STYLES[row.mark]), text, width)
+    """Return the variables with their marks, those first that the last step has changed."""
+    lines: list[Text] = []
+    for row in report.variables:
+        style = _MARK_STYLES[row.mark]
+        text = Text(format_variable(row), style)
+        text.stylize("bold", 0, len(row.name))
+        lines += hang(Text(f"{MARKS[row.mark]} ", style), text, width)
+    return Text("\n").join(lines)
 
 
 def draw_steps(timeline: Timeline, here: Step) -> DrawnText:

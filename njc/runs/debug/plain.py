@@ -14,6 +14,7 @@ import json
 import queue
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 
 from pydantic_core import from_json
 
@@ -49,7 +50,7 @@ class PlainDebugger:
 
     def serve(self) -> None:
         self._wait()
-        for line in self._read_commands():
+        while (line := self._read(PROMPT)) is not None:
             try:
                 result = run_command(self._session, line)
                 if isinstance(result, EditWanted):
@@ -66,10 +67,6 @@ class PlainDebugger:
                     return
                 case _:
                     raise AssertionError(result)
-
-    def _read_commands(self) -> Iterator[str]:
-        while (line := self._read(PROMPT)) is not None:
-            yield line
 
     def _read(self, prompt: str) -> str | None:
         try:
@@ -119,15 +116,10 @@ class PlainDebugger:
         match happening:
             case OutputWritten(stream=stream, text=text):
                 self._write(stream, text)
-                return False
             case Stepped():
-                return False
-            case Diverged(divergence=divergence):
-                self._say(f"diverged: {clean_text(str(divergence))}")
-                return False
-            case Noticed(text=text):
-                self._say(f"note: {clean_text(text)}")
-                return False
+                pass
+            case Diverged() | Noticed():
+                self._say(describe_news(happening))
             case InputWanted():
                 self._flush()
                 self._say(
@@ -139,7 +131,7 @@ class PlainDebugger:
             case ProgramEnded():
                 self._flush()
                 self._say(*describe_end(happening))
-        return True
+        return isinstance(happening, InputWanted | Stopped | ProgramEnded)
 
     def _show_stop(self, stopped: Stopped) -> None:
         report = self._session.make_report()
@@ -177,6 +169,13 @@ class PlainDebugger:
         sys.stdout.flush()
 
 
+def describe_news(news: Diverged | Noticed) -> str:
+    """Return what the user should know, on one line."""
+    if isinstance(news, Diverged):
+        return f"diverged: {clean_text(str(news.divergence))}"
+    return f"note: {clean_text(news.text)}"
+
+
 def describe_end(ended: ProgramEnded) -> list[str]:
     """Return how the program has ended, and what can be done then."""
     first = clean_text(ended.error.partition("\n")[0])
@@ -207,25 +206,13 @@ def _read_parts(text: str) -> Iterator[str]:
         try:
             arguments, end = decoder.raw_decode(text, start)
         except (ValueError, RecursionError):  # it has not come whole
-            yield _read_code(_read_beginning(text[start:]), text[start:])
-            return
-        yield _read_code(arguments, text[start:end])
+            arguments, end = None, len(text)
+            with suppress(ValueError):
+                arguments = from_json(text[start:], allow_partial="trailing-strings")
+        fields = arguments if isinstance(arguments, dict) else {}
+        codes = (fields[name] for name in _CODE_FIELDS if isinstance(fields.get(name), str))
+        yield next(codes, text[start:end])
         start = end + (text[end : end + 1] == "\n")
-
-
-def _read_beginning(text: str) -> object:
-    try:
-        return from_json(text, allow_partial="trailing-strings")
-    except ValueError:
-        return None
-
-
-def _read_code(arguments: object, text: str) -> str:
-    if isinstance(arguments, dict):
-        for name in _CODE_FIELDS:
-            if isinstance(code := arguments.get(name), str):
-                return code
-    return text
 
 
 class StreamedLines:

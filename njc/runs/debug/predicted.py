@@ -128,37 +128,38 @@ class PredictedSession:
                 case "c" if self.stop is None:
                     return ["choose a line first: b LINE"]
                 case "set":
-                    return self._set(*map(str.strip, rest.partition("=")[::2]))
+                    if not self.set_variable(*map(str.strip, rest.partition("=")[::2])):
+                        return ["set NAME = VALUE, before the end of the program"]
+                    return list(self._describe(self.state))
                 case "check":
-                    return self._check()
+                    return self.check()
                 case _ if name in ACTIONS and not rest:
-                    return self._take(ACTIONS[name])
+                    if (before := self.state) is None:
+                        return ["the program has ended, as predicted; q quits"]
+                    self.take(ACTIONS[name], self.stop if name == "c" else None)
+                    return list(self._describe(self.state, before))
         except ValueError as problem:
             return [f"no answer: {problem}"]
         return list(HELP)
 
-    def _take(self, action: str) -> list[str]:
-        if self.state is None:
-            return ["the program has ended, as predicted; q quits"]
-        line = self.stop if action == "breakpoint" else None
-        before, self.state = (
-            self.state,
-            self.predictor.predict(self.source, self.state, action, line),
-        )
-        self.steps = (*self.steps, (action, line))
-        return list(self._describe(self.state, before))
+    def take(self, action: str, line: int | None = None) -> None:
+        """Take an action of the model, until the program has ended; raises ValueError if it has no answer."""
+        if self.state is not None:
+            self.state = self.predictor.predict(self.source, self.state, action, line)
+            self.steps = (*self.steps, (action, line))
 
-    def _set(self, name: str, text: str) -> list[str]:
+    def set_variable(self, name: str, text: str) -> bool:
+        """Change a variable, if the program has not ended; raises ValueError if there is no such value."""
         if self.state is None or not name or not text:
-            return ["set NAME = VALUE, before the end of the program"]
+            return False
         self.state = self.predictor.replace(self.state, name, text)
         if self.steps:
             self.has_changes = True
         else:
             self.call = self.predictor.write_call(self.source, self.state)
-        return list(self._describe(self.state))
+        return True
 
-    def _check(self) -> list[str]:
+    def check(self) -> list[str]:
         if self.has_changes:
             return ["a variable was set on the way: such a run cannot be made to compare"]
         actual = self.predictor.run(self.file, self.source, self.call, self.steps)

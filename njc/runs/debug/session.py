@@ -93,6 +93,14 @@ def get_step(session: DebugSession) -> Step:
     return step
 
 
+def get_report(session: DebugSession) -> StopReport:
+    """Return what there is to see where the run is stopped."""
+    get_step(session)
+    report = session.make_report()
+    assert report is not None, "there is a step"
+    return report
+
+
 def get_effect(session: DebugSession) -> Step:
     """Return the step, if it is a pending effect."""
     step = get_step(session)

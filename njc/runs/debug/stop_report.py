@@ -208,21 +208,16 @@ def list_variable_rows(
         before |= timeline.variables_before(last.position)
         before |= seen.get(last.position, {})
     touched = changed | {name for name, text in texts.items() if known.get(name, text) != text}
-    rows = [make_row(name, texts.get(name), before.get(name), name in touched) for name in texts]
-    rows += [make_row(name, None, before.get(name), True) for name in touched if name not in texts]
+    rows = []
+    for name in (*texts, *(touched - texts.keys())):
+        old = clean_text(before.get(name, ""))
+        mark: VariableMark = ""
+        if name not in texts:
+            mark = "gone"
+        elif name in touched:
+            mark = "changed" if name in before else "new"
+        rows.append(VariableRow(name, clean_text(texts.get(name, "")), old if mark else "", mark))
     yield from sorted(rows, key=lambda row: not row.mark)
-
-
-def make_row(name: str, text: str | None, before: str | None, is_touched: bool) -> VariableRow:
-    """Return a variable with its mark."""
-    now, old = clean_text(text or ""), clean_text(before or "")
-    if text is None:
-        return VariableRow(name, "", old, "gone")
-    if not is_touched:
-        return VariableRow(name, now)
-    if before is None:
-        return VariableRow(name, now, mark="new")
-    return VariableRow(name, now, old, "changed")
 
 
 def format_variable(row: VariableRow) -> str:
