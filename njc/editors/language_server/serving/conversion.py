@@ -8,35 +8,19 @@ from dataclasses import dataclass
 from lsprotocol import types as lsp
 
 from njc.editors.language_server.answers.actions import Correction, get_span
-from njc.editors.language_server.answers.completion import Suggestion, SuggestionKind
-from njc.editors.language_server.answers.outline import PartKind, ProgramPart
+from njc.editors.language_server.answers.completion import Suggestion
+from njc.editors.language_server.answers.outline import ProgramPart
 from njc.editors.language_server.texts.documents import Document, PositionEncoding, TextEdit
 from njc.frontend.diagnostics import Diagnostic
 
-_SEVERITIES = {
-    "error": lsp.DiagnosticSeverity.Error,
-    "warning": lsp.DiagnosticSeverity.Warning,
-    "hint": lsp.DiagnosticSeverity.Hint,
+_COMPLETION_NAMES = {
+    "output": "Variable",
+    "parameter": "Variable",
+    "option": "Property",
+    "value": "EnumMember",
+    "code": "Constant",
 }
-_SUGGESTION_KINDS: dict[SuggestionKind, lsp.CompletionItemKind] = {
-    "variable": lsp.CompletionItemKind.Variable,
-    "output": lsp.CompletionItemKind.Variable,
-    "parameter": lsp.CompletionItemKind.Variable,
-    "function": lsp.CompletionItemKind.Function,
-    "class": lsp.CompletionItemKind.Class,
-    "module": lsp.CompletionItemKind.Module,
-    "field": lsp.CompletionItemKind.Field,
-    "method": lsp.CompletionItemKind.Method,
-    "option": lsp.CompletionItemKind.Property,
-    "value": lsp.CompletionItemKind.EnumMember,
-    "code": lsp.CompletionItemKind.Constant,
-}
-_PART_KINDS: dict[PartKind, lsp.SymbolKind] = {
-    "class": lsp.SymbolKind.Class,
-    "function": lsp.SymbolKind.Function,
-    "method": lsp.SymbolKind.Method,
-    "block": lsp.SymbolKind.Event,
-}
+"""The kinds of completions that have another name in the protocol."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +46,7 @@ class Converter:
         return lsp.Diagnostic(
             self.make_range(start, end),
             message,
-            _SEVERITIES[finding.severity],
+            lsp.DiagnosticSeverity[finding.severity.capitalize()],
             finding.code,
             source="njc",
             tags=tags,
@@ -82,10 +66,10 @@ class Converter:
 
     def make_completion_item(self, suggestion: Suggestion, number: int) -> lsp.CompletionItem:
         """Return a suggestion; the list stays in the order of nearness."""
-        text = suggestion.text + (">" if suggestion.closes else "")
+        text, kind = suggestion.text + (">" if suggestion.closes else ""), suggestion.kind
         return lsp.CompletionItem(
             suggestion.text,
-            kind=_SUGGESTION_KINDS[suggestion.kind],
+            kind=lsp.CompletionItemKind[_COMPLETION_NAMES.get(kind, kind.capitalize())],
             detail=suggestion.detail or None,
             sort_text=f"{number:05}",
             filter_text=suggestion.text,
@@ -104,7 +88,7 @@ class Converter:
     def make_symbol(self, part: ProgramPart) -> lsp.DocumentSymbol:
         return lsp.DocumentSymbol(
             part.title,
-            _PART_KINDS[part.kind],
+            lsp.SymbolKind["Event" if part.kind == "block" else part.kind.capitalize()],
             self.make_range(*part.span),
             self.make_range(*part.name_span),
             part.detail or None,

@@ -238,13 +238,10 @@ def _list_lenses(at: RequestedPlace, params: lsp.CodeLensParams) -> Answer:
     lenses = []
     tested = at.server.files.list_cases(file)
     for lens in list_lenses(at.document, runs.costs, runs.recorded, tested):
+        name = RUN_COMMAND if lens.runs_recording else CASES_COMMAND if lens.cases_of else ""
+        arguments = [at.document.uri, lens.cases_of or lens.block.line] if name else None
         start = at.converter.make_range(lens.block.start, lens.block.start)
-        command = lsp.Command(lens.title, "")
-        if lens.runs_recording:
-            command = lsp.Command(lens.title, RUN_COMMAND, None, [at.document.uri, lens.block.line])
-        if lens.cases_of:
-            command = lsp.Command(lens.title, CASES_COMMAND, None, [at.document.uri, lens.cases_of])
-        lenses.append(lsp.CodeLens(start, command))
+        lenses.append(lsp.CodeLens(start, lsp.Command(lens.title, name, None, arguments)))
     return lenses
 
 
@@ -276,12 +273,8 @@ def _read_uri(params: Params) -> str:
 def _list_segments(line_map: LineMap) -> list[Mapping[str, Answer]]:
     """The line map, lines from 0: from `compiled` on, the lines from `source` on, or all of them line `source`."""
     return [
-        {
-            "compiled": segment.compiled - 1,
-            "source": segment.source - 1,
-            "isAuthors": segment.running,
-        }
-        for segment in line_map.segments
+        {"compiled": it.compiled - 1, "source": it.source - 1, "isAuthors": it.running}
+        for it in line_map.segments
     ]
 
 
