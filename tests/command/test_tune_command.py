@@ -16,7 +16,7 @@ import pytest
 
 from njc.evaluation.cases.case_file import read_cases
 from njc.evaluation.cases.runner import BlockRun, CaseResult
-from njc.evaluation.cases.tuning import (
+from njc.evaluation.cases.tuner import (
     choose_examples,
     choose_threshold,
     compare_held_out,

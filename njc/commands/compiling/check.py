@@ -100,9 +100,11 @@ def _check(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
 def _correct_findings(
     console: Console, results: Sequence[CompileResult], project: Project, with_hints: bool
 ) -> list[CompileResult]:
+    def compile_again(unit: Unit, source: SourceFile) -> CompileResult:
+        return run_compile_task(make_compile_task(unit, source, project))
+
     corrected = [
-        correct(result, partial(_compile_again, result.unit, project), with_hints)
-        for result in results
+        correct(result, partial(compile_again, result.unit), with_hints) for result in results
     ]
     changes = {
         after.unit.source.resolve(): after.source.data
@@ -114,15 +116,10 @@ def _correct_findings(
         sum(len(result.diagnostics) + with_hints * len(result.hints) for result in some)
         for some in (results, corrected)
     )
-    count = before - after
     if changes:
         files = format_count(len(changes), "file")
-        console.note(f"corrected {format_count(count, 'finding')} in {files}")
+        console.note(f"corrected {format_count(before - after, 'finding')} in {files}")
     return corrected
-
-
-def _compile_again(unit: Unit, project: Project, source: SourceFile) -> CompileResult:
-    return run_compile_task(make_compile_task(unit, source, project))
 
 
 def _read_contents(

@@ -7,13 +7,13 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 
 import click
 
-from njc.batch.estimate import BatchEstimate, estimate_batch, format_estimate
+from njc.batch.estimate import estimate_batch, format_estimate
 from njc.batch.executors import ExecutorKind, count_jobs, open_executor
 from njc.batch.journal import RequestJournal
 from njc.batch.local import CallsGivenUp, Window, interrupted_by_sigterm, run_local
@@ -107,11 +107,14 @@ def command(
     folder = out.with_name(f"{out.name}.batch")
     if fresh and not estimate and (sent := discard_batch(folder)):
         console.note(f"given up: {sent:,} batches that {vendor_batch or 'the vendor'} works on")
+    price = partial(estimate_batch, loaded, rows, count, is_batch=vendor_batch is not None)
     if estimate:
-        with _open_for_estimate(folder, fresh) as store:
+        with ExitStack() as stack:
+            empty = tempfile.TemporaryDirectory()
+            place = Path(stack.enter_context(empty)) if fresh else folder
+            store = stack.enter_context(open_batch_store(place))
             store.match_rows(read_rows(rows))
-            found = estimate_batch(loaded, rows, count, store, vendor_batch is not None)
-        console.result(format_estimate(found))
+            console.result(format_estimate(price(store=store)))
         return 0
     with open_batch_store(folder) as store:
         store.match_rows(read_rows(rows))
@@ -125,15 +128,17 @@ def command(
             console.note(f"calling again for {changed:,} rows whose text has changed")
         if retry and (again := store.retry_failed()):
             console.note(f"calling again for {again:,} rows that have failed")
-        if max_usd is not None:
-            _check_estimate(
-                estimate_batch(loaded, rows, count, store, vendor_batch is not None), max_usd
+        first = None if max_usd is None else price(store=store).usd
+        if first is not None and max_usd is not None and first > max_usd:
+            raise CostLimitError(
+                f"the first requests alone would cost about ${first:.2f}, more than --max-usd {max_usd:g}; "
+                "nothing was sent. `--estimate` says more"
             )
         is_given_up = False
         try:
             with (
                 interrupted_by_sigterm(),
-                ProgressPainter(console, store, count).open() as painter,
+                closing(ProgressPainter(console, store, count)) as painter,
             ):
                 if vendor_batch:
                     waves = Waves(
@@ -169,25 +174,6 @@ def _check_out(out: Path, rows: Path) -> Path:
     if file.exists() and file.samefile(rows):
         raise ConfigurationError(f"{out} is the file of the rows; write the results to another")
     return file
-
-
-@contextmanager
-def _open_for_estimate(folder: Path, fresh: bool) -> Iterator[BatchStore]:
-    """Open the state of the batch; with `fresh` an empty one in its place, which is removed."""
-    if not fresh:
-        with open_batch_store(folder) as store:
-            yield store
-        return
-    with tempfile.TemporaryDirectory() as empty, open_batch_store(Path(empty)) as store:
-        yield store
-
-
-def _check_estimate(found: BatchEstimate, max_usd: float | None) -> None:
-    if max_usd is not None and found.usd is not None and found.usd > max_usd:
-        raise CostLimitError(
-            f"the first requests alone would cost about ${found.usd:.2f}, more than --max-usd {max_usd:g}; "
-            "nothing was sent. `--estimate` says more"
-        )
 
 
 def _run_here(
@@ -233,12 +219,9 @@ class ProgressPainter:
         self._began = time.monotonic()
         self._wave = (0, time.monotonic())
 
-    @contextmanager
-    def open(self) -> Iterator[ProgressPainter]:
-        try:
-            yield self
-        finally:
-            self._paint("")
+    def close(self) -> None:
+        """Remove the line."""
+        self._paint("")
 
     def show_counts(self, counts: BatchCounts) -> None:
         done = counts.done - self._began_done
@@ -260,7 +243,7 @@ class ProgressPainter:
 
     def show_interrupt(self, calls: int) -> None:
         """Say what is waited for after Ctrl-C."""
-        self._paint("")
+        self.close()
         if calls:
             self._console.note(
                 f"waiting for {calls:,} calls that are under way; Ctrl-C again gives them up"

@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
-from njc.commands.terminal.console import Console, get_output_width
+from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import STORE, with_console
 from njc.project.report import format_count
-from njc.runs.trace_view.tables import TableColumn, format_table
+from njc.runs.trace_view.tables import TableColumn
 from njrt.errors import ConfigurationError
 from njrt.persistence.open_store import get_store
 from njrt.production.canary.block_state import CanaryState, CanaryStore, describe_alarm
@@ -53,9 +53,7 @@ def command(
     elif not found:
         console.note(f"{store.store.name}: no canary has run")
     else:
-        width = get_output_width()
-        for line in format_table(_COLUMNS, [_format_row(*item) for item in found.items()], width):
-            click.echo(line)
+        console.table(_COLUMNS, [_format_row(*item) for item in found.items()])
         for name, state in found.items():
             _explain(console, name, state)
     return int(any(state.alarm for state in found.values()))

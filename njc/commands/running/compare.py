@@ -228,15 +228,12 @@ def _run_all(
             results.add(_run_command(console, mode, number, words, project.out, build))
         run = results.known[key]
         verdict = "passed" if run.passed else f"failed ({run.exit_code})"
-        log = "" if run.passed else f"; output: {format_path(_name_log(project.out, mode, number))}"
+        log = format_path(project.out.parent / f"{mode}-{number}.log")
+        output = "" if run.passed else f"; output: {log}"
         console.note(
-            f"{mode} {number}/{runs}: {verdict} in {run.seconds:.1f} s, {run.usage.calls} calls{log}"
+            f"{mode} {number}/{runs}: {verdict} in {run.seconds:.1f} s, {run.usage.calls} calls{output}"
         )
         yield run
-
-
-def _name_log(out: Path, mode: str, number: int) -> Path:
-    return out.parent / f"{mode}-{number}.log"
 
 
 def _run_command(
@@ -249,7 +246,7 @@ def _run_command(
 ) -> ComparedRun:
     """Run the command once; raises ConfigurationError if it did not use the build."""
     trace = out.parent / f"{mode}-{number}.trace.jsonl"
-    log = _name_log(out, mode, number)
+    log = out.parent / f"{mode}-{number}.log"
     command = [word.replace("{out}", str(out)) for word in words]
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:

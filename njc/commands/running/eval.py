@@ -16,6 +16,7 @@ from njc.evaluation.cases.runner import (
     CaseResult,
     CaseResults,
     accept_case,
+    collect_results,
     compute_program_digest,
     list_planned_runs,
     run_cases,
@@ -89,7 +90,10 @@ def command(
     results.read()
     digest = _run_missing(console, target, numbered, results, repeats, names, jobs)
     summaries = [
-        _summarize(results, version, label, numbered, repeats, name)
+        Summary(
+            (name or "configured model") + label,
+            collect_results(results, version, numbered, name, repeats),
+        )
         for version, label in (
             (digest, " now" if versions else ""),
             *((version, f" at {against}") for version in versions),
@@ -178,18 +182,3 @@ def _call_git(folder: Path, *words: str) -> str:
     if done.returncode:
         raise ConfigurationError(f"git: {done.stderr.strip()}")
     return done.stdout
-
-
-def _summarize(
-    results: CaseResults,
-    program: str,
-    label: str,
-    cases: Sequence[NumberedCase],
-    repeats: int,
-    model: str,
-) -> Summary:
-    found: dict[str, list[CaseResult]] = {numbered.digest: [] for numbered in cases}
-    for run in list_planned_runs(cases, [model], repeats):
-        if (result := results.known.get(run.make_key(program))) is not None:
-            found[run.numbered.digest].append(result)
-    return Summary((model or "configured model") + label, found)

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from njc.commands.terminal.console import CommandFunction, Console
+from njc.commands.terminal.console import CommandFunction, Console, add_options
 from njc.commands.terminal.flags import (
     SOURCE,
     parse_set_flags,
@@ -56,9 +56,7 @@ SANDBOX_SETTINGS = ("sandbox", "work", "read", "env", "max_memory", "max_process
 
 def sandbox_flags(command: CommandFunction) -> CommandFunction:
     """Add the sandbox flags to a command."""
-    for option in reversed(_SANDBOX_FLAGS):
-        command = option(command)
-    return command
+    return add_options(command, *_SANDBOX_FLAGS)
 
 
 def is_sandbox_requested(settings: Mapping[str, Any]) -> bool:
@@ -130,10 +128,9 @@ def _list_model_options(unit: Unit, project: Project) -> Iterator[Options]:
 def _rebuild_flags(console: Console, flags: Mapping[str, Any]) -> list[str]:
     """Return the flags of this `njc run` for the `njc run` in the sandbox."""
     again = [f"--set={setting}" for setting in flags["options"]]
-    again += [f"--warnings={flags['warnings']}"] if flags["warnings"] else []
-    again += (
-        [f"--required-version={flags['required_version']}"] if flags["required_version"] else []
-    )
+    for name in ("warnings", "required_version"):
+        if flags[name]:
+            again.append(f"--{name.replace('_', '-')}={flags[name]}")
     return again + ["-v"] * console.verbosity + ["-q"] * -console.verbosity
 
 

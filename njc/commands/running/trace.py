@@ -49,7 +49,10 @@ def command(
     if html is not None:
         if run is not None:
             raise ConfigurationError("--html shows all runs; leave RUN out")
-        _write_page(console, html, paths, selection)
+        from njc.runs.trace_view.page import write_page
+
+        write_page(html, [_read(console, path) for path in paths], selection)
+        console.note(f"{format_path(html)}: {html.stat().st_size / 1e6:.1f} MB")
         return
     width = get_output_width()
     indexes = [_read(console, path, selection.search) for path in paths]
@@ -109,13 +112,3 @@ def find_run(index: TraceIndex, name: str) -> RunSummary:
     raise ConfigurationError(
         f"{format_path(index.path)} has no run `{name}`; it has runs 1 to {len(index.runs)}"
     )
-
-
-def _write_page(
-    console: Console, target: Path, paths: Sequence[Path], selection: Selection
-) -> None:
-    from njc.runs.trace_view.page import write_page
-
-    indexes = [_read(console, path) for path in paths]
-    write_page(target, indexes, selection)
-    console.note(f"{format_path(target)}: {target.stat().st_size / 1e6:.1f} MB")

@@ -11,8 +11,8 @@ from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import CASE_JOBS, CASES, COUNT, FILE, REPEATS, TARGET, with_console
 from njc.evaluation.cases.case_file import NumberedCase, read_cases
 from njc.evaluation.cases.runner import CaseResult, CaseResults
-from njc.evaluation.cases.tuner import Tuner
-from njc.evaluation.cases.tuning import (
+from njc.evaluation.cases.tuner import (
+    Tuner,
     compare_held_out,
     describe_sure_runs,
     is_kept,

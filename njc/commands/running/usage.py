@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
-from njc.commands.terminal.console import Console, get_output_width
+from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import COUNT, STORE, with_console
 from njc.project.report import format_count
-from njc.runs.trace_view.tables import TableColumn, format_table
+from njc.runs.trace_view.tables import TableColumn
 from njrt.errors import ConfigurationError
 from njrt.persistence.open_store import get_store
 from njrt.production.budgets.budget import Budget, find_period
@@ -75,9 +75,7 @@ def command(
         past = f"; {format_count(len(found), 'account')} of past periods: --all" if found else ""
         console.note(f"{ledger.store.name}: no budget has been used{past}")
         return
-    width = get_output_width()
-    for line in format_table(_COLUMNS, [_format_row(account) for account in shown], width):
-        click.echo(line)
+    console.table(_COLUMNS, [_format_row(account) for account in shown])
 
 
 def _forget(console: Console, ledger: Ledger, accounts: Sequence[StoredAccount], days: int) -> None:

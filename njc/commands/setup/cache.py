@@ -49,13 +49,9 @@ def stats(
     cache = _find_cache(folder, url)
     stats = cache.store.read_stats() if cache.store else None
     entries, size = (stats.entries, stats.size) if stats else (0, 0)
-    if format == "json":
-        fields = {"folder": cache.place, "entries": entries, "bytes": size}
-        console.result(json.dumps(fields, indent=2))
-    else:
-        console.result(
-            f"{cache.shown}: {format_count(entries, 'reply')}, {size / 1_000_000:.1f} MB"
-        )
+    fields = {"folder": cache.place, "entries": entries, "bytes": size}
+    shown = f"{cache.shown}: {format_count(entries, 'reply')}, {size / 1_000_000:.1f} MB"
+    console.result(json.dumps(fields, indent=2) if format == "json" else shown)
 
 
 @command.command("clear")

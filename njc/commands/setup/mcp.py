@@ -163,7 +163,10 @@ def serve(
     if port is None:
         server.run("stdio")
         return
-    port = port or _find_free_port(host)
+    if not port:
+        with socket.socket() as bound:
+            bound.bind((host, 0))
+            port = int(bound.getsockname()[1])
     console.note(f"serving {format_count(len(targets), 'tool')} at http://{host}:{port}/mcp")
     server.run("streamable-http", host=host, port=port)
 
@@ -201,10 +204,3 @@ def _split_header(text: str) -> tuple[str, str]:
     if not found or not name.strip():
         raise click.UsageError(f"--header is NAME=VALUE, not {text!r}")
     return name.strip(), value.strip()
-
-
-def _find_free_port(host: str) -> int:
-    with socket.socket() as bound:
-        bound.bind((host, 0))
-        found: int = bound.getsockname()[1]
-        return found

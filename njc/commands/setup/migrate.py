@@ -19,7 +19,7 @@ from njc.project.units import SUFFIX, format_path, read_file, walk_files
 from njrt.errors import ConfigurationError, require_packages
 
 if TYPE_CHECKING:
-    from njc.migrate.program import LeftAlone, Migration
+    from njc.migrate.program import Migration
 
 
 @click.command("migrate")
@@ -43,25 +43,36 @@ def command(
     hand.
     """
     require_packages("njc migrate", "njpy[static]", "libcst")
-    from njc.migrate.program import LeftAlone
+    from njc.migrate.program import LeftAlone, migrate_program
 
     migrated: dict[Path, tuple[Path, Migration]] = {}
     to_do = False
     for file, target in _find_programs(sources, out):
-        migration = _migrate_file(file, target)
-        if isinstance(migration, LeftAlone):
-            to_do |= bool(migration.remarks)
-            _show_left_alone(console, file, migration)
-        else:
+        name = format_path(file)
+        migration = migrate_program(SourceFile(name, read_file(file)), format_path(target))
+        if isinstance(migration, str):
+            raise ConfigurationError(f"{name}: {migration}")
+        if not isinstance(migration, LeftAlone):
             migrated[file] = target, migration
+            continue
+        for remark in migration.remarks:
+            console.findings(f"{name}:{remark.line}: {remark}")
+        if migration.remarks:
+            to_do = True
+            console.note(f"{name} has no natural code and is not changed")
     for file, (target, migration) in migrated.items():
         if diff:
-            console.result(_make_diff(file, target, migration))
+            before, after = read_file(file), migration.source.data
+            texts = (data.decode(errors="replace") for data in (before, after))
+            names = (f"a/{format_path(file)}", f"b/{format_path(target)}")
+            console.result(format_diff(*texts, *names))
         _show_findings(console, file, target, migration)
     if not (check or diff):
         _write_targets(migrated, force)
     _show_work(console, migrated, done=not (check or diff))
-    to_do |= any(_has_open_work(migration) for _, migration in migrated.values())
+    for _, migration in migrated.values():
+        remarks = (*migration.remarks, *migration.leftovers)
+        to_do |= migration.compilation.output is None or any(it.is_open for it in remarks)
     return int(to_do or (check and bool(migrated)))
 
 
@@ -82,35 +93,12 @@ def _find_programs(sources: Sequence[Path], out: Path | None) -> Iterator[tuple[
                 yield file, (out or root) / file.relative_to(root).with_suffix(SUFFIX)
 
 
-def _migrate_file(file: Path, target: Path) -> Migration | LeftAlone:
-    from njc.migrate.program import migrate_program
-
-    migration = migrate_program(SourceFile(format_path(file), read_file(file)), format_path(target))
-    if isinstance(migration, str):
-        raise ConfigurationError(f"{format_path(file)}: {migration}")
-    return migration
-
-
-def _show_left_alone(console: Console, file: Path, left: LeftAlone) -> None:
-    for remark in left.remarks:
-        console.findings(f"{format_path(file)}:{remark.line}: {remark}")
-    if left.remarks:
-        console.note(f"{format_path(file)} has no natural code and is not changed")
-
-
 def _show_findings(console: Console, file: Path, target: Path, migration: Migration) -> None:
     for path, remarks in ((file, migration.remarks), (target, migration.leftovers)):
         for remark in remarks:
             console.findings(f"{format_path(path)}:{remark.line}: {remark}")
     for diagnostic in migration.compilation.diagnostics:
         console.findings(render_diagnostic(diagnostic, migration.source))
-
-
-def _has_open_work(migration: Migration) -> bool:
-    return (
-        any(remark.is_open for remark in (*migration.remarks, *migration.leftovers))
-        or migration.compilation.output is None
-    )
 
 
 def _write_targets(migrated: Mapping[Path, tuple[Path, Migration]], force: bool) -> None:
@@ -139,10 +127,3 @@ def _show_work(
     console.note(f"{format_count(len(migrated), 'file')} {'' if done else 'would be '}migrated")
     if migrated and done:
         console.note("the old files are kept; remove them before you build in place")
-
-
-def _make_diff(file: Path, target: Path, migration: Migration) -> str:
-    before, after = (
-        data.decode(errors="replace") for data in (read_file(file), migration.source.data)
-    )
-    return format_diff(before, after, f"a/{format_path(file)}", f"b/{format_path(target)}")

@@ -22,7 +22,7 @@ from njc.commands.terminal.flags import (
     resolve_project,
     with_console,
 )
-from njc.evaluation.cases.tuning import Form
+from njc.evaluation.cases.tuner import Form
 from njc.project.config import Project
 from njc.project.report import format_count, format_diff, format_findings
 from njc.project.units import Unit, find_units

@@ -107,13 +107,8 @@ def command(
     )
     request = keep_results(request, lock, file)
     if words:
-        program = TestedProgram(
-            tuple(files),
-            tuple(units),
-            project,
-            lock,
-            TestCommand(tuple(words), seconds or COMMAND_SECONDS),
-        )
+        test_command = TestCommand(tuple(words), seconds or COMMAND_SECONDS)
+        program = TestedProgram(tuple(files), tuple(units), project, lock, test_command)
         with show_status(console):
             repaired = list(repair_by_command(program, request))
         has_failed = _show_command_repair(console, repaired)
@@ -152,7 +147,16 @@ def _read_command(text: str) -> list[str]:
 
 def _show_learning(console: Console, results: Sequence[LearningResult], repairs: bool) -> bool:
     """Print the results on recorded runs; returns whether some code still fails."""
-    if rows := [_make_row(result) for result in results if result.score]:
+    rows = [
+        (
+            it.hole.name,
+            it.hole.mode,
+            *map(str, (len(it.examples.all), it.first, it.score, it.attempts)),
+        )
+        for it in results
+        if it.score
+    ]
+    if rows:
         console.result(format_text_table(REPAIR_HEADINGS if repairs else TABLE_HEADINGS, rows))
     for result in results:
         if result.trouble:
@@ -167,15 +171,9 @@ def _show_learning(console: Console, results: Sequence[LearningResult], repairs:
 def _show_command_repair(console: Console, done: Sequence[CommandRepairResult]) -> bool:
     """Print the results of a test command; returns whether it still fails."""
     rows = [
-        (
-            result.hole.name,
-            result.hole.mode,
-            str(result.before),
-            str(result.after),
-            str(result.replies),
-        )
-        for result in done
-        if result.before
+        (it.hole.name, it.hole.mode, *map(str, (it.before, it.after, it.replies)))
+        for it in done
+        if it.before
     ]
     if rows:
         console.result(format_text_table(COMMAND_HEADINGS, rows))
@@ -189,14 +187,3 @@ def _show_command_repair(console: Console, done: Sequence[CommandRepairResult]) 
             "with tests of one block each"
         )
     return not has_passed
-
-
-def _make_row(result: LearningResult) -> tuple[str, ...]:
-    return (
-        result.hole.name,
-        result.hole.mode,
-        str(len(result.examples.all)),
-        str(result.first),
-        str(result.score),
-        str(result.attempts),
-    )

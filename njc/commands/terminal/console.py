@@ -15,12 +15,13 @@ import shutil
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import click
 
+from njc.runs.trace_view.tables import TableColumn, format_table
 from njrt.errors import NaturalError
 
 _SEVERITY = re.compile(r"\b(?:(error)|(warning)|(help|note|hint))(\[NJ\d+\])?: ")
@@ -61,6 +62,11 @@ class Console:
         """Print what was done to one file."""
         if self.verbosity > 0:
             click.echo(text, err=True)
+
+    def table(self, columns: Sequence[TableColumn], rows: Sequence[Sequence[str]]) -> None:
+        """Print a table, as wide as the terminal."""
+        for line in format_table(columns, rows, get_output_width()):
+            click.echo(line)
 
 
 class ProgressLine:
@@ -110,22 +116,8 @@ def console_flags(command: CommandFunction) -> CommandFunction:
     """Add -q, -v and --color; they may stand before or after the command's name."""
     return add_options(
         command,
-        click.option(
-            "-q",
-            "--quiet",
-            count=True,
-            expose_value=False,
-            callback=_decrease_verbosity,
-            help="Print less.",
-        ),
-        click.option(
-            "-v",
-            "--verbose",
-            count=True,
-            expose_value=False,
-            callback=_increase_verbosity,
-            help="Print more.",
-        ),
+        _verbosity_option("-q", "--quiet", "Print less.", -1),
+        _verbosity_option("-v", "--verbose", "Print more.", 1),
         click.option(
             "--color",
             type=click.Choice(["auto", "always", "never"]),
@@ -155,12 +147,13 @@ def add_options(
     return command
 
 
-def _decrease_verbosity(ctx: click.Context, parameter: click.Parameter, count: int) -> None:
-    ctx.ensure_object(Console).verbosity -= count
+def _verbosity_option(
+    short: str, name: str, help: str, step: int
+) -> Callable[[CommandFunction], CommandFunction]:
+    def change(ctx: click.Context, parameter: click.Parameter, count: int) -> None:
+        ctx.ensure_object(Console).verbosity += step * count
 
-
-def _increase_verbosity(ctx: click.Context, parameter: click.Parameter, count: int) -> None:
-    ctx.ensure_object(Console).verbosity += count
+    return click.option(short, name, count=True, expose_value=False, callback=change, help=help)
 
 
 def _set_color(ctx: click.Context, parameter: click.Parameter, when: str | None) -> None:

@@ -81,43 +81,45 @@ MODE = click.option(
 ATTEMPTS = click.option(
     "--attempts", type=COUNT, default=4, metavar="N", help="Attempts per block (default: 4)."
 )
-_SELECTION = (
-    click.option(
-        "--include", multiple=True, metavar="GLOB", help="Compile only sources that match."
-    ),
-    click.option(
-        "--exclude", multiple=True, metavar="GLOB", help="Do not compile sources that match."
-    ),
-)
-_SETTINGS = (
-    click.option(
-        "-W",
-        "--warnings",
-        type=click.Choice(["default", "error"]),
-        help="`error` treats warnings as errors.",
-    ),
-    click.option("--required-version", metavar="SPEC", help="Fail unless njc has this version."),
-    click.option(
-        "--set",
-        "options",
-        multiple=True,
-        metavar="KEY=VALUE",
-        shell_complete=_complete_setting,
-        help="Set an option of all blocks.",
-    ),
-)
 _SETTING_NAMES = ("out", "include", "exclude", "warnings", "required_version")
 """The flags that override a field of the project."""
 
 
 def project_flags(command: CommandFunction) -> CommandFunction:
     """Add the flags that override the project's settings; `resolve_project` takes them as a mapping."""
-    return add_options(command, *_SETTINGS)
+    return add_options(
+        command,
+        click.option(
+            "-W",
+            "--warnings",
+            type=click.Choice(["default", "error"]),
+            help="`error` treats warnings as errors.",
+        ),
+        click.option(
+            "--required-version", metavar="SPEC", help="Fail unless njc has this version."
+        ),
+        click.option(
+            "--set",
+            "options",
+            multiple=True,
+            metavar="KEY=VALUE",
+            shell_complete=_complete_setting,
+            help="Set an option of all blocks.",
+        ),
+    )
 
 
 def selection_flags(command: CommandFunction) -> CommandFunction:
     """Add the flags that choose among sources."""
-    return add_options(command, *_SELECTION)
+    return add_options(
+        command,
+        click.option(
+            "--include", multiple=True, metavar="GLOB", help="Compile only sources that match."
+        ),
+        click.option(
+            "--exclude", multiple=True, metavar="GLOB", help="Do not compile sources that match."
+        ),
+    )
 
 
 def resolve_project(places: Sequence[Path], flags: Mapping[str, FlagValue]) -> Project:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -98,9 +97,10 @@ def _read_case(line: str, place: str, needs_result: bool) -> Case:
         case: Case = from_json(line, Case)
     except InvalidJsonError as error:
         raise ConfigurationError(f"{place}: {error}") from None
-    unknown = _find_unknown_keys(line)
-    if unknown:
-        raise ConfigurationError(f"{place}: unknown key `{unknown}`")
+    if unknown := [
+        key for key in from_json(line, dict[str, Any]) if key not in Case.__dataclass_fields__
+    ]:
+        raise ConfigurationError(f"{place}: unknown key `{unknown[0]}`")
     if needs_result and not case.has_expectation:
         raise ConfigurationError(f"{place}: a case needs `expect`, `after` or `check`")
     try:
@@ -113,8 +113,3 @@ def _read_case(line: str, place: str, needs_result: bool) -> Case:
 def _compute_digest(case: Case) -> str:
     text = format_json_line([case.inputs, case.expect, case.after, case.check])
     return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
-def _find_unknown_keys(line: str) -> str:
-    given: Mapping[str, Any] = from_json(line, dict[str, Any])
-    return next((key for key in given if key not in Case.__dataclass_fields__), "")

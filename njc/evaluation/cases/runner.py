@@ -141,6 +141,17 @@ def list_planned_runs(
     ]
 
 
+def collect_results(
+    results: CaseResults, program: str, cases: Sequence[NumberedCase], model: str, repeats: int
+) -> dict[str, list[CaseResult]]:
+    """Return the known runs of each case, by its digest."""
+    found: dict[str, list[CaseResult]] = {numbered.digest: [] for numbered in cases}
+    for run in list_planned_runs(cases, [model], repeats):
+        if (result := results.known.get(run.make_key(program))) is not None:
+            found[run.numbered.digest].append(result)
+    return found
+
+
 def run_cases(
     target: TargetFunction, planned: Sequence[PlannedRun], program: str, jobs: int
 ) -> Iterator[CaseResult]:
@@ -174,12 +185,14 @@ def run_case(target: TargetFunction, planned: PlannedRun, program: str) -> CaseR
         trace = Path(folder) / "trace.jsonl"
         with watch() as account, using(trace=trace):
             try:
-                problem = _call_and_check(target, case)
+                arguments, result = _call(target, case)
+                problem = "; ".join(_list_problems(target, case, result, arguments))
             except _STOPPING:
                 raise
             except Exception as error:
                 problem = f"{type(error).__name__}: {error}"
-        totals, lines = account.totals, _read_trace(trace)
+        text = trace.read_text(encoding="utf-8") if trace.exists() else ""  # if a block has run
+        totals, lines = account.totals, list(parse_json_lines(text.splitlines()))
         return CaseResult(
             program,
             planned.numbered.digest,
@@ -254,11 +267,6 @@ def run_eval_process(
         raise ConfigurationError(f"the cases cannot be run: {done.stderr.strip()[-2000:]}")
 
 
-def _call_and_check(target: TargetFunction, case: Case) -> str:
-    arguments, result = _call(target, case)
-    return "; ".join(_list_problems(target, case, result, arguments))
-
-
 def _call(target: TargetFunction, case: Case) -> tuple[dict[str, Any], Any]:
     """Call the function; return its arguments, as they are then, and the result."""
     try:
@@ -290,12 +298,6 @@ def _list_problems(
 def _cut(value: Any, most: int = 200) -> str:
     text = repr(value)
     return text if len(text) <= most else f"{text[:most]}..."
-
-
-def _read_trace(trace: Path) -> list[Any]:
-    if not trace.exists():
-        return []
-    return list(parse_json_lines(trace.read_text(encoding="utf-8").splitlines()))
 
 
 def _list_block_runs(lines: Sequence[Any], has_passed: bool) -> Iterator[BlockRun]:

@@ -106,18 +106,27 @@ def format_failures(
 
 def compare_versions(before: Summary, after: Summary) -> str:
     """Return in how many cases one version passes more often than the other, and the sign test of that."""
-    better = worse = 0
-    for digest, runs in after.results.items():
-        rate = sum(run.passed for run in runs) / len(runs)
-        others = before.results.get(digest, ())
-        other = sum(run.passed for run in others) / (len(others) or 1)
-        better += rate > other
-        worse += rate < other
+    better, worse = count_changes(before.results, after.results)
     chance = compute_sign_test(better, worse)
     return (
         f"{after.name} against {before.name}: better in {better} cases, worse in {worse}; "
         f"by chance alone in {chance:.2f} of all comparisons"
     )
+
+
+def count_changes(
+    before: Mapping[str, Sequence[CaseResult]], after: Mapping[str, Sequence[CaseResult]]
+) -> tuple[int, int]:
+    """Return in how many cases the later runs pass more often than the earlier ones, and less often."""
+    better = worse = 0
+    for digest, runs in after.items():
+        rates = [
+            sum(run.passed for run in each) / (len(each) or 1)
+            for each in (before.get(digest, ()), runs)
+        ]
+        better += rates[1] > rates[0]
+        worse += rates[1] < rates[0]
+    return better, worse
 
 
 def compute_sign_test(better: int, worse: int) -> float:

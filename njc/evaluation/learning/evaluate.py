@@ -121,7 +121,9 @@ def evaluate_example(
         }
     returned = wanted.pop(RETURN_VALUE, None)
     untouched = {name: value for name, value in untouched.items() if name not in example.after}
-    recorder = make_recorder()
+    recorder = StepRecorder(
+        lambda code: code.co_filename == CODE_FILENAME and code.co_name == _FUNCTION_NAME
+    )
     try:
         how, result, variables = execute_once(task, given, namespace, recorder)
     except TimeLimitError:
@@ -133,9 +135,9 @@ def evaluate_example(
     )
     found: list[str] = []
     if how != example.outcome or (how == "raised" and not same_error):
-        found.append(
-            f"it {_describe_end(how, result)}, but should have {_describe_expected_end(example)}"
-        )
+        ended = f"raised {_format_value(result)}" if how == "raised" else how
+        wanted_end = f"raised {example.error}" if example.outcome == "raised" else example.outcome
+        found.append(f"it {ended}, but should have {wanted_end}")
     else:
         if how == "returned" and not is_same_value(result, returned):
             found.append(
@@ -161,14 +163,6 @@ def _list_differences(
             yield f"`{path}` is not bound, but should be {_format_value(value)}"
         elif not is_same_value(variables[path], value):
             yield f"`{path}` is {_format_value(variables[path])}, but {should} {_format_value(value)}"
-
-
-def _describe_end(how: str, result: ProgramValue) -> str:
-    return f"raised {write_brief(result, _MAX_VALUE_CHARS)}" if how == "raised" else how
-
-
-def _describe_expected_end(example: Example) -> str:
-    return f"raised {example.error}" if example.outcome == "raised" else example.outcome
 
 
 def _format_value(value: ProgramValue) -> str:
@@ -201,13 +195,6 @@ class WorkerTask:
     examples: Sequence[Mapping[str, Any]]
     seconds: float = SECONDS_PER_EXAMPLE
     """The limit for one example, without the time of model calls."""
-
-
-def make_recorder() -> StepRecorder:
-    """Return the recorder of one run of the code."""
-    return StepRecorder(
-        lambda code: code.co_filename == CODE_FILENAME and code.co_name == _FUNCTION_NAME
-    )
 
 
 def execute_once(
@@ -253,34 +240,15 @@ def _make_function(
         assert isinstance(class_, ast.ClassDef)
         class_.body = [around]
         tree = ast.Module([class_], [])
-    space = PatchedNamespace(namespace, {_LOCALS_NAME: locals, task.helper: _make_helper(task)})
-    exec(
-        compile(ast.fix_missing_locations(tree), CODE_FILENAME, "exec", dont_inherit=True),
-        space.globals,
-    )
-    made = space.globals[task.class_name or _FUNCTION_NAME]
+    before = dict(namespace)
+    make_helper = njrt.allm_at if task.helper.startswith("allm") else njrt.llm_at
+    namespace |= {_LOCALS_NAME: locals, task.helper: make_helper(task.path)}
+    code = compile(ast.fix_missing_locations(tree), CODE_FILENAME, "exec", dont_inherit=True)
+    exec(code, namespace)
+    made = namespace[task.class_name or _FUNCTION_NAME]
     function: Callable[..., Any] = vars(made)[_FUNCTION_NAME] if task.class_name else made
-    space.restore()
+    namespace |= before  # what the program had under these names
     return function
-
-
-class PatchedNamespace:
-    """The program's namespace with a few more names; names of the program are restored afterwards."""
-
-    def __init__(
-        self, namespace: dict[str, ProgramValue], more: Mapping[str, ProgramValue]
-    ) -> None:
-        self.globals = namespace
-        self._before = dict(namespace)
-        namespace.update(more)
-
-    def restore(self) -> None:
-        self.globals.update(self._before)
-
-
-def _make_helper(task: WorkerTask) -> Callable[..., Any]:
-    at = njrt.allm_at if task.helper.startswith("allm") else njrt.llm_at
-    return at(task.path)
 
 
 class _JumpRewriter(ast.NodeTransformer):

@@ -55,7 +55,6 @@ from njc.static.staleness import Locked, describe_hole_status, find_hole_statuse
 from njc.worker import Message, open_worker
 from njrt.errors import NaturalError
 from njrt.messages import Reply, Request, UserMessage
-from njrt.messages import Request as Question
 from njrt.session.examples import Example, format_example_line
 
 NO_JUDGEMENT_MESSAGE = (
@@ -122,7 +121,9 @@ def _learn_hole(
     own = select_examples(hole, examples)
     studied = LearningResult(hole, own)
     if not own.all:
-        return replace(studied, trouble=_explain_no_examples(own)), lock
+        reasons = "; ".join(own.unusable)
+        trouble = f"no run of it can be used: {reasons}" if reasons else "no run of it was recorded"
+        return replace(studied, trouble=trouble), lock
     if hole.mode == "static-raw" or hole.first_parameter:
         return replace(
             studied, trouble="not learned: its mode is static-raw, or it uses super()"
@@ -136,14 +137,24 @@ def _learn_hole(
         return replace(studied, trouble=trouble), lock
     request.notify(f"{'repairing' if repairs else 'learning'} {hole.name} from {len(own.all)} runs")
     author = choose_author(file, hole)
-    runner = ProgramRunner(
-        hole, _compile_live(file), (file.unit.root, file.unit.source.parent), own, seconds
+    output = generate(file.analysis).output  # with live blocks, which the code may call
+    assert output is not None, "holes are those of programs that compile"
+    task = WorkerTask(
+        output.decode(file.source.encoding),
+        hole.place,
+        entry.code,
+        hole.helper,
+        hole.class_name,
+        hole.mode == "auto",
+        [str(folder) for folder in (file.unit.root, file.unit.source.parent)],
+        [json.loads(format_example_line(example)) for example in own.all],
+        seconds,
     )
     asked = CachedAnswers(author)
     repair = HoleRepair(
         hole,
         make_learning_check(file, hole),
-        lambda code: evaluate_code(runner, code, asked),
+        lambda code: evaluate_code(replace(task, code=code), own, hole, asked),
         partial(make_correction_prompt, asks_rationale=repairs),
         repairs,
     )
@@ -181,12 +192,6 @@ def make_learning_check(file: StaticFile, hole: Hole) -> CodeCheck:
     return lambda code: (
         check(code) or ((NO_JUDGEMENT_MESSAGE,) if needs_judgement(hole, code) else ())
     )
-
-
-def _explain_no_examples(examples: ExampleSet) -> str:
-    if examples.unusable:
-        return f"no run of it can be used: {'; '.join(examples.unusable)}"
-    return "no run of it was recorded"
 
 
 def find_locked_entry(hole: Hole, lock: StaticLock) -> tuple[LockEntry | None, str]:
@@ -258,13 +263,6 @@ def make_repaired_entry(
     )
 
 
-def _compile_live(file: StaticFile) -> str:
-    """Return the program with live blocks, which the code may call."""
-    output = generate(file.analysis).output
-    assert output is not None, "holes are those of programs that compile"
-    return output.decode(file.source.encoding)
-
-
 class CachedAnswers:
     """Answers the questions of running code; a repeated question gets the same answer (state: the answers)."""
 
@@ -273,7 +271,7 @@ class CachedAnswers:
         self._answers: dict[str, Reply] = {}
         self.input = self.output = 0
 
-    def __call__(self, question: Question) -> Reply:
+    def __call__(self, question: Request) -> Reply:
         """Ask the author's model, unless it was asked this before."""
         key = repr(question.messages)
         if key not in self._answers:
@@ -289,22 +287,12 @@ class CachedAnswers:
 _STARTUP_SECONDS = 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramRunner:
-    """Where the code of a hole is run: the program around it, compiled with live blocks, and the examples."""
-
-    hole: Hole
-    program: str
-    folders: tuple[Path, ...]
-    examples: ExampleSet
-    seconds: float = SECONDS_PER_EXAMPLE
-    """The limit for one example, without the time of model calls."""
-
-
-def evaluate_code(runner: ProgramRunner, code: str, ask: Callable[[Request], Reply]) -> Evaluation:
+def evaluate_code(
+    task: WorkerTask, examples: ExampleSet, hole: Hole, ask: Callable[[Request], Reply]
+) -> Evaluation:
     """Run code on all examples; if its process ends early, the examples that are left count as wrong."""
-    verdicts = list(_run_worker(runner, code, ask))
-    missing = len(runner.examples.all) - len(verdicts)
+    verdicts = list(_run_worker(task, hole, ask))
+    missing = len(examples.all) - len(verdicts)
     verdicts += [{"verdict": "wrong", "differences": ["the code did not end"]}] * missing
     kinds = [verdict["verdict"] for verdict in verdicts]
     failures = tuple(
@@ -313,24 +301,22 @@ def evaluate_code(runner: ProgramRunner, code: str, ask: Callable[[Request], Rep
             tuple(verdict["differences"]),
             ExecutionTrace.from_json(verdict["trace"]) if "trace" in verdict else ExecutionTrace(),
         )
-        for example, verdict in zip(runner.examples.shown, verdicts, strict=False)
+        for example, verdict in zip(examples.shown, verdicts, strict=False)
         if verdict["verdict"] == "wrong"
     )
     usable = len(kinds) - kinds.count("unusable")
     return Evaluation(LockScore(kinds.count("right"), kinds.count("wrong"), usable), failures)
 
 
-def _run_worker(
-    runner: ProgramRunner, code: str, ask: Callable[[Request], Reply]
-) -> Iterator[Message]:
+def _run_worker(task: WorkerTask, hole: Hole, ask: Callable[[Request], Reply]) -> Iterator[Message]:
     """Yield the verdicts, one for each example, until the process ends or takes too long."""
-    seconds = _STARTUP_SECONDS + runner.seconds * len(runner.examples.all)
+    seconds = _STARTUP_SECONDS + task.seconds * len(task.examples)
     with open_worker("njc.evaluation.learning.evaluate") as worker:
-        worker.send(asdict(_make_task(runner, code)))
+        worker.send(asdict(task))
         try:
             while (message := worker.receive(seconds)) is not None:
                 if "ask" in message:
-                    worker.send(_answer_question(runner.hole, message["ask"], ask))
+                    worker.send(_answer_question(hole, message["ask"], ask))
                 else:
                     yield message
         except TimeoutError:
@@ -350,18 +336,3 @@ def _answer_question(hole: Hole, question: Message, ask: Callable[[Request], Rep
         return {"text": ask(request).message.text}
     except NaturalError as error:
         return {"error": str(error)}
-
-
-def _make_task(runner: ProgramRunner, code: str) -> WorkerTask:
-    hole = runner.hole
-    return WorkerTask(
-        runner.program,
-        hole.place,
-        code,
-        hole.helper,
-        hole.class_name,
-        hole.mode == "auto",
-        [str(folder) for folder in runner.folders],
-        [json.loads(format_example_line(example)) for example in runner.examples.all],
-        runner.seconds,
-    )

@@ -16,8 +16,7 @@ import sys
 import types
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext, suppress
-from dataclasses import asdict, dataclass, field, replace
-from types import FrameType
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from njc.evaluation.execution_trace import ExecutionTrace, StepRecorder
@@ -89,15 +88,10 @@ def _run_once(
         return FailedTests(
             "", "its process ended early: it crashed, exited or used too much memory"
         )
-    return _read_verdict(verdict)
-
-
-def _read_verdict(verdict: Mapping[str, Any]) -> TestOutcome:
     if verdict["passed"]:
         return PassedTests()
-    return FailedTests(
-        verdict["test"], verdict["problem"], ExecutionTrace.from_json(verdict["trace"])
-    )
+    trace = ExecutionTrace.from_json(verdict["trace"])
+    return FailedTests(verdict["test"], verdict["problem"], trace)
 
 
 MEMORY_LIMIT_BYTES = 1 << 30
@@ -115,31 +109,17 @@ _REFUSED_EVENTS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class TestTask:
-    """A program, its tests, and how to run them."""
-
-    code: str
-    tests: str
-    seconds: float
-    traces: bool
-
-
 def main() -> None:
     """Read a task, run the tests, and send the verdict."""
     channel = open_channel(MEMORY_LIMIT_BYTES)
-    task = TestTask(**channel.receive())
-    _limit_files()
-    sys.setrecursionlimit(1000)
-    sys.addaudithook(_refuse_effects)
-    channel.send(run_task(task))
-
-
-def _limit_files() -> None:
+    task = channel.receive()
     with suppress(ImportError, ValueError, OSError):
         import resource
 
         resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_LIMIT_BYTES, FILE_LIMIT_BYTES))
+    sys.setrecursionlimit(1000)
+    sys.addaudithook(_refuse_effects)
+    channel.send(run_task(**task))
 
 
 def _refuse_effects(event: str, arguments: tuple[Any, ...]) -> None:
@@ -156,58 +136,46 @@ def _opens_for_writing(arguments: tuple[Any, ...]) -> bool:
     return is_writing_mode or (isinstance(flags, int) and bool(flags & writing_flags))
 
 
-def run_task(task: TestTask) -> Mapping[str, Any]:
-    """Run the tests of a program once."""
-    tests = ast.parse(task.tests)
-    starts = {node.lineno for node in ast.walk(tests) if isinstance(node, ast.stmt)}
+def run_task(code: str, tests: str, seconds: float, traces: bool) -> Mapping[str, Any]:
+    """Run the tests of a program once; return whether they passed, else the failed statement and the reason."""
+    tree = ast.parse(tests)
+    starts = {node.lineno for node in ast.walk(tree) if isinstance(node, ast.stmt)}
     recorder = StepRecorder(
-        lambda code: code.co_filename == PROGRAM_FILENAME,
+        lambda traced: traced.co_filename == PROGRAM_FILENAME,
         has_calls=True,
-        starts=lambda frame: _is_statement(frame, starts),
+        starts=lambda at: at.f_code.co_filename == TESTS_FILENAME and at.f_lineno in starts,
     )
     module = types.ModuleType("program")
     sys.modules["program"] = module  # where dataclasses look for their annotations
     namespace = vars(module)
     try:
-        with limit_time(task.seconds), recorder if task.traces else nullcontext():
-            exec(compile(task.code, PROGRAM_FILENAME, "exec", dont_inherit=True), namespace)
+        with limit_time(seconds), recorder if traces else nullcontext():
+            exec(compile(code, PROGRAM_FILENAME, "exec", dont_inherit=True), namespace)
             namespace[_EXPLAIN] = _explain
-            exec(compile(_TestRewriter().visit(tests), TESTS_FILENAME, "exec"), namespace)
+            exec(compile(_TestRewriter().visit(tree), TESTS_FILENAME, "exec"), namespace)
     except BaseException as error:
-        return asdict(_describe_failure(error, task, recorder.make_trace()))
-    return asdict(TestVerdict(True))
+        test, problem = _describe_failure(error, tests, seconds)
+        trace = recorder.make_trace().to_json()
+        return {"passed": False, "test": test, "problem": problem, "trace": trace}
+    return {"passed": True}
 
 
-@dataclass(frozen=True, slots=True)
-class TestVerdict:
-    """What is sent: whether the tests passed, else the failed statement and the reason."""
-
-    passed: bool
-    test: str = ""
-    """Empty where the program itself could not be run."""
-    problem: str = ""
-    trace: Mapping[str, Any] | None = None
-
-
-def _is_statement(frame: FrameType, starts: set[int]) -> bool:
-    return frame.f_code.co_filename == TESTS_FILENAME and frame.f_lineno in starts
-
-
-def _describe_failure(error: BaseException, task: TestTask, trace: ExecutionTrace) -> TestVerdict:
+def _describe_failure(error: BaseException, tests: str, seconds: float) -> tuple[str, str]:
+    """Return the failed statement, empty if the program itself could not be run, and the reason."""
     line = 0
     frames = error.__traceback__
     while frames is not None:
         if frames.tb_frame.f_code.co_filename == TESTS_FILENAME:
             line = frames.tb_lineno
         frames = frames.tb_next
-    test = _find_statement(task.tests, line) if line else ""
+    test = _find_statement(tests, line) if line else ""
     if isinstance(error, TimeLimitError):
-        problem = f"it did not end within {task.seconds:g} seconds"
+        problem = f"it did not end within {seconds:g} seconds"
     elif isinstance(error, AssertionError) and line and str(error):
         problem = str(error)
     else:
         problem = f"raised {write_brief(error, _MAX_VALUE_CHARS)}"
-    return TestVerdict(False, test[:_MAX_TEST_CHARS], problem, trace.to_json())
+    return test[:_MAX_TEST_CHARS], problem
 
 
 def _find_statement(tests: str, line: int) -> str:
