@@ -62,10 +62,10 @@ def command(
             console.note(f"{name} has no natural code and is not changed")
     for file, (target, migration) in migrated.items():
         if diff:
-            before, after = read_file(file), migration.source.data
-            texts = (data.decode(errors="replace") for data in (before, after))
-            names = (f"a/{format_path(file)}", f"b/{format_path(target)}")
-            console.result(format_diff(*texts, *names))
+            contents = read_file(file), migration.source.data
+            before, after = (data.decode(errors="replace") for data in contents)
+            names = f"a/{format_path(file)}", f"b/{format_path(target)}"
+            console.result(format_diff(before, after, *names))
         _show_findings(console, file, target, migration)
     if not (check or diff):
         _write_targets(migrated, force)

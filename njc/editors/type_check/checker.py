@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from njc.compiler import Analysis, analyze
+from njc.compiler import analyze
 from njc.editors.type_check.rendering import RenderedSource, render_for_checker
 from njc.editors.type_check.reports import ReportedFile, translate_report
 from njc.project.build import CompileResult, Finding, collect_findings, is_error, read_source
@@ -62,7 +62,12 @@ def check_types(arguments: Sequence[Path], command: Sequence[str], project: Proj
     base, run_folder = _choose_folders(places)
     sources = [file for file in _find_sources(places, project) if file.is_relative_to(base)]
     analyses = {file: analyze(read_source(make_unit(file, project))) for file in sources}
-    if findings := tuple(_list_errors(analyses, places, project)):
+    results = [
+        CompileResult(make_unit(file, project), analysis.source, None, analysis.diagnostics)
+        for file, analysis in analyses.items()
+        if any(file.is_relative_to(place) for place in places)  # others are the checker's to find
+    ]
+    if findings := tuple(filter(is_error, collect_findings(results, "default"))):
         return TypeReport(1, findings=findings)
     files = {
         file: render_for_checker(analysis, project.options) for file, analysis in analyses.items()
@@ -110,17 +115,6 @@ def _find_sources_around(place: Path) -> Iterator[Path]:
         yield from walk_files(package or place, SUFFIX)
     else:
         yield from sorted(folder.glob(f"*{SUFFIX}"))
-
-
-def _list_errors(
-    analyses: Mapping[Path, Analysis], places: Sequence[Path], project: Project
-) -> Iterator[Finding]:
-    """Yield the errors of the sources that are to be checked; those of others are the checker's to find."""
-    for file, analysis in analyses.items():
-        if any(file.is_relative_to(place) for place in places):
-            unit = make_unit(file, project)
-            result = CompileResult(unit, analysis.source, None, analysis.diagnostics)
-            yield from filter(is_error, collect_findings([result], "default"))
 
 
 # ── the process ──────────────────────────────────────────────────────────────────────────────────
@@ -247,9 +241,8 @@ class Mirror:
 def find_project_folder(start: Path) -> Path:
     """Find the directory whose files configure the checker: the nearest one with a configuration, or `start`."""
     for folder in (start, *start.parents):
-        if any((folder / name).is_file() for name in _CONFIGURATION_FILES):
-            return folder
-        if (folder / ".git").exists():
+        is_configured = any((folder / name).is_file() for name in _CONFIGURATION_FILES)
+        if is_configured or (folder / ".git").exists():
             return folder
     return start
 
@@ -266,7 +259,9 @@ def open_mirror(
     with ExitStack() as stack:
         folder = project / MIRROR_NAME
         try:
-            if not _is_writable(folder):
+            with suppress(OSError):
+                folder.mkdir(exist_ok=True)
+            if not os.access(folder, os.W_OK):
                 folder = Path(
                     stack.enter_context(TemporaryDirectory(prefix="njc-types-"))
                 ).resolve()
@@ -280,13 +275,6 @@ def open_mirror(
                 f"cannot write {error.filename or folder}, a copy for the type checker: {reason}"
             ) from None
         yield mirror
-
-
-def _is_writable(folder: Path) -> bool:
-    with suppress(OSError):
-        folder.mkdir(exist_ok=True)
-        return os.access(folder, os.W_OK)
-    return False
 
 
 def _update_folder(mirror: Mirror, folder: Path, above: set[Path], ignored: set[Path]) -> None:
@@ -314,7 +302,9 @@ def _update_folder(mirror: Mirror, folder: Path, above: set[Path], ignored: set[
             _update_folder(mirror, path, above, ignored)
         elif path not in mirror.files:
             _link(copy / entry.name, path)
-    _remove_others(copy, expected)
+    for entry in list(os.scandir(copy)):  # what has no counterpart; hidden files are the checker's
+        if entry.name not in expected and not entry.name.startswith("."):
+            _remove(Path(entry.path))
 
 
 def _write_file(place: Path, data: bytes) -> None:
@@ -335,13 +325,6 @@ def _link(place: Path, target: Path) -> None:
     _remove(place)
     with suppress(FileExistsError):  # another process made it
         place.symlink_to(target, target_is_directory=target.is_dir())
-
-
-def _remove_others(copy: Path, expected: set[str]) -> None:
-    """Remove what has no counterpart in the project; hidden files are the checker's."""
-    for entry in list(os.scandir(copy)):
-        if entry.name not in expected and not entry.name.startswith("."):
-            _remove(Path(entry.path))
 
 
 def _remove(place: Path) -> None:

@@ -193,8 +193,11 @@ def _render_references(
     bound = set(block.binds)
     literal = [(block.start, block.end)] if block.is_fstring else []
     first = [reference for reference in reads if reference.root not in bound]
-    yield from _render_reads(source, literal + _find_paths(source, first), aliases)
-    declared = dict(_split_declarations(lowered.declarations))
+    paths = [_find_path(source, reference) for reference in first]
+    yield from _render_reads(source, literal + paths, aliases)
+    # Those of class bodies are loops and have no type.
+    parts = (text.partition(": ") for text in lowered.declarations)
+    declared = {name: type_ for name, colon, type_ in parts if colon}
     written: set[str] = set()
     for reference in references:
         if reference.writes and (reference.type or reference.path not in written):
@@ -202,15 +205,8 @@ def _render_references(
             yield _render_output(source, reference, annotation, aliases)
             written.add(reference.path)
     last = [reference for reference in reads if reference.root in bound]
-    yield from _render_reads(source, _find_paths(source, last), aliases)
-
-
-def _split_declarations(declarations: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield the names and types of declarations; those of class bodies are loops and have no type."""
-    for declaration in declarations:
-        name, colon, type_ = declaration.partition(": ")
-        if colon:
-            yield name, type_
+    paths = [_find_path(source, reference) for reference in last]
+    yield from _render_reads(source, paths, aliases)
 
 
 def _render_reads(
@@ -253,10 +249,6 @@ def _render_type(source: SourceFile, reference: Reference, path_end: int) -> Ren
     if "\n" in written or "\r" in written:
         return RenderedPiece(reference.type or "", start, end, False)
     return RenderedPiece(source.text[start:end], start, end, True)
-
-
-def _find_paths(source: SourceFile, references: Iterable[Reference]) -> list[tuple[int, int]]:
-    return [_find_path(source, reference) for reference in references]
 
 
 def _find_path(source: SourceFile, reference: Reference) -> tuple[int, int]:

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from njc.editors.type_check.rendering import RenderedSource
-from njc.frontend.source import SourceFile
 
 ColumnUnit = Literal["utf-8", "utf-16-le"]
 Place = tuple[int, int]
@@ -36,22 +35,10 @@ def find_source_place(
         return own_line, place[1]
     offsets = [start + length for length in _list_lengths(text, place[1], unit)]
     starting = [offset for offset in offsets if file.starts_piece(offset)]
-    return make_place(
-        file.source, file.find_source_offset((starting or offsets)[0], is_end=is_end), unit
-    )
-
-
-def find_source_line(file: RenderedSource, line: int) -> int:
-    """Find the line of the source for a line of the rendered text."""
-    return find_source_place(file, (line, 0), "utf-8")[0]
-
-
-def make_place(source: SourceFile, offset: int, unit: ColumnUnit) -> Place:
-    """Return the place of an offset in a file's text, in characters or in units of UTF-16."""
-    line, column = source.place(offset)
-    if unit == "utf-8":
-        return line, column - 1
-    return line, len(source.line(line)[: column - 1].encode(unit, "surrogatepass")) // 2
+    found = file.find_source_offset((starting or offsets)[0], is_end=is_end)
+    line, column = file.source.place(found)
+    before = file.source.line(line)[: column - 1]
+    return line, len(before) if unit == "utf-8" else len(before.encode(unit, "surrogatepass")) // 2
 
 
 _WIDTHS = {"utf-8": 1, "utf-16-le": 2}
@@ -144,7 +131,8 @@ _NUMBERS = ("line", "column", "end_line", "end_column")
 def _translate_message(message: str, rendered: RenderedSource) -> str:
     """Translate the lines that a message names, such as `already defined on line 3`."""
     return _LINE_REFERENCE.sub(
-        lambda found: f"{found[1]}{find_source_line(rendered, int(found[2]))}", message
+        lambda found: f"{found[1]}{find_source_place(rendered, (int(found[2]), 0), 'utf-8')[0]}",
+        message,
     )
 
 

@@ -70,15 +70,8 @@ def _generate_stubs(sources: Sequence[SourceFile], project: Project) -> list[str
         for place, source in zip(places, sources, strict=True):
             rendered = render_for_checker(analyze(source), project.options).rendered
             place.write_bytes(rendered.data)
-        command = [
-            sys.executable,
-            "-c",
-            _STUBGEN,
-            "--quiet",
-            "-o",
-            str(out),
-            *map(str, places),
-        ]
+        command = [sys.executable, "-c", _STUBGEN, "--quiet", "-o", str(out)]
+        command += map(str, places)
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
         made = [out / place.with_suffix(STUB_SUFFIX).name for place in places]
         if done.returncode or not all(file.is_file() for file in made):

@@ -46,8 +46,6 @@ from njrt.events import Began, Ended, Event, Performed, RunId, Streamed
 from njrt.execution.source_cache import is_snippet
 from njrt.observability.trace import format_event_line
 from njrt.persistence.recorder import Recorder
-from njrt.rendering.redaction import RedactRule
-from njrt.scope.scope import Scope
 from njrt.session.session import get_current_run
 from njrt.timeouts import clock
 from njrt.typed_json import InvalidJsonError
@@ -82,14 +80,11 @@ class Agent:
         """The exit code and the error of the program, once they are known."""
         self._schedule = CheckpointSchedule()
         self._obstacle: str | None = None
-        self._variables = RunVariables()
+        self.variables = RunVariables()
         self._pending: Counter[RunId] = Counter()
         """How many effects of each run are under way: those of its code are inside of one."""
 
     # ── what the program does ────────────────────────────────────────────────────────────────────
-
-    def watch_scope(self, run: RunId, scope: Scope, rule: RedactRule | None) -> None:
-        self._variables.watch(run, scope, rule)
 
     def __call__(self, event: Event) -> None:
         """An event has happened: the listener of the process."""
@@ -121,7 +116,7 @@ class Agent:
             else:
                 self._add(line, {"trace": text}, event.run)
             if isinstance(event, Ended):
-                self._variables.forget(event.run)
+                self.variables.forget(event.run)
 
     def intercept(self, pending: PendingEffect) -> Decision:
         """Stop before an effect, as the outermost interceptor."""
@@ -145,9 +140,9 @@ class Agent:
     def _trace_line(self, frame: FrameType, event: str, argument: object) -> Any:
         run = get_current_run()
         is_wanted = event == "line" and not self._is_detached
-        if is_wanted and run is not None and run in self._variables:
+        if is_wanted and run is not None and run in self.variables:
             with self._lock:
-                change = self._variables.observe(run)
+                change = self.variables.observe(run)
                 line = CodeLine(run, frame.f_lineno, change.changes, change.digest)
                 self._arrive(line, {"code": asdict(line)}, run, frame)
         return self._trace_line
@@ -163,7 +158,10 @@ class Agent:
         step = self._add(line, message, run)
         if step is None:
             return
-        self._apply_edits(step.position, run)
+        for edit in self._edits:  # what was changed when the program was here before
+            if Position(**edit["position"]) == step.position:
+                with suppress(EvaluationError):
+                    self._edit(edit, run)
         if frame is None:
             self._set_tracing(self._mode.wants_lines(step.number))
         reason, self._reason = self._reason, ""
@@ -196,7 +194,7 @@ class Agent:
             if not breakpoint.condition:
                 return describe_breakpoint(breakpoint)
             try:
-                if self._variables.evaluate(breakpoint.condition, run):
+                if self.variables.evaluate(breakpoint.condition, run):
                     return describe_breakpoint(breakpoint)
             except EvaluationError as error:
                 text = f"the condition `{breakpoint.condition}` cannot be evaluated: {error}"
@@ -251,7 +249,7 @@ class Agent:
                     answer = (
                         self._edit(command, run)
                         if is_edit
-                        else self._variables.answer(command, run, frame)
+                        else self.variables.answer(command, run, frame)
                     )
                 except EvaluationError as error:
                     answer = {"error": str(error)}
@@ -282,13 +280,6 @@ class Agent:
 
     # ── what the user changes ────────────────────────────────────────────────────────────────────
 
-    def _apply_edits(self, position: Position, run: RunId) -> None:
-        """Repeat what was changed at this position when the program was here before."""
-        for edit in self._edits:
-            if Position(**edit["position"]) == position:
-                with suppress(EvaluationError):
-                    self._edit(edit, run)
-
     def _edit(self, command: Json, run: RunId) -> Json:
         if command["command"] == "decide":
             try:
@@ -296,7 +287,7 @@ class Agent:
             except InvalidJsonError as error:
                 raise EvaluationError(f"not an effect: {error}") from None
             return {}
-        return self._variables.set(command, run)
+        return self.variables.set(command, run)
 
     # ── streams ──────────────────────────────────────────────────────────────────────────────────
 
@@ -364,10 +355,7 @@ class Agent:
         state = read_process_state({self._channel.fileno()})
         is_tracing = sys.gettrace() is not None
         sys.settrace(None)
-        self._is_forking = True
-        pid = fork_quietly()
-        self._is_forking = False
-        if pid:
+        if self._fork():
             self._set_tracing(is_tracing)
             self._channel.send({"checkpoint": number})
             return
@@ -378,6 +366,12 @@ class Agent:
         if is_tracing:
             sys.settrace(self._trace_call)
 
+    def _fork(self) -> int:
+        self._is_forking = True
+        pid = fork_quietly()
+        self._is_forking = False
+        return pid
+
     def _wait_as_checkpoint(self, number: int) -> None:
         """In a copy: wait; return in a copy of the copy, which goes on."""
         self._channel.close()
@@ -386,10 +380,7 @@ class Agent:
             channel.send({"hello": "checkpoint", "number": number, "pid": os.getpid()})
             while True:
                 command = channel.receive()
-                self._is_forking = True
-                pid = fork_quietly()
-                self._is_forking = False
-                if not pid:
+                if not self._fork():
                     break
                 with suppress(ChildProcessError):
                     while os.waitpid(-1, os.WNOHANG)[0]:

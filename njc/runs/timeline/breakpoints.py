@@ -10,7 +10,7 @@ A breakpoint on what an effect did stops before the next step, one on how a bloc
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -207,6 +207,11 @@ EFFECT_NAMES = (
     "Refusal",
 )
 JUMP_NAMES = ("broke", "continued", "returned", "raised", "failed")
+_PLAIN: Mapping[str, Callable[[], Breakpoint]] = {
+    "refusal": RefusalBreakpoint,
+    "type": TypeBreakpoint,
+    "limit": LimitBreakpoint,
+}
 _STATEMENTS = {"break": "broke", "continue": "continued", "return": "returned", "raise": "raised"}
 
 
@@ -239,12 +244,8 @@ def _make_breakpoint(kind: str, rest: str) -> Breakpoint | None:
             return JumpBreakpoint(jump)
         case "variable":
             return VariableBreakpoint(rest) if rest.isidentifier() else None
-        case "refusal" if not rest:
-            return RefusalBreakpoint()
-        case "type" if not rest:
-            return TypeBreakpoint()
-        case "limit" if not rest:
-            return LimitBreakpoint()
+        case "refusal" | "type" | "limit" if not rest:
+            return _PLAIN[kind]()
         case "tokens":
             number = rest.removeprefix("above").strip()
             return TokenBreakpoint(int(number)) if number.isdecimal() else None
@@ -262,10 +263,8 @@ class BlockLines:
 
 def find_block_at(file: Path, line: int) -> BlockLines | None:
     """Return the block that has a line."""
-    for lines in list_block_lines(file):
-        if lines.first <= line <= lines.last:
-            return lines
-    return None
+    blocks = list_block_lines(file)
+    return next((lines for lines in blocks if lines.first <= line <= lines.last), None)
 
 
 def find_block_lines(file: Path, first: int) -> BlockLines | None:

@@ -69,7 +69,7 @@ class RunController(StepMovements):
         self._listener = listener
         self._happenings: queue.SimpleQueue[Happening] = queue.SimpleQueue()
         self._answers: queue.SimpleQueue[Json] = queue.SimpleQueue()
-        self._pool = ProcessPool(settings, self._receive, self._write_directly)
+        self._pool = ProcessPool(settings, self._receive)
         self._follower = Follower()
         self._halted = threading.Event()
         self._is_going_back = self._has_ended_properly = self._has_noted_obstacle = False
@@ -106,7 +106,7 @@ class RunController(StepMovements):
         self._start_process({"mode": "into" if stops else "run"})
 
     def run_to(self, position: Position) -> None:
-        self._check_halted()
+        self._check_state("stopped", "ended")
         nearest = max((n for n in self._pool.checkpoints if n <= position.number), default=-1)
         is_known = self.timeline.at(position) is not None
         if position <= self.position or (is_known and nearest > self.position.number):
@@ -142,7 +142,7 @@ class RunController(StepMovements):
 
     def step_back_into(self) -> None:
         """Go back to the step before: of a block that was called, or a line of the model's code, too."""
-        self._check_halted()
+        self._check_state("stopped", "ended")
         here = self.position
         region = min(here.number, len(self.timeline)) - 1
         if here.line == 0 and region >= 0 and region not in self._scanned:
@@ -151,12 +151,12 @@ class RunController(StepMovements):
         super().step_back_into()
 
     def _step_back(self, find: FindStepBack) -> None:
-        self._check_halted()
+        self._check_state("stopped", "ended")
         self._go_back(find(self.timeline, self.position))
 
     def run_back(self) -> None:
         """Go back to the last breakpoint before this position, or to the beginning."""
-        self._check_halted()
+        self._check_state("stopped", "ended")
         end = here = self.position
         starts = [number for number in self._pool.checkpoints if 0 < number < here.number]
         for start in (*reversed(starts), 0):
@@ -221,7 +221,7 @@ class RunController(StepMovements):
 
     def go_live(self) -> None:
         """Ask a model from here on where nothing is recorded; a recording that is only replayed is copied first."""
-        self._check_stopped()
+        self._check_state("stopped")
         if self._record_mode == "new":
             return
         copy = Path(self._folder.name) / "recording.jsonl"
@@ -270,15 +270,13 @@ class RunController(StepMovements):
         return {"breakpoints": BREAKPOINTS.dump_python(list(self.breakpoints), mode="json")}
 
     def _make_go(self, **fields: Any) -> dict[str, Any]:
-        edits = [
-            {"command": edit.kind, "position": asdict(edit.position), **edit.fields}
-            for edit in self.edits
-        ]
-        interval = self.settings.checkpoint_interval
         return {
             "command": "go",
-            "edits": edits,
-            "checkpoint_interval": interval,
+            "edits": [
+                {"command": edit.kind, "position": asdict(edit.position), **edit.fields}
+                for edit in self.edits
+            ],
+            "checkpoint_interval": self.settings.checkpoint_interval,
             "checkpoints": self._pool.checkpoints,
             **fields,
         }
@@ -312,12 +310,12 @@ class RunController(StepMovements):
         self.state = "running"
 
     def _go(self, mode: str, **fields: Any) -> None:
-        self._check_stopped()
+        self._check_state("stopped")
         self._set_running()
         self._pool.channel.send(self._make_go(mode=mode, **fields))
 
     def _go_back(self, target: Position | None) -> None:
-        self._check_halted()
+        self._check_state("stopped", "ended")
         if target is None or not len(self.timeline):
             raise RunControlError("this is the beginning")
         self._drop_edits(target)
@@ -354,32 +352,26 @@ class RunController(StepMovements):
             found = self._pool.restore(start, message, self._follower.go_on_from)
             if found is None:
                 self._start_process(go)
-            self._note_obstacle(start - (found or 0))
+            repeated = start - (found or 0)
+            obstacle = self.checkpoint_obstacle
+            if obstacle and repeated > self.settings.checkpoint_interval:
+                if not self._has_noted_obstacle:
+                    text = f"going back repeats {repeated} steps: {obstacle}, so that it cannot be copied"
+                    self._report(Noticed(text))
+                self._has_noted_obstacle = True
             if not self._halted.wait(REPLAY_SECONDS):
                 raise RunControlError(f"going back took more than {REPLAY_SECONDS:g} seconds")
         finally:
             self._is_going_back = False
 
-    def _note_obstacle(self, repeated: int) -> None:
-        """Say once why going back repeats many steps."""
-        if self.checkpoint_obstacle and repeated > self.settings.checkpoint_interval:
-            text = f"going back repeats {repeated} steps: {self.checkpoint_obstacle}"
-            if not self._has_noted_obstacle:
-                self._report(Noticed(f"{text}, so that it cannot be copied"))
-            self._has_noted_obstacle = True
-
-    def _check_stopped(self) -> None:
-        if self.state != "stopped":
-            raise RunControlError(f"the program is not stopped: it is {self.state}")
-
-    def _check_halted(self) -> None:
-        if self.state not in ("stopped", "ended"):
+    def _check_state(self, *wanted: ControlState) -> None:
+        if self.state not in wanted:
             raise RunControlError(f"the program is not stopped: it is {self.state}")
 
     def _ask(self, question: Json) -> dict[str, Any]:
         while not self._answers.empty():  # what an earlier end has put there
             self._answers.get()
-        self._check_stopped()
+        self._check_state("stopped")
         self._pool.channel.send(question)
         try:
             answer = dict(self._answers.get(timeout=ANSWER_SECONDS))
@@ -397,17 +389,14 @@ class RunController(StepMovements):
         if step is None or step.kind != "effect" or (step.effect or {}).get("kind") == "Refusal":
             raise RunControlError("no effect is pending here")
         self._ask({"command": "decide", **fields})
-        self.edits = tuple(
-            edit for edit in self.edits if edit.kind != "decide" or edit.position != self.position
-        )
+        here = ("decide", self.position)
+        self.edits = tuple(it for it in self.edits if (it.kind, it.position) != here)
         self._add_edit("decide", fields)
 
     def find_effect(self, step: Step) -> Mapping[str, Any] | None:
         """Return the effect at a step, or around a line, as it was or will be carried out."""
-        at = Position(step.number)
-        decided = [
-            edit.fields for edit in self.edits if (edit.kind, edit.position) == ("decide", at)
-        ]
+        here = ("decide", Position(step.number))
+        decided = [it.fields for it in self.edits if (it.kind, it.position) == here]
         return choose_executed_effect(step.executed, decided)
 
     def _add_edit(self, kind: Literal["set", "decide"], fields: Json) -> None:
@@ -452,7 +441,7 @@ class RunController(StepMovements):
             case {"no_checkpoint": str(obstacle)}:
                 self.checkpoint_obstacle = obstacle
             case {"output": str(text), "stream": str(stream), "muted": is_muted}:
-                if not is_muted:
+                if not (is_muted or (message.get("direct") and self._is_going_back)):
                     self._report(OutputWritten(stream, text))
             case {"streamed": str(text), "run": str(run), "turn": int(turn)}:
                 if streamed := self._follower.read_streamed(run, turn, text):
@@ -519,10 +508,6 @@ class RunController(StepMovements):
             return
         self._input_request = None
         self._pool.channel.send({"data": data.decode("latin-1")})
-
-    def _write_directly(self, stream: str, text: str) -> None:
-        if not self._is_going_back:
-            self._report(OutputWritten(stream, text))
 
 
 def locate_breakpoint(breakpoint: Breakpoint, folders: Iterable[Path]) -> Breakpoint:

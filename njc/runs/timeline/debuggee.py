@@ -54,13 +54,16 @@ def main() -> None:
     atexit.register(agent.finish)  # the first to be registered is the last to be called
     agent.follow_forks()
     replace_streams(agent.write_output, agent.read_input)
-    watch_scopes(agent.watch_scope)
+    watch_scopes(agent.variables.watch)
     add_listener(agent)
     program = Path(start["program"])
     try:
         code = load_program(program)
     except (OSError, SyntaxError, NaturalError) as error:
-        agent.ending = 1, describe_load_error(error)
+        text = f"{type(error).__name__}: {error}"
+        if isinstance(error, NaturalSyntaxError):
+            text = format_findings(error.findings, "text")
+        agent.ending = 1, text
         sys.exit(1)
     options: dict[str, Any] = {"max_seconds": _MAX_SECONDS, **start["options"]}
     with njrt.using(intercept=agent.intercept, ask_again=True, **options):
@@ -82,13 +85,6 @@ def load_program(file: Path) -> CodeType:
     if file.suffix == SUFFIX:
         return load_code(file, data, find_project(file, os.environ))[0]
     return compile(data, str(file), "exec", dont_inherit=True)
-
-
-def describe_load_error(error: Exception) -> str:
-    """Why a program cannot be run."""
-    if isinstance(error, NaturalSyntaxError):
-        return format_findings(error.findings, "text")
-    return f"{type(error).__name__}: {error}"
 
 
 def report_ending(error: BaseException | None) -> tuple[int, str]:

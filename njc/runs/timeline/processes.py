@@ -36,10 +36,8 @@ Receive = Callable[[dict[str, Any] | None], None]
 class ProcessPool:
     """The processes of one run (state: the processes)."""
 
-    def __init__(
-        self, settings: RunSettings, receive: Receive, write: Callable[[str, str], None]
-    ) -> None:
-        self._settings, self._receive, self._write = settings, receive, write
+    def __init__(self, settings: RunSettings, receive: Receive) -> None:
+        self._settings, self._receive = settings, receive
         self._key = secrets.token_bytes(32)
         self._listener = Listener(authkey=self._key, backlog=16)
         self._process: subprocess.Popen[bytes] | None = None
@@ -85,7 +83,7 @@ class ProcessPool:
         self._groups.add(process.pid)
         for name, stream in (("stdout", self._process.stdout), ("stderr", self._process.stderr)):
             if stream is not None:
-                self._follow(name, stream)
+                threading.Thread(target=self._follow, args=(name, stream), daemon=True).start()
         self._await_connection(lambda: process.poll() is not None)
         self.channel.send(message)
 
@@ -175,6 +173,13 @@ class ProcessPool:
         if len(self._checkpoints) > MAX_CHECKPOINTS:
             self._checkpoints.pop(choose_superfluous(self.checkpoints, number)).close()
 
+    def _follow(self, name: str, stream: IO[bytes]) -> None:
+        """Report what a process writes to its file descriptors, as the program's messages do."""
+        with stream:
+            while data := os.read(stream.fileno(), 65536):
+                text = data.decode("utf-8", "replace")
+                self._receive({"output": text, "stream": name, "muted": False, "direct": True})
+
     def _read(self, channel: ControlChannel, generation: int) -> None:
         while True:
             try:
@@ -186,14 +191,6 @@ class ProcessPool:
             self._receive(message)
             if message is None:
                 return
-
-    def _follow(self, name: str, stream: IO[bytes]) -> None:
-        def read() -> None:
-            with stream:
-                while data := os.read(stream.fileno(), 65536):
-                    self._write(name, data.decode("utf-8", "replace"))
-
-        threading.Thread(target=read, name=f"debugger {name}", daemon=True).start()
 
 
 def choose_superfluous(numbers: list[int], newest: int) -> int:

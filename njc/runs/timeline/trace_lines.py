@@ -25,12 +25,16 @@ StateTexts = dict[str, str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class BeganLine:
+class _RunLine:
+    run: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class BeganLine(_RunLine):
     """A block began to run. `state` has all its variables; None in traces without states."""
 
     event: Literal["began"]
-    run: str
-    at: datetime
     place: str
     model: str = ""
     effects: str = ""
@@ -42,12 +46,10 @@ class BeganLine:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedLine:
+class AskedLine(_RunLine):
     """The model was asked. `shown` are the messages that are new in this turn; turn 1 has the system prompt."""
 
     event: Literal["asked"]
-    run: str
-    at: datetime
     turn: int
     shown: list[dict[str, Any] | str] = field(default_factory=list)
     system: list[str] = field(default_factory=list)
@@ -56,12 +58,10 @@ class AskedLine:
 
 
 @dataclass(frozen=True, slots=True)
-class RepliedLine:
+class RepliedLine(_RunLine):
     """The model answered; `source` is "model", "cache" or "recording"."""
 
     event: Literal["replied"]
-    run: str
-    at: datetime
     turn: int
     seconds: float
     reply: dict[str, Any]
@@ -70,27 +70,23 @@ class RepliedLine:
 
 
 @dataclass(frozen=True, slots=True)
-class UnansweredLine:
+class UnansweredLine(_RunLine):
     """The request of this turn had no answer."""
 
     event: Literal["unanswered"]
-    run: str
-    at: datetime
     turn: int
     seconds: float
     error: str
 
 
 @dataclass(frozen=True, slots=True)
-class PerformedLine:
+class PerformedLine(_RunLine):
     """An effect was performed or refused. `changes` are those since the line before of this run.
 
     `decisions` are those of interceptors, in the order in which they were asked.
     """
 
     event: Literal["performed"]
-    run: str
-    at: datetime
     turn: int
     seconds: float
     effect: dict[str, Any]
@@ -105,23 +101,19 @@ class PerformedLine:
 
 
 @dataclass(frozen=True, slots=True)
-class ComparedLine:
+class ComparedLine(_RunLine):
     """The end of a canary was compared with that of the code; `problem` says why it was not, if so."""
 
     event: Literal["compared"]
-    run: str
-    at: datetime
     differences: list[str] = field(default_factory=list)
     problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class EndedLine:
+class EndedLine(_RunLine):
     """The run of a block ended."""
 
     event: Literal["ended"]
-    run: str
-    at: datetime
     outcome: str
     seconds: float
     error: str = ""

@@ -107,15 +107,13 @@ class TraceIndex:
 
     def read_steps(self, run: RunSummary) -> Iterator[TraceStep]:
         with open(self.path, "rb") as file:
-            yield from build_steps(_read_lines_at(file, run.offsets))
+            lines = (parse_trace_line(_read_line_at(file, at), 0) for at in run.offsets)
+            yield from build_steps(it for it in lines if it and not isinstance(it, UnreadableLine))
 
 
-def _read_lines_at(file: BinaryIO, offsets: array[int]) -> Iterator[EventLine]:
-    for offset in offsets:
-        file.seek(offset)
-        line = parse_trace_line(file.readline(), 0)
-        if line is not None and not isinstance(line, UnreadableLine):
-            yield line
+def _read_line_at(file: BinaryIO, offset: int) -> bytes:
+    file.seek(offset)
+    return file.readline()
 
 
 def read_index(path: Path, search: str = "") -> TraceIndex:
@@ -135,8 +133,8 @@ class _IndexReader:
         self._contains = make_text_finder(search)
         self._runs: list[_RunBuilder] = []
         self._by_id: dict[str, _RunBuilder] = {}
-        self._unreadable: Counter[str] = Counter()
-        self._first_number: dict[str, int] = {}
+        self._unreadable: dict[str, list[int]] = {}
+        """The numbers of the lines with each problem."""
 
     def read(self, file: BinaryIO) -> TraceIndex:
         first_line = b""
@@ -145,10 +143,11 @@ class _IndexReader:
             line = parse_trace_line(raw, number)
             if line is None:
                 if raw.strip():
-                    self._count("newer", number)
+                    self._unreadable.setdefault("newer", []).append(number)
             elif isinstance(line, UnreadableLine):
                 is_cut = len(raw) <= MAX_LINE_BYTES and not raw.endswith(b"\n")
-                self._count("cut" if is_cut else "unreadable", number)
+                problem = "cut" if is_cut else "unreadable"
+                self._unreadable.setdefault(problem, []).append(number)
             else:
                 self._add(line, offset, raw)
         if not self._runs:
@@ -156,10 +155,6 @@ class _IndexReader:
         runs = order_runs([(run.build(), run.parent) for run in self._runs])
         processes = len({run.id.rpartition("-")[0] for run in runs})
         return TraceIndex(self._path, runs, tuple(self._list_problems()), processes)
-
-    def _count(self, problem: str, number: int) -> None:
-        self._unreadable[problem] += 1
-        self._first_number.setdefault(problem, number)
 
     def _add(self, line: EventLine, offset: int, raw: bytes) -> None:
         run = self._by_id.get(line.run)
@@ -171,8 +166,8 @@ class _IndexReader:
             run.has_text = self._contains(raw)
 
     def _list_problems(self) -> Iterator[str]:
-        for problem, count in self._unreadable.items():
-            number = self._first_number[problem]
+        for problem, numbers in self._unreadable.items():
+            number, count = numbers[0], len(numbers)
             match problem:
                 case "cut":
                     yield f"line {number:,} is cut off: the program is still writing, or was ended"
@@ -375,26 +370,27 @@ class Selection:
     def has_run(self, run: RunSummary) -> bool:
         """Return whether a run is shown. `block` is a place, the name of its file, or the start of one."""
         return (
-            (not self.refusals or run.refusals > 0)
-            and (not self.unchanged or run.is_unchanged)
-            and (not self.surprises or run.surprises > 0)
-            and (not self.jumps or run.is_jump)
-            and (self.slow is None or run.seconds >= self.slow)
-            and (self.expensive is None or (run.usd or 0.0) >= self.expensive)
+            self._has(run, run.refusals > 0, run.surprises > 0, run.usd)
             and (not self.search or run.has_text)
             and (not self.block or run.place.startswith(self.block))
         )
 
     def has_step(self, step: TraceStep) -> bool:
         wanted = self.search.casefold()
+        return self._has(step, step.is_refused, step.is_surprise, step.cost.usd) and (
+            not wanted or any(wanted in text.casefold() for text in list_texts(step))
+        )
+
+    def _has(
+        self, it: RunSummary | TraceStep, is_refused: bool, is_surprise: bool, usd: float | None
+    ) -> bool:
         return (
-            (not self.refusals or step.is_refused)
-            and (not self.unchanged or step.is_unchanged)
-            and (not self.surprises or step.is_surprise)
-            and (not self.jumps or step.is_jump)
-            and (self.slow is None or step.seconds >= self.slow)
-            and (self.expensive is None or (step.cost.usd or 0.0) >= self.expensive)
-            and (not wanted or any(wanted in text.casefold() for text in list_texts(step)))
+            (not self.refusals or is_refused)
+            and (not self.unchanged or it.is_unchanged)
+            and (not self.surprises or is_surprise)
+            and (not self.jumps or it.is_jump)
+            and (self.slow is None or it.seconds >= self.slow)
+            and (self.expensive is None or (usd or 0.0) >= self.expensive)
         )
 
 

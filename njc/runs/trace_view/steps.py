@@ -147,7 +147,7 @@ def build_steps(lines: Iterable[EventLine]) -> Iterator[TraceStep]:
                     yield call
                 asked, call = line, _make_call_step(line)
             case RepliedLine() | UnansweredLine():
-                asked = asked or AskedLine("asked", line.run, line.at, line.turn)
+                asked = asked or AskedLine(line.run, line.at, "asked", line.turn)
                 call = _add_reply(call or _make_call_step(asked), line)
             case PerformedLine() if name_effect(line.effect) == "Touch":
                 began = TraceStep("effect", at - line.seconds, line.turn, digest=_digest(line))

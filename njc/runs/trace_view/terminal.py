@@ -17,7 +17,7 @@ from itertools import chain, zip_longest
 
 from njc.project.report import format_count
 from njc.runs.trace_view.index import RunSummary, Selection, TraceIndex
-from njc.runs.trace_view.steps import TraceStep, VariableChange, format_differences, name_prediction
+from njc.runs.trace_view.steps import TraceStep, format_differences, name_prediction
 from njc.runs.trace_view.tables import TableColumn, fit_text, format_table
 from njrt.rendering.writer import escape_unprintable
 
@@ -169,19 +169,18 @@ def format_step_parts(number: int, step: TraceStep, width: int | None) -> Iterat
     ]
     yield _wrap(", ".join(filter(None, facts)), width)
     yield list(_indent(step.code.rstrip(), "    ", width))
-    yield [line for change in step.changes for line in _format_change(change, width)]
+    changes: list[str] = []
+    for change in step.changes:
+        after = "(not bound)" if change.after is None else change.after
+        if change.before is None:
+            changes += _indent(f"{change.name}: {after}", "  = ", width)
+        else:
+            changes += _indent(f"{change.name}: {change.before}", "  = ", width)
+            changes += _indent(after, "    -> ", width)
+    yield changes
     yield list(_indent(step.printed.rstrip("\n"), "  | ", width))
     yield list(_indent(step.result, "  > ", width))
     yield list(_indent(format_differences(step.prediction), "  ? ", width))
-
-
-def _format_change(change: VariableChange, width: int | None) -> Iterator[str]:
-    after = "(not bound)" if change.after is None else change.after
-    if change.before is None:
-        yield from _indent(f"{change.name}: {after}", "  = ", width)
-    else:
-        yield from _indent(f"{change.name}: {change.before}", "  = ", width)
-        yield from _indent(after, "    -> ", width)
 
 
 def format_pairs(

@@ -18,7 +18,6 @@ from typing import Literal
 
 from njc.editors.language_server.answers.navigation import (
     NameKind,
-    VisibleName,
     list_members,
     list_names_at,
     list_type_names,
@@ -95,7 +94,12 @@ def _suggest_names(document: Document, opened: re.Match[str], offset: int) -> li
     end = _REST_OF_WORD.match(document.text, offset).end()  # type: ignore[union-attr]
     closes = not opened["path"] and document.text[end : end + 1] not in (">", ".", ":")
     start = offset - len(word)
-    return [Suggestion(name.name, name.kind, start, end, _describe(name), closes) for name in names]
+    suggestions = []
+    for name in names:
+        details = (name.type, f"line {name.lines[0]}" if name.lines else "")
+        detail = ", ".join(filter(None, details))
+        suggestions.append(Suggestion(name.name, name.kind, start, end, detail, closes))
+    return suggestions
 
 
 def _find_block(document: Document, offset: int) -> tuple[Reading, NaturalBlock] | None:
@@ -109,12 +113,6 @@ def _find_block(document: Document, offset: int) -> tuple[Reading, NaturalBlock]
     line = document.lines.get_position(offset, "utf-32")[0] + 1
     above = [block for block in last.blocks if block.line <= line]
     return (last, above[-1]) if above else None
-
-
-def _describe(name: VisibleName) -> str:
-    """`str, line 12`."""
-    lines = f"line {name.lines[0]}" if name.lines else ""
-    return ", ".join(filter(None, (name.type, lines)))
 
 
 def _suggest_options(before: str, word: str, offset: int, *, quoted: bool) -> Iterator[Suggestion]:

@@ -9,7 +9,7 @@ import __future__
 
 import ast
 import builtins
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from njc.editors.language_server.texts.documents import Document, Reading
 from njc.editors.language_server.texts.name_index import Occurrence, Variable
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.markers import match_opening
-from njrt.options import DEFAULTS, OPTION_NAMES, Options, merge_option_layers
+from njrt.options import DEFAULTS, OPTION_NAMES, merge_option_layers
 from njrt.rendering.describe import describe_variable
 from njrt.rendering.one_line import write_brief
 
@@ -82,7 +82,9 @@ def describe_variable_use(reading: Reading, variable: Variable) -> str:
     found = reading.names.variables.get(variable, ())
     scope = variable.scope
     home = f"of the {scope.kind} `{scope.name}`" if scope.name else f"of the {scope.kind}"
-    rows = [f"{_name_kind(found)} {home}"]
+    kinds = {"parameter": "parameter", "import": "import", "define": "definition"}
+    kind = next((kinds[it.role] for it in found if it.role in kinds), "variable")
+    rows = [f"{kind} {home}"]
     for title, chosen in (
         ("bound in", [it for it in found if it.role not in ("read", "declare")]),
         ("read by blocks in", [it for it in found if it.role == "read" and it.in_prompt]),
@@ -95,11 +97,6 @@ def describe_variable_use(reading: Reading, variable: Variable) -> str:
 
 
 _MOST_LINES = 8
-
-
-def _name_kind(found: Sequence[Occurrence]) -> str:
-    kinds = {"parameter": "parameter", "import": "import", "define": "definition"}
-    return next((kinds[it.role] for it in found if it.role in kinds), "variable")
 
 
 def _show_to_model(
@@ -155,7 +152,11 @@ def describe_authority(document: Document, reading: Reading, block: NaturalBlock
         "because": authority.reason,
         "to do without code": authority.remedy,
         "jumps": ", ".join(f"`{_JUMP_NAMES.get(label, label)}`" for label in authority.labels),
-        "options": ", ".join(_list_options(block.options)),
+        "options": ", ".join(
+            f"`{name}={write_brief(value, 60)}`"
+            for name in OPTION_NAMES
+            if (value := getattr(block.options, name)) is not None
+        ),
     }
     return "\n".join(f"- {name}: {text}" for name, text in rows.items() if text)
 
@@ -166,12 +167,6 @@ EFFECT_MEANINGS = {
     "interface": "the model may request the effects of an interface",
 }
 _JUMP_NAMES = {"bare_return": "return"}
-
-
-def _list_options(options: Options) -> Iterator[str]:
-    for name in OPTION_NAMES:
-        if (value := getattr(options, name)) is not None:
-            yield f"`{name}={write_brief(value, 60)}`"
 
 
 StandIn = Any
@@ -242,7 +237,11 @@ def _keep_signature(
 def _keep_fields(definition: ast.ClassDef) -> ast.ClassDef:
     """Return a class of the same fields, constants and methods whose methods do nothing."""
     kept = copy(definition)
-    kept.bases, kept.keywords = [base for base in definition.bases if _is_known_base(base)], []
+    kept.bases, kept.keywords = [], []
+    for base in definition.bases:
+        name = base.id if isinstance(base, ast.Name) else ""
+        if name in _ENUMERATIONS or isinstance(getattr(builtins, name, None), type):
+            kept.bases.append(base)
     kept.body = [_make_docstring(definition), *_keep_members(definition)]
     kept.decorator_list = [ast.Name("dataclass", ast.Load())] * is_dataclass(definition)
     if hasattr(kept, "type_params"):
@@ -260,12 +259,6 @@ def _keep_members(definition: ast.ClassDef) -> Iterator[ast.stmt]:
                 yield ast.AnnAssign(target, annotation, kept, 1)
             case ast.Assign(targets=[ast.Name()] as targets, value=value):
                 yield ast.Assign(targets, _keep_literal(value))
-
-
-def _is_known_base(base: ast.expr) -> bool:
-    if not isinstance(base, ast.Name):
-        return False
-    return base.id in _ENUMERATIONS or isinstance(getattr(builtins, base.id, None), type)
 
 
 def _keep_literal(value: ast.expr) -> ast.expr:

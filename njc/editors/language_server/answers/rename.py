@@ -40,7 +40,8 @@ class RenameRefused(Exception):
 def find_renamed(document: Document, offset: int) -> Occurrence:
     """Return the name at an offset that may be renamed; raises RenameRefused if there is none."""
     reading, occurrence, variable = _find_variable(document, offset)
-    _check_variable(document, reading, variable)
+    for reason in _find_obstacles(reading, variable):
+        raise RenameRefused(reason)
     return occurrence
 
 
@@ -57,7 +58,8 @@ def rename(
         raise RenameRefused(f"`{new_name}` is not a name")
     if new_name in ("__debug__", "__class__", "super"):
         raise RenameRefused(f"`{new_name}` has a meaning of its own in Python")
-    _check_variable(document, reading, variable)
+    for reason in _find_obstacles(reading, variable):
+        raise RenameRefused(reason)
     _check_uses_elsewhere(document, variable, others)
     places = reading.names.variables[variable]
     if mangle(new_name, occurrence.scope.class_name) == variable.name:
@@ -88,13 +90,7 @@ def _make_edit(place: Occurrence, new_name: str) -> TextEdit:
 # ── what makes a name unsafe to change ───────────────────────────────────────────────────────────
 
 
-def _check_variable(document: Document, reading: Reading, variable: Variable) -> None:
-    """Refuse a variable whose name other code may know by its text."""
-    for reason in _find_obstacles(document, reading, variable):
-        raise RenameRefused(reason)
-
-
-def _find_obstacles(document: Document, reading: Reading, variable: Variable) -> Iterator[str]:
+def _find_obstacles(reading: Reading, variable: Variable) -> Iterator[str]:
     name, scope = variable.name, variable.scope
     places = reading.names.variables.get(variable, ())
     if variable.is_builtin:
@@ -179,10 +175,7 @@ def _is_exported(reading: Reading, name: str) -> bool:
                 | ast.AugAssign(target=ast.Name(id="__all__"))
                 | ast.AnnAssign(target=ast.Name(id="__all__"))
             ):
-                texts = (
-                    node.value for node in ast.walk(statement) if isinstance(node, ast.Constant)
-                )
-                if name in texts:
+                if any(getattr(node, "value", None) == name for node in ast.walk(statement)):
                     return True
     return False
 
@@ -233,7 +226,8 @@ def find_keyword_line(
         given = {item.arg for item in call.keywords}
         if name in given and _may_call(call.func, callees, known):
             return call.lineno
-        if None in given and _last_name(call.func) in callees:
+        last = getattr(call.func, "attr", getattr(call.func, "id", ""))
+        if None in given and last in callees:
             return call.lineno
     return None
 
@@ -261,13 +255,6 @@ def _may_call(function: ast.expr, callees: set[str], known: set[str]) -> bool:
         case ast.Attribute(attr=name):
             return name in callees or name == "partial" or is_special
     return True
-
-
-def _last_name(function: ast.expr) -> str:
-    match function:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name
-    return ""
 
 
 # ── other modules ────────────────────────────────────────────────────────────────────────────────

@@ -177,7 +177,12 @@ class NaturalLanguageServer(LanguageServer):
         if document is None or not document.path.endswith(SUFFIX):
             return
         if not document.is_natural:
-            self._publish_length(document)
+            at_start = Converter(document, self.encoding).make_range(0, 0)
+            message = f"njc analyses files of up to {MAX_CHARACTERS:,} characters"
+            severity = lsp.DiagnosticSeverity.Information
+            found = [lsp.Diagnostic(at_start, message, severity, source="njc")]
+            arguments = lsp.PublishDiagnosticsParams(uri, found, document.version)
+            self.text_document_publish_diagnostics(arguments)
             return
         is_known = uri in self._checked
         checked = self._checked[uri] = document.analysis.diagnostics
@@ -213,20 +218,9 @@ class NaturalLanguageServer(LanguageServer):
 
     def _send_findings(self, document: Document, findings: Iterable[Diagnostic]) -> None:
         converter = Converter(document, self.encoding)
-        found = [converter.make_diagnostic(finding) for finding in findings]
-        self._send_diagnostics(document, found)
-
-    def _publish_length(self, document: Document) -> None:
-        message = f"njc analyses files of up to {MAX_CHARACTERS:,} characters"
-        severity = lsp.DiagnosticSeverity.Information
-        at_start = Converter(document, self.encoding).make_range(0, 0)
-        found = [lsp.Diagnostic(at_start, message, severity, source="njc")]
-        self._send_diagnostics(document, found)
-
-    def _send_diagnostics(self, document: Document, found: list[lsp.Diagnostic]) -> None:
-        self.text_document_publish_diagnostics(
-            lsp.PublishDiagnosticsParams(document.uri, found, document.version)
-        )
+        found = list(map(converter.make_diagnostic, findings))
+        arguments = lsp.PublishDiagnosticsParams(document.uri, found, document.version)
+        self.text_document_publish_diagnostics(arguments)
 
     @property
     def takes_document_changes(self) -> bool:

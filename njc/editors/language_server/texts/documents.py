@@ -187,9 +187,11 @@ class Document:
         return self.report((*self.compilation.diagnostics, *self.compilation.hints))
 
     def report(self, findings: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-        if self.project.warnings == "error":
-            return tuple(map(_raise_warning, findings))
-        return tuple(findings)
+        raises = self.project.warnings == "error"
+        return tuple(
+            replace(it, severity="error") if raises and it.severity == "warning" else it
+            for it in findings
+        )
 
     @cached_property
     def reading(self) -> Reading | None:
@@ -216,11 +218,6 @@ class Document:
     def is_python(self) -> bool:
         """Whether the text is Python as it stands."""
         return self.reading is not None and self.reading.module.source is self.source
-
-
-def _raise_warning(finding: Diagnostic) -> Diagnostic:
-    is_warning = finding.severity == "warning"
-    return replace(finding, severity="error") if is_warning else finding
 
 
 def split_mark(text: str) -> tuple[str, str]:
@@ -289,8 +286,12 @@ def carry_over(findings: Iterable[Diagnostic], before: str, after: str) -> Itera
     start, at_end = find_change(before, after)
     first = before.count("\n", 0, start) + 1
     last = before.count("\n", 0, len(before) - at_end) + 1
-    kept = [it for it in findings if it.end_line < first or it.line > last]
-    yield from _shift_findings(kept, last, after.count("\n") - before.count("\n"))
+    added = after.count("\n") - before.count("\n")
+    for it in findings:
+        if it.end_line < first:
+            yield it
+        elif it.line > last:
+            yield replace(it, line=it.line + added, end_line=it.end_line + added)
 
 
 def find_change(before: str, after: str) -> tuple[int, int]:
@@ -305,13 +306,3 @@ def find_change(before: str, after: str) -> tuple[int, int]:
 def _count_equal(most: int, differs: Callable[[int], bool]) -> int:
     """Return the largest number up to `most` of characters by which the texts do not differ."""
     return bisect_left(range(1, most + 1), True, key=differs)
-
-
-def _shift_findings(findings: Iterable[Diagnostic], after: int, lines: int) -> Iterator[Diagnostic]:
-    """Move the findings behind a line by so many lines."""
-    for finding in findings:
-        if lines and finding.line > after:
-            line, end_line = finding.line + lines, finding.end_line + lines
-            yield replace(finding, line=line, end_line=end_line)
-        else:
-            yield finding
