@@ -26,7 +26,6 @@ from njrt.messages import Usage
 from njrt.models.prices import compute_cost
 
 SAMPLED_ROWS = 50
-"""Rows whose first requests are measured."""
 
 BYTES_PER_TOKEN = 4
 """Bytes of English text per token, on average: https://platform.openai.com/tokenizer"""

@@ -41,7 +41,6 @@ GRACE_SECONDS = 0.02
 """How long other tasks may take to ask, where timers or threads are running."""
 
 MAX_CANCELLATIONS = 5
-"""How often a call is cancelled that does not end."""
 
 
 class Suspended(Interruption):

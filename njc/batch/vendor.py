@@ -25,10 +25,8 @@ from njrt.message_json import format_json_line
 from njrt.models.remote import REJECTED_FIELD_STATUSES, RemoteModel
 
 CALL_SECONDS = 120.0
-"""Seconds for one call of a Batch API."""
 
 TRANSFER_SECONDS = 1800.0
-"""Seconds for sending or fetching the file of a batch."""
 
 CLOCK_SKEW_SECONDS = 86_400.0
 """By how much the clocks of this machine and of the vendor may differ: also by a wrong time zone."""
@@ -108,7 +106,6 @@ class VendorBatches(ABC):
     """The Batch API of one vendor; its methods raise `ModelError`s."""
 
     limits: BatchLimits
-    """What a batch may have."""
     cursor: str
     """The parameter that names the last batch of the page before."""
 

@@ -22,10 +22,8 @@ from njrt.models.retry import extract_json
 from njrt.rendering.writer import clip
 
 MAX_SHOWN_CHARS = 200
-"""Characters shown of an effect that differs."""
 
 CHARS_BEFORE = 40
-"""Characters shown before the first difference of long effects."""
 
 
 @dataclass(frozen=True, slots=True)

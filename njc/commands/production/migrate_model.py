@@ -33,7 +33,6 @@ from njrt.persistence.recording_place import (
 
 FOLDER = Path(".njc_cache") / "migrate-model"
 MOST_DIFFERENCES = 5
-"""Differences shown of each block."""
 
 _HEADINGS = ("block", "runs", "same effects", "same outcome")
 

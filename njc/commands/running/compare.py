@@ -26,7 +26,6 @@ from njc.commands.terminal.flags import (
 from njc.commands.terminal.status_line import show_status
 from njc.commands.terminal.trace_status import choose_command, run_traced
 from njc.evaluation.built_imports.account import (
-    BuiltFile,
     describe_build,
     find_import_problem,
     hash_build,
@@ -120,8 +119,10 @@ def command(
         kind, learned = MODES[mode]
         options = replace(project.options, mode=kind)
         target = replace(project, options=options, out=(folder / mode).absolute())
+        request = HoleRequest(learned=learned, attempts=attempts, jobs=jobs, notify=console.note)
+        console.note(f"{mode}: building")
         with show_status(console):
-            build = _build_mode(console, sources, target, mode, learned, attempts, jobs)
+            build = _build_mode(sources, target, mode, request)
         done = () if build.failure else tuple(_run_all(console, target, sources, mode, words, runs))
         rows.append(ModeSummary(mode, build, done))
     console.result(format_comparison_text(rows))
@@ -178,21 +179,13 @@ def _compute_digest(units: Sequence[Unit], words: Sequence[str], project: Projec
 
 
 def _build_mode(
-    console: Console,
-    sources: Sequence[Path],
-    project: Project,
-    mode: str,
-    learned: bool,
-    attempts: int,
-    jobs: int | None,
+    sources: Sequence[Path], project: Project, mode: str, request: HoleRequest
 ) -> ModeBuild:
     """Build in one mode; an error becomes the `failure` of the build."""
     began = time.monotonic()
     units = find_units(sources, project)
     failure, used = "", tuple[LockEntry, ...]()
-    console.note(f"{mode}: building")
     try:
-        request = HoleRequest(learned=learned, attempts=attempts, jobs=jobs, notify=console.note)
         static = fill_units(units, project, request)
         failure, used = format_finding_messages(static.findings), static.used
         if mode == "static-learned" and not any(entry.score for entry in used):
@@ -217,48 +210,38 @@ def _run_all(
     words: Sequence[str],
     runs: int,
 ) -> Iterator[ComparedRun]:
-    """Yield the runs of the command; runs of the same build that are in the file of results are not repeated."""
+    """Yield the runs of the command; runs of the same build that are in the file of results are not repeated.
+
+    Raises ConfigurationError if a run did not use the build.
+    """
     assert project.out is not None, "a comparison has a directory"
     build = describe_build(find_units(sources, project))
     results = ResultFile(project.out.parent / "trials.jsonl", ComparedRun)
     results.read()
     for number in range(1, runs + 1):
         key = (mode, hash_build(build), number)
+        log = project.out.parent / f"{mode}-{number}.log"
         if key not in results.known:
-            results.add(_run_command(console, mode, number, words, project.out, build))
+            trace = log.with_suffix(".trace.jsonl")
+            command = [word.replace("{out}", str(project.out)) for word in words]
+            began = time.monotonic()
+            with tempfile.TemporaryDirectory() as folder:
+                environment = make_build_environment(build, project.out, Path(folder))
+                code = run_traced(console, command, trace, log, environment)
+                seconds = time.monotonic() - began
+                problem = find_import_problem(build, Path(folder))
+            if problem:
+                raise ConfigurationError(
+                    f"run {number} of {mode} (exit code {code}) did not measure the build: {problem}; its output is in "
+                    f"{format_path(log)}"
+                )
+            lines = trace.read_text(encoding="utf-8").splitlines() if trace.exists() else []
+            usages = sum_usage_by_block(lines)
+            results.add(ComparedRun(mode, number, code == 0, code, seconds, usages, key[1]))
         run = results.known[key]
         verdict = "passed" if run.passed else f"failed ({run.exit_code})"
-        log = format_path(project.out.parent / f"{mode}-{number}.log")
-        output = "" if run.passed else f"; output: {log}"
+        output = "" if run.passed else f"; output: {format_path(log)}"
         console.note(
             f"{mode} {number}/{runs}: {verdict} in {run.seconds:.1f} s, {run.usage.calls} calls{output}"
         )
         yield run
-
-
-def _run_command(
-    console: Console,
-    mode: str,
-    number: int,
-    words: Sequence[str],
-    out: Path,
-    build: Sequence[BuiltFile],
-) -> ComparedRun:
-    """Run the command once; raises ConfigurationError if it did not use the build."""
-    trace = out.parent / f"{mode}-{number}.trace.jsonl"
-    log = out.parent / f"{mode}-{number}.log"
-    command = [word.replace("{out}", str(out)) for word in words]
-    began = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        environment = make_build_environment(build, out, Path(folder))
-        code = run_traced(console, command, trace, log, environment)
-        seconds = time.monotonic() - began
-        problem = find_import_problem(build, Path(folder))
-    if problem:
-        raise ConfigurationError(
-            f"run {number} of {mode} (exit code {code}) did not measure the build: {problem}; its output is in "
-            f"{format_path(log)}"
-        )
-    lines = trace.read_text(encoding="utf-8").splitlines() if trace.exists() else []
-    usages = sum_usage_by_block(lines)
-    return ComparedRun(mode, number, code == 0, code, seconds, usages, hash_build(build))

@@ -88,15 +88,12 @@ def command(
         if recording is not None and is_replayed and not recording.is_file():
             raise ConfigurationError(f"there is no recording {recording}")
         parsed = parse_set_flags(options)
-        values = {field.name: getattr(parsed, field.name) for field in fields(parsed)}
-        settings = RunSettings(
-            program,
-            tuple(arguments),
-            model,
-            recording,
-            is_replay_only=is_replayed,
-            options={name: value for name, value in values.items() if value is not None},
-        )
+        values = {
+            field.name: value
+            for field in fields(parsed)
+            if (value := getattr(parsed, field.name)) is not None
+        }
+        settings = RunSettings(program, tuple(arguments), model, recording, is_replayed, values)
         folders = list_source_folders(program)
         run = RunController(settings, happenings.put)
     session = DebugSession(run, folders)

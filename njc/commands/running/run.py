@@ -51,7 +51,6 @@ _SANDBOX_FLAGS = (
     ),
 )  # fmt: skip
 SANDBOX_SETTINGS = ("sandbox", "work", "read", "env", "max_memory", "max_processes", "max_cpu")
-"""The names of the flags, as click passes them."""
 
 
 def sandbox_flags(command: CommandFunction) -> CommandFunction:

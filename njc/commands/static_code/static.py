@@ -22,7 +22,6 @@ from njc.commands.terminal.status_line import show_status
 from njc.evaluation.comparison.text import format_text_table
 from njc.evaluation.learning.by_command import (
     CommandRepairResult,
-    TestCommand,
     TestedProgram,
     repair_by_command,
 )
@@ -39,7 +38,6 @@ TABLE_HEADINGS = ("block", "mode", "runs", "before", "learned", "replies")
 REPAIR_HEADINGS = ("block", "mode", "runs", "before", "after", "replies")
 COMMAND_HEADINGS = ("block", "mode", "before", "after", "replies")
 COMMAND_SECONDS = 300.0
-"""The default limit of a test command."""
 _SHELL_OPERATORS = ("&&", "||", "|", ";", "&", ">", ">>", "<", "2>&1")
 
 
@@ -107,8 +105,8 @@ def command(
     )
     request = keep_results(request, lock, file)
     if words:
-        test_command = TestCommand(tuple(words), seconds or COMMAND_SECONDS)
-        program = TestedProgram(tuple(files), tuple(units), project, lock, test_command)
+        limit = seconds or COMMAND_SECONDS
+        program = TestedProgram(tuple(files), tuple(units), project, lock, tuple(words), limit)
         with show_status(console):
             repaired = list(repair_by_command(program, request))
         has_failed = _show_command_repair(console, repaired)

@@ -27,7 +27,6 @@ from njrt.errors import NaturalError
 _SEVERITY = re.compile(r"\b(?:(error)|(warning)|(help|note|hint))(\[NJ\d+\])?: ")
 _CARET = re.compile(r"^( +\|[ \t]*)(\^+)$", re.MULTILINE)
 _PROGRESS_DELAY = 0.5
-"""Seconds of work before progress is shown."""
 
 
 @dataclass(slots=True)

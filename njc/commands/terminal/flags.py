@@ -26,7 +26,6 @@ from njrt.options import (
 )
 
 FlagValue = Any
-"""The value of a flag as click reads it."""
 
 
 def _complete_setting(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
@@ -82,7 +81,6 @@ ATTEMPTS = click.option(
     "--attempts", type=COUNT, default=4, metavar="N", help="Attempts per block (default: 4)."
 )
 _SETTING_NAMES = ("out", "include", "exclude", "warnings", "required_version")
-"""The flags that override a field of the project."""
 
 
 def project_flags(command: CommandFunction) -> CommandFunction:

@@ -47,7 +47,6 @@ class TypeReport:
     output: str = ""
     errors: str = ""
     findings: tuple[Finding, ...] = ()
-    """Why the checker was not run: sources that cannot be compiled."""
 
 
 def check_types(arguments: Sequence[Path], command: Sequence[str], project: Project) -> TypeReport:
@@ -219,7 +218,6 @@ class Mirror:
     """A copy of a project, and the rendered files in it."""
 
     project: Path
-    """The directory that is copied."""
     folder: Path
     files: Mapping[Path, RenderedSource]
     """By the path of the source."""

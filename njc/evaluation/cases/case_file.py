@@ -51,7 +51,6 @@ class NumberedCase:
     digest: str
     """A digest of the case, and of how many equal ones precede it: results of another version of it are not used."""
     text: str = ""
-    """The line."""
 
     @property
     def title(self) -> str:

@@ -48,7 +48,6 @@ _STOPPING = (ConfigurationError, AuthenticationError, ModelNotFoundError, Server
 """Errors of the setting and not of a case: the command ends, and continues with the case next time."""
 
 MAX_SHOWN = 20_000
-"""Characters to keep of the prompts and replies of a failed run."""
 
 
 ResultKey = tuple[str, str, str, int]
@@ -56,7 +55,6 @@ ResultKey = tuple[str, str, str, int]
 
 
 MAX_KEPT = 4_000
-"""Characters of a prompt and its reply that are kept as a possible example."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +76,7 @@ class CaseResult:
     """One run of a case."""
 
     program: str
-    """A digest of the program."""
     case: str
-    """The digest of the case."""
     model: str
     """The model, or "" for the configured one."""
     repeat: int
@@ -92,9 +88,7 @@ class CaseResult:
     usd: float = 0.0
     seconds: float = 0.0
     shown: str = ""
-    """The prompts and replies of a failed run."""
     blocks: tuple[BlockRun, ...] = ()
-    """The blocks that ran."""
     warnings: tuple[str, ...] = ()
     """The warnings of blocks, such as one that has changed nothing."""
 

@@ -283,7 +283,6 @@ class Tuner:
     digests: set[str] = field(default_factory=set)
     """The versions of the program; their calls are counted."""
     plain: str = ""
-    """The digest of the program as it is."""
 
     def choose(self, cases: Sequence[NumberedCase], most_tokens: float) -> dict[str, Form]:
         """Return the best form of each block, by its instruction, without blocks that stay as they are."""

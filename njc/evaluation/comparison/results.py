@@ -71,7 +71,6 @@ class ComparedRun:
     exit_code: int
     seconds: float
     blocks: Mapping[str, ModeUsage] = field(default_factory=dict)
-    """What each block used, by its place."""
     build: str = ""
     """A digest of the compiled files that it executed."""
 

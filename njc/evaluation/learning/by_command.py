@@ -38,14 +38,6 @@ from njrt.errors import ConfigurationError
 
 
 @dataclass(frozen=True, slots=True)
-class TestCommand:
-    """A command whose exit code is 0 if the program is right, and its limit in seconds."""
-
-    words: tuple[str, ...]
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
 class CommandEvaluation:
     """How the command ended on a build, and what the code of the block did in it."""
 
@@ -113,7 +105,9 @@ class TestedProgram:
     units: tuple[Unit, ...]
     project: Project
     lock: StaticLock
-    command: TestCommand
+    words: tuple[str, ...]
+    """The command, whose exit code is 0 if the program is right."""
+    seconds: float
 
     def test_entry(self, file: StaticFile, hole: Hole, entry: LockEntry) -> CommandEvaluation:
         """Build the program with an entry in place of the locked one, and run the command.
@@ -147,11 +141,11 @@ class TestedProgram:
             block = BlockLines(output, first, last)
             try:
                 result = run_test_command(
-                    self.command.words, out, describe_build(units), block, self.command.seconds
+                    self.words, out, describe_build(units), block, self.seconds
                 )
             except OSError as error:
                 raise ConfigurationError(
-                    f"the command cannot be run: {error.strerror}: {self.command.words[0]}"
+                    f"the command cannot be run: {error.strerror}: {self.words[0]}"
                 ) from None
         return CommandEvaluation(result, code, first)
 

@@ -170,7 +170,6 @@ def _format_value(value: ProgramValue) -> str:
 
 
 ProgramValue = Any
-"""A value of the program."""
 
 CODE_FILENAME = "<block>"
 SECONDS_PER_EXAMPLE = 5.0
@@ -194,7 +193,6 @@ class WorkerTask:
     folders: Sequence[str]
     examples: Sequence[Mapping[str, Any]]
     seconds: float = SECONDS_PER_EXAMPLE
-    """The limit for one example, without the time of model calls."""
 
 
 def execute_once(

@@ -73,7 +73,6 @@ class LearningResult:
     attempts: int = 0
     trouble: str = ""
     rationale: str = ""
-    """Of repaired code."""
 
 
 def read_examples(places: Sequence[Path]) -> list[Example]:

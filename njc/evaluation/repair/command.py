@@ -55,7 +55,6 @@ class CommandResult:
     output: str
     """The end of what it printed."""
     trace: ExecutionTrace
-    """The last run of the block."""
 
     @property
     def has_passed(self) -> bool:

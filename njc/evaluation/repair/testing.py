@@ -42,7 +42,6 @@ class FailedTests:
     problem: str
     """Such as "`total([3])` is 0, but should be 3"."""
     trace: ExecutionTrace = field(default_factory=ExecutionTrace)
-    """The steps of the program in this statement."""
 
     @property
     def is_unended(self) -> bool:

@@ -56,7 +56,6 @@ _FAILURES = (NaturalError, ChannelClosedError)
 """The controller cannot do what was asked, or the program has ended meanwhile."""
 
 _EXPECTED = (RequestError, *_FAILURES, ValidationError, OSError)
-"""Why a request may fail."""
 
 THREAD = 1
 """The identifier of the one thread: natural blocks are stepped through in the order of their steps."""

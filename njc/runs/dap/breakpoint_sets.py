@@ -41,7 +41,6 @@ class BreakpointSets:
     def __init__(self) -> None:
         self._breakpoints: dict[str, tuple[Breakpoint, ...]] = {}
         self.filters: tuple[requests.ExceptionFilter, ...] = ("divergence",)
-        """The exception filters that are on."""
 
     def set_in_file(
         self, arguments: requests.SetBreakpointsArguments, client: requests.InitializeArguments

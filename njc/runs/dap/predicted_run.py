@@ -25,7 +25,6 @@ Handlers = dict[str, tuple[type[BaseModel], Callable[[Any], Any]]]
 SendEvent = Callable[[str, Mapping[str, Any]], None]
 
 MOST_STEPS = 500
-"""Steps of one `continue`."""
 _MOVES = {
     "next": "step_over",
     "stepIn": "step_into",
@@ -33,7 +32,6 @@ _MOVES = {
     "stepBack": "inv_step_over",
     "reverseContinue": "inv_step_call",
 }
-"""The requests that take one action of the model."""
 _LATER = ("setFunctionBreakpoints", "setExceptionBreakpoints", "setDataBreakpoints")
 _STOPPED = {"threadId": 1, "allThreadsStopped": True}
 

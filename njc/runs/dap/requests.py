@@ -82,7 +82,6 @@ class LaunchArguments(Arguments):
     call: str | None = None
     """The call at which predictions start, such as `fact(3)`."""
     options: dict[str, Any] = Field(default_factory=dict)
-    """Options of all blocks, such as `max_calls`."""
     no_debug: bool = False
     """Whether the program only runs, without breakpoints."""
     stop_on_entry: bool = False

@@ -94,9 +94,7 @@ MIN_WIDTH, MIN_HEIGHT = 30, 12
 WIDE = 70
 """Columns from which on panes stand side by side."""
 PANES = ("source", "effect", "variables", "model", "prints", "steps", "console")
-"""The panes, by their digits."""
 REDRAWING = ("set", "edit", "reject", "abort", "accept", "live")
-"""The commands after which a stop looks different."""
 KEY_LINE = "s n r c step  S N R C back  b break  e edit  : command  ? help  q quit"
 RUNNING = "running; ctrl+c stops it at its next step"
 NARROW_KEY_LINE = "s n r c  S N R C back  : ? q  tab pane"

@@ -46,7 +46,6 @@ from njc.runs.timeline.steps import Position, Step
 
 _PATH = re.compile(r"\.\w+|\[[^\]]*\]")
 LISTED_LINES = 6
-"""Lines of the source that `l` shows before and after the prompt."""
 
 
 def list_source(session: DebugSession, words: str) -> CommandResult:

@@ -187,7 +187,6 @@ def describe_end(ended: ProgramEnded) -> list[str]:
 
 
 _CODE_FIELDS = ("code", "expression", "expr")
-"""The arguments of tool calls that are code."""
 
 
 def read_streamed_text(text: str) -> str:

@@ -27,7 +27,6 @@ ACTIONS: Mapping[str, str] = {
     "N": "inv_step_over",
     "R": "inv_step_call",
 }
-"""The commands that ask the model."""
 HELP = (
     "s n r         step into, over, to the return of this function",
     "S N R         the same, back: to the state before, over it, to the call of this function",
@@ -110,7 +109,6 @@ class PredictedSession:
     has_changes: bool = False
     """Whether a variable was set after the first state."""
     stop: int | None = None
-    """The line of `c`."""
 
     def start(self) -> list[str]:
         self.state = self.predictor.start(self.source, self.call)

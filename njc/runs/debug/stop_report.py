@@ -47,7 +47,6 @@ _QUOTES = re.compile(r"""^[rRuUfF]{0,2}(\"{3}|'{3})|(\"{3}|'{3})$""")
 _MARKER = re.compile(r"(natural|prompt)\s*(\(.*)?")
 """The first line of a prompt, without quotes."""
 MAX_NEIGHBOURS = 6
-"""Steps of the block that are listed before and after the current one."""
 
 
 @dataclass(frozen=True, slots=True)

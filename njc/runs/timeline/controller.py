@@ -46,10 +46,8 @@ from njc.runs.timeline.steps import Position, Step, Timeline, Variables, choose_
 ControlState = Literal["new", "running", "stopped", "ended"]
 
 ANSWER_SECONDS = 60.0
-"""The time that the stopped program has to answer a question."""
 
 REPLAY_SECONDS = 600.0
-"""The time that going back may take."""
 
 
 class RunController(StepMovements):

@@ -34,7 +34,6 @@ class RunSettings:
     options: Mapping[str, Any] = field(default_factory=dict)
     """Options of all blocks, as for `njrt.using`."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    """Variables to add to the environment."""
     folder: Path | None = None
     """The working directory of the program; by default that of this process."""
     captures_output: bool = True

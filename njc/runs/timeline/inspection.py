@@ -30,10 +30,8 @@ from njrt.timeouts import DeadlineExceeded, call_with_timeout, clock
 from njrt.values.introspection import is_a, is_exactly, read_attributes
 
 MAX_CHILDREN = 200
-"""Items and attributes that are listed of a value."""
 
 EVALUATION_SECONDS = 5.0
-"""The time limit of an expression."""
 
 _ATOMS = (type(None), bool, int, float, complex, str, bytes)
 

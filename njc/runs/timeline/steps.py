@@ -50,9 +50,7 @@ class Step:
     shown: tuple[Mapping[str, Any] | str, ...] = ()
     """The messages to the model that are new in this turn."""
     reply: Mapping[str, Any] | None = None
-    """What the model replied in this turn."""
     effect: Mapping[str, Any] | None = None
-    """The effect, with its `kind`."""
     code_line: int = 0
     """For a line: its number in the code, from 1."""
     is_done: bool = False
@@ -60,7 +58,6 @@ class Step:
     decisions: tuple[Mapping[str, Any], ...] = ()
     """What interceptors decided about the effect; `effect` is as the model requested it."""
     prediction: Prediction | None = None
-    """What was predicted of the effect, if it was."""
     result_kind: Literal["", "answer", "refusal", "outcome"] = ""
     result: str = ""
     """What the model was answered; for an exit, the outcome."""
@@ -115,7 +112,6 @@ class Timeline(Sequence[Step]):
         self._steps: list[Step] = []
         self._lines: dict[int, list[Step]] = {}
         self.problems: list[UnreadableLine] = []
-        """The lines of the trace that could not be read."""
 
     def __len__(self) -> int:
         return len(self._steps)

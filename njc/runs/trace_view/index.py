@@ -78,12 +78,10 @@ class RunSummary:
     given: str = ""
     """What came in: the variables at the begin, in a few words."""
     changed: str = ""
-    """What changed, in a few words."""
     is_unchanged: bool = False
     """Whether the run ended, changed no variable, printed nothing and did not jump."""
     digest: bytes = b""
     has_text: bool = False
-    """Whether a line of the run has the text that is searched for."""
     offsets: array[int] = field(default_factory=lambda: array("Q"), repr=False)
 
     @property
@@ -134,7 +132,6 @@ class _IndexReader:
         self._runs: list[_RunBuilder] = []
         self._by_id: dict[str, _RunBuilder] = {}
         self._unreadable: dict[str, list[int]] = {}
-        """The numbers of the lines with each problem."""
 
     def read(self, file: BinaryIO) -> TraceIndex:
         first_line = b""

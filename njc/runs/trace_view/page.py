@@ -37,7 +37,6 @@ COMPRESSION = 3
 
 STEP_KINDS: tuple[StepKind, ...] = ("enter", "effect", "call", "exit")
 REFUSED, JUMP, FAILED, SURPRISE, UNCHANGED = 1, 2, 4, 8, 16
-"""Flags of a step."""
 
 RUN_COLUMN_TYPES = {
     "start": "d",
@@ -60,7 +59,6 @@ _PLAIN_COLUMNS = (
     "failures",
     "depth",
 )
-"""The columns that hold an attribute of a run as it is."""
 STEP_COLUMN_TYPES = {
     "start": "d",
     **dict.fromkeys(("call", "code", "usd"), "f"),

@@ -127,7 +127,7 @@ def build_steps(lines: Iterable[EventLine]) -> Iterator[TraceStep]:
     """Yield the steps of one run, in order; a call without an effect or a reply is a step too."""
     state: dict[str, str] = {}
     asked: AskedLine | None = None
-    call: TraceStep | None = None
+    answer: RepliedLine | UnansweredLine | None = None
     compared = ""
     for line in lines:
         at = line.at.timestamp()
@@ -143,27 +143,40 @@ def build_steps(lines: Iterable[EventLine]) -> Iterator[TraceStep]:
                     digest=_digest(line),
                 )
             case AskedLine():
-                if call is not None:
-                    yield call
-                asked, call = line, _make_call_step(line)
+                if asked is not None:
+                    yield _make_call_step(asked, answer)
+                asked, answer = line, None
             case RepliedLine() | UnansweredLine():
                 asked = asked or AskedLine(line.run, line.at, "asked", line.turn)
-                call = _add_reply(call or _make_call_step(asked), line)
-            case PerformedLine() if name_effect(line.effect) == "Touch":
-                began = TraceStep("effect", at - line.seconds, line.turn, digest=_digest(line))
-                yield _add_effect(began, line, ())
+                answer = line
             case PerformedLine():
-                began = TraceStep("effect", at - line.seconds, line.turn, digest=_digest(line))
-                if call is not None and asked is not None:
-                    began = replace(call, kind="effect", digest=_digest(asked, line))
-                yield _add_effect(began, line, _apply_changes(state, line.changes))
-                asked = call = None
+                is_touch = (
+                    name_effect(line.effect) == "Touch"
+                )  # of the code of the effect that follows
+                step = TraceStep("effect", at - line.seconds, line.turn, digest=_digest(line))
+                if asked is not None and not is_touch:
+                    call = _make_call_step(asked, answer)
+                    step = replace(call, kind="effect", digest=_digest(asked, line))
+                    asked = None
+                effect = choose_executed_effect(line.effect, line.decisions) or {}
+                yield replace(
+                    step,
+                    code_seconds=line.seconds,
+                    effect=name_effect(effect),
+                    code=format_effect(effect),
+                    result=line.result,
+                    result_kind=line.kind,
+                    changes=() if is_touch else _apply_changes(state, line.changes),
+                    printed=line.printed,
+                    prediction=line.prediction,
+                    touches=line.touches,
+                )
             case ComparedLine():
                 differences = "; ".join(line.differences)
                 compared = f"canary: {line.problem or differences or 'the same as the code'}"
             case EndedLine():
-                if call is not None:
-                    yield call
+                if asked is not None:
+                    yield _make_call_step(asked, answer)
                 yield TraceStep(
                     "exit",
                     at,
@@ -173,58 +186,28 @@ def build_steps(lines: Iterable[EventLine]) -> Iterator[TraceStep]:
                     printed=line.printed,
                     digest=_digest(line),
                 )
-                asked = call = None
+                asked = None
             case _:
                 assert_never(line)
-    if call is not None:
-        yield call
+    if asked is not None:
+        yield _make_call_step(asked, answer)
 
 
-def _make_call_step(asked: AskedLine) -> TraceStep:
-    """Return a model call, as a step without an effect; its reply may come later."""
-    return TraceStep(
-        "call",
-        asked.at.timestamp(),
-        turn=asked.turn,
-        shown=format_messages(asked.shown),
-        result="no reply in the trace",
-        result_kind="error",
-        digest=_digest(asked),
-    )
-
-
-def _add_reply(call: TraceStep, line: RepliedLine | UnansweredLine) -> TraceStep:
-    if isinstance(line, UnansweredLine):
-        return replace(call, call_seconds=line.seconds, result=line.error, result_kind="error")
-    return replace(
-        call,
-        call_seconds=line.seconds,
-        model=line.model,
-        source=line.source,
-        cost=read_cost(line),
-        reply=format_reply(line.reply),
-        result="",
-        result_kind="",
-    )
-
-
-def _add_effect(
-    step: TraceStep, line: PerformedLine, changes: tuple[VariableChange, ...]
-) -> TraceStep:
-    """Return a step with the effect that it began; the first effect of a reply has the model call, too."""
-    effect = choose_executed_effect(line.effect, line.decisions) or {}
-    return replace(
-        step,
-        code_seconds=line.seconds,
-        effect=name_effect(effect),
-        code=format_effect(effect),
-        result=line.result,
-        result_kind=line.kind,
-        changes=changes,
-        printed=line.printed,
-        prediction=line.prediction,
-        touches=line.touches,
-    )
+def _make_call_step(asked: AskedLine, answer: RepliedLine | UnansweredLine | None) -> TraceStep:
+    """Return a model call, as a step without an effect."""
+    at, shown = asked.at.timestamp(), format_messages(asked.shown)
+    step = TraceStep("call", at, asked.turn, shown=shown, digest=_digest(asked))
+    if isinstance(answer, RepliedLine):
+        return replace(
+            step,
+            call_seconds=answer.seconds,
+            model=answer.model,
+            source=answer.source,
+            cost=read_cost(answer),
+            reply=format_reply(answer.reply),
+        )
+    seconds, problem = (answer.seconds, answer.error) if answer else (0.0, "no reply in the trace")
+    return replace(step, call_seconds=seconds, result=problem, result_kind="error")
 
 
 def _apply_changes(
@@ -245,14 +228,11 @@ def read_cost(line: RepliedLine) -> ModelCallCost:
     """Return the tokens and the price of a reply; what is not a number counts as 0."""
     usage = line.reply.get("usage")
     usage = usage if isinstance(usage, Mapping) else {}
-    counts = {name: _read_count(usage.get(name)) for name in ("input", "output", "cached")}
+    given = (usage.get(name) for name in ("input", "output", "cached"))
+    input, output, cached = (it if isinstance(it, int) and 0 <= it < 1 << 32 else 0 for it in given)
     usd = usage.get("usd")
     price = float(usd) if isinstance(usd, int | float) and 0 <= usd < 1e9 else None
-    return ModelCallCost(**counts, usd=0.0 if line.source == "cache" else price)
-
-
-def _read_count(value: Any) -> int:
-    return value if isinstance(value, int) and 0 <= value < 1 << 32 else 0
+    return ModelCallCost(input, output, cached, 0.0 if line.source == "cache" else price)
 
 
 def name_prediction(prediction: Prediction | None) -> str:

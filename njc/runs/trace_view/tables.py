@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from unicodedata import combining, east_asian_width
 
 GAP = 2
-"""Blanks between columns."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,7 +137,6 @@ def list_type_names(reading: Reading, block: NaturalBlock) -> Iterator[VisibleNa
 
 
 Span = tuple[int, int]
-"""The start and the end of a part of the text."""
 
 
 def find_definitions(document: Document, offset: int) -> list[Span]:

@@ -41,9 +41,7 @@ COMPILED_TEXT = "njc/compiledText"
 REQUEST_FAILED = -32803
 
 Params = Any
-"""The parameters of a request or notification, as lsprotocol has them."""
 Answer = Any
-"""The result of a request."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,6 @@ from njrt.errors import ConfigurationError
 
 CASES_SECONDS = 600.0
 RUN_SECONDS = 60.0
-"""Seconds after which the program is ended."""
 _MOST_OUTPUT = 2_000
 
 

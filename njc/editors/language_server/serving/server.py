@@ -246,7 +246,6 @@ def _can_wait_for(incoming: BinaryIO, outgoing: BinaryIO) -> bool:
 
 
 MAX_MESSAGE_BYTES = 256 * 2**20
-"""The size of a message that is read."""
 
 _CONTENT_LENGTH = re.compile(rb"content-length[ \t]*:[ \t]*(\d{1,18})[ \t]*\r?\n", re.IGNORECASE)
 

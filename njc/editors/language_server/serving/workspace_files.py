@@ -22,9 +22,7 @@ from njc.runs.trace_view.terminal import summarize_block
 from njrt.errors import ConfigurationError
 
 MAX_FILES = 2_000
-"""Files of a project that are looked at."""
 MAX_BYTES = 20_000_000
-"""The size of a file that is read."""
 
 _FileState = tuple[int, int]
 """The time of the last change, in nanoseconds, and the size."""

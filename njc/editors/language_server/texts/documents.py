@@ -144,7 +144,6 @@ class Document:
     text: str
     version: int | None = None
     project: Project = field(default_factory=Project)
-    """The settings of the project."""
     last_reading: Reading | None = None
     """The program of the last version that was Python."""
     mark: str = ""
