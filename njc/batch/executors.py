@@ -32,8 +32,8 @@ from njc.batch.rows import (
     parse_row,
 )
 from njc.target import bind_arguments, call_function, get_target
-from njrt.observability.accounts import Watch, watch
 from njrt.errors import require_packages
+from njrt.observability.accounts import Watch, watch
 from njrt.session.limits import limit
 
 ExecutorKind = Literal["async", "threads", "processes", "dask", "ray"]
