@@ -60,6 +60,13 @@ class Box_{number}:
         return self
 
 '''
+BLOCK = '''
+def handle_{number}(message: str, items: list[str]) -> str:
+    """natural
+    Decide on a <:kind> for the <message>, given its <items>.
+    """
+    return kind
+'''
 LINES = FUNCTION.count("\n")
 
 
@@ -71,6 +78,16 @@ def main() -> None:
         write_sources(one, files=1, lines=7_000)
         write_sources(many, files=200, lines=340)
         show("one file of 7,000 lines", *in_process(one), "at most 6 x")
+        blocks = root / "blocks"
+        blocks.mkdir()
+        text = "".join(BLOCK.format(number=each) for each in range(5_000))
+        (blocks / "module.njpy").write_text(text, encoding="utf-8")
+        show(
+            "njc check of 5,000 blocks",
+            best(lambda: njc("check", blocks)),
+            best(lambda: parse_all(blocks)),
+            "at most 12 x",
+        )
         parsing = best(lambda: parse_all(many))
         out = root / "out"
         show(

@@ -52,9 +52,7 @@ from njc.frontend.parse import (
     parse_quietly,
 )
 from njc.frontend.source import SourceFile
-from njrt.options import Options, merge_option_layers
-
-NO_OPTIONS = Options()
+from njrt.options import NO_OPTIONS, Options, merge_option_layers
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +114,12 @@ def analyze(source: SourceFile) -> Analysis:
         return Analysis(source, diagnostics=(module,))
     directives = read_file_directives(module)
     found = list(find_blocks(module))
-    blocks = tuple(
-        replace(block, options=merge_option_layers(block.options, directives.options))
-        for block in found
-        if isinstance(block, NaturalBlock)
-    )
+    blocks = tuple(block for block in found if isinstance(block, NaturalBlock))
+    if directives.options != NO_OPTIONS:
+        blocks = tuple(
+            replace(block, options=merge_option_layers(block.options, directives.options))
+            for block in blocks
+        )
     outputs = collect_block_outputs(blocks)
     problems = [finding for finding in found if isinstance(finding, Diagnostic)]
     problems += directives.problems

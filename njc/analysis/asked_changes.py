@@ -43,7 +43,8 @@ _ACTING = (
     "increase|increment|decrease|decrement|reset|update|modify|mutate|overwrite|mark|flag|tick|clear|empty"
     "|shuffle|truncate|toggle|rename|edit|change|set|sort|reverse|remove|delete|drop|discard|pop|extend"
 )
-_ANY_VERB = re.compile(rf"\b(?:{_ADDING}|{_STORING}|{_ACTING})", re.IGNORECASE)
+_ANY_VERB = re.compile(rf"\b(?:{_ADDING}|{_STORING}|{_ACTING})")
+"""In small letters."""
 _INTO = re.compile(
     rf"\b(?P<verb>{_ADDING})(?:s|es)?\b{_INSIDE}\b(?:to|onto|into|in|(?<!based )on)\s+"
     rf"(?:(?:the|each|every|end|start|front|list|all|of|its|one)\s+){{0,4}}\Z"
@@ -81,12 +82,13 @@ _PRINTS = re.compile(
     re.IGNORECASE,
 )
 """Verbs of what only code can do."""
+_ANY_PRINT = re.compile(r"\b(?:print|log|display|echo|sleep|wait|beep|writ|send|output|show)")
 
 
 def find_asked_changes(block: NaturalBlock) -> Iterator[AskedChange]:
     """Find what a text asks to change, among what it only reads; each reference once."""
     text = block.words
-    if not _ANY_VERB.search(text):
+    if not _ANY_VERB.search(block.lowered_words):
         return
     shift = block.end - 3 - len(text)
     written = {path.partition(".")[0] for path in block.writes}
@@ -113,5 +115,7 @@ def find_asked_changes(block: NaturalBlock) -> Iterator[AskedChange]:
 
 def find_act(block: NaturalBlock) -> str | None:
     """Return the verb by which a text asks for something that only code can do, such as to print."""
+    if not _ANY_PRINT.search(block.lowered_words):
+        return None
     found = _PRINTS.search(block.words_without_references)
     return (found["verb"] or found["write"]).lower() if found else None

@@ -366,11 +366,17 @@ def _find_immediate_reads(expression: ast.expr) -> Iterator[ast.Name]:
 
 def is_on_lines(lines: Sequence[int], node: ast.AST) -> bool:
     """Return whether a node, one without a place in any case, stands on one of the lines."""
-    place = get_line_span(node)
-    if place is None:
+    if not isinstance(node, _WITH_PLACE):
         return True
-    following = bisect_left(lines, place[0])
-    return following < len(lines) and lines[following] <= place[1]
+    first = node.lineno
+    if isinstance(node, _DECORATED) and node.decorator_list:
+        first = node.decorator_list[0].lineno
+    following = bisect_left(lines, first)
+    return following < len(lines) and lines[following] <= (node.end_lineno or node.lineno)
+
+
+_WITH_PLACE = (ast.expr, ast.stmt, ast.arg, ast.keyword, ast.excepthandler, ast.pattern, ast.alias)
+_DECORATED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def get_line_span(node: ast.AST) -> tuple[int, int] | None:

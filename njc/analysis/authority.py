@@ -17,6 +17,7 @@ import builtins
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from njc.analysis.asked_changes import AskedChange, find_act, find_asked_changes
@@ -36,24 +37,43 @@ from njc.analysis.types import SCALARS, ClassDefinition, Typed, find_signature_s
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.names import Global, NameScope, resolve_name
 from njrt.options import Options, merge_option_layers
+from njrt.records import record
 
 OfferedLabel = Literal["break", "continue", "return", "bare_return"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Authority:
-    """What a block may do, and why. `remedy` says what to write so that it needs no code, where little is missing."""
+    """What a block may do, and why."""
 
+    block: NaturalBlock
     labels: tuple[OfferedLabel, ...]
     effects: Literal["answer", "direct", "interface"] | None
     """None if the author or the project chose the effect set."""
-    reason: str
-    remedy: str = ""
-    can_answer: bool = False
-    """Whether nothing but values that could be changed calls for code, and the text asks for no change of them."""
+    choice: str = ""
+    """What decided, if not the obstacles."""
+    obstacles: tuple[Obstacle | ChangeableInput, ...] = ()
+    """Why the block needs code."""
+
+    @cached_property
+    def reason(self) -> str:
+        """Why it may do this."""
+        return self.choice or "; ".join(obstacle.reason for obstacle in self.obstacles)
+
+    @cached_property
+    def remedy(self) -> str:
+        """What to write so that the block needs no code; empty if much is missing."""
+        remedies = [obstacle.remedy for obstacle in self.obstacles[:3]]
+        return "; ".join(remedies) if all(remedies) and len(remedies) <= 2 else ""
+
+    @property
+    def can_answer(self) -> bool:
+        """Whether only inputs that could be changed call for code, and the text asks for no change of them."""
+        is_input = (obstacle.is_input for obstacle in self.obstacles)
+        return bool(self.obstacles) and all(is_input) and _only_reads(self.block)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Obstacle:
     """Why a block needs code, and what to write so that it does not."""
 
@@ -67,26 +87,47 @@ class Obstacle:
     """It is a value that could be changed."""
 
 
+@dataclass(frozen=True)
+class ChangeableInput:
+    """An input whose type says that it can be changed; its texts are written when they are read."""
+
+    path: str
+    typed: Typed
+    changeable: Typed
+    """The part of the type through which it can be changed."""
+    types: TypeReader
+    is_missing = is_unknown = False
+    is_input = True
+
+    @property
+    def reason(self) -> str:
+        """Why the block needs code."""
+        is_part = str(self.changeable) != str(self.types.expand(self.typed))
+        holds = f", which holds `{self.changeable}`" * is_part
+        return f"it may change `{self.path}: {self.typed}`{holds}"
+
+    @property
+    def remedy(self) -> str:
+        """What to write so that it does not."""
+        return _suggest_type(self.path, self.typed, self.changeable, self.types)
+
+
 def decide_authority(block: NaturalBlock, types: TypeReader, project: Options) -> Authority:
     """Decide what a block may do; its options are already merged with those of its file."""
     options = merge_option_layers(block.options, project)
     labels = list_offered_labels(block, project)
     if block.interface is not None:
         reason = f"it has the effects of the interface `{block.interface.path}`"
-        return Authority(labels, "interface", reason)
+        return Authority(block, labels, "interface", reason)
     if options.effects is not None:
-        return Authority(labels, None, f'effects="{options.effects}" is set')
+        return Authority(block, labels, None, f'effects="{options.effects}" is set')
     if options.authority == "code":
-        return Authority(labels, "direct", 'authority="code" is set')
-    obstacles = list(find_obstacles(block, labels, types))
+        return Authority(block, labels, "direct", 'authority="code" is set')
+    obstacles = tuple(find_obstacles(block, labels, types))
     if not obstacles:
-        return Authority(
-            labels, "answer", "its outputs are data, and nothing that it reads can be changed"
-        )
-    remedies = [obstacle.remedy for obstacle in obstacles]
-    remedy = "; ".join(remedies) if all(remedies) and len(remedies) <= 2 else ""
-    can_answer = all(obstacle.is_input for obstacle in obstacles) and _only_reads(block)
-    return Authority(labels, "direct", "; ".join(o.reason for o in obstacles), remedy, can_answer)
+        reason = "its outputs are data, and nothing that it reads can be changed"
+        return Authority(block, labels, "answer", reason)
+    return Authority(block, labels, "direct", obstacles=obstacles)
 
 
 def _only_reads(block: NaturalBlock) -> bool:
@@ -126,8 +167,8 @@ def may_reraise(block: NaturalBlock, project: Options) -> bool:
 
 def find_obstacles(
     block: NaturalBlock, labels: tuple[OfferedLabel, ...], types: TypeReader
-) -> Iterator[Obstacle]:
-    """Say why a block needs code."""
+) -> Iterator[Obstacle | ChangeableInput]:
+    """Yield why a block needs code."""
     if not block.writes and not labels:
         reason = "it has neither an output nor a jump, so it acts on the program"
         yield Obstacle(reason, is_missing=True)
@@ -208,7 +249,9 @@ _USED_NOT_READ = frozenset(
 """Types whose values a text names in order to call them, or to take what they yield."""
 
 
-def _find_input_obstacle(block: NaturalBlock, path: str, types: TypeReader) -> Iterator[Obstacle]:
+def _find_input_obstacle(
+    block: NaturalBlock, path: str, types: TypeReader
+) -> Iterator[Obstacle | ChangeableInput]:
     root, *attributes = path.split(".")
     scope = block.scope
     if _is_type(root, scope, types):
@@ -217,9 +260,7 @@ def _find_input_obstacle(block: NaturalBlock, path: str, types: TypeReader) -> I
     typed, owner = _find_read_type(path, block, types)
     if typed is not None:
         if (changeable := find_changeable(typed, types)) is not None:
-            holds = f", which holds `{changeable}`" * (str(changeable) != str(types.expand(typed)))
-            reason = f"it may change `{path}: {typed}`{holds}"
-            yield Obstacle(reason, _suggest_type(path, typed, changeable, types), is_input=True)
+            yield ChangeableInput(path, typed, changeable, types)
     elif kind := types.find_definition(root, scope):
         remedy = f"{ANSWER_REMEDY}, if it only reads `{path}`" if root.isupper() else ""
         yield Obstacle(f"it may use the {kind} `{root}`", remedy)
@@ -325,6 +366,9 @@ def _find_exception_obstacle(
 
 
 def _is_type(name: str, scope: NameScope, types: TypeReader) -> bool:
+    """Return whether a name means a class, an alias of a type or an exception."""
+    if name in scope.bindings.parameters and len(types.find_statements_binding(name, scope)) == 0:
+        return False
     typed = Typed(ast.Name(name, ast.Load()), scope)
     if types.class_of_type(typed) or types.alias_of(name, scope):
         return True

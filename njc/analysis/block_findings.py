@@ -78,9 +78,9 @@ def find_block_findings(
     elif not (block.writes or list_named_jumps(block) or block.is_fstring):
         yield from _check_missing_output(source, block, types)
     for implied, names in find_implied_jumps(block, offered):
-        at = (start + implied.start(), start + implied.end())
+        at = (start + implied.start, start + implied.stop)
         choice = " or ".join(f"`{name}`" for name in names)
-        message = f"`{implied[0]}` may mean a jump that the text does not name"
+        message = f"`{block.words_without_references[implied]}` may mean a jump that the text does not name"
         yield make_diagnostic(source, "NJ303", *at, message, f"write {choice} if it does")
     for change in find_fixed_changes(block, types):
         asked = change.asked

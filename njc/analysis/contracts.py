@@ -15,7 +15,6 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from njc.analysis.inference import TypeReader
 from njc.analysis.types import Typed
@@ -25,9 +24,10 @@ from njc.frontend.names import Global, NameScope, resolve_name
 from njc.frontend.source import SourceFile
 from njrt.execution.contracts import is_computing
 from njrt.execution.symbols import find_names
+from njrt.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BlockContract:
     """The asserts that a block has to hold, and the other variables of functions that they read."""
 

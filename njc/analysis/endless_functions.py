@@ -58,9 +58,11 @@ def find_functions_without_end(module: Module) -> dict[str, bool]:
 
 def is_without_end(function: FunctionDefinition) -> bool:
     """Return whether a function is annotated so, or its code says, that it never returns."""
-    returns = ast.unparse(function.returns) if function.returns else ""
-    if returns.strip("\"'").rpartition(".")[2] in ("NoReturn", "Never"):
-        return True
+    returns = function.returns
+    if isinstance(returns, (ast.Name, ast.Attribute, ast.Constant)):
+        named = ast.unparse(returns).strip("\"'").rpartition(".")[2]
+        if named in ("NoReturn", "Never"):
+            return True
     last = function.body[-1]
     if not isinstance(last, ast.Raise) or "NotImplementedError" in ast.unparse(last):
         return False

@@ -62,7 +62,7 @@ class TypeReader(ExpressionReader):
         known = [typed for typed in found if typed is not None]
         if not known or len(known) != len(found) or depth > MAX_DEPTH:
             return None
-        if len(set(map(self.identify, known))) == 1:
+        if len(known) == 1 or len(set(map(self.identify, known))) == 1:
             return known[0]
         return known[0] if all(is_read_only(typed, self) for typed in known) else None
 

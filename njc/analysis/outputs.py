@@ -220,7 +220,6 @@ def _find_last_uses(source: SourceFile, scope: NameScope, names: Collection[str]
 
 
 _NESTED_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
-_WORD = re.compile(r"[^\W\d]\w*")
 
 
 def _find_lines_with(names: Collection[str], source: SourceFile, scope: NameScope) -> Sequence[int]:
@@ -228,10 +227,11 @@ def _find_lines_with(names: Collection[str], source: SourceFile, scope: NameScop
     first, last = get_line_span(scope.node) or (1, len(source.line_starts))
     if not source.text.isascii():
         return range(first, last + 1)  # a name may be written in more than one way
-    start = source.line_starts[first - 1]
-    end = source.line_starts[last] if last < len(source.line_starts) else len(source.text)
-    words = _WORD.finditer(source.text, start, end)
-    return sorted({source.place(word.start())[0] for word in words if word[0] in names})
+    found: set[int] = set()
+    for name in names:
+        lines = source.lines_by_word.get(name, ())
+        found.update(lines[bisect_left(lines, first) : bisect_right(lines, last)])
+    return sorted(found)
 
 
 # Uses that can come before any block has run.

@@ -31,6 +31,7 @@ from njc.frontend.names import (
 )
 from njc.frontend.references import parse_type
 from njrt.private_names import mangle
+from njrt.records import record
 
 MAX_DEPTH = 12
 """How many steps from one type or expression to the next are followed."""
@@ -78,7 +79,7 @@ _TYPE_PREFIXES = ("typing.", "collections.abc.")
 _TYPING_MODULES = ("typing", "typing_extensions", "collections.abc")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Typed:
     """A type: an annotation, and the scope in which its names mean something."""
 

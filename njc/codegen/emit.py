@@ -43,6 +43,7 @@ from njc.codegen.lower import (
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.parse import Module
 from njc.frontend.source import SourceFile, count_opening_lines
+from njrt.records import record
 
 _LINE_WIDTH = 88
 
@@ -232,7 +233,7 @@ _END_OF_LINE = re.compile(r"[ \t\f]*(?:#|[\r\n]|\Z)")
 _FIRST_NEWLINE = re.compile(r"\r\n|\n|\r")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BlockSite:
     """What is replaced where a block stands, and what must surround the lines that replace it."""
 

@@ -18,12 +18,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from njc.codegen.header import read_line_map_text
+from njrt.records import record
 
 _SEGMENT = re.compile(r"(\d+)([:=])(\d+)")
 _NEWLINES = re.compile(r"\r\n|\n|\r")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Segment:
     """From line `compiled` on: the source's lines from `source` on, or all of them line `source`."""
 
@@ -39,7 +40,7 @@ class LineMap:
     segments: tuple[Segment, ...] = (Segment(1, 1, True),)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Piece:
     """A piece of compiled text: the author's, from line `line` on, or scaffold that belongs to `line`."""
 

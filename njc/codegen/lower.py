@@ -38,13 +38,14 @@ from njc.frontend.names import (
 )
 from njc.frontend.references import format_string
 from njc.frontend.source import SourceFile
-from njrt.options import OPTION_NAMES, Options, merge_option_layers
+from njrt.options import NO_OPTIONS, OPTION_NAMES, Options, merge_option_layers
 from njrt.private_names import mangle
+from njrt.records import record
 
 RUNTIME_PACKAGE = "njrt"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Argument:
     """One argument of the call. With items it can be laid out on several lines: `opening items closing`."""
 
@@ -53,7 +54,7 @@ class Argument:
     closing: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LoweredBlock:
     """The call that stands for a block: what is declared before it, passed to it, and caught after it."""
 
@@ -393,6 +394,8 @@ def format_literal(value: object) -> str:
 
 def list_given_options(options: Options) -> list[tuple[str, object]]:
     """Return the options that are given and that matter when the block runs, in the order in which they are written."""
+    if options is NO_OPTIONS:
+        return []
     given = ((name, getattr(options, name)) for name in _RUN_OPTIONS)
     return [(name, value) for name, value in given if value is not None]
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from njc.analysis.authority import Authority
 from njc.analysis.types import Typed, TypeDefinitions
@@ -30,9 +29,10 @@ from njc.frontend.names import (
 )
 from njc.frontend.references import format_annotation, format_string, is_type, parse_type
 from njrt.private_names import mangle
+from njrt.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OutputTypes:
     """The spelling of each type, by path; `return` is what the function around the block returns."""
 

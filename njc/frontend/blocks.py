@@ -35,11 +35,12 @@ from njc.frontend.frames import (
     list_labels_exiting_finally,
 )
 from njc.frontend.markers import (
+    NO_WRITTEN_OPTIONS,
     OPENING,
     InterfaceName,
-    WrittenOptions,
     extract_prompt_text,
     find_near_miss,
+    match_marker,
     match_opening,
     parse_options,
 )
@@ -58,6 +59,7 @@ from njc.frontend.references import Reference, Tag, find_tags
 from njc.frontend.source import SourceFile, find_string_tokens
 from njrt.options import OPTION_NAMES, Options
 from njrt.private_names import mangle
+from njrt.records import record
 
 
 @dataclass(frozen=True)
@@ -133,15 +135,17 @@ class NaturalBlock:
         """Whether the prompt is an f-string, whose text is known only when the program runs."""
         return "f" in self.literal[:2].lower()
 
-    @property
+    @cached_property
     def prompt(self) -> str:
-        """The text between the marker line and the closing quotes, as it stands in the source."""
-        return self.literal[self._opened.end() : -3]
+        """The text between the marker line and the closing quotes, as it is in the source."""
+        return self.literal[match_marker(self.literal).end() : -3]
 
     @cached_property
     def words(self) -> str:
         """The prompt as its author wrote it for the model: the fields of an f-string are blanked."""
-        return extract_prompt_text(self.literal, self._opened)
+        if not self.is_fstring:
+            return self.prompt
+        return extract_prompt_text(self.literal, match_marker(self.literal))
 
     @cached_property
     def words_without_references(self) -> str:
@@ -153,11 +157,18 @@ class NaturalBlock:
             text = text[:begin] + " " * (end - begin) + text[end:]
         return text
 
-    @property
-    def _opened(self) -> re.Match[str]:
-        opened = match_opening(self.literal)
-        assert opened, "a block begins with its marker"
-        return opened
+    @cached_property
+    def lowered_words(self) -> str:
+        """The words without references in small letters, with the same offsets."""
+        return _lower_in_place(self.words_without_references)
+
+
+def _lower_in_place(text: str) -> str:
+    """Return a text in small letters, with the same offsets: one letter for each."""
+    lowered = text.lower()
+    if len(lowered) == len(text):
+        return lowered
+    return "".join(letter.lower()[0] for letter in text)
 
 
 def collect_block_outputs(blocks: Iterable[NaturalBlock]) -> BlockOutputs:
@@ -335,7 +346,7 @@ def _search_expression(
     literal = source.text[start:end]
     if opened := match_opening(literal):
         written = opened["options"]
-        options = parse_options(written) if written else WrittenOptions()
+        options = parse_options(written) if written else NO_WRITTEN_OPTIONS
         shift = start + opened.start("options")
         for problem in options.problems:
             yield make_diagnostic(
@@ -343,14 +354,23 @@ def _search_expression(
             )
         if obstacle := check_placement(source, start, end, body):
             yield obstacle
-        placement = find_placement(source, start, body, owner)
-        block = _make_block(source, literal, opened, start, frame, placement, options.options)
-        if (named := options.interface) is not None:
-            at = replace(named, start=named.start + shift, end=named.end + shift)
-            block = replace(block, interface=at)
+        if (interface := options.interface) is not None:
+            interface = replace(interface, start=interface.start + shift, end=interface.end + shift)
         before = reversed(list(_take_asserts(body, range(position - 1, -1, -1))))
-        after = _take_asserts(body, range(position + 1, len(body)))
-        yield replace(block, requires=tuple(before), ensures=tuple(after))
+        yield NaturalBlock(
+            literal,
+            start,
+            end,
+            *source.place(start),
+            *source.place(end),
+            _find_shifted_tags(extract_prompt_text(literal, opened), start + opened.end()),
+            frame,
+            find_placement(source, start, body, owner),
+            options.options,
+            tuple(before),
+            tuple(_take_asserts(body, range(position + 1, len(body)))),
+            interface,
+        )
         return
     is_docstring = statement is body[0] and isinstance(
         owner, NoneType | FunctionDefinition | ast.ClassDef
@@ -371,35 +391,10 @@ def _take_asserts(body: Sequence[ast.stmt], positions: Iterable[int]) -> Iterato
         yield statement
 
 
-def _make_block(
-    source: SourceFile,
-    literal: str,
-    opened: re.Match[str],
-    start: int,
-    frame: Frame,
-    placement: Placement,
-    options: Options,
-) -> NaturalBlock:
-    """Make the block of a literal, with its references."""
-    shift = start + opened.end()
-    tags = tuple(
-        replace(tag, start=tag.start + shift, end=tag.end + shift)
-        for tag in find_tags(extract_prompt_text(literal, opened))
-    )
-    line, column = source.place(start)
-    end_line, end_column = source.place(start + len(literal))
-    return NaturalBlock(
-        literal,
-        start,
-        start + len(literal),
-        line,
-        column,
-        end_line,
-        end_column,
-        tags,
-        frame,
-        placement,
-        options,
+def _find_shifted_tags(text: str, shift: int) -> tuple[Tag, ...]:
+    """Find the tags of a prompt, with the offsets that they have in the source."""
+    return tuple(
+        replace(tag, start=tag.start + shift, end=tag.end + shift) for tag in find_tags(text)
     )
 
 
@@ -411,7 +406,7 @@ _CASE = re.compile(r"[ \t\f]*case\b(?![ \t]*[.,|=)\]}])")
 _BACKSLASH_AFTER = re.compile(r"[ \t\f;]*\\(?:\r\n|\n|\r)")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Placement:
     """How the block stands among the lines around it."""
 

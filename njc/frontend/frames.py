@@ -15,15 +15,16 @@ Labels are always in the order of `Label`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from njc.frontend.names import NameScope
+from njrt.records import record
 
 Label = Literal["raise", "break", "continue", "return", "return_value"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Frame:
     """The control context of a suite: the way to the loop and the way to the function's end."""
 

@@ -16,11 +16,11 @@ import io
 import re
 import tokenize
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from njc.frontend.references import blank_fields
-from njrt.options import Options, find_option_problem
+from njrt.options import NO_OPTIONS, Options, find_option_problem
 
 OPENING = re.compile(
     r"(?P<prefix>[rRuUfF]{0,2})(?P<quotes>\"{3}|'{3})(?P<marker>natural|prompt)[ \t]*"
@@ -41,6 +41,13 @@ def match_opening(literal: str) -> re.Match[str] | None:
     """Match the marker line of a literal that is a natural block: a single string with a marker."""
     opened = OPENING.match(literal)
     return opened if opened and _is_one_token(literal, opened) else None
+
+
+def match_marker(literal: str) -> re.Match[str]:
+    """Match the marker line of a literal that is known to be a natural block."""
+    opened = OPENING.match(literal)
+    assert opened, "a block begins with its marker"
+    return opened
 
 
 def extract_prompt_text(literal: str, opened: re.Match[str]) -> str:
@@ -77,9 +84,12 @@ class InterfaceName:
 class WrittenOptions:
     """The contents of the parentheses behind a marker."""
 
-    options: Options = field(default_factory=Options)
+    options: Options = NO_OPTIONS
     interface: InterfaceName | None = None
     problems: tuple[OptionProblem, ...] = ()
+
+
+NO_WRITTEN_OPTIONS = WrittenOptions()
 
 
 def parse_options(text: str) -> WrittenOptions:

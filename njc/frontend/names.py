@@ -23,13 +23,14 @@ from functools import cached_property
 from typing import Literal
 
 from njrt.private_names import mangle
+from njrt.records import record
 
 ScopeKind = Literal["module", "class", "function", "async function", "generator", "async generator"]
 FunctionDefinition = ast.FunctionDef | ast.AsyncFunctionDef
 ScopeNode = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Bindings:
     """What the statements of one scope do to names: bind them, or declare them to live elsewhere."""
 
@@ -67,6 +68,16 @@ class NameScope:
         return self.kind in ("async function", "async generator")
 
     @cached_property
+    def as_home(self) -> Local:
+        """The scope as the home of a name."""
+        return Local(self)
+
+    @cached_property
+    def as_module(self) -> tuple[Global, Global]:
+        """The module as the place where a name is looked for, without and with success."""
+        return Global(self, False), Global(self, True)
+
+    @cached_property
     def mangling_class(self) -> str | None:
         """The name of the innermost class whose body this is in, through functions."""
         return next((scope.name for scope in walk_outwards(self) if scope.kind == "class"), None)
@@ -84,14 +95,14 @@ BlockOutputs = Mapping[NameScope, Set[str]]
 """The names that natural blocks bind directly in a scope, as the compiler stores them."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Local:
     """The name lives in this function or class body."""
 
     scope: NameScope
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Global:
     """The name lives in the module, or in the builtins behind it; `known` says that it is bound there."""
 
@@ -99,7 +110,7 @@ class Global:
     known: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TypeParameter:
     """The name is a type parameter of this function or class."""
 
@@ -111,12 +122,16 @@ ResolvedName = Local | Global | TypeParameter
 
 def resolve_name(name: str, scope: NameScope, outputs: BlockOutputs) -> ResolvedName:
     """Say where Python looks for `name`, as it is written in `scope`."""
-    name = mangle(name, scope.mangling_class)
+    if name.startswith("__"):
+        name = mangle(name, scope.mangling_class)
+    bindings = scope.bindings
+    if scope.parent is not None and name in bindings.bound:  # never global or nonlocal as well
+        return scope.as_home
     explicit = False
     for place in walk_outwards(scope):
         bindings = place.bindings
         if place.kind == "module":
-            return Global(place, is_bound(name, place, outputs))
+            return place.as_module[is_bound(name, place, outputs)]
         visible = place is scope or place.is_function
         if not explicit and visible and name in bindings.globals:
             explicit = True
@@ -126,7 +141,7 @@ def resolve_name(name: str, scope: NameScope, outputs: BlockOutputs) -> Resolved
             and name not in bindings.nonlocals
             and is_bound(name, place, outputs)
         ):
-            return Local(place)
+            return place.as_home
         if not explicit and name in bindings.type_parameters:
             return TypeParameter(place)
     raise AssertionError("the outermost scope is a module")
@@ -200,6 +215,8 @@ def collect_bindings(node: ScopeNode, class_name: str | None, walrus: bool = Tru
     deleted = seen.deleted - assigned - declared
 
     def stored(names: Iterable[str]) -> frozenset[str]:
+        if class_name is None:
+            return frozenset(names)
         return frozenset(mangle(name, class_name) for name in names)
 
     return Bindings(
@@ -243,8 +260,14 @@ def _bind_statements(body: Iterable[ast.stmt], seen: _BindingCollector, walrus: 
             _bind_statements(suite, seen, walrus)
 
 
+_BINDING_NOTHING = (ast.Expr, ast.Return, ast.If, ast.Pass)
+"""Statements that bind no name but by `:=`."""
+
+
 def list_bound_names(statement: ast.stmt, walrus: bool = True) -> set[str]:
     """Return the names, as they are written, that a statement binds in its own scope, without those of its suites."""
+    if not walrus and isinstance(statement, _BINDING_NOTHING):
+        return set()
     seen = _BindingCollector()
     _bind_statement(statement, seen)
     if walrus:

@@ -20,13 +20,15 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from njrt.records import record
+
 _TAG_PATTERN = re.compile(
     r"<<|<(?P<writes>:?)(?P<path>[^\W\d]\w*(?:\.[^\W\d]\w*)*)(?:(?P<close>>)|[ \t]*:(?=[^>]))"
 )
 _MAX_TYPE_LENGTH = 1000
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Reference:
     """One reference: the path as Python reads it (NFKC), its place, and the type an output asks for.
 
@@ -96,10 +98,12 @@ def find_tags(text: str) -> Iterator[Tag]:
     """Find, in order, all that has the form of a reference in `text`, and what nearly has it."""
     position = 0
     for tag in _find_exact_tags(text):
-        yield from _find_near_tags(text, position, tag.start)
+        if text.find("<", position, tag.start) >= 0:
+            yield from _find_near_tags(text, position, tag.start)
         yield tag
         position = tag.end
-    yield from _find_near_tags(text, position, len(text))
+    if text.find("<", position) >= 0:
+        yield from _find_near_tags(text, position, len(text))
 
 
 def _find_exact_tags(text: str) -> Iterator[Tag]:

@@ -17,7 +17,7 @@ import io
 import re
 import tokenize
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,6 +26,7 @@ from operator import add
 
 _NEWLINE = re.compile(r"\r\n|\n|\r")
 _NEWLINE_BYTES = re.compile(_NEWLINE.pattern.encode())
+_WORD = re.compile(r"[^\W\d]\w*")
 _CODING_COOKIE = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*[-\w.]+", re.ASCII)
 
 
@@ -99,6 +100,19 @@ class SourceFile:
         """Whether an expression may bind a name by `:=`."""
         return ":=" in self.text
 
+    @cached_property
+    def _is_ascii(self) -> bool:
+        return self.text.isascii()
+
+    @cached_property
+    def lines_by_word(self) -> Mapping[str, Sequence[int]]:
+        """The numbers of the lines that contain each word, in order; made for texts of ASCII alone."""
+        lines: dict[str, list[int]] = {}
+        for number, line in enumerate(_NEWLINE.split(self.text), 1):
+            for word in set(_WORD.findall(line)):
+                lines.setdefault(word, []).append(number)
+        return lines
+
     def line(self, number: int) -> str:
         """Return the text of a line, numbered from 1, with its line end."""
         start = self.line_starts[number - 1]
@@ -107,8 +121,7 @@ class SourceFile:
 
     def get_offset(self, number: int, utf8_column: int) -> int:
         """Return the offset in `text` of a place as `ast` gives it: the column counts UTF-8 bytes from 0."""
-        line = self.line(number)
-        if not line.isascii():
+        if not self._is_ascii and not (line := self.line(number)).isascii():
             utf8_column = len(line.encode()[:utf8_column].decode())
         return self.line_starts[number - 1] + utf8_column
 

@@ -201,8 +201,10 @@ def merge_option_layers(*layers: Options) -> Options:
     """Merge layers of options, nearest first: the first layer that sets an option wins."""
     merged, *further = layers
     for layer in further:
-        if layer == _NO_OPTIONS or merged == _NO_OPTIONS:
-            merged = layer if merged == _NO_OPTIONS else merged
+        if layer is NO_OPTIONS or layer == NO_OPTIONS:
+            continue
+        if merged is NO_OPTIONS or merged == NO_OPTIONS:
+            merged = layer
             continue
         unset = {
             name: value
@@ -214,7 +216,7 @@ def merge_option_layers(*layers: Options) -> Options:
     return merged
 
 
-_NO_OPTIONS = Options()
+NO_OPTIONS = Options()
 ENVIRONMENT_VARIABLES: Mapping[str, str] = {f"NJC_{name.upper()}": name for name in OPTION_NAMES}
 """The environment variable of each option."""
 
