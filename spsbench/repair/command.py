@@ -22,8 +22,8 @@ from spsbench import flags
 
 if TYPE_CHECKING:
     from spsbench.repair.problems import RepairProblem
-    from spsbench.repair.results import RepairResults
-    from spsbench.repair.running import RepairPlan
+    from spsbench.repair.results import Condition, RepairResults
+    from spsbench.repair.running import RepairPlan, Turn
 
 
 @click.command("repair")
@@ -72,6 +72,16 @@ if TYPE_CHECKING:
 @click.option(
     "--rationales", type=flags.EXISTING_FILE, help="Results with rationales of another model."
 )
+@click.option(
+    "--turn",
+    "turns",
+    multiple=True,
+    type=flags.EXISTING_FILE,
+    help="Results whose right repairs the condition turn1 shows; given again: turn2, turn3.",
+)
+@click.option(
+    "--turn-data", multiple=True, type=flags.EXISTING_FILE, help="The problems of these results."
+)
 @flags.note_option()
 @click.option("--rescore", type=flags.EXISTING_FILE, help="Only test the fixes of this file again.")
 @flags.scheduler_option()
@@ -80,8 +90,9 @@ def command(ctx: click.Context, /, rescore: Path | None, **values: Any) -> None:
     """Have a model repair buggy programs, and test its fixes.
 
     DATA are files of HumanEvalFix or QuixBugs. The conditions are trace (the failing test, and the steps of its run
-    as comments), test (the failing test), neither, and rationale (the failing test, and a rationale of
-    --rationales). The same command again goes on where the results end.
+    as comments), test (the failing test), neither, rationale (the failing test, and a rationale of
+    --rationales), and turn1 (as trace, after two right repairs of --turn). The same command continues where the
+    results end.
     """
     from spsbench.experiment import show_end
     from spsbench.repair.problems import RepairProblemError
@@ -180,8 +191,41 @@ def _build_plan(
         writer,
         values["note"],
         values["seconds"],
+        _read_turns(values, conditions),
     )
     return plan, chosen
+
+
+def _read_turns(values: dict[str, Any], conditions: tuple[Condition, ...]) -> dict[Condition, Turn]:
+    """Read the right repairs of earlier turns."""
+    from spsbench.repair.demonstrations import read_demonstrations
+    from spsbench.repair.results import TURNS
+    from spsbench.repair.running import Turn
+    from spsbench.report.results_report import compute_digest
+
+    files = dict(zip(TURNS, values["turns"], strict=False))
+    if len(values["turns"]) > len(TURNS):
+        raise click.UsageError(f"--turn can be given {len(TURNS)} times")
+    if set(files) != set(conditions) & set(TURNS):
+        raise click.UsageError(
+            "the conditions turn1, turn2, turn3 and --turn FILE go together, in order"
+        )
+    if not files:
+        return {}
+    if not values["turn_data"]:
+        raise click.UsageError("--turn needs the problems of its results: --turn-data FILE")
+    problems = {problem.name: problem for problem in _read_data(values["turn_data"])[0]}
+    turns = {
+        name: Turn(
+            compute_digest(path.read_bytes()),
+            read_demonstrations(_read_results(path).results, problems, values["test_seconds"]),
+        )
+        for name, path in files.items()
+    }
+    for name, turn in turns.items():
+        if not turn.demonstrations:
+            raise click.UsageError(f"{files[name]} has no right repair of a problem of --turn-data")
+    return turns
 
 
 def _read_rationales(path: Path | None) -> tuple[dict[str, str], str]:

@@ -8,7 +8,7 @@ def total(prices):                  # (1) prices = [3, 4]
     ...
 ```
 
-This test fails:                                                         conditions `trace`, `test`, `rationale`
+This test fails:                                                         all conditions but `neither`
 
 assert total([3, 4]) == 7
 `total([3, 4])` is 4, but should be 7
@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from njc.evaluation.execution_trace import ExecutionTrace
 from njc.evaluation.repair.annotate import annotate_code
 from njc.evaluation.repair.testing import FailedTests
-from spsbench.repair.results import Condition
+from spsbench.repair.results import TURNS, Condition
 
 SYSTEM_PROMPT = """\
 You repair Python programs. The program that you are shown has a mistake. Reply with a rationale first: say in two to \
@@ -48,7 +48,7 @@ def _write_parts(
 ) -> Iterator[str]:
     annotated = (
         annotate_program(code, failure.trace)
-        if condition == "trace" and failure.trace.steps
+        if condition in ("trace", *TURNS) and failure.trace.steps
         else None
     )
     if annotated:

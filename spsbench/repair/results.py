@@ -16,15 +16,17 @@ from typing import Literal
 
 from spsbench.results import ExperimentResults, Hardware, read_experiment
 
-Condition = Literal["trace", "test", "neither", "rationale"]
+Condition = Literal["trace", "test", "neither", "rationale", "turn1", "turn2", "turn3"]
 """What the model is shown with the buggy program.
 
     trace       the failing test, and the steps of its run as comments in the program
     test        the failing test
     neither     that a test fails
     rationale   the failing test, and the rationale that another model wrote
+    turn1       as `trace`, after two similar right repairs of the first turn; turn2, turn3 likewise
 """
-CONDITIONS: tuple[Condition, ...] = ("trace", "test", "neither", "rationale")
+TURNS: tuple[Condition, ...] = ("turn1", "turn2", "turn3")
+CONDITIONS: tuple[Condition, ...] = ("trace", "test", "neither", "rationale", *TURNS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,8 @@ class RepairResult(RepairTrial):
     """Why the model did not answer, if so: the prompt was too long."""
     shown_rationale: str = ""
     """That of another model, under the condition `rationale`."""
+    shown: tuple[str, ...] = ()
+    """The problems whose right repairs were shown, under the condition of a turn."""
 
     @property
     def trial(self) -> RepairTrial:
@@ -117,6 +121,8 @@ class RepairRun:
     versions: Mapping[str, str]
     strata: str = ""
     """What the sample has its share of; empty if all problems were drawn alike."""
+    turns: Mapping[str, str] = field(default_factory=dict)
+    """The files of earlier turns by condition, each as the head of its SHA-256."""
 
 
 RepairResults = ExperimentResults[RepairRun, RepairResult]

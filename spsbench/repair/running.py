@@ -9,7 +9,7 @@ run which is stopped early has compared the conditions on the same problems.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from spsbench.experiment import (
@@ -19,6 +19,7 @@ from spsbench.experiment import (
     describe_start,
     run_experiment,
 )
+from spsbench.repair.demonstrations import Demonstration, choose_similar
 from spsbench.repair.problems import STRATA, RepairProblem
 from spsbench.repair.results import (
     Condition,
@@ -57,6 +58,16 @@ class RepairPlan:
     note: str = ""
     seconds: float = 600.0
     """For one reply."""
+    turns: Mapping[Condition, Turn] = field(default_factory=dict)
+    """The earlier turns of the conditions that show them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The right repairs of an earlier turn, and the head of the SHA-256 of its file."""
+
+    digest: str
+    demonstrations: tuple[Demonstration, ...]
 
 
 def run_repairs(
@@ -105,7 +116,9 @@ def make_job(trial: RepairTrial, problem: RepairProblem, plan: RepairPlan) -> Re
     rationale = (
         (plan.rationales or {}).get(trial.problem, "") if trial.condition == "rationale" else ""
     )
-    return RepairJob(trial, problem, plan.settings, plan.base_url, rationale, plan.seconds)
+    turn = plan.turns.get(trial.condition)
+    shown = choose_similar(turn.demonstrations, problem) if turn is not None else ()
+    return RepairJob(trial, problem, plan.settings, plan.base_url, rationale, plan.seconds, shown)
 
 
 def refuse_other_plans(plan: RepairPlan, found: RepairResults) -> None:
@@ -122,6 +135,9 @@ def _list_differences(plan: RepairPlan, found: RepairResults) -> Iterator[str]:
         for name, digest in run.data.items():
             if plan.data.get(name, digest) != digest:
                 yield f"repairs of another {name}"
+        for condition, turn in plan.turns.items():
+            if run.turns.get(condition, turn.digest) != turn.digest:
+                yield f"repairs of the condition {condition} with another file of --turn"
     for result in found.results:
         now = (plan.rationales or {}).get(result.problem)
         is_shown = result.condition == "rationale" and result.model == plan.model
@@ -143,6 +159,7 @@ def build_repair_run(plan: RepairPlan, workers: Workers) -> RepairRun:
         settings=plan.settings,
         rationales=plan.rationale_model,
         note=plan.note,
+        turns={name: turn.digest for name, turn in plan.turns.items()},
         **describe_start(workers, "processes"),
     )
 

@@ -25,12 +25,14 @@ from njc.evaluation.repair.reply import complete_program, find_program, read_rat
 from njc.evaluation.repair.testing import FailedTests, PassedTests, TestOutcome, run_tests
 from njc.static.generate import NO_CODE
 from njrt.errors import ModelError
-from njrt.messages import Reply, Request, UserMessage
+from njrt.messages import ModelMessage, Reply, Request, UserMessage
 from njrt.models.model import Model
 from njrt.models.scripted import Scripted
+from spsbench.repair.demonstrations import Demonstration
 from spsbench.repair.problems import RepairProblem
 from spsbench.repair.prompt import SYSTEM_PROMPT, make_repair_prompt
 from spsbench.repair.results import (
+    TURNS,
     Condition,
     RepairReply,
     RepairResult,
@@ -56,6 +58,8 @@ class RepairJob:
     """That of another model, for the condition `rationale`."""
     seconds: float = 600.0
     """For one reply."""
+    demonstrations: tuple[Demonstration, ...] = ()
+    """Right repairs of an earlier turn, for the condition of a turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +101,7 @@ class ProgramRepair:
     rationale: str
     seconds: float
     """For one reply."""
+    demonstrations: tuple[Demonstration, ...] = ()
 
     def evaluate(self, code: str) -> ProgramEvaluation:
         """Run the tests."""
@@ -105,7 +110,7 @@ class ProgramRepair:
                 complete_program(code, self.problem.code),
                 self.problem.tests,
                 self.settings.test_seconds,
-                traces=self.condition == "trace",
+                traces=self.condition in ("trace", *TURNS),
             )
         )
 
@@ -124,9 +129,14 @@ class ProgramRepair:
         """Ask for the corrected program."""
         assert isinstance(evaluation.outcome, FailedTests), "a right program is not repaired"
         prompt = make_repair_prompt(self.condition, code, evaluation.outcome, self.rationale)
+        shown = [
+            message
+            for one in self.demonstrations
+            for message in (UserMessage(one.question), ModelMessage(one.reply))
+        ]
         return Request(
             SYSTEM_PROMPT,
-            (UserMessage(prompt),),
+            (*shown, UserMessage(prompt)),
             temperature=temperature,
             max_reply_tokens=self.settings.reply_tokens,
             timeout=self.seconds,
@@ -149,7 +159,14 @@ def execute_repair(job: RepairJob, stop: threading.Event | None = None) -> Repai
     started = read_timestamp()
     began = time.monotonic()
     settings = job.settings
-    repair = ProgramRepair(job.problem, job.trial.condition, settings, job.rationale, job.seconds)
+    repair = ProgramRepair(
+        job.problem,
+        job.trial.condition,
+        settings,
+        job.rationale,
+        job.seconds,
+        job.demonstrations,
+    )
     budget = RepairBudget(settings.calls, settings.tokens, settings.temperature)
     error, repaired = "", None
     try:
@@ -173,6 +190,7 @@ def execute_repair(job: RepairJob, stop: threading.Event | None = None) -> Repai
         started=started,
         error=error,
         shown_rationale=job.rationale,
+        shown=tuple(one.problem for one in job.demonstrations),
     )
 
 

@@ -1,0 +1,93 @@
+"""Right repairs of earlier turns, shown as turns of the conversation before the question.
+
+    read_demonstrations(results, problems)          one for each problem with a repair that passed
+    choose_similar(demonstrations, problem)         the two whose programs are most like the problem's
+
+This is a turn of self-training as in NExT (Ni et al., 2024, arXiv:2404.14662), by prompts in place of weights: a model
+repairs programs, what passes its tests is kept with its rationale, and shown to the same model in the next turn.
+"""
+
+from __future__ import annotations
+
+import io
+import tokenize
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from njc.evaluation.repair.testing import FailedTests, run_tests
+from spsbench.repair.problems import RepairProblem
+from spsbench.repair.prompt import make_repair_prompt
+from spsbench.repair.results import RepairResult
+
+SHOWN = 2
+"""Demonstrations of a repair."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demonstration:
+    """A right repair: the question, and the reply whose program passed."""
+
+    problem: str
+    code: str
+    """The buggy program."""
+    question: str
+    reply: str
+
+
+def read_demonstrations(
+    results: Iterable[RepairResult], problems: Mapping[str, RepairProblem], seconds: float
+) -> tuple[Demonstration, ...]:
+    """Return a demonstration for each problem: its shortest right repair, asked with the trace of the failure."""
+    right: dict[str, tuple[str, str]] = {}
+    for result in results:
+        if not result.passed or result.problem not in problems:
+            continue
+        reply = result.replies[-1]
+        repair = reply.rationale, reply.code.strip()
+        before = right.get(result.problem)
+        if before is None or (len("".join(repair)), repair) < (len("".join(before)), before):
+            right[result.problem] = repair
+    with ThreadPoolExecutor(2) as pool:
+        questions = pool.map(lambda name: _ask_about(problems[name], seconds), sorted(right))
+        return tuple(
+            Demonstration(
+                name,
+                problems[name].code,
+                question,
+                "\n\n".join(filter(None, (rationale, f"```python\n{code}\n```"))),
+            )
+            for name, question in zip(sorted(right), questions, strict=True)
+            for rationale, code in [right[name]]
+            if question
+        )
+
+
+def _ask_about(problem: RepairProblem, seconds: float) -> str:
+    outcome = run_tests(problem.code, problem.tests, seconds, traces=True)
+    if not isinstance(outcome, FailedTests):
+        return ""
+    return make_repair_prompt("trace", problem.code, outcome)
+
+
+def choose_similar(
+    demonstrations: Sequence[Demonstration], problem: RepairProblem, count: int = SHOWN
+) -> tuple[Demonstration, ...]:
+    """Return those whose programs share most tokens with a program, the most similar one last; never its own."""
+    wanted = _list_tokens(problem.code)
+
+    def measure_likeness(one: Demonstration) -> tuple[float, str]:
+        found = _list_tokens(one.code)
+        return len(wanted & found) / max(1, len(wanted | found)), one.problem
+
+    others = [one for one in demonstrations if one.problem != problem.name]
+    return tuple(sorted(others, key=measure_likeness)[-count:])
+
+
+def _list_tokens(code: str) -> frozenset[str]:
+    """Return the names, operators and constants of a program; its words if Python cannot split it."""
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(code).readline))
+    except (tokenize.TokenError, SyntaxError):
+        return frozenset(code.split())
+    return frozenset(token.string for token in tokens if token.string.strip())
