@@ -263,6 +263,10 @@ def raise_os_error() -> None:
     raise FileNotFoundError(2, "No such file", "a.txt")
 
 
+def raise_stop_iteration() -> None:
+    raise StopIteration(3)
+
+
 def raise_local_error() -> None:
     class LocalError(Exception):
         pass
@@ -294,6 +298,7 @@ SEEN = {
     raise_shop_error: "ShopError ('closed', 7) 7",
     raise_key_error: "KeyError ('sky', 3)",
     raise_os_error: "FileNotFoundError (2, 'No such file') a.txt",
+    raise_stop_iteration: "StopIteration (3,)",
     raise_local_error: "StepFailedError ('raise_local_error.<locals>.LocalError: hidden',)",
     raise_unstorable_error: "StepFailedError ('ValueError: <object object",
     raise_group: "StepFailedError ('ExceptionGroup: several (1 sub-exception)',)",

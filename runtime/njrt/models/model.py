@@ -114,5 +114,9 @@ def run_without_waiting(coroutine: Coroutine[Any, Any, T]) -> T:
     except StopIteration as end:
         result: T = end.value
         return result
+    except RuntimeError as error:
+        if isinstance(error.__cause__, StopIteration) and "coroutine raised" in str(error):
+            raise error.__cause__ from None  # as a plain function would have raised it (PEP 479)
+        raise
     coroutine.close()
     raise RuntimeError("a coroutine waited where nothing can be awaited")
