@@ -52,6 +52,12 @@ def test_words_that_ask_for_a_jump(prompt: str) -> None:
     assert codes == ["NJ301"]
 
 
+@pytest.mark.parametrize("label", ["break", "continue", "return"])
+def test_words_in_a_type_ask_for_nothing(label: str) -> None:
+    prompt = f'Put into <:n: __import__("typing").Literal["{label}", "no"]> what <x> says.'
+    assert find_findings(prompt, after="return n") == []
+
+
 @pytest.mark.parametrize(
     ("prompt", "after", "code", "hint"),
     [
