@@ -1,23 +1,4 @@
-"""The command `spsbench`.
-
-$ spsbench loc      lines of code of the natural and the manual programs
-$ spsbench run      trials: each program under each method, with a model
-$ spsbench graph    large objects: copied into the prompt, or shared
-$ spsbench gsm8k    school problems, which share no state
-$ spsbench states   the states of an executed program: JSON Lines, or tokens
-$ spsbench trajectories   steps of a debugger in generated programs, as training data
-$ spsbench train    a small network that predicts such steps
-$ spsbench predict  how many steps it answers exactly
-$ spsbench curve    the curve of its training as a picture
-$ spsbench mutants  right programs, made buggy
-$ spsbench repair   buggy programs: repaired by a model, with and without execution traces
-$ spsbench crux     predicting outputs, inputs and states of CruxEval's functions
-$ spsbench surprise planted wrong effects, and whether a prediction notices them
-$ spsbench export   repairs that passed and effects of live blocks, as training data
-$ spsbench suite    other people's suites of tasks: JSON tool calls, code as action, natural blocks
-$ spsbench replay   published traces, replayed on this runtime
-$ spsbench report   results beside the paper's tables: text, Markdown, CSV, a page
-"""
+"""The command `spsbench`; `spsbench --help` lists its commands."""
 
 from __future__ import annotations
 
@@ -66,22 +47,12 @@ def loc() -> None:
     click.echo(format_length_table(count_lengths()))
 
 
-main.add_command(crux.command)
-main.add_command(graph_command.command)
-main.add_command(gsm8k_command.command)
-main.add_command(repair.command)
-main.add_command(repair.report_command)
-main.add_command(mutants_command.command)
-main.add_command(suites.command)
-main.add_command(suites.report_command)
-main.add_command(surprise.command)
-main.add_command(surprise.report_command)
-main.add_command(export.command)
-main.add_command(neural.trajectories_command)
-main.add_command(neural.train_command)
-main.add_command(neural.predict_command)
-main.add_command(neural.curve_command)
-main.add_command(replay.command)
-main.add_command(report.command)
-main.add_command(run.command)
-main.add_command(states.command)
+for command in (
+    *(crux.command, graph_command.command, gsm8k_command.command),
+    *(repair.command, repair.report, mutants_command.command),
+    *(suites.command, suites.report_command, surprise.command, surprise.report, export.command),
+    *(neural.trajectories_command, neural.train_command),
+    *(neural.predict_command, neural.curve_command),
+    *(replay.command, report.command, run.command, states.command),
+):
+    main.add_command(command)

@@ -1,6 +1,6 @@
 """A resumable experiment: runs the trials that its file lacks, and writes each result at once.
 
-    run_experiment(Experiment("repairs", Path("repairs.jsonl"), jobs, ...), show_line)
+    run_experiment(Experiment("repairs", Path("repairs.jsonl"), Workers(4), jobs, ...), show_line)
         ->  ExperimentSummary(results, done=93, left=0)
 
 The same experiment continues where its file ends. Trials are run in the order of the jobs: a run that is stopped early
@@ -9,27 +9,31 @@ should have compared all conditions on the same problems.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from spsbench.journal import Journal
-from spsbench.trials.collecting import MeasuredResult, Workers, collect_results
-from spsbench.trials.machine import describe_machine, read_timestamp
+from spsbench.results import ExperimentResults, RunLine
+from spsbench.trials.collecting import Pace, Workers
 from spsbench.trials.progress import format_rest
 from spsbench.trials.schedule import OtherConditionsError
-from spsbench.trials.workers import ExecuteJob, LostTrial, RunnableJob
+from spsbench.trials.workers import ExecuteJob, LostTrial, RunnableJob, run_jobs
 
 JobT = TypeVar("JobT", bound=RunnableJob)
-ResultT = TypeVar("ResultT", bound=MeasuredResult)
-ResultsT = TypeVar("ResultsT")
+ResultsT = TypeVar("ResultsT", bound=ExperimentResults[Any, Any])
 ShowLine = Callable[[str], None]
 
 
+def refuse_nothing(results: Any) -> None:
+    """Accept all earlier results."""
+
+
 @dataclass(frozen=True, slots=True)
-class Experiment(Generic[JobT, ResultT, ResultsT]):
-    """The trials, the file of results, and functions that describe both."""
+class Experiment(Generic[JobT, ResultsT]):
+    """The trials, the file of results, and the run that is to be recorded."""
 
     noun: str
     """The noun for trials in messages, in the plural."""
@@ -37,17 +41,14 @@ class Experiment(Generic[JobT, ResultT, ResultsT]):
     workers: Workers
     jobs: Sequence[JobT]
     """All trials, also the finished ones."""
-    execute: ExecuteJob[JobT, ResultT | LostTrial]
-    run: object
+    execute: ExecuteJob[JobT, Any]
+    run: RunLine
     """The line of the file for this start."""
     read: Callable[[Iterable[str]], ResultsT]
-    list_results: Callable[[ResultsT], Iterable[ResultT]]
-    refuse: Callable[[ResultsT], None]
-    """Raises `OtherConditionsError` if the results of the file cannot be compared with new ones."""
-    name: Callable[[Any], str]
-    """Return the name of a trial for messages."""
-    describe: Callable[[ResultT], tuple[str, str]]
-    """Return the verdict on a trial and its usage."""
+    compared: tuple[str, ...] = ()
+    """Fields of the run: results with another value cannot be compared with new ones."""
+    refuse: Callable[[ResultsT], None] = refuse_nothing
+    """Raises `OtherConditionsError` for other reasons."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +65,16 @@ class ExperimentSummary(Generic[ResultsT]):
 
 
 def run_experiment(
-    experiment: Experiment[JobT, ResultT, ResultsT], show_line: ShowLine
+    experiment: Experiment[JobT, ResultsT], show_line: ShowLine
 ) -> ExperimentSummary[ResultsT]:
     """Run the remaining trials of an experiment."""
     out, total = experiment.out, len(experiment.jobs)
     with Journal(out, experiment.read) as journal:
+        _refuse_other_values(journal.results.runs, experiment.run, experiment.compared)
         experiment.refuse(journal.results)
-        for remark in getattr(journal.results, "remarks", ()):
+        for remark in journal.results.remarks:
             show_line(f"{out}: {remark}")
-        known = {result.trial for result in experiment.list_results(journal.results)}
+        known = {result.trial for result in journal.results.results}
         to_do = [job for job in experiment.jobs if job.trial not in known]
         before = total - len(to_do)
         if before:
@@ -80,23 +82,36 @@ def run_experiment(
         if to_do:
             journal.append(experiment.run)
 
-        def show(result: ResultT | LostTrial, done: int, seconds_left: float) -> None:
-            name = experiment.name(result.trial)
-            if isinstance(result, LostTrial):
-                show_line(f"lost: {name}: {result.reason}")
-                return
-            number = before + done
-            verdict, usage = experiment.describe(result)
-            rest = format_rest(number, total, seconds_left)
-            show_line(f"[{number:{len(str(total))}}/{total}] {name}: {verdict} ({usage}{rest})")
+        pace, workers = Pace(time.monotonic), experiment.workers
+        done, failed, lost = before, 0, list[LostTrial]()
 
-        found = collect_results(to_do, experiment.execute, journal, experiment.workers, show)
+        def take() -> Iterator[JobT]:
+            for job in to_do:
+                pace.begin(job.trial)
+                yield job
+
+        for result in run_jobs(take(), experiment.execute, workers.jobs, workers.scheduler):
+            pace.end(result.trial)
+            if isinstance(result, LostTrial):
+                lost.append(result)
+                failed += 1
+                show_line(f"lost: {result.trial}: {result.reason}")
+            else:
+                journal.append(result)
+                done += 1
+                failed = 0
+                verdict, usage = result.describe()
+                seconds = pace.estimate_seconds_left(total - done - len(lost))
+                place = f"[{done:{len(str(total))}}/{total}]"
+                rest = format_rest(done, total, seconds)
+                show_line(f"{place} {result}: {verdict} ({usage}{rest})")
+            if failed >= workers.most_failures:
+                break
     with out.open(encoding="utf-8") as lines:
         results = experiment.read(lines)
-    lost = found.lost[-1] if found.lost else None
-    problem = f"{experiment.name(lost.trial)}: {lost.reason}" if lost else ""
-    done = before + found.done
-    return ExperimentSummary(results, done, total - done, problem, found.is_down)
+    problem = "".join(f"{trial.trial}: {trial.reason}" for trial in lost[-1:])
+    is_down = failed >= workers.most_failures
+    return ExperimentSummary(results, done, total - done, problem, is_down)
 
 
 def show_end(summary: ExperimentSummary[Any], noun: str, out: Path, show_line: ShowLine) -> int:
@@ -111,21 +126,10 @@ def show_end(summary: ExperimentSummary[Any], noun: str, out: Path, show_line: S
     return 0
 
 
-def describe_start(workers: Workers, executor: str) -> dict[str, Any]:
-    """Return the fields common to all lines of starts: time, machine, workers; `executor` is used without a cluster."""
-    return {
-        "started": read_timestamp(),
-        "jobs": workers.jobs or 1,
-        "executor": executor if workers.scheduler is None else "dask",
-        **describe_machine(),
-    }
-
-
-def refuse_other_values(runs: Iterable[object], values: Mapping[str, object]) -> None:
-    """Raise `OtherConditionsError` if an earlier start had another value of one of these fields."""
-    for run in runs:
-        for name, now in values.items():
-            if (before := getattr(run, name)) != now:
+def _refuse_other_values(runs: Iterable[RunLine], run: RunLine, compared: Iterable[str]) -> None:
+    for earlier in runs:
+        for name in compared:
+            if (before := getattr(earlier, name)) != (now := getattr(run, name)):
                 raise OtherConditionsError(
                     f"the file has results with another {name.replace('_', '-')} ({before}, not {now}); name another "
                     "file by --out, or use the same"

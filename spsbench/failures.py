@@ -6,9 +6,8 @@
 
     classify_refusal("SyntaxError: invalid syntax")   "syntax error"
 
-The paper's authors classified 125 traces by hand. Not seen by rules: whether a model reasoned badly or invented
-something; their categories `Reasoning` and `Hallucination` are both `wrong result` here. A refusal is classified by
-its first line, so another wording is `other`.
+Not seen by rules: whether a model reasoned badly or invented something; the paper's categories `Reasoning` and
+`Hallucination` are both `wrong result` here. A refusal is classified by its first line.
 """
 
 from __future__ import annotations
@@ -92,27 +91,18 @@ class EffectError:
     recovery: Recovery
 
 
-_CATEGORY_BY_TYPE: Mapping[str, FailureCategory] = {
-    "UnsupportedCodeError": "unsayable",
-    "LimitError": "limit",
-    "EffectLimitError": "limit",
-    "CallLimitError": "limit",
-    "TimeLimitError": "limit",
-    "CodeTimeLimitError": "limit",
-    "TokenLimitError": "limit",
-    "AuthenticationError": "server",
-    "ModelNotFoundError": "server",
-    "ServerError": "server",
-    "RejectedRequestError": "rejected",
-    "ModelError": "server",
-    "ReplyError": "no answer",
-    "OutputTypeError": "no answer",
-    "ValidationError": "no answer",
-    "NaturalError": "unclassified",
-    "ConfigurationError": "unclassified",
-    "NoModelError": "unclassified",
-    "RecordingError": "unclassified",
+_TYPES_BY_CATEGORY: Mapping[FailureCategory, tuple[str, ...]] = {
+    "unsayable": ("UnsupportedCodeError",),
+    "limit": (
+        *("LimitError", "EffectLimitError", "CallLimitError", "TimeLimitError"),
+        *("CodeTimeLimitError", "TokenLimitError"),
+    ),
+    "server": ("AuthenticationError", "ModelNotFoundError", "ServerError", "ModelError"),
+    "rejected": ("RejectedRequestError",),
+    "no answer": ("ReplyError", "OutputTypeError", "ValidationError"),
+    "unclassified": ("NaturalError", "ConfigurationError", "NoModelError", "RecordingError"),
 }
+_CATEGORY_BY_TYPE = {name: kind for kind, names in _TYPES_BY_CATEGORY.items() for name in names}
 
 
 def classify_failure(

@@ -1,108 +1,117 @@
-"""Shared by several commands: the flags of the model, the repeats, the limits and the results.
+"""Options that several commands share, and options with a default value that help shows.
 
 @flags.model_option(required=True)
+@flags.value("--max-steps", 40, "Replies on one path.")
 @flags.out_option("repairs.jsonl", "repairs")
-@flags.jobs_option("Parallel repairs (default: 1).")
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-OptionDecorator = Callable[[Command], Command]
+Decorator = Callable[[Any], Any]
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 EXISTING_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
+FOLDER = click.Path(path_type=Path, file_okay=False)
+EXISTING_FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
 POSITIVE_INT = click.IntRange(min=1)
 POSITIVE_FLOAT = click.FloatRange(min=0, min_open=True)
+TEMPERATURE = click.FloatRange(min=0)
 
 
-def model_option(**more: Any) -> OptionDecorator[Any]:
+def value(
+    name: str, default: Any, meaning: str, kind: Any = POSITIVE_INT, **more: Any
+) -> Decorator:
+    """Return an option with a default, by default a positive number."""
+    return click.option(name, type=kind, default=default, show_default=True, help=meaning, **more)
+
+
+def names(name: str, default: str, meaning: str, *, show_default: bool = True) -> Decorator:
+    """Return an option that lists names."""
+    return click.option(
+        name, default=default, show_default=show_default, metavar="LIST", help=meaning
+    )
+
+
+def model_option(**more: Any) -> Decorator:
     """`--model NAME`; `more` has `required` or `default`."""
-    return click.option(
-        "--model",
-        envvar="NJC_MODEL",
-        metavar="NAME",
-        help="openai/NAME, anthropic/NAME or `scripted`.",
-        **more,
-    )
+    meaning = "openai/NAME, anthropic/NAME or `scripted`."
+    return click.option("--model", envvar="NJC_MODEL", metavar="NAME", help=meaning, **more)
 
 
-def repeats_option(default: int) -> OptionDecorator[Any]:
+def repeats_option(default: int) -> Decorator:
     """`--repeats N`."""
-    return click.option(
-        "--repeats", type=POSITIVE_INT, default=default, show_default=True, help="Repeats of each."
-    )
+    return value("--repeats", default, "Repeats of each.")
 
 
-def effects_option(default: int, meaning: str) -> OptionDecorator[Any]:
-    """`--effects N`, with its help."""
-    return click.option(
-        "--effects", type=POSITIVE_INT, default=default, show_default=True, help=meaning
-    )
-
-
-def seconds_option(meaning: str) -> OptionDecorator[Any]:
+def seconds_option(meaning: str, default: float = 1000.0) -> Decorator:
     """`--seconds S`, with its help; 1,000 s by default, as in the paper."""
-    return click.option(
-        "--seconds", type=POSITIVE_FLOAT, default=1000.0, show_default=True, help=meaning
-    )
+    return value("--seconds", default, meaning, POSITIVE_FLOAT)
 
 
-def reply_seconds_option(default: float) -> OptionDecorator[Any]:
+def reply_seconds_option(default: float) -> Decorator:
     """`--seconds S` of one reply."""
-    return click.option(
-        "--seconds",
-        type=POSITIVE_FLOAT,
-        default=default,
-        show_default=True,
-        help="Limit of wall time for one reply.",
-    )
+    return seconds_option("Limit of wall time for one reply.", default)
 
 
-def temperature_option() -> OptionDecorator[Any]:
+def temperature_option(default: float | None = None) -> Decorator:
     """`--temperature T`; by default the vendor's."""
-    return click.option(
-        "--temperature", type=click.FloatRange(min=0), help="Temperature (default: of the vendor)."
-    )
+    meaning = "Temperature (default: of the vendor)." if default is None else "Temperature."
+    return value("--temperature", default, meaning, TEMPERATURE)
 
 
-def jobs_option(meaning: str) -> OptionDecorator[Any]:
+def jobs_option(meaning: str) -> Decorator:
     """`--jobs N`, with its help."""
     return click.option("--jobs", type=POSITIVE_INT, metavar="N", help=meaning)
 
 
-def sample_option(meaning: str) -> OptionDecorator[Any]:
+def sample_option(meaning: str) -> Decorator:
     """`--sample N`, with its help."""
     return click.option("--sample", type=POSITIVE_INT, metavar="N", help=meaning)
 
 
-def seed_option(default: int, meaning: str) -> OptionDecorator[Any]:
+def seed_option(default: int, meaning: str) -> Decorator:
     """`--seed N`, with its help."""
-    return click.option("--seed", type=int, default=default, show_default=True, help=meaning)
+    return value("--seed", default, meaning, int)
 
 
-def out_option(default: str, noun: str) -> OptionDecorator[Any]:
+def out_option(default: str | None, noun: str) -> Decorator:
     """`--out FILE`, by which the same command continues."""
-    return click.option(
-        "--out",
-        type=FILE,
-        default=Path(default),
-        show_default=True,
-        help=f"Results file; its {noun} are skipped.",
-    )
+    path = None if default is None else Path(default)
+    return value("--out", path, f"Results file; its {noun} are skipped.", FILE)
 
 
-def scheduler_option(meaning: str = "Run on this Dask cluster.") -> OptionDecorator[Any]:
+def executor_option(local: str, meaning: str) -> Decorator:
+    """`--executor`: here or on a Dask cluster."""
+    return value("--executor", local, meaning, click.Choice([local, "dask"]))
+
+
+def scheduler_option(meaning: str = "Run on this Dask cluster.") -> Decorator:
     """`--scheduler ADDRESS`."""
     return click.option("--scheduler", metavar="tcp://HOST:PORT", help=meaning)
 
 
-def note_option(meaning: str = "What to record of the model's server.") -> OptionDecorator[Any]:
+def note_option(meaning: str = "What to record of the model's server.") -> Decorator:
     """`--note TEXT`."""
     return click.option("--note", default="", metavar="TEXT", help=meaning)
+
+
+def check_executor(executor: str, scheduler: str | None) -> None:
+    """Raise a `UsageError` if only one of `--executor dask` and `--scheduler` is given."""
+    if (executor == "dask") != (scheduler is not None):
+        raise click.UsageError("--executor dask and --scheduler tcp://HOST:PORT go together")
+
+
+def list_names(text: str, known: tuple[str, ...], kind: str) -> tuple[str, ...]:
+    """Return the known names that an option lists, in their order, or raise a `UsageError`."""
+    from spsbench.methods import parse_name_list
+
+    try:
+        return parse_name_list(text, known, kind)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None

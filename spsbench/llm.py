@@ -21,7 +21,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from njrt.errors import NoModelError, ReplyError
-from njrt.messages import Json, Request, Tool, UserMessage
+from njrt.messages import Json, Request, Tool, UserMessage, make_object_schema
 from njrt.models.model import Model
 
 if TYPE_CHECKING:
@@ -74,14 +74,17 @@ def llm(prompt: str, schema: type[BaseModel] | Json | None = None) -> Any:
         return model.ask(Request(LLM_SYSTEM_PROMPT, (UserMessage(prompt),))).message.text
     if isinstance(schema, Mapping):
         return _ask_with_schema(model, prompt, make_strict_schema(schema))
-    return schema.model_validate(
-        _ask_with_schema(model, prompt, make_strict_schema(schema.model_json_schema()))
-    )
+    strict = make_strict_schema(schema.model_json_schema())
+    return schema.model_validate(_ask_with_schema(model, prompt, strict))
 
 
 def _ask_with_schema(model: Model, prompt: str, schema: Json) -> Any:
     """Return the model's answer as a JSON value, not checked against the schema."""
-    messages, parameters = (UserMessage(prompt),), _build_parameters(schema)
+    # Definitions move up to the root, where `$ref` expects them.
+    parameters = {"$defs": schema["$defs"]} if "$defs" in schema else {}
+    inner = {key: schema[key] for key in schema if key != "$defs"}
+    parameters |= make_object_schema({"answer": inner})
+    messages = (UserMessage(prompt),)
     if model.protocol == "text":
         request = Request(LLM_SCHEMA_PROMPT + json.dumps(parameters, sort_keys=True), messages)
     else:
@@ -94,33 +97,18 @@ def _ask_with_schema(model: Model, prompt: str, schema: Json) -> Any:
     return _parse_answer(message.text)
 
 
-def _build_parameters(schema: Json) -> Json:
-    """An object whose only property is the answer; definitions move up to the root, where `$ref` expects them."""
-    definitions = {"$defs": schema["$defs"]} if "$defs" in schema else {}
-    return definitions | {
-        "type": "object",
-        "properties": {"answer": {key: schema[key] for key in schema if key != "$defs"}},
-        "required": ["answer"],
-        "additionalProperties": False,
-    }
-
-
 def make_strict_schema(schema: Any) -> Any:
     """Return a schema for strict mode: every property required, no others allowed, no defaults, `anyOf` for `oneOf`."""
     match schema:
         case {"type": "object", "properties": Mapping() as properties}:
             rest = {key: value for key, value in schema.items() if key != "properties"}
             named = {name: make_strict_schema(value) for name, value in properties.items()}
-            return make_strict_schema(rest) | {
-                "properties": named,
-                "required": list(properties),
-                "additionalProperties": False,
-            }
+            return make_strict_schema(rest) | make_object_schema(named)
         case Mapping():
-            kept = {key: value for key, value in schema.items() if key not in NON_STRICT_KEYWORDS}
             return {
                 KEYWORD_RENAMES.get(key, key): make_strict_schema(value)
-                for key, value in kept.items()
+                for key, value in schema.items()
+                if key not in NON_STRICT_KEYWORDS
             }
         case list():
             return [make_strict_schema(value) for value in schema]
@@ -133,10 +121,7 @@ def _parse_answer(text: str) -> Any:
     fenced = JSON_FENCE.search(text)
     for candidate in (text, fenced.group(1)) if fenced else (text,):
         with suppress(ValueError):
-            return _unwrap_answer(json.loads(candidate))
+            value = json.loads(candidate)
+            is_wrapped = isinstance(value, dict) and set(value) == {"answer"}
+            return value["answer"] if is_wrapped else value
     raise ReplyError(f"the reply to `llm` is not JSON: {text[:200]!r}")
-
-
-def _unwrap_answer(value: Any) -> Any:
-    """Return a value without the object whose only property is the answer."""
-    return value["answer"] if isinstance(value, dict) and set(value) == {"answer"} else value

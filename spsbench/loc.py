@@ -21,6 +21,7 @@ from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
 from njrt.errors import require_packages
 from spsbench.suite import TASK_NAMES, read_program_source
+from spsbench.task import ProgramFile
 
 PAPER_NATURAL, PAPER_MANUAL, PAPER_CHANGE = 25.1, 42.0, -39.6
 BLACK_LINE_LENGTH = 120
@@ -47,12 +48,9 @@ def compute_percent_change(new: float, old: float) -> float:
 
 def count_lengths() -> tuple[Length, ...]:
     """Count the two programs of each task."""
+    files: tuple[ProgramFile, ...] = ("natural.njpy", "manual.py")
     return tuple(
-        Length(
-            name,
-            count_lines_of_code(read_program_source(name, "natural.njpy")),
-            count_lines_of_code(read_program_source(name, "manual.py")),
-        )
+        Length(name, *(count_lines_of_code(read_program_source(name, file)) for file in files))
         for name in TASK_NAMES
     )
 
@@ -63,43 +61,28 @@ def count_lines_of_code(source: str) -> int:
     import black
 
     text = black.format_str(source, mode=black.Mode(line_length=BLACK_LINE_LENGTH))
-    skipped = set(find_comment_line_numbers(text)) | set(find_docstring_line_numbers(text))
-    return sum(
-        bool(line.strip()) and number not in skipped
-        for number, line in enumerate(text.split("\n"), 1)
-    )
-
-
-def find_comment_line_numbers(text: str) -> Iterator[int]:
-    """Yield the lines with only a comment."""
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.COMMENT and token.line.lstrip().startswith("#"):
-            yield token.start[0]
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    comments = {
+        token.start[0]
+        for token in tokens
+        if token.type == tokenize.COMMENT and token.line.lstrip().startswith("#")
+    }
+    skipped = comments | set(find_docstring_line_numbers(text))
+    lines = enumerate(text.split("\n"), 1)
+    return sum(bool(line.strip()) and number not in skipped for number, line in lines)
 
 
 def find_docstring_line_numbers(text: str) -> Iterator[int]:
     """Yield the lines of all docstrings; a natural block at the start of a function is not one."""
     source = SourceFile("program", text.encode())
     prompts = {block.line for block in compile_source(source).blocks}
+    owners = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     for node in ast.walk(ast.parse(text)):
-        match node:
-            case (
-                ast.Module(body=[first, *_])
-                | ast.ClassDef(body=[first, *_])
-                | ast.FunctionDef(body=[first, *_])
-                | ast.AsyncFunctionDef(body=[first, *_])
-            ) if is_string_statement(first) and first.lineno not in prompts:
-                assert first.end_lineno is not None
-                yield from range(first.lineno, first.end_lineno + 1)
-
-
-def is_string_statement(statement: ast.stmt) -> bool:
-    """Return whether a statement is only a string."""
-    match statement:
-        case ast.Expr(ast.Constant(str())):
-            return True
-        case _:
-            return False
+        if isinstance(node, owners) and node.body:
+            match first := node.body[0]:
+                case ast.Expr(ast.Constant(str())) if first.lineno not in prompts:
+                    assert first.end_lineno is not None
+                    yield from range(first.lineno, first.end_lineno + 1)
 
 
 def format_length_table(counted: tuple[Length, ...]) -> str:

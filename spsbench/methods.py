@@ -59,8 +59,7 @@ METHODS: Mapping[str, Method] = {
     for method in (
         Method("manual", "manual.py", "isolated model calls, written by hand"),
         Method(
-            "manual-code-interpreter",
-            "manual.py",
+            *("manual-code-interpreter", "manual.py"),
             "isolated model calls, with an isolated Python to calculate",
             has_interpreter=True,
         ),

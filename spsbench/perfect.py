@@ -6,9 +6,6 @@
     isolated-eval                 lookup, deref, setref, assign on a mirror; done() ...
     baseline                      the same; goto(label="break") ...
 
-    with njrt.using(model=make_perfect_model(lines, "baseline"), effects="baseline"):
-        check_case(case, load_natural_program("menu"))
-
 Not every effect set can express all code: expressions make no classes and no generator functions, and data effects
 make no objects. Such code raises `UnsupportedCodeError`, an error of the model for the program.
 """
@@ -25,9 +22,11 @@ from typing import Any
 from njrt.effects import WireValue
 from njrt.errors import ModelError
 from njrt.messages import Json, Request, ToolCall, ToolMessage
+from njrt.models.model import Model
 from njrt.models.scripted import Scripted, call, run
 from njrt.options import EffectSet
-from spsbench.script import CaseScript, UnsupportedCodeError
+from spsbench.methods import Method
+from spsbench.script import CaseScript, UnsupportedCodeError, make_manual_replies
 
 
 def make_perfect_model(lines: CaseScript, effects: EffectSet | None = None) -> Scripted:
@@ -57,6 +56,13 @@ def make_perfect_model(lines: CaseScript, effects: EffectSet | None = None) -> S
         return calls.send(result.text)
 
     return Scripted(reply, name="perfect")
+
+
+def make_script_model(lines: CaseScript, method: Method) -> Model:
+    """Return a model that replies by a script under a method."""
+    if not method.is_natural:
+        return Scripted(make_manual_replies(lines))
+    return make_perfect_model(lines, method.effects)
 
 
 def make_answer(code: str) -> Json:
@@ -124,7 +130,7 @@ def make_ending_calls(last: ast.stmt, effects: EffectSet) -> ToolCallGenerator:
 
 def to_expressions(statements: Iterable[ast.stmt]) -> list[str]:
     """Return the statements as equivalent expressions, one for each."""
-    return [to_expression(statement) for statement in statements]
+    return list(map(to_expression, statements))
 
 
 def to_expression(statement: ast.stmt) -> str:
@@ -305,7 +311,14 @@ def make_data_effect_calls(statements: list[ast.stmt]) -> ToolCallGenerator:
             f"data effects cannot express `{ast.unparse(code)}`: {error}"
         ) from error
     yield from mirror.make_writes()
-    for name in find_assigned_names(statements):
+    targets = (
+        target.id
+        for statement in statements
+        if isinstance(statement, ast.Assign)
+        for target in statement.targets
+        if isinstance(target, ast.Name)
+    )
+    for name in dict.fromkeys(targets):
         yield call("assign", var=name, val=mirror.encode(namespace[name]))
 
 
@@ -319,22 +332,6 @@ def find_external_names(code: ast.Module) -> list[str]:
 
 def needs_python(node: ast.AST, variables: list[str]) -> bool:
     """Return whether a node defines something, or calls the value of a variable."""
-    match node:
-        case ast.FunctionDef() | ast.ClassDef():
-            return True
-        case ast.Call(ast.Name(name)):
-            return name in variables
-        case _:
-            return False
-
-
-def find_assigned_names(statements: list[ast.stmt]) -> list[str]:
-    """Return the variables that plain assignments bind, once each, in order."""
-    targets = [
-        target.id
-        for statement in statements
-        if isinstance(statement, ast.Assign)
-        for target in statement.targets
-        if isinstance(target, ast.Name)
-    ]
-    return list(dict.fromkeys(targets))
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id in variables
+    return isinstance(node, ast.FunctionDef | ast.ClassDef)

@@ -1,25 +1,24 @@
-"""The lines of a results file: JSON Lines, one for each start of the runner and one for each result.
+"""The lines of results files: JSON Lines, one for each start of a command and one for each result.
 
     {"kind": "run", "started": "2026-03-01T09:30:00Z", "model": "openai/gpt-4.1", "limits": {...}, ...}
     {"kind": "trial", "program": "menu", "method": "direct", "model": "openai/gpt-4.1", "repeat": 1, ...}
     {"kind": "graph", "size": 1000, "question": "who", "method": "direct", "passed": true, "seconds": 3.1, ...}
-    {"kind": "gsm8k", "problem": 7, "method": "direct", "passed": true, "found": 11.0, "seconds": 2.9, ...}
 
     read_results(lines)   ->  ResultSet(runs=(BenchmarkRun(...),), results=(TrialResult(...), ...), remarks=())
 
-A file only grows. A trial that was cut off, by a limit on cost or by a server that is down, is run again and then
-has two lines: the last one counts. A last line without its newline was cut off by a kill: it is left out, with a
-remark. Any other line that is not of one of these types is an error.
+A file only grows: of several lines about one trial, the last counts. A last line without its newline was cut off by a
+kill: it is left out, with a remark. Any other line that is not of the expected types is an error.
 """
 
 from __future__ import annotations
 
 import functools
 import io
+import json
 import operator
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from annotated_types import MinLen
 
@@ -43,8 +42,63 @@ class DamagedResultsError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
-    """A program, a method, a model and a repeat: what is to be run."""
+class TrialLine:
+    """What is to be run, and its name as text; a result is a subclass of its trial, with `kind` and more fields."""
+
+    @property
+    def trial(self) -> Any:
+        """What was run, without the result."""
+        kinds = (kind for kind in type(self).__mro__ if issubclass(kind, TrialLine))
+        trial: Any = next(kind for kind in kinds if not hasattr(kind, "kind"))
+        return trial(*(getattr(self, each.name) for each in fields(trial)))
+
+    def describe(self) -> tuple[str, str]:
+        """Return the verdict on a result and its usage, for a line of progress."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class Hardware:
+    """The machine on which the trials ran; with a cluster, that of the client."""
+
+    cpu: str
+    cores: int
+    memory_gib: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunLine:
+    """One start of a command on a results file, and the machine."""
+
+    started: str
+    """ISO 8601, UTC."""
+    model: str
+    jobs: int = 1
+    """How many trials run at a time."""
+    executor: str = "threads"
+    hardware: Hardware
+    system: str
+    python: str
+    versions: Mapping[str, str] = field(default_factory=dict)
+    """Of njpy and the SDKs."""
+    note: str = ""
+    """A remark on the model's server or the machine, by `--note`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampledRun(RunLine):
+    """One start of a command that draws a sample."""
+
+    sample: int | None
+    """How many were drawn at random; None for all."""
+    seed: int
+    strata: str = ""
+    """What the sample has its share of; empty if all were drawn alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial(TrialLine):
+    """A program, a method, a model and a repeat."""
 
     program: str
     method: str
@@ -52,6 +106,9 @@ class Trial:
     """As the options name it: `openai/gpt-4.1`."""
     repeat: int
     """From 1. Part of every cache key, so that repeats are independent."""
+
+    def __str__(self) -> str:
+        return f"{self.program} {self.method} {self.repeat}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,20 +169,19 @@ class TrialResult(Trial):
     """Each refused effect, and what the model did next."""
 
     @property
-    def trial(self) -> Trial:
-        """What was run."""
-        return Trial(self.program, self.method, self.model, self.repeat)
-
-    @property
     def share(self) -> float:
         """The share of checks that hold, from 0 to 1."""
         return sum(self.checks.values()) / len(self.checks)
 
     @property
+    def is_server_failure(self) -> bool:
+        """Whether the trial failed because of the model's server."""
+        return self.failure is not None and self.failure.category == "server"
+
+    @property
     def is_final(self) -> bool:
         """Whether the trial was not cut off by the limit on cost or a failing server; those are run again."""
-        is_down = self.failure is not None and self.failure.category == "server"
-        return self.ending != "cost limit" and not is_down
+        return self.ending != "cost limit" and not self.is_server_failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,43 +196,24 @@ class TrialLimits:
     """Model calls of one run of a block."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hardware:
-    """The machine on which the trials ran; with a cluster, that of the client."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchmarkRun(RunLine):
+    """One start of `spsbench run` on a results file."""
 
-    cpu: str
-    cores: int
-    memory_gib: float
-
-
-@dataclass(frozen=True, slots=True)
-class BenchmarkRun:
-    """One start of the runner on a results file."""
-
-    kind: Literal["run"] = field(default="run", kw_only=True)
-    started: str
-    """ISO 8601, UTC."""
-    model: str
+    kind: Literal["run"] = "run"
     limits: TrialLimits
     temperature: float | None
     """None: the vendor's default, and 0 for models of plain text."""
     repeats: int
     methods: tuple[str, ...]
     programs: tuple[str, ...]
-    jobs: int
-    executor: str
-    hardware: Hardware
-    system: str
-    python: str
-    versions: Mapping[str, str] = field(default_factory=dict)
-    """Of njpy and the SDKs."""
 
 
 StudyEnding = Literal["finished", "raised", "too long"]
 """How a run of a case study ended. `too long`: a prompt did not fit into the model's context."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Measures:
     """What one run of a case study used."""
 
@@ -198,8 +235,8 @@ class Measures:
     """US dollars; None if a price is unknown."""
 
 
-@dataclass(frozen=True, slots=True)
-class StudyResult(Measures):
+@dataclass(frozen=True)
+class StudyResult(Measures, TrialLine):
     """The result of one run of a case study."""
 
     passed: bool
@@ -208,10 +245,17 @@ class StudyResult(Measures):
     started: str
     """ISO 8601, UTC."""
 
+    def describe(self) -> tuple[str, str]:
+        """Return the verdict on a result and its usage."""
+        verdict = "right" if self.passed else self.error or "wrong"
+        return verdict, format_usage(
+            self.calls, self.input_tokens, self.output_tokens, self.seconds, 2
+        )
+
 
 @dataclass(frozen=True, slots=True)
-class GraphTrial:
-    """One question on a graph of one size under one method: what is to be run."""
+class GraphTrial(TrialLine):
+    """One question on a graph of one size under one method."""
 
     size: int
     method: str
@@ -220,27 +264,20 @@ class GraphTrial:
     """From 1."""
     question: str
 
+    def __str__(self) -> str:
+        return f"{self.size:,} {self.method} {self.question} #{self.repeat}"
+
 
 @dataclass(frozen=True, slots=True)
-class GraphResult(StudyResult):
+class GraphResult(GraphTrial, StudyResult):
     """The result of one question on a graph."""
 
     kind: Literal["graph"] = field(default="graph", kw_only=True)
-    size: int
-    method: str
-    model: str
-    repeat: int
-    question: str
-
-    @property
-    def trial(self) -> GraphTrial:
-        """What was run."""
-        return GraphTrial(self.size, self.method, self.model, self.repeat, self.question)
 
 
 @dataclass(frozen=True, slots=True)
-class Gsm8kTrial:
-    """One problem under one method: what is to be run."""
+class Gsm8kTrial(TrialLine):
+    """One problem under one method."""
 
     problem: int
     method: str
@@ -248,34 +285,43 @@ class Gsm8kTrial:
     repeat: int
     """From 1."""
 
+    def __str__(self) -> str:
+        return f"problem {self.problem} {self.method} #{self.repeat}"
+
 
 @dataclass(frozen=True, slots=True)
-class Gsm8kResult(StudyResult):
+class Gsm8kResult(Gsm8kTrial, StudyResult):
     """The result of one problem of GSM8K."""
 
     kind: Literal["gsm8k"] = field(default="gsm8k", kw_only=True)
-    problem: int
-    method: str
-    model: str
-    repeat: int
     found: float | None
     """The value that the program returned; None if it is not a number."""
 
-    @property
-    def trial(self) -> Gsm8kTrial:
-        """What was run."""
-        return Gsm8kTrial(self.problem, self.method, self.model, self.repeat)
+    def describe(self) -> tuple[str, str]:
+        """Return the verdict on a result and its usage."""
+        verdict, usage = StudyResult.describe(self)
+        return f"wrong: {self.found}" if verdict == "wrong" else verdict, usage
 
 
-class FinishedTrial(Protocol):
-    """A result that says what was run."""
+def format_usage(
+    calls: int, input_tokens: int, output_tokens: int, seconds: float, digits: int = 1
+) -> str:
+    """Return what a result took: `2 calls, 1,200 + 80 tokens, 3.1 s`."""
+    return f"{calls} calls, {input_tokens:,} + {output_tokens:,} tokens, {seconds:.{digits}f} s"
 
-    @property
-    def trial(self) -> Any:
-        """What was run: hashable, and the same for a second run."""
+
+Finished = TypeVar("Finished", bound=TrialLine)
+RunT = TypeVar("RunT", bound=RunLine)
+Item = TypeVar("Item")
+Key = TypeVar("Key", bound=Hashable)
 
 
-Finished = TypeVar("Finished", bound=FinishedTrial)
+def group_by(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
+    """Return the items by key; keys and items in their order."""
+    groups: dict[Key, list[Item]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,9 +339,8 @@ class ResultSet:
 
 def read_results(lines: Iterable[str]) -> ResultSet:
     """Read a results file; `DamagedResultsError` names a line that cannot be read."""
-    entries, remarks = read_lines(
-        lines, build_line_type(BenchmarkRun, TrialResult, GraphResult, Gsm8kResult)
-    )
+    kinds = (BenchmarkRun, TrialResult, GraphResult, Gsm8kResult)
+    entries, remarks = read_lines(lines, build_line_type(*kinds))
     return ResultSet(
         tuple(entry for entry in entries if isinstance(entry, BenchmarkRun)),
         select_last_results(entries, TrialResult),
@@ -322,15 +367,38 @@ def read_lines(lines: Iterable[str], line_type: object) -> tuple[list[Any], tupl
             entries.append(from_json(line, line_type))
         except InvalidJsonError as error:
             if "does not match any of the expected tags" in str(error):
+                problem, advice = f"damaged, or of another command ({error})", "name another file"
+            else:
+                problem, advice = f"damaged ({error})", "repair or delete it"
+            if line.endswith("\n") or advice == "name another file":
                 raise DamagedResultsError(
-                    f"line {number} of the results is damaged, or of another command ({error}); name another file"
-                ) from None
-            if line.endswith("\n"):
-                raise DamagedResultsError(
-                    f"line {number} of the results is damaged ({error}); repair or delete it"
+                    f"line {number} of the results is {problem}; {advice}"
                 ) from None
             remarks.append(f"line {number}, the last, was cut off and is left out")
     return entries, tuple(remarks)
+
+
+def parse_json_lines(
+    lines: Iterable[str],
+    parse: Callable[[int, Any], Item],
+    problem: type[Exception],
+    expected: str,
+) -> Iterator[Item]:
+    """Yield the lines of a data set, parsed by their number and their JSON.
+
+    Raises:
+        problem: a line cannot be parsed; names it, and says that it is not as `expected`.
+    """
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            yield parse(number, json.loads(line))
+        except problem:
+            raise
+        except (ValueError, LookupError, TypeError, AttributeError, SyntaxError) as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise problem(f"line {number} is {expected} ({reason})") from error
 
 
 def build_line_type(*kinds: Any) -> object:
@@ -340,28 +408,27 @@ def build_line_type(*kinds: Any) -> object:
     return Annotated[functools.reduce(operator.or_, kinds), Discriminator("kind")]
 
 
-RunT = TypeVar("RunT")
-
-
 @dataclass(frozen=True, slots=True)
 class ExperimentResults(Generic[RunT, Finished]):
     """All lines of the file of an experiment; of each trial the last."""
 
     runs: tuple[RunT, ...] = ()
     results: tuple[Finished, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 def read_experiment(
-    lines: Iterable[str], run: type[RunT], result: type[Finished]
+    lines: Iterable[str], run: type[RunT], *results: type[Finished]
 ) -> ExperimentResults[RunT, Finished]:
-    """Read the file of an experiment; a cut-off last line is left out.
+    """Read the file of an experiment, of one kind of run and some kinds of results.
 
     Raises:
-        DamagedResultsError: another line cannot be read; names it.
+        DamagedResultsError: a line cannot be read; names it.
     """
-    entries, _ = read_lines(lines, build_line_type(run, result))
+    entries, remarks = read_lines(lines, build_line_type(run, *results))
     runs = tuple(entry for entry in entries if isinstance(entry, run))
-    return ExperimentResults(runs, select_last_results(entries, result))
+    last = (result for kind in results for result in select_last_results(entries, kind))
+    return ExperimentResults(runs, tuple(last), remarks)
 
 
 def select_last_results(entries: Iterable[object], kind: type[Finished]) -> tuple[Finished, ...]:

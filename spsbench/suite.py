@@ -1,11 +1,7 @@
 """The 25 tasks by name, read from `programs/`.
 
 load_task("menu")                 Task("menu", cases=...)
-load_script("menu")               Script(...), the perfect model of the task
-read_program_source("menu", "manual.py")     the text of one of its programs
-load_manual_program("menu")       the manual program, as a module
 load_natural_program("menu")      the natural program, compiled by njc in memory, as a module
-digest_program("menu", "natural.njpy")       "5c1f0e...", of the program and its checks
 
 Eight tasks have a second natural program, `rewritten.njpy`: its blocks only judge, and Python changes the state.
 The rewritten suite is these eight and the natural programs of the other tasks.
@@ -25,40 +21,22 @@ from spsbench.script import Script
 from spsbench.task import ProgramFile, Task
 
 TASK_NAMES = (
-    "average_of_three",
-    "balance_parentheses",
-    "battle",
-    "calendar",
-    "character_builder",
-    "coffeeshop",
-    "email_classification",
-    "enemy",
-    "fact_checking",
-    "feed_filtering",
-    "filter_numbers",
-    "get_enemy",
-    "graph",
-    "gsm8k",
-    "health_data",
-    "mask_sensitive_info",
-    "menu",
-    "pos_tagging",
-    "proposer_verifier",
-    "sentiment",
-    "stores",
-    "stream_generator",
-    "task_completion",
-    "tiny_bookshop",
-    "wordle_solver",
+    *("average_of_three", "balance_parentheses", "battle", "calendar", "character_builder"),
+    *("coffeeshop", "email_classification", "enemy", "fact_checking", "feed_filtering"),
+    *(
+        "filter_numbers",
+        "get_enemy",
+        "graph",
+        "gsm8k",
+        "health_data",
+        "mask_sensitive_info",
+        "menu",
+    ),
+    *("pos_tagging", "proposer_verifier", "sentiment", "stores", "stream_generator"),
+    *("task_completion", "tiny_bookshop", "wordle_solver"),
 )
 REWRITTEN_TASK_NAMES = (
-    "battle",
-    "calendar",
-    "fact_checking",
-    "get_enemy",
-    "health_data",
-    "menu",
-    "pos_tagging",
+    *("battle", "calendar", "fact_checking", "get_enemy", "health_data", "menu", "pos_tagging"),
     "task_completion",
 )
 PROGRAMS_PACKAGE = "spsbench.programs"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from njrt.message_json import parse_json_lines
 from njrt.messages import Json
 from spsbench.failures import EffectError, Recovery, classify_refusal
-from spsbench.results import TrialUsage
+from spsbench.results import TrialUsage, group_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,38 +61,31 @@ def count_trace(lines: Iterable[str]) -> TraceCounts:
     replied = [event for event in events if event["event"] == "replied"]
     asked = sum(event["event"] == "asked" for event in events)
     ended = [event for event in events if event["event"] == "ended"]
+    usage, paid = TrialUsage(), []
+    for event in replied:  # the replies of a cache or a script cost nothing
+        used = event["reply"]["usage"]
+        if event["source"] != "cache":
+            usage += TrialUsage(used["input"], used.get("cached", 0), used["output"])
+        if event["source"] == "model":
+            paid.append(used.get("usd"))
     return TraceCounts(
         blocks=sum(event["effects"] != "llm" for event in began),
         effects=sum(event["event"] == "performed" for event in events),
         calls=asked,
         reused=sum(event["source"] == "cache" for event in replied),
-        usage=sum(
-            (_read_usage(event) for event in replied if event["source"] != "cache"), TrialUsage()
-        ),
-        cost=_sum_cost(replied),
+        usage=usage,
+        cost=None if None in paid else sum(paid, 0.0),
         raised=tuple(event["error"] for event in ended if event["outcome"] == "raised"),
         errors=tuple(_find_effect_errors(events)),
         unanswered=tuple(event["error"] for event in events if event["event"] == "unanswered"),
     )
 
 
-def _read_usage(replied: Json) -> TrialUsage:
-    used = replied["reply"]["usage"]
-    return TrialUsage(used["input"], used.get("cached", 0), used["output"])
-
-
-def _sum_cost(replied: Sequence[Json]) -> float | None:
-    """Return the cost of the replies; those of a cache or a script cost nothing."""
-    paid = [event["reply"]["usage"].get("usd") for event in replied if event["source"] == "model"]
-    return None if None in paid else sum(paid, 0.0)
-
-
 def _find_effect_errors(events: Sequence[Json]) -> Iterator[EffectError]:
     """Yield the refused effects of all runs, each with the effect that follows in its run."""
-    performed: dict[str, list[Json]] = {}
-    for event in events:
-        if event["event"] == "performed":
-            performed.setdefault(event["run"], []).append(event)
+    performed = group_by(
+        (event for event in events if event["event"] == "performed"), lambda event: event["run"]
+    )
     for effects in performed.values():
         for effect, following in zip(effects, [*effects[1:], None], strict=True):
             if effect["kind"] == "refusal":

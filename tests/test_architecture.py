@@ -59,8 +59,9 @@ LAYERS: Mapping[str, str] = {
         __main__
     """,
     "spsbench": """
-        __init__ failures flags interfaces llm published script task
+        __init__ failures interfaces llm published script task
         checks methods results suite
+        flags
         journal loc perfect replay sampling states tally
         trials
         experiment
@@ -114,17 +115,17 @@ EDGE = """
     njc.editors.language_server.serving recorded_run server workspace_files
     njc.notebook        extension
     spsbench            experiment flags journal
-    spsbench.trials     answering collecting command executing interpreter_process machine playing running trial workers
+    spsbench.trials     answering command executing interpreter_process machine playing running trial workers
     spsbench.studies    graph_command gsm8k_command study study_command
     spsbench.replay     command programs
-    spsbench.states     actions command process process_child programs values
+    spsbench.states     actions command process programs values
     spsbench.export     command
-    spsbench.repair     command mutants_command running solving
+    spsbench.repair     command mutants_command solving
     spsbench.suites     bfcl command m3 mtp running
-    spsbench.surprise   command playing running
+    spsbench.surprise   command playing
     spsbench.report     command files results_report
     spsbench.neural     command curve dataset debugging evaluation network programs training witness
-    spsbench.crux       asking command judge judge_process problems running
+    spsbench.crux       asking command judge judge_process problems
 """
 """The modules that may touch time, disk, network, environment or other processes; all others are handed what they need."""
 

@@ -17,39 +17,21 @@ from collections.abc import Iterator
 
 CONSTRUCTORS = {
     *("bool", "bytearray", "bytes", "complex", "dict", "float", "frozenset", "int", "list"),
-    *("range", "set", "str", "tuple"),
-    *("Counter", "Decimal", "Fraction", "OrderedDict", "defaultdict", "deque"),
+    *("range", "set", "str", "tuple", "Counter", "Decimal", "Fraction", "OrderedDict"),
+    *("defaultdict", "deque"),
 }
-"""Those that a program has to import are names only where it does."""
+"""Those that a program has to import are names only if it does."""
 FORBIDDEN_NAMES = {
-    *("breakpoint", "compile", "delattr", "dir", "eval", "exec", "exit", "f", "getattr", "globals"),
-    *("help", "input", "locals", "memoryview", "object", "open", "quit", "setattr", "type", "vars"),
-    *("builtins", "ctypes", "gc", "importlib", "inspect", "io", "multiprocessing", "os", "pathlib"),
-    *(
-        "pickle",
-        "posix",
-        "shutil",
-        "signal",
-        "socket",
-        "subprocess",
-        "sys",
-        "tempfile",
-        "threading",
-    ),
+    *("breakpoint", "compile", "delattr", "dir", "eval", "exec", "exit", "f", "getattr"),
+    *("globals", "help", "input", "locals", "memoryview", "object", "open", "quit", "setattr"),
+    *("type", "vars", "builtins", "ctypes", "gc", "importlib", "inspect", "io"),
+    *("multiprocessing", "os", "pathlib", "pickle", "posix", "shutil", "signal", "socket"),
+    *("subprocess", "sys", "tempfile", "threading"),
 }
 """Also modules that a program may have imported; as attributes too: `collections.abc.sys`."""
 PLAIN_NODES = (
-    *(
-        ast.Expression,
-        ast.Constant,
-        ast.List,
-        ast.Tuple,
-        ast.Set,
-        ast.Dict,
-        ast.Starred,
-        ast.keyword,
-    ),
-    *(ast.UnaryOp, ast.BinOp, ast.unaryop, ast.operator, ast.Load),
+    *(ast.Expression, ast.Constant, ast.List, ast.Tuple, ast.Set, ast.Dict, ast.Starred),
+    *(ast.keyword, ast.UnaryOp, ast.BinOp, ast.unaryop, ast.operator, ast.Load),
 )
 _TAG = re.compile(r"\[ANSWER\](.*?)(?:\[/ANSWER\]|\Z)", re.DOTALL)
 _FENCE = re.compile(r"```(?:python)?\n?(.*?)(?:```|\Z)", re.DOTALL)
@@ -60,23 +42,18 @@ def find_output(reply: str) -> str | None:
     for text in _list_candidates(reply):
         side = _split_assertion(text)
         found = _write_floats(side[1] if side else text)
-        if is_value(found):
-            return _enclose(found)
+        node = _parse(found)
+        if node is not None and _is_plain_node(node):
+            # A tuple in parentheses: after `assert x == 1, 2` the 2 is a message.
+            return ast.unparse(node) if isinstance(node, ast.Tuple) else found
     return None
 
 
-def _enclose(value: str) -> str:
-    """Return a tuple in parentheses: after `assert x == 1, 2` the 2 is a message."""
-    node = _parse(value)
-    return ast.unparse(node) if isinstance(node, ast.Tuple) else value
-
-
 def _write_floats(text: str) -> str:
-    """`inf` and `nan`, which Python writes but does not read, as calls; other text as it is."""
+    """Return `inf` and `nan`, which Python writes but does not read, as calls; other text as it is."""
     node = _parse(text)
-    if node is None or not any(
-        isinstance(part, ast.Name) and part.id in ("inf", "nan") for part in ast.walk(node)
-    ):
+    names = [part for part in ast.walk(node) if isinstance(part, ast.Name)] if node else []
+    if node is None or not any(name.id in ("inf", "nan") for name in names):
         return text
     return ast.unparse(_FloatWriter().visit(node))
 
@@ -111,11 +88,7 @@ def _split_assertion(text: str) -> tuple[str, str] | None:
     """Return the two sides of `assert f(...) == ...`, the last one in a text; None if there is none."""
     module = _parse_as(text, "exec")
     for statement in reversed(module.body) if isinstance(module, ast.Module) else ():
-        test = (
-            statement.test
-            if isinstance(statement, ast.Assert)
-            else getattr(statement, "value", None)
-        )
+        test = getattr(statement, "test" if isinstance(statement, ast.Assert) else "value", None)
         if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq):
             left, right = test.left, test.comparators[0]
             if not _is_call_of_f(left) and _is_call_of_f(right):
@@ -140,12 +113,6 @@ def _parse_as(text: str, mode: str) -> ast.AST | None:
 
 def _is_call_of_f(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "f"
-
-
-def is_value(text: str) -> bool:
-    """Return whether a text is an expression that is only a value."""
-    node = _parse(text)
-    return node is not None and _is_plain_node(node)
 
 
 def is_harmless_call(text: str) -> bool:

@@ -21,61 +21,25 @@ from spsbench import flags
 
 if TYPE_CHECKING:
     from spsbench.crux.problems import CruxProblem
-    from spsbench.crux.results import GenerationsResult
-    from spsbench.crux.running import CruxPlan
+    from spsbench.crux.results import CruxRun, GenerationsResult
+    from spsbench.trials.collecting import Workers
 
 
 @click.command("crux")
 @click.option("--data", type=flags.EXISTING_FILE, help="Problems in the format of CruxEval.")
-@click.option(
-    "--tasks",
-    default="output,input,states",
-    show_default=True,
-    metavar="LIST",
-    help="What to ask for.",
-)
-@click.option(
-    "--forms",
-    default="direct,action,path,trace",
-    show_default=True,
-    metavar="LIST",
-    help="How to ask for it.",
-)
+@flags.names("--tasks", "output,input,states", "What to ask for.")
+@flags.names("--forms", "direct,action,path,trace", "How to ask for it.")
 @flags.model_option()
 @flags.sample_option("Problems (default: all).")
-@click.option(
-    "--states",
-    type=flags.POSITIVE_INT,
-    default=100,
-    show_default=True,
-    help="Steps for each action.",
-)
+@flags.value("--states", 100, "Steps for each action.")
 @flags.seed_option(1, "Seed of the sample.")
 @flags.repeats_option(1)
 @flags.jobs_option("Questions at a time.")
 @flags.out_option("crux.jsonl", "questions")
-@click.option(
-    "--temperature",
-    type=click.FloatRange(min=0),
-    default=0.0,
-    show_default=True,
-    help="Temperature.",
-)
-@click.option(
-    "--max-steps",
-    type=flags.POSITIVE_INT,
-    default=40,
-    show_default=True,
-    help="Replies on one path.",
-)
+@flags.temperature_option(0.0)
+@flags.value("--max-steps", 40, "Replies on one path.")
 @flags.reply_seconds_option(default=120.0)
-@click.option(
-    "--executor",
-    type=click.Choice(["threads", "dask"]),
-    default="threads",
-    show_default=True,
-    help="Ask from here or from a Dask cluster.",
-)
+@flags.executor_option("threads", "Ask from here or from a Dask cluster.")
 @flags.scheduler_option("Scheduler of the cluster.")
 @click.option(
     "--score",
@@ -98,28 +62,23 @@ def command(ctx: click.Context, /, **values: Any) -> None:
     The same command again goes on where the results end. --score and --report ask nothing.
     """
     from spsbench.crux.problems import BadProblemError
+    from spsbench.crux.results import read_crux_results
+    from spsbench.crux.tables import render_crux_report
+    from spsbench.report.results_report import compute_digest, read_results_file
     from spsbench.trials.problems import report_problems
 
     with report_problems(BadProblemError):
         if values["report"] is not None:
-            print_report(values["report"])
+            file = values["report"]
+            results = read_results_file(file, read_crux_results)
+            digest = compute_digest(file.read_bytes())
+            click.echo(render_crux_report(results, file.name, digest), nl=False)
         elif values["data"] is None:
             raise click.UsageError("--data names the file of problems, such as cruxeval.jsonl")
         elif values["score"]:
             score_files(values)
         else:
             ctx.exit(ask_questions(values))
-
-
-def print_report(file: Path) -> None:
-    """Print the report on a results file."""
-    from spsbench.crux.results import read_crux_results
-    from spsbench.crux.tables import render_crux_report
-    from spsbench.report.results_report import compute_digest, read_results_file
-
-    results = read_results_file(file, read_crux_results)
-    digest = compute_digest(file.read_bytes())
-    click.echo(render_crux_report(results, file.name, digest), nl=False)
 
 
 def read_data(file: Path) -> tuple[dict[str, CruxProblem], str]:
@@ -149,7 +108,7 @@ def score_files(values: Mapping[str, Any]) -> None:
         with Journal(values["out"], read_crux_results) as journal:
             for result in found:
                 journal.append(result)
-    click.echo(render_crux_text(CruxResultSet(generations=tuple(found))), nl=False)
+    click.echo(render_crux_text(CruxResultSet(results=tuple(found))), nl=False)
 
 
 def score_file(
@@ -173,7 +132,10 @@ def score_file(
         click.progressbar(length=len(problems), label=label, file=sys.stderr) as bar,
     ):
         scores = score_generations(generations.raw_generations, problems, kind, judge, bar.update)
-    published = generations.raw_scored_generations
+    published, differing = generations.raw_scored_generations, None
+    if published is not None:
+        pairs = scores.passed.items()
+        differing = sum(tuple(published.get(name, ())) != passed for name, passed in pairs)
     return GenerationsResult(
         task=kind,
         file=file.name,
@@ -184,53 +146,57 @@ def score_file(
         pass_at_5=scores.pass_at_5,
         published_pass_at_1=generations.pass_at_1,
         published_pass_at_5=generations.pass_at_5,
-        differing=None
-        if published is None
-        else sum(
-            tuple(published.get(name, ())) != passed for name, passed in scores.passed.items()
-        ),
+        differing=differing,
     )
 
 
 def ask_questions(values: Mapping[str, Any]) -> int:
     """Ask the remaining questions and print the tables; returns the exit code."""
-    from spsbench.crux.running import run_crux
+    from spsbench.crux.asking import answer_job, list_jobs
+    from spsbench.crux.results import read_crux_results
     from spsbench.crux.tables import render_crux_text
-    from spsbench.experiment import show_end
+    from spsbench.experiment import Experiment, run_experiment, show_end
+    from spsbench.trials.collecting import Workers
 
-    plan = build_crux_plan(values)
+    workers = Workers(values["jobs"], values["scheduler"])
     problems, digest = read_data(values["data"])
-    show = partial(click.echo, err=True)
-    summary = run_crux(plan, problems, digest, values["out"], show)
+    run = build_run(values, problems, digest, workers)
+    out, show = values["out"], partial(click.echo, err=True)
+    jobs = list_jobs(run, problems, values["seconds"], os.environ.get("NJC_BASE_URL"))
+    compared = ("data", "seed", "temperature", "max_steps")
+    questions = Experiment(
+        "questions", out, workers, jobs, answer_job, run, read_crux_results, compared
+    )
+    summary = run_experiment(questions, show)
     click.echo(render_crux_text(summary.results), nl=False)
-    return show_end(summary, "questions", values["out"], show)
+    return show_end(summary, "questions", out, show)
 
 
-def build_crux_plan(values: Mapping[str, Any]) -> CruxPlan:
-    """Return the plan that the flags request."""
-    from spsbench.crux.running import CruxPlan
-    from spsbench.methods import parse_name_list
+def build_run(
+    values: Mapping[str, Any], problems: Mapping[str, CruxProblem], digest: str, workers: Workers
+) -> CruxRun:
+    """Return the run that the flags request, of the problems of a file with this digest."""
+    from spsbench.crux.problems import STRATA
+    from spsbench.crux.results import CruxRun
     from spsbench.trials.command import refuse_unknown_model
 
     if values["model"] is None:
         raise click.UsageError("--model names a model, such as openai/NAME, or `scripted`")
-    if (values["executor"] == "dask") != (values["scheduler"] is not None):
-        raise click.UsageError("--executor dask and --scheduler tcp://HOST:PORT go together")
+    flags.check_executor(values["executor"], values["scheduler"])
     refuse_unknown_model(values["model"], os.environ, None)
-    try:
-        tasks: Any = parse_name_list(values["tasks"], ("output", "input", "states"), "task")
-        forms: Any = parse_name_list(values["forms"], ("direct", "action", "path", "trace"), "form")
-    except ValueError as problem:
-        raise click.UsageError(str(problem)) from None
-    return CruxPlan(
-        tuple(tasks),
-        tuple(forms),
-        base_url=os.environ.get("NJC_BASE_URL"),
+    tasks = flags.list_names(values["tasks"], ("output", "input", "states"), "task")
+    forms: Any = flags.list_names(values["forms"], ("direct", "action", "path", "trace"), "form")
+    return CruxRun(
+        tasks=tasks,
+        forms=forms,
+        problems=len(problems),
+        data=digest,
+        sample=min(values["sample"] or len(problems), len(problems)),
+        states=values["states"] if "states" in tasks else 0,
+        strata=STRATA,
         **{
             name: values[name]
-            for name in (
-                *("model", "sample", "states", "seed", "repeats", "temperature"),
-                *("max_steps", "seconds", "jobs", "scheduler", "note"),
-            )
+            for name in ("model", "seed", "repeats", "temperature", "max_steps", "note")
         },
+        **workers.describe_start(),
     )

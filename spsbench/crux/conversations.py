@@ -26,7 +26,7 @@ from spsbench.crux.prediction import (
 from spsbench.crux.problems import CruxProblem
 from spsbench.crux.results import CruxForm
 from spsbench.crux.scoring import CruxTask
-from spsbench.states.actions import ActionStep, find_target
+from spsbench.states.actions import Action, ActionStep, find_target
 from spsbench.states.trace import ProgramState, StateTrace, list_locals
 
 OUTPUT_SYSTEM = """\
@@ -97,20 +97,13 @@ def converse(
     """Return the conversation about the output or the input of a problem."""
     if form in ("direct", "trace"):
         return _ask_directly(task, problem, trace if form == "trace" else None)
-    is_output = task == "output"
-    if form == "action":
-        action = (
-            ActionStep(0, "step_return")
-            if is_output
-            else ActionStep(len(trace.states) - 1, "inv_step_call")
-        )
-        return _ask_for_end(task, problem, trace, action, 1)
-    step = (
-        ActionStep(0, "step_over")
-        if is_output
-        else ActionStep(len(trace.states) - 1, "inv_step_over")
-    )
-    return _ask_for_end(task, problem, trace, step, max_steps)
+    action: Action = "step_return" if form == "action" else "step_over"
+    steps = 1 if form == "action" else max_steps
+    if task == "output":
+        return _ask_for_end(task, problem, trace, ActionStep(0, action), steps)
+    last = len(trace.states) - 1
+    back: Action = "inv_step_call" if form == "action" else "inv_step_over"
+    return _ask_for_end(task, problem, trace, ActionStep(last, back), steps)
 
 
 def _ask_directly(task: CruxTask, problem: CruxProblem, trace: StateTrace | None) -> Conversation:

@@ -2,10 +2,9 @@
 
     {"program": "assert 4 == 3 + 1", "seconds": 3.0}   ->  {"passed": true}
 
-A program has limits on time, memory and the size of files, no network where the system allows that, and an audit hook
-(PEP 578) that refuses connections, processes, changes of files, and loading C; a socket alone, which asyncio needs, and
-changes of the own environment are harmless. The hook is a barrier against mistakes,
-not a sandbox. That a program has passed is told by a number that it does not know, so that one that exits early has not.
+A program has limits on time, memory and the size of files, no network if the system allows that, and an audit hook
+(PEP 578) that refuses connections, processes, changes of files, and loading C: a barrier against mistakes, not a sandbox.
+A program passes by a number that it does not know, so that one that exits early has not passed.
 
 Systems without `fork` run one program in a process; `Judge` then starts another.
 """
@@ -27,37 +26,11 @@ from njc.worker import open_channel
 MEMORY_BYTES = 2 << 30
 FILE_BYTES = 1 << 20
 REFUSED_PREFIXES = (
-    *(
-        *("socket.bind", "socket.connect", "socket.get", "socket.send", "socket.set"),
-        "subprocess.",
-        "ctypes.",
-        "os.exec",
-        "os.fork",
-        "os.posix_spawn",
-        "os.spawn",
-        "os.kill",
-    ),
-    *(
-        "os.remove",
-        "os.rename",
-        "os.rmdir",
-        "os.mkdir",
-        "os.chmod",
-        "os.chown",
-        "os.link",
-        "os.symlink",
-    ),
-    *(
-        "os.system",
-        "os.truncate",
-        *("os.chflags", "os.removexattr", "os.setxattr", "os.utime"),
-        "shutil.",
-        "pty.",
-        "signal.",
-        "ftplib.",
-        "http.",
-        "urllib.",
-    ),
+    *("socket.bind", "socket.connect", "socket.get", "socket.send", "socket.set"),
+    *("subprocess.", "ctypes.", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.kill"),
+    *("os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.chmod", "os.chown", "os.link"),
+    *("os.symlink", "os.system", "os.truncate", "os.chflags", "os.removexattr", "os.setxattr"),
+    *("os.utime", "shutil.", "pty.", "signal.", "ftplib.", "http.", "urllib."),
 )
 WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
@@ -134,10 +107,10 @@ def main() -> None:
     leave_network()
     while True:
         task = channel.receive()
-        if hasattr(os, "fork"):
-            channel.send({"passed": run_in_fork(task["program"], task["seconds"])})
-        else:
-            channel.send({"passed": run_program(task["program"], task["seconds"])})
+        has_fork = hasattr(os, "fork")
+        run = run_in_fork if has_fork else run_program
+        channel.send({"passed": run(task["program"], task["seconds"])})
+        if not has_fork:
             return
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -82,9 +82,14 @@ def parse_prediction(reply: str) -> PredictedState | None:
     return PredictedState(
         found["event"] if isinstance(found.get("event"), str) else None,
         line if type(line) is int else None,
-        {name: to_text(part) for name, part in held.items()} if isinstance(held, dict) else {},
-        None if value is None else to_text(value),
+        {name: _to_text(part) for name, part in held.items()} if isinstance(held, dict) else {},
+        None if value is None else _to_text(value),
     )
+
+
+def _to_text(value: object) -> str:
+    """Return a predicted value as text: models also write values as JSON, not as the text of one."""
+    return value if isinstance(value, str) else render_value(value)
 
 
 def _find_objects(reply: str) -> Iterator[dict[str, Any]]:
@@ -96,11 +101,6 @@ def _find_objects(reply: str) -> Iterator[dict[str, Any]]:
             continue
         if isinstance(found, dict):
             yield found
-
-
-def to_text(value: object) -> str:
-    """Return a predicted value as text: models also write values as JSON, not as the text of one."""
-    return value if isinstance(value, str) else render_value(value)
 
 
 def score_prediction(
@@ -134,43 +134,26 @@ def is_same_value(one: str, other: str) -> bool:
 
 
 def normalize_value(text: str) -> str:
-    """The text of a literal or of another expression as Python writes it; any other text without spaces around it."""
+    """Return the text of an expression as Python writes it; any other text without spaces around it."""
     text = text.strip()
-    for read in (_read_literal, _read_expression):
-        with suppress(ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
-            return read(text)
+    problems = (ValueError, SyntaxError, MemoryError, RecursionError, TypeError)
+    with suppress(*problems):
+        return render_value(ast.literal_eval(text), MAX_LITERAL_CHARS)
+    with suppress(*problems):
+        return ast.unparse(ast.parse(text, mode="eval"))  # such as `Point(x=1, y=nan)`
     return text
 
 
-def _read_literal(text: str) -> str:
-    return render_value(ast.literal_eval(text), MAX_LITERAL_CHARS)
-
-
-def _read_expression(text: str) -> str:
-    """Such as `Point(x=1, y=nan)`."""
-    return ast.unparse(ast.parse(text, mode="eval"))
-
-
 def build_call(code: str, held: Mapping[str, str]) -> str | None:
-    """The call of `f` that begins with these variables: `f(1, *(2, 3), sep=',')`; None without a function `f`."""
-    function = next(
-        (
-            node
-            for node in ast.parse(code).body
-            if isinstance(node, ast.FunctionDef) and node.name == "f"
-        ),
-        None,
-    )
-    return None if function is None else f"f({', '.join(_list_arguments(function.args, held))})"
-
-
-def _list_arguments(parameters: ast.arguments, held: Mapping[str, str]) -> Sequence[str]:
-    positional = [parameter.arg for parameter in (*parameters.posonlyargs, *parameters.args)]
-    keywords = [parameter.arg for parameter in parameters.kwonlyargs]
-    arguments = [held[name] for name in positional if name in held]
-    if parameters.vararg and parameters.vararg.arg in held:
-        arguments.append(f"*{held[parameters.vararg.arg]}")
-    arguments += [f"{name}={held[name]}" for name in keywords if name in held]
-    if parameters.kwarg and parameters.kwarg.arg in held:
-        arguments.append(f"**{held[parameters.kwarg.arg]}")
-    return arguments
+    """Return the call of `f` with these variables: `f(1, *(2, 3), sep=',')`; None without a function `f`."""
+    functions = (node for node in ast.parse(code).body if isinstance(node, ast.FunctionDef))
+    function = next((node for node in functions if node.name == "f"), None)
+    if function is None:
+        return None
+    parameters = function.args
+    forms = [(parameter, "") for parameter in (*parameters.posonlyargs, *parameters.args)]
+    forms += [(parameters.vararg, "*")] if parameters.vararg else []
+    forms += [(parameter, f"{parameter.arg}=") for parameter in parameters.kwonlyargs]
+    forms += [(parameters.kwarg, "**")] if parameters.kwarg else []
+    shown = (f"{form}{held[each.arg]}" for each, form in forms if each.arg in held)
+    return f"f({', '.join(shown)})"

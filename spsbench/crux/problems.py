@@ -21,7 +21,7 @@ from njrt.typed_json import InvalidJsonError, from_json
 from spsbench.sampling import divide_by_size, order_by_strata
 from spsbench.states.programs import record_call
 from spsbench.states.recording import StateLimitError
-from spsbench.states.trace import ProgramState, StateTrace
+from spsbench.states.trace import StateTrace
 from spsbench.states.values import render_value
 
 STRATA = "quarter of the functions by length"
@@ -98,16 +98,16 @@ def trace_problem(problem: CruxProblem) -> StateTrace:
         except (Exception, SystemExit) as raised:
             raise BadProblemError(_describe_raise(problem, raised)) from None
     match found.error:
-        case None:
-            pass
         case KeyboardInterrupt() as interrupt:
             raise interrupt
         case StateLimitError():
             raise BadProblemError(f"{problem.id} has more than {MAX_STATES:,} states")
-        case error:
+        case BaseException() as error:
             raise BadProblemError(_describe_raise(problem, error))
     states = found.trace.states
-    end = next((index for index, state in enumerate(states) if _is_end(state)), None)
+    # Generators that the call has left open are closed after its end.
+    ends = (n for n, state in enumerate(states) if (state.event, state.depth) == ("return", 0))
+    end = next(ends, None)
     if end is None or found.trace.is_cut:
         raise BadProblemError(f"{problem.id}: no run of a function of its own can be recorded")
     if not _has_result(problem, found.value, found.names):
@@ -130,11 +130,6 @@ def _without_terminal() -> Iterator[None]:
 
 def _describe_raise(problem: CruxProblem, error: BaseException) -> str:
     return f"{problem.id} raises {type(error).__name__}: {error}"
-
-
-def _is_end(state: ProgramState) -> bool:
-    """Return whether the call ends; generators that it has left open are closed afterwards."""
-    return state.event == "return" and state.depth == 0
 
 
 def _has_result(problem: CruxProblem, value: object, names: dict[str, object]) -> bool:

@@ -10,13 +10,13 @@ The last line of a trial counts. A last line without its newline was cut off by 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
 from spsbench.crux.prediction import StateScore
 from spsbench.crux.scoring import CruxTask
-from spsbench.results import Hardware, build_line_type, read_lines, select_last_results
+from spsbench.results import ExperimentResults, SampledRun, TrialLine, format_usage, read_experiment
 from spsbench.states.actions import Action
 
 CruxForm = Literal["direct", "action", "path", "trace"]
@@ -30,7 +30,7 @@ CruxForm = Literal["direct", "action", "path", "trace"]
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerTrial:
+class AnswerTrial(TrialLine):
     """One question for the output or the input of a problem."""
 
     task: CruxTask
@@ -40,16 +40,22 @@ class AnswerTrial:
     repeat: int
     """From 1."""
 
+    def __str__(self) -> str:
+        return f"{self.task} {self.form} {self.problem} #{self.repeat}"
+
 
 @dataclass(frozen=True, slots=True)
-class StateTrial:
+class StateTrial(TrialLine):
     """One question for a state: an action of a problem, the step chosen by a seed."""
 
     action: Action
     problem: str
     model: str
     repeat: int
-    """From 1; each has a step of its own."""
+    """From 1; each has another step."""
+
+    def __str__(self) -> str:
+        return f"{self.action} {self.problem} #{self.repeat}"
 
 
 CruxTrial = AnswerTrial | StateTrial
@@ -67,6 +73,9 @@ class CruxUsage:
     started: str
     """ISO 8601, UTC."""
 
+    def __str__(self) -> str:
+        return format_usage(self.calls, self.input_tokens, self.output_tokens, self.seconds)
+
 
 @dataclass(frozen=True, slots=True)
 class AnswerResult(AnswerTrial):
@@ -80,10 +89,9 @@ class AnswerResult(AnswerTrial):
     """The last one, cut at 500 characters."""
     usage: CruxUsage
 
-    @property
-    def trial(self) -> AnswerTrial:
-        """What was asked."""
-        return AnswerTrial(self.task, self.form, self.problem, self.model, self.repeat)
+    def describe(self) -> tuple[str, str]:
+        """Return the verdict on an answer, and its usage."""
+        return "right" if self.passed else "wrong" if self.answer else "no answer", str(self.usage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,48 +112,35 @@ class StateResult(StateTrial):
     """Cut at 500 characters."""
     usage: CruxUsage
 
-    @property
-    def trial(self) -> StateTrial:
-        """What was asked."""
-        return StateTrial(self.action, self.problem, self.model, self.repeat)
+    def describe(self) -> tuple[str, str]:
+        """Return the verdict on a state, and its usage."""
+        verdict = "right" if self.score.exact else f"{self.score.partial:.0%} right"
+        return verdict, str(self.usage)
 
 
-@dataclass(frozen=True, slots=True)
-class CruxRun:
-    """One start of `spsbench crux` on a results file."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CruxRun(SampledRun):
+    """One start of `spsbench crux` on a results file; `sample` counts the drawn problems."""
 
-    kind: Literal["crux run"] = field(default="crux run", kw_only=True)
-    started: str
-    """ISO 8601, UTC."""
-    model: str
+    kind: Literal["crux run"] = "crux run"
     tasks: tuple[str, ...]
-    forms: tuple[str, ...]
+    """output, input, states"""
+    forms: tuple[CruxForm, ...]
     problems: int
     """Of the data set."""
     data: str
     """The first 16 digits of the SHA-256 of the data set."""
     sample: int
-    """Problems that were drawn."""
     states: int
     """Steps for each action."""
-    seed: int
     repeats: int
     temperature: float
     max_steps: int
-    executor: str
-    jobs: int
-    hardware: Hardware
-    system: str
-    python: str
-    versions: Mapping[str, str]
-    note: str = ""
-    """What else a reader should know, by `--note`."""
-    strata: str = ""
-    """What the sample has its share of; empty if all problems were drawn alike."""
+    """Replies in one conversation."""
 
 
 @dataclass(frozen=True, slots=True)
-class GenerationsResult:
+class GenerationsResult(TrialLine):
     """The scores of a file of generations; pass@k in per cent."""
 
     kind: Literal["generations"] = field(default="generations", kw_only=True)
@@ -173,25 +168,27 @@ class GenerationsResult:
 CruxResult = AnswerResult | StateResult
 
 
-@dataclass(frozen=True, slots=True)
-class CruxResultSet:
+class CruxResultSet(ExperimentResults[CruxRun, TrialLine]):
     """All lines of a results file; of each trial only the last."""
 
-    runs: tuple[CruxRun, ...] = ()
-    answers: tuple[AnswerResult, ...] = ()
-    states: tuple[StateResult, ...] = ()
-    generations: tuple[GenerationsResult, ...] = ()
-    remarks: tuple[str, ...] = ()
+    @property
+    def answers(self) -> tuple[AnswerResult, ...]:
+        """The answers to problems."""
+        return tuple(result for result in self.results if isinstance(result, AnswerResult))
+
+    @property
+    def states(self) -> tuple[StateResult, ...]:
+        """The predicted states."""
+        return tuple(result for result in self.results if isinstance(result, StateResult))
+
+    @property
+    def generations(self) -> tuple[GenerationsResult, ...]:
+        """The scores of files."""
+        return tuple(result for result in self.results if isinstance(result, GenerationsResult))
 
 
 def read_crux_results(lines: Iterable[str]) -> CruxResultSet:
     """Read a results file; `DamagedResultsError` names a line that cannot be read."""
-    kinds = (CruxRun, AnswerResult, StateResult, GenerationsResult)
-    entries, remarks = read_lines(lines, build_line_type(*kinds))
-    return CruxResultSet(
-        tuple(entry for entry in entries if isinstance(entry, CruxRun)),
-        select_last_results(entries, AnswerResult),
-        select_last_results(entries, StateResult),
-        select_last_results(entries, GenerationsResult),
-        remarks,
-    )
+    kinds: tuple[type[TrialLine], ...] = (AnswerResult, StateResult, GenerationsResult)
+    found = read_experiment(lines, CruxRun, *kinds)
+    return CruxResultSet(found.runs, found.results, found.remarks)

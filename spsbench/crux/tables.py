@@ -8,8 +8,7 @@ rate is that of Wilson (1927) at 95 %, with the number of problems, or of steps,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import combinations
+from collections.abc import Callable, Iterator, Sequence
 from statistics import fmean
 
 from njc.evaluation.comparison.results import compute_pass_interval
@@ -22,16 +21,21 @@ from spsbench.crux.results import (
 )
 from spsbench.report.by_problem import (
     RateEstimate,
-    compare_rates,
     count_samples,
     estimate_rate,
-    format_difference,
+    group_passes,
+    list_difference_rows,
 )
-from spsbench.report.files import SEED, make_uniform
-from spsbench.report.measures import BOOTSTRAP_ROUNDS
-from spsbench.report.results_report import describe_machines, format_sample, render_template
-from spsbench.report.tables import Cell, Table, TableRow
-from spsbench.report.writing import format_table_as_text
+from spsbench.report.files import make_uniform
+from spsbench.report.measures import BOOTSTRAP_ROUNDS, SEED
+from spsbench.report.results_report import (
+    describe_machines,
+    describe_versions,
+    format_sample,
+    render_template,
+)
+from spsbench.report.table import Table, format_table_as_text, make_text_table
+from spsbench.results import group_by
 from spsbench.states.actions import ACTIONS
 
 INTERVAL_NOTE = "Interval: Wilson, 95 %, over problems."
@@ -42,6 +46,7 @@ DIFFERENCE_NOTE = (
     f"Interval: paired by problem, bootstrap of {BOOTSTRAP_ROUNDS:,} rounds, seed {SEED}; none where all problems have "
     "the same difference. Better, worse: problems."
 )
+STATES_NOTE = "Exact: event, line, every variable and the value are right. Partial: the mean share of these parts."
 TASK_ORDER, FORM_ORDER = ("output", "input"), ("direct", "action", "path", "trace")
 
 
@@ -65,126 +70,91 @@ def build_tables(results: CruxResultSet) -> list[Table]:
 
 
 def build_answer_table(answers: Sequence[AnswerResult]) -> Table:
-    """pass@1 and pass@k of each task and form."""
+    """Return pass@1 and pass@k of each task and form."""
     rows = []
     for key, group in group_answers(answers).items():
-        passes = group_by_problem(group)
+        passes = group_passes(group, get_problem)
         samples = count_samples(passes)
-        unanswered = sum(result.answer is None for result in group)
-        cells = (
-            *key,
-            f"{len(passes)}",
-            f"{samples}",
-            *format_estimate(estimate_rate(passes)),
-            *(format_estimate(estimate_rate(passes, samples)) if samples > 1 else ("", "")),
-            f"{unanswered}",
-            *format_usage([result.usage for result in group]),
+        rows.append(
+            (
+                *key,
+                f"{len(passes)}",
+                f"{samples}",
+                *format_estimate(estimate_rate(passes)),
+                *(format_estimate(estimate_rate(passes, samples)) if samples > 1 else ("", "")),
+                f"{sum(result.answer is None for result in group)}",
+                *format_usage([result.usage for result in group]),
+            )
         )
-        rows.append(TableRow("measured", tuple(map(Cell, cells))))
     columns = (
         *("model", "task", "form", "problems", "answers to each"),
         *("pass@1", "95 % interval", "pass@k", "95 % interval", "no answer"),
+        *("calls", "tokens in", "tokens out", "seconds"),
     )
-    return Table(
-        "Problems",
-        "Outputs and inputs",
-        (*columns, "calls", "tokens in", "tokens out", "seconds"),
-        3,
-        tuple(rows),
-        (INTERVAL_NOTE, PASS_AT_K_NOTE),
-    )
+    notes = (INTERVAL_NOTE, PASS_AT_K_NOTE)
+    return make_text_table(columns, rows, 3, "Outputs and inputs", "Problems", notes)
 
 
 def build_difference_table(answers: Sequence[AnswerResult]) -> Table:
     """Return how much more one form passes than another, for each task."""
-    groups = group_answers(answers)
-    rows = []
-    for one, other in combinations(groups, 2):
-        if one[:2] == other[:2]:
-            first, second = (group_by_problem(groups[key]) for key in (one, other))
-            if found := compare_rates(first, second, make_uniform()):
-                cells = (*one, other[2], *format_difference(found))
-                rows.append(TableRow("measured", tuple(map(Cell, cells))))
-    return Table(
-        "Forms",
-        "Differences between forms",
-        (
-            *("model", "task", "form", "minus", "problems"),
-            *("difference", "95 % interval", "better", "worse"),
-        ),
-        4,
-        tuple(rows),
-        (DIFFERENCE_NOTE,),
+    groups = group_answers(answers).items()
+    passes = {key: group_passes(group, get_problem) for key, group in groups}
+    rows = list_difference_rows(passes, make_uniform)
+    columns = (
+        *("model", "task", "form", "minus", "problems"),
+        *("difference", "95 % interval", "better", "worse"),
     )
+    title = "Differences between forms"
+    return make_text_table(columns, rows, 4, title, "Forms", (DIFFERENCE_NOTE,))
 
 
-def group_answers(
-    answers: Sequence[AnswerResult],
-) -> dict[tuple[str, str, str], list[AnswerResult]]:
+def group_answers(answers: Sequence[AnswerResult]) -> dict[tuple[str, ...], list[AnswerResult]]:
     """Return the answers by model, task and form, in the order of the tables."""
-    groups: dict[tuple[str, str, str], list[AnswerResult]] = {}
-    for result in answers:
-        groups.setdefault((result.model, result.task, result.form), []).append(result)
-    return dict(
-        sorted(
-            groups.items(),
-            key=lambda item: (
-                item[0][0],
-                TASK_ORDER.index(item[0][1]),
-                FORM_ORDER.index(item[0][2]),
-            ),
-        )
+
+    def order(result: AnswerResult) -> tuple[object, ...]:
+        return result.model, TASK_ORDER.index(result.task), FORM_ORDER.index(result.form)
+
+    return group_by(
+        sorted(answers, key=order), lambda result: (result.model, result.task, result.form)
     )
 
 
-def group_by_problem(answers: Iterable[AnswerResult]) -> dict[str, list[bool]]:
-    """Which answers are right, by problem."""
-    passes: dict[str, list[bool]] = {}
-    for result in answers:
-        passes.setdefault(result.problem, []).append(result.passed)
-    return passes
+def get_problem(result: AnswerResult) -> str:
+    """Return the name of a problem."""
+    return result.problem
 
 
 def build_state_table(
     name: str, title: str, states: Sequence[StateResult], key: Callable[[StateResult], str]
 ) -> Table:
     """Return how right the predicted states are, by a key."""
-    names = sorted({key(result) for result in states}, key=order_name)
     rows = []
-    for model in sorted({result.model for result in states}):
-        for found in names:
-            group = [result for result in states if (result.model, key(result)) == (model, found)]
-            if not group:
-                continue
-            exact = compute_rates(group)
-            variables = [part for result in group for part in result.score.locals.values()]
-            values = [result.score.value for result in group if result.score.value is not None]
-            cells = (
-                model,
-                found,
+    ordered = sorted(states, key=lambda result: (result.model, order_name(key(result))))
+    for labels, group in group_by(ordered, lambda result: (result.model, key(result))).items():
+        by_step = group_by(group, lambda result: (result.problem, result.action)).values()
+        exact = [fmean(result.score.exact for result in each) for each in by_step]
+        low, high = compute_pass_interval(sum(exact), len(exact))
+        variables = [part for result in group for part in result.score.locals.values()]
+        values = [result.score.value for result in group if result.score.value is not None]
+        rows.append(
+            (
+                *labels,
                 f"{len(group)}",
-                format_mean(exact),
-                format_interval(exact),
-                format_mean([result.score.partial for result in group]),
-                format_mean([result.score.event for result in group]),
-                format_mean([result.score.line for result in group]),
+                f"{fmean(exact):.3f}",
+                f"{low:.3f}-{high:.3f}",
+                f"{fmean(result.score.partial for result in group):.3f}",
+                f"{fmean(result.score.event for result in group):.3f}",
+                f"{fmean(result.score.line for result in group):.3f}",
                 format_share(variables),
                 format_share(values),
                 *format_usage([result.usage for result in group])[1:],
             )
-            rows.append(TableRow("measured", tuple(map(Cell, cells))))
-    columns = ("model", name.lower(), "steps", "exact", "95 % interval", "partial", "event", "line")
-    return Table(
-        name,
-        title,
-        (*columns, "variables", "values", "tokens in", "tokens out", "seconds"),
-        2,
-        tuple(rows),
-        (
-            INTERVAL_NOTE,
-            "Exact: event, line, every variable and the value are right. Partial: the mean share of these parts.",
-        ),
+        )
+    columns = (
+        *("model", name.lower(), "steps", "exact", "95 % interval", "partial", "event", "line"),
+        *("variables", "values", "tokens in", "tokens out", "seconds"),
     )
+    return make_text_table(columns, rows, 2, title, name, (INTERVAL_NOTE, STATES_NOTE))
 
 
 def name_direction_and_depth(result: StateResult) -> str:
@@ -200,56 +170,32 @@ def order_name(name: str) -> tuple[int, str]:
 
 
 def build_generations_table(generations: Sequence[GenerationsResult]) -> Table:
-    """Published generations, scored here and by their authors."""
+    """Return the scores of published generations, by us and by their authors."""
     rows = [
-        TableRow("measured", tuple(map(Cell, cells)))
+        (
+            result.file,
+            result.task,
+            f"{result.problems}",
+            f"{result.answers:,}",
+            format_percent(result.pass_at_1),
+            format_percent(result.published_pass_at_1),
+            format_percent(result.pass_at_5),
+            format_percent(result.published_pass_at_5),
+            "-" if result.differing is None else f"{result.differing}",
+        )
         for result in generations
-        for cells in [
-            (
-                result.file,
-                result.task,
-                f"{result.problems}",
-                f"{result.answers:,}",
-                format_percent(result.pass_at_1),
-                format_percent(result.published_pass_at_1),
-                format_percent(result.pass_at_5),
-                format_percent(result.published_pass_at_5),
-                "-" if result.differing is None else f"{result.differing}",
-            )
-        ]
     ]
-    columns = ("file", "task", "problems", "answers", "pass@1, %", "published", "pass@5, %")
-    return Table(
-        "Generations",
-        "Published generations, scored here and by their authors",
-        (*columns, "published", "problems scored differently"),
-        2,
-        tuple(rows),
+    columns = (
+        *("file", "task", "problems", "answers", "pass@1, %", "published", "pass@5, %"),
+        *("published", "problems scored differently"),
     )
-
-
-def compute_rates(states: Iterable[StateResult]) -> list[float]:
-    """Return the share of exact states of each problem and action."""
-    found: dict[tuple[str, str], list[bool]] = {}
-    for result in states:
-        found.setdefault((result.problem, result.action), []).append(result.score.exact)
-    return [fmean(values) for values in found.values()]
+    title = "Published generations, scored here and by their authors"
+    return make_text_table(columns, rows, 2, title, "Generations")
 
 
 def format_estimate(estimate: RateEstimate) -> tuple[str, str]:
     """Return a rate and its interval as text."""
     return f"{estimate.rate:.3f}", f"{estimate.low:.3f}-{estimate.high:.3f}"
-
-
-def format_mean(values: Sequence[float]) -> str:
-    """Return a mean as text."""
-    return f"{fmean(values):.3f}"
-
-
-def format_interval(values: Sequence[float]) -> str:
-    """Return the interval of a mean of values from 0 to 1."""
-    low, high = compute_pass_interval(sum(values), len(values))
-    return f"{low:.3f}-{high:.3f}"
 
 
 def format_share(parts: Sequence[bool]) -> str:
@@ -279,13 +225,9 @@ def render_crux_text(results: CruxResultSet) -> str:
 
 def render_crux_report(results: CruxResultSet, source: str, digest: str) -> str:
     """Return the report on a results file, in Markdown."""
+    facts, tables = list(list_crux_facts(results)), build_tables(results)
     return render_template(
-        "spsbench.crux",
-        "report.md",
-        facts=list(list_crux_facts(results)),
-        tables=build_tables(results),
-        source=source,
-        digest=digest,
+        "spsbench.crux", "report.md", facts=facts, tables=tables, source=source, digest=digest
     )
 
 
@@ -298,18 +240,11 @@ def list_crux_facts(results: CruxResultSet) -> Iterator[tuple[str, str]]:
         drawn = format_sample(counted, last.problems, "problems", runs)
         steps = sum(result.model == model for result in results.states)
         dates = sorted({run.started[:10] for run in runs})
-        versions = ", ".join(f"{name} {number}" for name, number in sorted(last.versions.items()))
         yield "Model", f"{model}, temperature {last.temperature:g}"
-        yield (
-            "Sample",
-            f"{drawn}; {steps} steps; data set: sha256 {last.data}",
-        )
+        yield "Sample", f"{drawn}; {steps} steps; data set: sha256 {last.data}"
         yield "Measured", dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
-        yield (
-            "Machine",
-            describe_machines(runs, "questions"),
-        )
-        yield "Versions", f"Python {last.python}, {versions}"
+        yield "Machine", describe_machines(runs, "questions")
+        yield "Versions", describe_versions(last)
         for note in dict.fromkeys(run.note for run in runs if run.note):
             yield "Note", note
     if results.remarks:

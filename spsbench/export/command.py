@@ -13,9 +13,11 @@ from collections import Counter
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
+
+from spsbench import flags
 
 if TYPE_CHECKING:
     from spsbench.export.records import EffectRecord, RepairRecord
@@ -30,44 +32,12 @@ KNOWN_DATA: Mapping[str, tuple[str, str]] = {
 """Source and licence of files of problems, by the first 16 digits of their SHA-256."""
 UNKNOWN_DATA = ("not known to this command", "that of its source")
 
-REPAIR_FIELDS = (
-    ("problem", "data set and name"),
-    ("buggy", "the program with the mistake"),
-    (
-        "failing_test",
-        "the first statement of the tests that fails; empty where the program cannot be run",
-    ),
-    ("failure", "the values that it compared, or the exception"),
-    ("trace", "the buggy program with the steps of this statement as comments"),
-    ("rationale", "what the model wrote before the fix"),
-    ("fix", "the corrected program, which passes `tests`"),
-    ("tests", "Python that raises nothing if a program is right"),
-    ("model", "that wrote rationale and fix"),
-    ("condition", "what the model was shown: trace, test, neither or rationale"),
-    ("sample", "the number of the repair, from 1"),
-)
-EFFECT_FIELDS = (
-    ("place", "file and line of the block"),
-    ("model", "that requested the effect"),
-    ("instruction", "the prompt"),
-    ("before", "the variables that the block sees, as texts"),
-    ("effect", "what the model requested"),
-    ("after", "the variables after the effect"),
-    ("result", "what the model was answered, or how the effect ended the block"),
-    ("ending", "how the run of the block ended"),
-)
-
 
 @click.command("export")
 @click.option("--repairs", multiple=True, type=_EXISTING, help="Results of `spsbench repair`.")
 @click.option("--data", multiple=True, type=_EXISTING, help="Their problems (JSON Lines).")
 @click.option("--traces", multiple=True, type=_EXISTING, help="Trace file or folder (NJC_TRACE).")
-@click.option(
-    "--out",
-    required=True,
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder to write.",
-)
+@click.option("--out", required=True, type=flags.FOLDER, help="Folder to write.")
 def command(
     repairs: tuple[Path, ...], data: tuple[Path, ...], traces: tuple[Path, ...], out: Path
 ) -> None:
@@ -76,8 +46,13 @@ def command(
     Fixes are tested again, and exported if they pass. Traces need states, which trace files have.
     """
     from njc.evaluation.repair.testing import run_tests
-    from spsbench.export.records import list_effect_records, list_repair_records
-    from spsbench.export.secrets import has_secret, redact_effect
+    from njc.runs.timeline.trace_lines import read_trace
+    from spsbench.export.records import (
+        has_secret,
+        list_effect_records,
+        list_repair_records,
+        redact_effect,
+    )
     from spsbench.repair.problems import RepairProblem, RepairProblemError, parse_repair_problems
     from spsbench.repair.results import read_repairs
     from spsbench.results import DamagedResultsError, split_lines
@@ -96,11 +71,15 @@ def command(
             results += read_repairs(lines).results
     except (DamagedResultsError, RepairProblemError) as error:
         raise click.ClickException(f"{path}: {error}") from None
-    files = [file for place in traces for file in _list_trace_files(place)]
+    files = [
+        file
+        for place in traces
+        for file in (sorted(place.rglob("*.jsonl")) if place.is_dir() else [place])
+    ]
     with click.progressbar(results, label="testing repairs", file=sys.stderr) as bar:
         found = list(list_repair_records(bar, problems, partial(run_tests, traces=True)))
     repaired = [record for record in found if not has_secret(record)]
-    traced = [record for file in files for record in list_effect_records(_read_trace(file))]
+    traced = [record for file in files for record in list_effect_records(read_trace(file))]
     effects = [redact_effect(record) for record in traced]
     if not found and not traced:
         raise click.ClickException(
@@ -124,16 +103,6 @@ def command(
     click.echo(f"{len(repaired)} repairs and {len(effects)} effects in {out}")
 
 
-def _list_trace_files(place: Path) -> list[Path]:
-    return sorted(place.rglob("*.jsonl")) if place.is_dir() else [place]
-
-
-def _read_trace(file: Path) -> Any:
-    from njc.runs.timeline.trace_lines import read_trace
-
-    return read_trace(file)
-
-
 def _write_lines(path: Path, records: list[RepairRecord] | list[EffectRecord]) -> None:
     from njrt.typed_json import to_json
 
@@ -148,6 +117,7 @@ def _render_card(
     sources: list[tuple[Path, str]],
     secrets: Mapping[str, int],
 ) -> str:
+    from spsbench.export.records import EffectRecord, RepairRecord, list_fields
     from spsbench.report.results_report import compute_digest, render_template
 
     words = [f"--{kind}" for kind in ("repairs", "data", "traces")]
@@ -174,7 +144,7 @@ def _render_card(
             "conditions": sorted(Counter(record.condition for record in repaired).items()),
             "places": len({record.place for record in effects}),
         },
-        repair_fields=REPAIR_FIELDS,
-        effect_fields=EFFECT_FIELDS,
+        repair_fields=list_fields(RepairRecord),
+        effect_fields=list_fields(EffectRecord),
         command=f"spsbench export {' '.join(words)} --out FOLDER",
     )

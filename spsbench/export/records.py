@@ -3,22 +3,20 @@
     RepairRecord(problem="quixbugs/gcd", buggy=..., failing_test=..., trace=..., rationale=..., fix=..., tests=...)
     EffectRecord(place="shop.njpy:12", instruction=..., before={"spent": "int = 3"}, effect=..., after={...})
 
-    list_repair_records(results, problems, run)      replies whose fix passes when it is tested again
-    list_effect_records(trace_lines)         effects that were performed, in runs that did not fail
-
 Not exported: fixes that no longer pass, replies without a rationale, effects that were refused, runs that failed or that
-a trace holds without states, and questions of `njrt.llm`.
+a trace holds without states, questions of `njrt.llm`, and secrets.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from njc.evaluation.repair.reply import complete_program
 from njc.evaluation.repair.testing import FailedTests, PassedTests, TestOutcome
 from njc.runs.timeline.trace_lines import BeganLine, EndedLine, PerformedLine, TraceLine
+from njrt.rendering.redaction import REDACTED, Redactor, classify_name, redact_shapes
 from spsbench.repair.problems import RepairProblem
 from spsbench.repair.prompt import annotate_program
 from spsbench.repair.results import RepairResult
@@ -27,41 +25,47 @@ RunTests = Callable[[str, str], TestOutcome]
 """Runs the tests of a program, with the steps of a failure."""
 
 
+def _means(meaning: str) -> Any:
+    """Return a field with its meaning, which the data card shows."""
+    return field(metadata={"meaning": meaning})
+
+
 @dataclass(frozen=True, slots=True)
 class RepairRecord:
     """A repair that passed."""
 
-    problem: str
-    buggy: str
-    failing_test: str
-    failure: str
-    """The two values that the test compared, or the exception."""
-    trace: str
-    """The buggy program, with the steps of the failing run as comments."""
-    rationale: str
-    fix: str
-    """The whole program, with what the reply left out."""
-    tests: str
-    model: str
-    condition: str
-    """What the model was shown (`spsbench repair`)."""
-    sample: int
+    problem: str = _means("data set and name")
+    buggy: str = _means("the program with the mistake")
+    failing_test: str = _means(
+        "the first statement of the tests that fails; empty where the program cannot be run"
+    )
+    failure: str = _means("the values that it compared, or the exception")
+    trace: str = _means("the buggy program with the steps of this statement as comments")
+    rationale: str = _means("what the model wrote before the fix")
+    fix: str = _means("the corrected program, which passes `tests`")
+    tests: str = _means("Python that raises nothing if a program is right")
+    model: str = _means("that wrote rationale and fix")
+    condition: str = _means("what the model was shown: trace, test, neither or rationale")
+    sample: int = _means("the number of the repair, from 1")
 
 
 @dataclass(frozen=True, slots=True)
 class EffectRecord:
     """One effect of a live block."""
 
-    place: str
-    model: str
-    instruction: str
-    before: Mapping[str, str]
-    """The variables that the block sees, as the prompt renders them on one line."""
-    effect: Mapping[str, Any]
-    after: Mapping[str, str]
-    result: str
-    ending: str
-    """How the run of the block ended."""
+    place: str = _means("file and line of the block")
+    model: str = _means("that requested the effect")
+    instruction: str = _means("the prompt")
+    before: Mapping[str, str] = _means("the variables that the block sees, as texts")
+    effect: Mapping[str, Any] = _means("what the model requested")
+    after: Mapping[str, str] = _means("the variables after the effect")
+    result: str = _means("what the model was answered, or how the effect ended the block")
+    ending: str = _means("how the run of the block ended")
+
+
+def list_fields(record: type[RepairRecord | EffectRecord]) -> list[tuple[str, str]]:
+    """Return the fields of a kind of record, with their meanings."""
+    return [(each.name, each.metadata["meaning"]) for each in fields(record)]
 
 
 def list_repair_records(
@@ -148,3 +152,57 @@ def _apply(state: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[
     """Return the variables after some changes; None unbinds one."""
     merged = {**state, **changes}
     return {name: text for name, text in merged.items() if text is not None}
+
+
+# ── no secret is exported ──────────────────────────────────────────────────────────────────────────
+# Traces are redacted when they are written, unless the program says `redact=False`; this is done in any case, by the
+# rules of `njrt.rendering.redaction`. A fix is not changed: with another text it would not be the one that passed.
+
+
+def has_secret(record: RepairRecord) -> bool:
+    """Return whether a text of a record has the shape of a secret."""
+    texts = [value for value in asdict(record).values() if isinstance(value, str)]
+    return any(redact_shapes(text) != text for text in texts)
+
+
+def redact_effect(record: EffectRecord) -> EffectRecord:
+    """The record without the values of variables that have the name of a secret, and without texts of such a shape."""
+    redactor = Redactor()
+    for variables in (record.before, record.after):
+        for name, text in variables.items():
+            if classify_name(name) == "secret":
+                redactor.add_known(_find_value(text).strip("'\""))
+    return replace(
+        record,
+        instruction=redactor.redact(record.instruction),
+        before=_redact_variables(record.before, redactor),
+        effect=_redact_json(record.effect, redactor),
+        after=_redact_variables(record.after, redactor),
+        result=redactor.redact(record.result),
+    )
+
+
+def _find_value(text: str) -> str:
+    """Return the value of a variable in a trace: `str = 'hunter2'`."""
+    return text.partition(" = ")[2] or text
+
+
+def _redact_variables(variables: Mapping[str, str], redactor: Redactor) -> dict[str, str]:
+    return {
+        name: redactor.redact(
+            text.replace(_find_value(text), REDACTED) if classify_name(name) == "secret" else text
+        )
+        for name, text in variables.items()
+    }
+
+
+def _redact_json(value: Any, redactor: Redactor) -> Any:
+    match value:
+        case str():
+            return redactor.redact(value)
+        case list():
+            return [_redact_json(item, redactor) for item in value]
+        case dict():
+            return {key: _redact_json(item, redactor) for key, item in value.items()}
+        case _:
+            return value

@@ -19,54 +19,30 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from spsbench import flags
+from spsbench.report.results_report import ResultsReport, report_command
 
 if TYPE_CHECKING:
+    from spsbench.repair.demonstrations import Turn
     from spsbench.repair.problems import RepairProblem
-    from spsbench.repair.results import Condition, RepairResults
-    from spsbench.repair.running import RepairPlan, Turn
+    from spsbench.repair.results import Condition, RepairResults, RepairRun
+    from spsbench.trials.collecting import Workers
 
 
 @click.command("repair")
 @click.option(
     "--data", multiple=True, required=True, type=flags.EXISTING_FILE, help="Problems (JSON Lines)."
 )
-@click.option(
-    "--conditions",
-    default="trace,test,neither",
-    show_default=True,
-    metavar="LIST",
-    help="What is shown.",
-)
+@flags.names("--conditions", "trace,test,neither", "What is shown.")
 @flags.model_option()
-@click.option(
-    "--samples",
-    type=flags.POSITIVE_INT,
-    default=1,
-    show_default=True,
-    help="Repairs of a problem, by condition.",
-)
+@flags.value("--samples", 1, "Repairs of a problem, by condition.")
 @flags.sample_option("Only N problems, at random.")
 @flags.seed_option(0, "Seed of --sample.")
-@click.option(
-    "--calls", type=flags.POSITIVE_INT, default=1, show_default=True, help="Calls of a repair."
-)
-@click.option("--tokens", type=flags.POSITIVE_INT, help="Tokens of a repair, in and out.")
-@click.option(
-    "--reply-tokens",
-    type=flags.POSITIVE_INT,
-    default=1024,
-    show_default=True,
-    help="Longest reply.",
-)
+@flags.value("--calls", 1, "Calls of a repair.")
+@flags.value("--tokens", None, "Tokens of a repair, in and out.")
+@flags.value("--reply-tokens", 1024, "Longest reply.")
 @flags.temperature_option()
 @flags.reply_seconds_option(default=600.0)
-@click.option(
-    "--test-seconds",
-    type=flags.POSITIVE_FLOAT,
-    default=5.0,
-    show_default=True,
-    help="Limit of tests.",
-)
+@flags.value("--test-seconds", 5.0, "Limit of tests.", flags.POSITIVE_FLOAT)
 @flags.jobs_option("Parallel repairs (default: 1).")
 @flags.out_option("repairs.jsonl", "repairs")
 @click.option(
@@ -94,23 +70,44 @@ def command(ctx: click.Context, /, rescore: Path | None, **values: Any) -> None:
     --rationales), and turn1 (as trace, after two right repairs of --turn). The same command continues where the
     results end.
     """
-    from spsbench.experiment import show_end
-    from spsbench.repair.problems import RepairProblemError
-    from spsbench.repair.running import run_repairs
-    from spsbench.repair.table import format_repair_tables
+    from spsbench.experiment import Experiment, run_experiment, show_end
+    from spsbench.repair.problems import RepairProblemError, sample_problems
+    from spsbench.repair.results import read_repairs
+    from spsbench.repair.solving import execute_repair, list_differences, list_jobs
+    from spsbench.repair.table import REPORT
+    from spsbench.trials.collecting import Workers
     from spsbench.trials.problems import report_problems
+    from spsbench.trials.schedule import OtherConditionsError
 
-    show_line = partial(click.echo, err=True)
+    out, show_line = values["out"], partial(click.echo, err=True)
     with report_problems(RepairProblemError):
         problems, digests = _read_data(values["data"])
         if rescore is not None:
             _rescore(rescore, problems, values["test_seconds"], show_line)
             return
-        plan, chosen = _build_plan(values, problems, digests)
-        summary = run_repairs(plan, chosen, show_line)
+        workers = Workers(values["jobs"], values["scheduler"])
+        rationales, writer = _read_rationales(values["rationales"])
+        run, turns = _build_run(values, len(problems), digests, writer, workers)
+        chosen = sample_problems(problems, values["sample"], Random(values["seed"]).random)
+        if "rationale" in run.conditions and not any(rationales.get(each.name) for each in chosen):
+            raise click.UsageError(
+                f"{values['rationales']} has no rationale for a problem of the sample; use the same --data, --sample "
+                "and --seed"
+            )
+
+        def refuse(found: RepairResults) -> None:
+            for difference in list_differences(run, rationales, found):
+                raise OtherConditionsError(f"{out} has {difference}; name another file by --out")
+
+        base_url = os.environ.get("NJC_BASE_URL")
+        jobs = list_jobs(run, chosen, rationales, turns, values["seconds"], base_url)
+        repairs = Experiment(
+            "repairs", out, workers, jobs, execute_repair, run, read_repairs, refuse=refuse
+        )
+        summary = run_experiment(repairs, show_line)
     if summary.results.results:
-        click.echo(format_repair_tables(summary.results))
-    ctx.exit(show_end(summary, "repairs", plan.out, show_line))
+        click.echo(REPORT.format_text(summary.results))
+    ctx.exit(show_end(summary, "repairs", out, show_line))
 
 
 def _read_data(paths: tuple[Path, ...]) -> tuple[list[RepairProblem], dict[str, str]]:
@@ -143,64 +140,38 @@ def _read_results(path: Path) -> RepairResults:
     return read_results_file(path, read_repairs)
 
 
-def _build_plan(
-    values: dict[str, Any], problems: list[RepairProblem], digests: dict[str, str]
-) -> tuple[RepairPlan, tuple[RepairProblem, ...]]:
-    from spsbench.methods import parse_name_list
-    from spsbench.repair.problems import sample_problems
-    from spsbench.repair.results import CONDITIONS, RepairSettings
-    from spsbench.repair.running import RepairPlan
+def _build_run(
+    values: dict[str, Any], size: int, digests: dict[str, str], writer: str, workers: Workers
+) -> tuple[RepairRun, dict[Condition, Turn]]:
+    """Return the run that the flags request, of a data set of this size, and the earlier turns that it shows."""
+    from spsbench.repair.problems import STRATA
+    from spsbench.repair.results import CONDITIONS, RepairRun, RepairSettings
 
     if values["model"] is None:
         raise click.UsageError("nothing says which model repairs: --model NAME, or `scripted`")
-    try:
-        names = parse_name_list(values["conditions"], CONDITIONS, "condition")
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
-    conditions = tuple(condition for condition in CONDITIONS if condition in names)
+    conditions: Any = flags.list_names(values["conditions"], CONDITIONS, "condition")
     if ("rationale" in conditions) != (values["rationales"] is not None):
         raise click.UsageError("the condition rationale and --rationales FILE go together")
-    rationales, writer = _read_rationales(values["rationales"])
-    chosen = sample_problems(problems, values["sample"], Random(values["seed"]).random)
-    if "rationale" in conditions and not any(rationales.get(problem.name) for problem in chosen):
-        raise click.UsageError(
-            f"{values['rationales']} has no rationale for a problem of the sample; use the same --data, --sample and "
-            "--seed"
-        )
-    settings = RepairSettings(
-        values["calls"],
-        values["tokens"],
-        values["reply_tokens"],
-        values["temperature"],
-        values["test_seconds"],
+    turns = _read_turns(values, conditions)
+    settings = ("calls", "tokens", "reply_tokens", "temperature", "test_seconds")
+    run = RepairRun(
+        conditions=conditions,
+        settings=RepairSettings(**{name: values[name] for name in settings}),
+        data=digests,
+        problems=size,
+        rationales=writer,
+        turns={name: turn.digest for name, turn in turns.items()},
+        strata=STRATA,
+        **{name: values[name] for name in ("model", "samples", "sample", "seed", "note")},
+        **workers.describe_start("processes"),
     )
-    plan = RepairPlan(
-        conditions,
-        values["model"],
-        values["samples"],
-        settings,
-        values["out"],
-        digests,
-        len(problems),
-        values["sample"],
-        values["seed"],
-        os.environ.get("NJC_BASE_URL"),
-        values["jobs"],
-        values["scheduler"],
-        rationales,
-        writer,
-        values["note"],
-        values["seconds"],
-        _read_turns(values, conditions),
-    )
-    return plan, chosen
+    return run, turns
 
 
 def _read_turns(values: dict[str, Any], conditions: tuple[Condition, ...]) -> dict[Condition, Turn]:
     """Read the right repairs of earlier turns."""
-    from spsbench.repair.demonstrations import read_demonstrations
+    from spsbench.repair.demonstrations import Turn, read_demonstrations
     from spsbench.repair.results import TURNS
-    from spsbench.repair.running import Turn
     from spsbench.report.results_report import compute_digest
 
     files = dict(zip(TURNS, values["turns"], strict=False))
@@ -246,7 +217,7 @@ def _rescore(
     """Test the fixes of a file again; a verdict that differs is an error."""
     from njc.evaluation.repair.reply import complete_program
     from njc.evaluation.repair.testing import PassedTests, run_tests
-    from spsbench.repair.running import find_differing_verdicts
+    from spsbench.repair.solving import find_differing_verdicts
 
     def passes(problem: RepairProblem, code: str) -> bool:
         program = complete_program(code, problem.code)
@@ -262,17 +233,9 @@ def _rescore(
     click.echo(f"all {len(results)} verdicts are as recorded")
 
 
-@click.command("repair-report")
-@click.argument("results", nargs=-1, required=True, type=flags.EXISTING_FILE)
-@click.option("--out", type=flags.FILE, help="Write Markdown into this file.")
-@click.option("--check", is_flag=True, help="Write nothing; exit code 1 where --out differs.")
-def report_command(results: tuple[Path, ...], out: Path | None, check: bool) -> None:
+@report_command("repair-report", "Write Markdown into this file.")
+def report() -> ResultsReport[RepairResults]:
     """Report the results of `spsbench repair`."""
-    from spsbench.repair.results import read_repairs
-    from spsbench.repair.table import format_repair_tables, render_repair_report
-    from spsbench.report.results_report import ResultsReport, report_results
+    from spsbench.repair.table import REPORT
 
-    report = ResultsReport(
-        "repair-report", read_repairs, format_repair_tables, render_repair_report
-    )
-    report_results(report, results, out, check)
+    return REPORT

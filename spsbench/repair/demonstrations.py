@@ -35,6 +35,14 @@ class Demonstration:
     reply: str
 
 
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The right repairs of an earlier turn, and the head of the SHA-256 of its file."""
+
+    digest: str
+    demonstrations: tuple[Demonstration, ...]
+
+
 def read_demonstrations(
     results: Iterable[RepairResult], problems: Mapping[str, RepairProblem], seconds: float
 ) -> tuple[Demonstration, ...]:

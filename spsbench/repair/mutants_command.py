@@ -19,15 +19,17 @@ from typing import Any
 import click
 
 from njc.evaluation.repair.testing import FailedTests, PassedTests, run_tests
+from spsbench import flags
+from spsbench.results import parse_json_lines, split_lines
 
 
 @click.command("mutants")
-@click.argument("data", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("data", type=flags.EXISTING_FILE)
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="File to write.")
-@click.option("--sample", type=click.IntRange(1), metavar="N", help="Only N programs, at random.")
+@flags.sample_option("Only N programs, at random.")
 @click.option("--seed", default=0, help="Seed of the sample and of the mutations.")
-@click.option("--each", default=1, type=click.IntRange(1), help="Mutants of a program, at most.")
-@click.option("--test-seconds", default=5.0, type=click.FloatRange(0, min_open=True), help="Limit of tests.")  # fmt: skip
+@click.option("--each", default=1, type=flags.POSITIVE_INT, help="Mutants of a program, at most.")
+@click.option("--test-seconds", default=5.0, type=flags.POSITIVE_FLOAT, help="Limit of tests.")
 def command(
     data: Path, out: Path, sample: int | None, seed: int, each: int, test_seconds: float
 ) -> None:
@@ -36,7 +38,15 @@ def command(
     A mutant has one other operator or constant; its tests notice it, and do
     not run out of time. Programs that fail their own tests are left out.
     """
-    programs = list(_read_programs(data))
+    lines = split_lines(data.read_text(encoding="utf-8"))
+    try:
+        programs = list(
+            parse_json_lines(
+                lines, lambda number, row: read_mbpp(row), BadProgramError, "not of MBPP"
+            )
+        )
+    except BadProgramError as error:
+        raise click.ClickException(f"{data}: {error}") from None
     Random(seed).shuffle(programs)
     kinds: Counter[str] = Counter()
     with out.open("w", encoding="utf-8") as file:
@@ -87,32 +97,15 @@ def format_mutant(
     )
 
 
-def _read_programs(data: Path) -> Iterator[RightProgram]:
-    for number, line in enumerate(data.read_text(encoding="utf-8").split("\n"), 1):
-        if line.strip():
-            try:
-                yield read_mbpp(json.loads(line))
-            except (ValueError, LookupError, TypeError, AttributeError, SyntaxError) as error:
-                raise click.ClickException(
-                    f"{data}: line {number} is not of MBPP ({type(error).__name__}: {error})"
-                ) from None
+class BadProgramError(ValueError):
+    """A line is not of MBPP; names it."""
 
 
 # ── mutants of right programs ──────────────────────────────────────────────────────────────────────
 
 
-COMPARISONS = {
-    "<": "<=",
-    "<=": "<",
-    ">": ">=",
-    ">=": ">",
-    "==": "!=",
-    "!=": "==",
-    "in": "not in",
-    "not in": "in",
-    "is": "is not",
-    "is not": "is",
-}
+_OPPOSITES = (("<", "<="), (">", ">="), ("==", "!="), ("in", "not in"), ("is", "is not"))
+COMPARISONS = dict(pair for one, other in _OPPOSITES for pair in ((one, other), (other, one)))
 OPERATORS = {"+": "-", "-": "+", "*": "+", "/": "*", "//": "/", "%": "//", "**": "*"}
 _OPERATOR = re.compile(r"//|\*\*|[-+*/%]")
 _COMPARISON = re.compile(r"not\s+in|is\s+not|[<>=!]=|[<>]|\bin\b|\bis\b")

@@ -12,11 +12,11 @@ own tests do; like these, it leaves out one test each of `knapsack` and `levensh
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from spsbench.results import parse_json_lines
 from spsbench.sampling import Uniform, order_by_strata
 
 STRATA = "data set and type of bug"
@@ -47,22 +47,16 @@ class RepairProblem:
 
 def parse_repair_problems(lines: Iterable[str]) -> Iterator[RepairProblem]:
     """Read a data set; `RepairProblemError` names a line that is of neither format."""
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-            if "test_list" in row:
-                raise RepairProblemError(
-                    f"line {number} is of MBPP, which has right programs; `spsbench mutants` makes buggy ones of them"
-                )
-            yield _read_humanevalfix(row) if "task_id" in row else _read_quixbugs(row)
-        except RepairProblemError:
-            raise
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
+
+    def parse(number: int, row: dict[str, Any]) -> RepairProblem:
+        if "test_list" in row:
             raise RepairProblemError(
-                f"line {number} is of neither HumanEvalFix nor QuixBugs ({type(error).__name__}: {error})"
-            ) from None
+                f"line {number} is of MBPP, which has right programs; `spsbench mutants` makes buggy ones of them"
+            )
+        return _read_humanevalfix(row) if "task_id" in row else _read_quixbugs(row)
+
+    expected = "of neither HumanEvalFix nor QuixBugs"
+    return parse_json_lines(lines, parse, RepairProblemError, expected)
 
 
 def _read_humanevalfix(row: dict[str, Any]) -> RepairProblem:

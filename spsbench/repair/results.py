@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from spsbench.results import ExperimentResults, Hardware, read_experiment
+from spsbench.results import ExperimentResults, SampledRun, TrialLine, read_experiment
 
 Condition = Literal["trace", "test", "neither", "rationale", "turn1", "turn2", "turn3"]
 """What the model is shown with the buggy program.
@@ -43,14 +43,17 @@ class RepairSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class RepairTrial:
-    """One repair: what is to be run."""
+class RepairTrial(TrialLine):
+    """One repair."""
 
     problem: str
     condition: Condition
     model: str
     sample: int
     """From 1."""
+
+    def __str__(self) -> str:
+        return f"{self.problem} {self.condition} #{self.sample}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,43 +87,29 @@ class RepairResult(RepairTrial):
     shown: tuple[str, ...] = ()
     """The problems whose right repairs were shown, under the condition of a turn."""
 
-    @property
-    def trial(self) -> RepairTrial:
-        """What was run."""
-        return RepairTrial(self.problem, self.condition, self.model, self.sample)
+    def describe(self) -> tuple[str, str]:
+        """Return the verdict of the tests on a repair, and its usage."""
+        last = self.replies[-1].verdict if self.replies else self.error
+        verdict = "passes" if self.passed else " ".join(last.split())[:80]
+        tokens = f"{self.input_tokens:,} + {self.output_tokens:,} tokens"
+        return verdict, f"{tokens}, {self.seconds:.1f} s"
 
 
-@dataclass(frozen=True, slots=True)
-class RepairRun:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairRun(SampledRun):
     """One start of the command on a file."""
 
-    kind: Literal["repair run"] = field(default="repair run", kw_only=True)
-    started: str
-    """ISO 8601, UTC."""
-    model: str
+    kind: Literal["repair run"] = "repair run"
     data: Mapping[str, str]
     """The names of the data files, and the heads of their SHA-256."""
     problems: int
     """In the data."""
-    sample: int | None
-    """How many of them were drawn at random; None for all."""
-    seed: int
-    conditions: tuple[str, ...]
+    conditions: tuple[Condition, ...]
     samples: int
     """Repairs of each problem under each condition."""
     settings: RepairSettings
     rationales: str
     """The model that wrote the rationales of the condition `rationale`."""
-    note: str
-    """What is known of the model's server."""
-    jobs: int
-    executor: str
-    hardware: Hardware
-    system: str
-    python: str
-    versions: Mapping[str, str]
-    strata: str = ""
-    """What the sample has its share of; empty if all problems were drawn alike."""
     turns: Mapping[str, str] = field(default_factory=dict)
     """The files of earlier turns by condition, each as the head of its SHA-256."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from njc.evaluation.repair.annotate import remove_step_comments
@@ -18,17 +18,15 @@ from njc.evaluation.repair.loop import (
     Proposal,
     RefusedProposal,
     RepairBudget,
-    Repaired,
     repair_code,
 )
 from njc.evaluation.repair.reply import complete_program, find_program, read_rationale
 from njc.evaluation.repair.testing import FailedTests, PassedTests, TestOutcome, run_tests
 from njc.static.generate import NO_CODE
 from njrt.errors import ModelError
-from njrt.messages import ModelMessage, Reply, Request, UserMessage
-from njrt.models.model import Model
+from njrt.messages import ModelMessage, Request, UserMessage
 from njrt.models.scripted import Scripted
-from spsbench.repair.demonstrations import Demonstration
+from spsbench.repair.demonstrations import Demonstration, Turn, choose_similar
 from spsbench.repair.problems import RepairProblem
 from spsbench.repair.prompt import SYSTEM_PROMPT, make_repair_prompt
 from spsbench.repair.results import (
@@ -36,30 +34,16 @@ from spsbench.repair.results import (
     Condition,
     RepairReply,
     RepairResult,
+    RepairResults,
+    RepairRun,
     RepairSettings,
     RepairTrial,
 )
 from spsbench.script import SCRIPTED
-from spsbench.studies.study import format_study_error, is_prompt_too_long
+from spsbench.studies.study import answer_all, format_study_error, is_prompt_too_long
 from spsbench.studies.study_command import load_study_model
 from spsbench.trials.machine import read_timestamp
 from spsbench.trials.workers import LostTrial
-
-
-@dataclass(frozen=True, slots=True)
-class RepairJob:
-    """A repair and what is needed to run it, also on another machine."""
-
-    trial: RepairTrial
-    problem: RepairProblem
-    settings: RepairSettings
-    base_url: str | None = None
-    rationale: str = ""
-    """That of another model, for the condition `rationale`."""
-    seconds: float = 600.0
-    """For one reply."""
-    demonstrations: tuple[Demonstration, ...] = ()
-    """Right repairs of an earlier turn, for the condition of a turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,27 +76,26 @@ class ProgramEvaluation:
 
 
 @dataclass(frozen=True, slots=True)
-class ProgramRepair:
-    """The repair of a program under one condition."""
+class RepairJob:
+    """A repair under one condition, with all that is needed to run it, also on another machine."""
 
+    trial: RepairTrial
     problem: RepairProblem
-    condition: Condition
     settings: RepairSettings
-    rationale: str
-    seconds: float
+    base_url: str | None = None
+    rationale: str = ""
+    """That of another model, for the condition `rationale`."""
+    seconds: float = 600.0
     """For one reply."""
     demonstrations: tuple[Demonstration, ...] = ()
+    """Right repairs of an earlier turn, for the condition of a turn."""
 
     def evaluate(self, code: str) -> ProgramEvaluation:
         """Run the tests."""
-        return ProgramEvaluation(
-            run_tests(
-                complete_program(code, self.problem.code),
-                self.problem.tests,
-                self.settings.test_seconds,
-                traces=self.condition in ("trace", *TURNS),
-            )
-        )
+        program = complete_program(code, self.problem.code)
+        traces = self.trial.condition in ("trace", *TURNS)
+        seconds = self.settings.test_seconds
+        return ProgramEvaluation(run_tests(program, self.problem.tests, seconds, traces=traces))
 
     def check(self, code: str) -> tuple[str, ...]:
         """Every program is run; the process of its tests has limits."""
@@ -128,7 +111,7 @@ class ProgramRepair:
     ) -> Request:
         """Ask for the corrected program."""
         assert isinstance(evaluation.outcome, FailedTests), "a right program is not repaired"
-        prompt = make_repair_prompt(self.condition, code, evaluation.outcome, self.rationale)
+        prompt = make_repair_prompt(self.trial.condition, code, evaluation.outcome, self.rationale)
         shown = [
             message
             for one in self.demonstrations
@@ -155,22 +138,16 @@ def execute_repair(job: RepairJob, stop: threading.Event | None = None) -> Repai
 
     A prompt that is too long is a result.
     """
-    model = _load_model(job)
-    started = read_timestamp()
-    began = time.monotonic()
-    settings = job.settings
-    repair = ProgramRepair(
-        job.problem,
-        job.trial.condition,
-        settings,
-        job.rationale,
-        job.seconds,
-        job.demonstrations,
+    reply = f"The program is not the right one.\n\n```python\n{job.problem.correct}```"
+    environ = {**os.environ, **({"NJC_BASE_URL": job.base_url} if job.base_url else {})}
+    model = load_study_model(job.trial.model, environ) or Scripted(
+        lambda request: reply, name=SCRIPTED, protocol="text"
     )
+    started, began, settings = read_timestamp(), time.monotonic(), job.settings
     budget = RepairBudget(settings.calls, settings.tokens, settings.temperature)
     error, repaired = "", None
     try:
-        repaired = _run(model, repair_code(repair, job.problem.code, budget))
+        repaired = answer_all(repair_code(job, job.problem.code, budget), model.ask)
     except ModelError as failure:
         if not is_prompt_too_long(failure):
             return LostTrial(job.trial, format_study_error(failure))
@@ -194,28 +171,75 @@ def execute_repair(job: RepairJob, stop: threading.Event | None = None) -> Repai
     )
 
 
-def _run(
-    model: Model, repair: Generator[Request, Reply, Repaired[ProgramEvaluation]]
-) -> Repaired[ProgramEvaluation]:
-    try:
-        request = next(repair)
-        while True:
-            request = repair.send(model.ask(request))
-    except StopIteration as end:
-        repaired: Repaired[ProgramEvaluation] = end.value
-        return repaired
+# ── the trials of a run, and earlier results that they cannot be compared with ─────────────────────
 
 
-def _load_model(job: RepairJob) -> Model:
-    if job.trial.model == SCRIPTED:
-        return _make_perfect_model(job.problem)
-    environ = {**os.environ, **({"NJC_BASE_URL": job.base_url} if job.base_url else {})}
-    model = load_study_model(job.trial.model, environ)
-    assert model is not None, "only the scripted one is none"
-    return model
+Rationales = Mapping[str, str]
+"""Those of another model, by problem."""
 
 
-def _make_perfect_model(problem: RepairProblem) -> Model:
-    """Return a model that knows the right program."""
-    reply = f"The program is not the right one.\n\n```python\n{problem.correct}```"
-    return Scripted(lambda request: reply, name=SCRIPTED, protocol="text")
+Turns = Mapping[Condition, Turn]
+"""The earlier turns of the conditions that show them."""
+
+
+def list_jobs(
+    run: RepairRun,
+    problems: Sequence[RepairProblem],
+    rationales: Rationales,
+    turns: Turns,
+    seconds: float,
+    base_url: str | None,
+) -> list[RepairJob]:
+    """Return all repairs: sample by sample, problem by problem, condition by condition.
+
+    The condition `rationale` is left out for problems without one.
+    """
+    return [
+        RepairJob(
+            RepairTrial(problem.name, condition, run.model, sample),
+            problem,
+            run.settings,
+            base_url,
+            rationales.get(problem.name, "") if condition == "rationale" else "",
+            seconds,
+            choose_similar(turns[condition].demonstrations, problem) if condition in turns else (),
+        )
+        for sample in range(1, run.samples + 1)
+        for problem in problems
+        for condition in run.conditions
+        if condition != "rationale" or rationales.get(problem.name)
+    ]
+
+
+def list_differences(run: RepairRun, rationales: Rationales, found: RepairResults) -> Iterator[str]:
+    """Yield repairs of a file with another budget, other data or another rationale."""
+    for earlier in found.runs:
+        if earlier.model == run.model and earlier.settings != run.settings:
+            yield f"repairs by {earlier.model} with another budget ({earlier.settings})"
+        for name, digest in earlier.data.items():
+            if run.data.get(name, digest) != digest:
+                yield f"repairs of another {name}"
+        for condition, digest in run.turns.items():
+            if earlier.turns.get(condition, digest) != digest:
+                yield f"repairs of the condition {condition} with another file of --turn"
+    for result in found.results:
+        now = rationales.get(result.problem)
+        is_shown = result.condition == "rationale" and result.model == run.model
+        if is_shown and now is not None and result.shown_rationale != now:
+            yield f"a repair of {result.problem} with another rationale"
+
+
+def find_differing_verdicts(
+    results: Sequence[RepairResult],
+    problems: Sequence[RepairProblem],
+    passes: Callable[[RepairProblem, str], bool],
+    show_line: Callable[[str], None],
+) -> Iterator[RepairResult]:
+    """Yield the results whose verdict is another one when the programs of all replies are tested again."""
+    by_name = {problem.name: problem for problem in problems}
+    for number, result in enumerate(results, 1):
+        if problem := by_name.get(result.problem):
+            again = any(passes(problem, reply.code) for reply in result.replies)
+            show_line(f"[{number}/{len(results)}] {result}")
+            if again != result.passed:
+                yield result

@@ -1,18 +1,13 @@
-"""Whether our answer to an effect is equivalent to the recorded one, and which of our names stand for recorded ones.
+"""Whether our answer to an effect is equivalent to the recorded one, and which of our names are the recorded ones.
 
     recorded                                        ours
-    "Success"                                       (ran; no value)                            equivalent
-    10                                              10                                         equivalent
     "[1, 2]"                                        [1, 2]                                     equivalent
-    {"type": "Ref", "addr": 967}                    {"type": "Ref", "addr": 1, ...}            967 is our 1
     {"type": "Ref", "addr": 41}                     Enemy(...)\\n{"type": "Ref", "addr": 2}     41 is our 2
     {"type": "list", "items": [2, {Ref 5}]}         [3, {Ref 7}]                               differ, but 5 is our 7
     "Error during tool call: ..."                   `y` is not bound yet                       both refuse: equivalent
-    {'sushi': 9}                                    {'sushi': 10}                              differ
 
-The answers come from different programs, so their values are compared, not their texts. Not seen: what an object
-has beyond the attributes that both answers show, what a shortened answer of ours leaves out, and whether two
-error messages have the same cause. Two references are always equivalent if they may stand for each other.
+Values are compared, not texts. Not seen: attributes that only one answer shows, the rest of a shortened answer, and
+whether two errors have the same cause. Two references are equivalent if they may be the same object.
 """
 
 from __future__ import annotations
@@ -79,7 +74,7 @@ class NameMap:
             case {"type": "Ref", "addr": int(address)}:
                 return {"type": "Ref", "addr": self.references.get(address, address)}
             case {"attributes": [*pairs]}:
-                known = [pair for pair in pairs if not self.is_unknown(pair["value"])]
+                known = [pair for pair in pairs if not self._is_unknown(pair["value"])]
                 rest = {key: value for key, value in wire.items() if key != "attributes"}
                 return self.translate(rest) | {"attributes": self.translate(known)}
             case Mapping():
@@ -91,13 +86,9 @@ class NameMap:
             case _:
                 return wire
 
-    def is_unknown(self, wire: WireValue) -> bool:
-        """Return whether an argument is a reference that no answer of ours has shown."""
-        match wire:
-            case {"type": "Ref", "addr": int(address)}:
-                return address not in self.references
-            case _:
-                return False
+    def _is_unknown(self, wire: WireValue) -> bool:
+        is_reference = isinstance(wire, Mapping) and wire.get("type") == "Ref"
+        return is_reference and wire["addr"] not in self.references
 
 
 def compare_answers(recorded: WireValue, ours: str, failed: bool, names: NameMap) -> bool:

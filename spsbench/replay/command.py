@@ -13,12 +13,14 @@ from pathlib import Path
 
 import click
 
+from spsbench import flags
+
 
 @click.command("replay")
 @click.argument("traces", type=click.File(encoding="utf-8"))
 @click.option(
     "--programs",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=flags.EXISTING_FOLDER,
     metavar="DIR",
     help="Folder of the programs of the traces.",
 )
@@ -41,11 +43,14 @@ def command(
     has the programs that the traces were taken from, as NAME.py or NAME/NAME.py. The recorded code and these
     programs are run here; the guard is not a sandbox.
     """
-    from spsbench.replay.traces import TraceError
+    from njrt.message_json import format_json_line
+    from spsbench.replay.export import build_traces
+    from spsbench.replay.traces import TraceError, trace_to_json
 
     try:
         if export:
-            click.echo(export_traces(traces), nl=False)
+            lines = map(format_json_line, map(trace_to_json, build_traces(traces)))
+            click.echo("".join(f"{line}\n" for line in lines), nl=False)
         else:
             click.echo(replay_traces(traces, programs, results or ()))
     except TraceError as problem:
@@ -62,12 +67,3 @@ def replay_traces(lines: Iterable[str], programs: Path | None, results: Iterable
     evaluations = parse_evaluations(results)
     traces = keep_last_runs(parse_traces(lines))
     return format_replay_table([replay_trace(trace, find, evaluations) for trace in traces])
-
-
-def export_traces(lines: Iterable[str]) -> str:
-    """Return a trace file of njrt as published traces, a line for each."""
-    from njrt.message_json import format_json_line
-    from spsbench.replay.export import build_traces
-    from spsbench.replay.traces import trace_to_json
-
-    return "".join(f"{format_json_line(trace_to_json(trace))}\n" for trace in build_traces(lines))

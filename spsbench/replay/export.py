@@ -12,58 +12,49 @@ program one after the other, in the order in which they began. `menu/natural.njp
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from njrt.message_json import reply_from_json
 from njrt.messages import Json
 from spsbench.replay.traces import Trace, TracedBlock, TracedCall, TracedReply, TraceError
+from spsbench.results import group_by, parse_json_lines
 
 
 @dataclass(slots=True)
 class PartialBlock:
-    """A run of a block, as far as its events have been read."""
+    """A run of a block (state: its events so far)."""
 
     program: str
     model: str
-    opening: str | None = None
+    opening: str = ""
     replies: list[TracedReply] = field(default_factory=list)
     answers: list[list[tuple[str, ...]]] = field(default_factory=list)
     """For each reply the answers to its calls; an outcome is not an answer."""
 
     def build_block(self) -> TracedBlock:
         """Return the run in the published format."""
-        answered = [
-            TracedReply(
-                tuple(
-                    TracedCall(traced.call, answer)
-                    for traced, answer in zip(reply.calls, answers, strict=False)
-                ),
-                reply.text,
-            )
-            for reply, answers in zip(self.replies, self.answers, strict=True)
-        ]
-        return TracedBlock(self.opening or "", tuple(answered))
+        answered = []
+        for reply, answers in zip(self.replies, self.answers, strict=True):
+            pairs = zip(reply.calls, answers, strict=False)
+            calls = tuple(TracedCall(traced.call, answer) for traced, answer in pairs)
+            answered.append(TracedReply(calls, reply.text))
+        return TracedBlock(self.opening, tuple(answered))
 
 
 def build_traces(lines: Iterable[str]) -> tuple[Trace, ...]:
     """Read a trace file of njrt; one trace for each program and model in it."""
     blocks: dict[str, PartialBlock] = {}
-    for number, line in enumerate(lines, 1):
-        try:
-            add_event(json.loads(line), blocks)
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
-            raise TraceError(
-                f"line {number} is not an event of a trace file: {type(error).__name__}: {error}"
-            ) from error
-    programs: dict[tuple[str, str], list[TracedBlock]] = {}
-    for partial in blocks.values():
-        if partial.replies:
-            program = programs.setdefault((partial.program, partial.model), [])
-            program.append(partial.build_block())
+
+    def add(number: int, event: Json) -> None:
+        add_event(event, blocks)
+
+    list(parse_json_lines(lines, add, TraceError, "not an event of a trace file"))
+    answered = (block for block in blocks.values() if block.replies)
+    programs = group_by(answered, lambda block: (block.program, block.model))
     return tuple(
-        Trace(program, model, 0, tuple(runs)) for (program, model), runs in programs.items()
+        Trace(*key, 0, tuple(block.build_block() for block in group))
+        for key, group in programs.items()
     )
 
 

@@ -5,10 +5,9 @@
         program.main()
     replayer.divergences     (Divergence(block=2, call="eval str(inventory)", recorded=..., ours=...), ...)
 
-Each recorded reply is sent again, with its references and UUIDs translated, whatever the answer to the one before
-was. Left out are replies whose effects were all refused there, for they changed nothing and might be served here; code
-that failed is sent, because it may have run in part. A block of the program takes the next recorded block with the same opening, or else the same variables, or
-else the next.
+Each recorded reply is sent again, with its references and UUIDs translated, whatever the answers were. Left out are
+replies whose effects were all refused there; code that failed is sent, because it may have run in part. A block takes
+the next recorded block with the same opening, or else the same variables, or else the next.
 """
 
 from __future__ import annotations
@@ -23,9 +22,7 @@ from njrt.messages import (
     ModelMessage,
     Protocol,
     Request,
-    ToolCall,
     ToolMessage,
-    ToolResult,
     UserMessage,
 )
 from njrt.models.scripted import Scripted
@@ -130,18 +127,14 @@ class BlockReplayer:
             last_calls = replies[-1].calls[-1:] if replies else ()
             self.add_divergence(last_calls, "(the block ends)", ours)
             raise ModelError(f"the trace ends here, but {request.place} asks on")
+        reply = replies[self.sent]
         self.sent += 1
-        reply = replies[self.sent - 1]
-        return ModelMessage(
-            reply.text, tuple(self.translate(traced.call) for traced in reply.calls)
-        )
-
-    def translate(self, call: ToolCall) -> ToolCall:
-        """Return a recorded call with our references and UUIDs."""
-        if call.arguments is None:
-            return call
-        arguments = self.names.translate(call.arguments)
-        return replace(call, arguments=arguments, raw=json.dumps(arguments))
+        calls = [traced.call for traced in reply.calls]
+        for position, call in enumerate(calls):
+            if call.arguments is not None:
+                arguments = self.names.translate(call.arguments)
+                calls[position] = replace(call, arguments=arguments, raw=json.dumps(arguments))
+        return ModelMessage(reply.text, tuple(calls))
 
     def compare_reply(self, reply: TracedReply, request: Request) -> None:
         """Compare our answers to a reply with the recorded ones."""
@@ -149,22 +142,17 @@ class BlockReplayer:
         results = last.results if isinstance(last, ToolMessage) else ()
         for traced, ours in zip(reply.calls, results, strict=False):
             for recorded in traced.answers:
-                self.compare_answer(traced, recorded, ours)
+                self.compared += 1
+                if compare_answers(recorded, ours.text, ours.failed, self.names):
+                    self.agreed += 1
+                else:
+                    self.add_divergence((traced,), format_recorded_value(recorded), ours.text)
             if not traced.answers:
                 self.add_divergence((traced,), "(the block ends)", ours.text)
 
-    def compare_answer(self, traced: TracedCall, recorded: WireValue, ours: ToolResult) -> None:
-        """Compare one answer with the recorded one."""
-        self.compared += 1
-        if compare_answers(recorded, ours.text, ours.failed, self.names):
-            self.agreed += 1
-        else:
-            self.add_divergence((traced,), format_recorded_value(recorded), ours.text)
-
     def add_divergence(self, calls: tuple[TracedCall, ...], recorded: str, ours: str) -> None:
         """Record a divergence, unless there is an equal one."""
-        text = ", ".join(format_tool_call(traced.call) for traced in calls)
-        divergence = Divergence(self.number, text, recorded, ours)
+        divergence = Divergence(self.number, format_calls(calls), recorded, ours)
         if divergence not in self.found:
             self.found.append(divergence)
 
@@ -173,8 +161,7 @@ class BlockReplayer:
         unsent = len(self.replies) - self.sent
         if not unsent:
             return self.found
-        after = self.replies[self.sent - 1].calls[-1:]
-        text = ", ".join(format_tool_call(traced.call) for traced in after)
+        text = format_calls(self.replies[self.sent - 1].calls[-1:])
         goes_on = f"(the block goes on for {unsent} replies)"
         return [*self.found, Divergence(self.number, text, goes_on, "(the block ends)")]
 
@@ -186,14 +173,15 @@ def was_refused(reply: TracedReply) -> bool:
     )
 
 
-def format_tool_call(call: ToolCall) -> str:
-    """Return a call on one line."""
-    arguments = (
-        [call.raw]
-        if call.arguments is None
-        else [format_recorded_value(value) for value in call.arguments.values()]
-    )
-    return " ".join([call.name, *arguments])
+def format_calls(calls: Iterable[TracedCall]) -> str:
+    """Return calls on one line."""
+    texts = []
+    for call in (traced.call for traced in calls):
+        known = (
+            None if call.arguments is None else map(format_recorded_value, call.arguments.values())
+        )
+        texts.append(" ".join([call.name, *([call.raw] if known is None else known)]))
+    return ", ".join(texts)
 
 
 def format_recorded_value(wire: WireValue) -> str:

@@ -154,25 +154,24 @@ def count_passed(checks: CheckOutcomes) -> str:
 
 def format_replay_totals(played: Sequence[ReplayResult], traces: int) -> str:
     """Return the totals of all traces."""
+
+    def total(name: str) -> int:
+        return sum(getattr(replay, name) for replay in played)
+
     checks = [passed for replay in played for passed in replay.checks.values()]
     known = [replay for replay in played if replay.recorded_checks is not None]
+    text = (
+        f"{len(played)} of {traces} traces played: {total('blocks')} blocks, of which {total('same_endings')} ended as "
+        f"recorded; {total('calls')} calls, {total('effects')} effects, {total('refused')} of them refused; "
+        f"{total('agreed')} of {total('compared')} answers are the recorded ones; {sum(checks)} of {len(checks)} checks "
+        f"hold; {sum(not replay.divergences for replay in played)} traces never differ"
+    )
+    if not known:
+        return text
     fidelity = sum(replay.has_recorded_checks for replay in known)
     return (
-        f"{len(played)} of {traces} traces played: "
-        f"{sum(replay.blocks for replay in played)} blocks, of which "
-        f"{sum(replay.same_endings for replay in played)} ended as recorded; "
-        f"{sum(replay.calls for replay in played)} calls, "
-        f"{sum(replay.effects for replay in played)} effects, "
-        f"{sum(replay.refused for replay in played)} of them refused; "
-        f"{sum(replay.agreed for replay in played)} of {sum(replay.compared for replay in played)} "
-        f"answers are the recorded ones; {sum(checks)} of {len(checks)} checks hold; "
-        f"{sum(not replay.divergences for replay in played)} traces never differ"
-        + (
-            f"; {fidelity} of {len(known)} runs have the recorded evaluation, "
-            f"{sum(replay.is_not_worse for replay in known)} are not worse"
-            if known
-            else ""
-        )
+        f"{text}; {fidelity} of {len(known)} runs have the recorded evaluation, "
+        f"{sum(replay.is_not_worse for replay in known)} are not worse"
     )
 
 

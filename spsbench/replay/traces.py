@@ -27,16 +27,13 @@ from njrt.agent.tools import OPERATIONS
 from njrt.effects import WireValue
 from njrt.messages import Json, ToolCall
 from njrt.options import EffectSet
+from spsbench.results import parse_json_lines
 
 NAME_PATTERN = re.compile(r"(?<!<)<:?([A-Za-z_]\w*)[^<>]*>")
 INPUTS_PATTERN = re.compile(r"\n(?:---|Type and Value [^\n]*)(?:\n|$)")
 """What stands between a prompt and its inputs: ours, and theirs."""
 EFFECT_SETS: tuple[EffectSet, ...] = (
-    "nightjar",
-    "direct",
-    "shared-eval",
-    "baseline",
-    "isolated-eval",
+    *("nightjar", "direct", "shared-eval", "baseline", "isolated-eval"),
 )
 ENDING_BY_CALL = {
     "done": "completed",
@@ -100,8 +97,10 @@ class TracedBlock:
     @property
     def ending(self) -> str | None:
         """How the block ended, by its last call; None if the call does not show it."""
-        last = self.replies[-1].calls[-1:]
-        return next((find_call_ending(traced.call) for traced in last), None)
+        for call in (traced.call for traced in self.replies[-1].calls[-1:]):
+            label = str((call.arguments or {}).get("label"))
+            return ENDING_BY_CALL.get(label if call.name == "goto" else call.name)
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,16 +126,8 @@ class Trace:
             for reply in block.replies
             for traced in reply.calls
         }
-        return max(
-            EFFECT_SETS,
-            key=lambda name: len(called & {operation.name for operation in OPERATIONS[name]}),
-        )
-
-
-def find_call_ending(call: ToolCall) -> str | None:
-    """Return how a call ends its block; None if it does not, or does so in code. `goto` ends it by its label."""
-    label = str((call.arguments or {}).get("label"))
-    return ENDING_BY_CALL.get(label if call.name == "goto" else call.name)
+        known = {name: {operation.name for operation in OPERATIONS[name]} for name in EFFECT_SETS}
+        return max(EFFECT_SETS, key=lambda name: len(called & known[name]))
 
 
 def find_prompt_names(opening: str) -> frozenset[str]:
@@ -152,34 +143,21 @@ def list_program_names(name: str) -> list[str]:
 
 def parse_evaluations(lines: Iterable[str]) -> dict[RunKey, CheckOutcomes]:
     """Read a published results file: the outcomes of the checks of each run; the last line of a run counts."""
-    found: dict[RunKey, CheckOutcomes] = {}
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            written = json.loads(line)
-            name, checks = str(written["file_name"]), dict(written["hard_eval"])
-            found[PROGRAM_RENAMES.get(name, name), int(written["run"])] = checks
-        except (ValueError, LookupError, TypeError) as error:
-            raise TraceError(
-                f"line {number} is not an evaluation, a JSON object with file_name, run and hard_eval: "
-                f"{type(error).__name__}: {error}"
-            ) from error
-    return found
+
+    def parse(number: int, written: Json) -> tuple[RunKey, CheckOutcomes]:
+        name, checks = str(written["file_name"]), dict(written["hard_eval"])
+        return (PROGRAM_RENAMES.get(name, name), int(written["run"])), checks
+
+    expected = "not an evaluation, a JSON object with file_name, run and hard_eval"
+    return dict(parse_json_lines(lines, parse, TraceError, expected))
 
 
 def parse_traces(lines: Iterable[str]) -> Iterator[Trace]:
     """Read a file of traces; `TraceError` names a line that cannot be read."""
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            yield parse_trace(json.loads(line))
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
-            raise TraceError(
-                f"line {number} is not a trace, a JSON object with file_name, run and a trace of chat "
-                f"messages: {type(error).__name__}: {error}"
-            ) from error
+    expected = "not a trace, a JSON object with file_name, run and a trace of chat messages"
+    return parse_json_lines(
+        lines, lambda number, written: parse_trace(written), TraceError, expected
+    )
 
 
 def parse_trace(written: Json) -> Trace:
@@ -202,14 +180,15 @@ def parse_traced_block(chat: Sequence[Json]) -> TracedBlock:
         for message in chat
         if message["role"] == "tool"
     }
-    replies = [
-        TracedReply(
-            tuple(parse_served_calls(message.get("tool_calls") or (), answers)),
-            parse_content_text(message.get("content")),
-        )
-        for message in chat
-        if message["role"] == "assistant"
-    ]
+    replies = []
+    for message in chat:
+        if message["role"] == "assistant":
+            calls = []
+            for position, written in enumerate(message.get("tool_calls") or ()):
+                answer = (answers[written["id"]],) if written["id"] in answers else ()
+                if answer or position == 0:  # nightjarpy drops the calls after the first
+                    calls.append(TracedCall(parse_traced_call(written), answer))
+            replies.append(TracedReply(tuple(calls), parse_content_text(message.get("content"))))
     return TracedBlock(str(chat[0]["content"]), tuple(replies))
 
 
@@ -224,54 +203,39 @@ def parse_content_text(content: WireValue) -> str:
             return ""
 
 
-def parse_served_calls(
-    calls: Sequence[Json], answers: Mapping[str | None, WireValue]
-) -> Iterator[TracedCall]:
-    """Yield the calls of a reply that were served: nightjarpy drops those after the first."""
-    for position, written in enumerate(calls):
-        answer = (answers[written["id"]],) if written["id"] in answers else ()
-        if answer or position == 0:
-            yield TracedCall(parse_traced_call(written), answer)
-
-
 def parse_traced_call(written: Json) -> ToolCall:
     """Read a tool call in either dialect; arguments that are not a JSON object are kept as text."""
     if "function" not in written:
         arguments: Any = written["args"]
         return ToolCall(written["id"], written["name"], arguments, json.dumps(arguments))
-    raw = written["function"]["arguments"]
+    name, raw = written["function"]["name"], written["function"]["arguments"]
     try:
         arguments = json.loads(raw)
     except ValueError:
         arguments = None
-    return ToolCall(
-        written["id"],
-        written["function"]["name"],
-        arguments if isinstance(arguments, dict) else None,
-        raw,
-    )
+    known = arguments if isinstance(arguments, dict) else None
+    return ToolCall(written["id"], name, known, raw)
 
 
 def trace_to_json(trace: Trace) -> dict[str, Any]:
     """Return a trace as a JSON object of the published format."""
-    chat = [message for block in trace.blocks for message in make_chat_messages(block)]
+    chat: list[dict[str, Any]] = []
+    for block in trace.blocks:
+        chat.append({"role": "user", "content": block.opening})
+        for reply in block.replies:
+            text = {"content": reply.text} if reply.text else {}
+            calls = [
+                {
+                    "id": traced.call.id,
+                    "function": {"name": traced.call.name, "arguments": traced.call.raw},
+                    "type": "function",
+                }
+                for traced in reply.calls
+            ]
+            chat.append({"role": "assistant", **text, "tool_calls": calls})
+            chat += (
+                {"role": "tool", "content": answer, "tool_call_id": traced.call.id}
+                for traced in reply.calls
+                for answer in traced.answers
+            )
     return {"file_name": trace.program, "model": trace.model, "run": trace.run, "trace": chat}
-
-
-def make_chat_messages(block: TracedBlock) -> Iterator[dict[str, Any]]:
-    """Yield a block as the messages of a chat."""
-    yield {"role": "user", "content": block.opening}
-    for reply in block.replies:
-        text = {"content": reply.text} if reply.text else {}
-        calls = [
-            {
-                "id": traced.call.id,
-                "function": {"name": traced.call.name, "arguments": traced.call.raw},
-                "type": "function",
-            }
-            for traced in reply.calls
-        ]
-        yield {"role": "assistant", **text, "tool_calls": calls}
-        for traced in reply.calls:
-            for answer in traced.answers:
-                yield {"role": "tool", "content": answer, "tool_call_id": traced.call.id}

@@ -45,20 +45,16 @@ def build_advice(rows: Sequence[MethodSummary], fresh: Callable[[], Uniform]) ->
     comparable = [row for row in ranked if len(row.by_program) == most]
     best = comparable[0]
     gaps = {row.method: compare_to_best(row, best, fresh()) for row in ranked if row is not best}
-    equals = [row for row in comparable if row is best or is_as_good(gaps[row.method])]
-    return Advice(
-        format_advice(best, equals, ranked) + format_coverage_note(best.coverage),
-        tuple(
-            (
-                row.method,
-                format_method_sentence(
-                    row, "" if row is best else format_comparison(row, best, gaps[row.method])
-                )
-                + (format_coverage_note(row.coverage) if row.coverage != best.coverage else ""),
-            )
-            for row in ranked
-        ),
-    )
+    equals = [
+        row for row in comparable if row is best or (gaps[row.method] or (0.0, 0.0))[0] <= 0
+    ]  # the lead of the best method may be chance
+    sentences = []
+    for row in ranked:
+        compared = "" if row is best else format_comparison(row, best, gaps[row.method])
+        note = format_coverage_note(row.coverage) if row.coverage != best.coverage else ""
+        sentences.append((row.method, format_method_sentence(row, compared) + note))
+    advice = format_advice(best, equals, ranked) + format_coverage_note(best.coverage)
+    return Advice(advice, tuple(sentences))
 
 
 def format_coverage_note(coverage: Coverage) -> str:
@@ -73,17 +69,9 @@ DifferenceInterval = tuple[float, float] | None
 def compare_to_best(
     row: MethodSummary, best: MethodSummary, uniform: Uniform
 ) -> DifferenceInterval:
-    """Return the interval of how far a method is behind the best, over the programs that both have."""
-    return (
-        None
-        if len(list_common_programs(row, best)) < MIN_PROGRAMS
-        else compute_difference_interval(best, row, uniform)
-    )
-
-
-def is_as_good(gap: DifferenceInterval) -> bool:
-    """Return whether the lead of the best method may be chance."""
-    return gap is None or gap[0] <= 0
+    """Return how far a method is behind the best, over the programs that both have."""
+    is_short = len(list_common_programs(row, best)) < MIN_PROGRAMS
+    return None if is_short else compute_difference_interval(best, row, uniform)
 
 
 def list_common_programs(row: MethodSummary, best: MethodSummary) -> Sequence[str]:
@@ -107,7 +95,9 @@ def format_advice(
             f"Only {best.method} has been measured on {format_program_count([*best.by_program])}: "
             "no method can be recommended over the others yet."
         )
-    choice = min(equals, key=get_cost if has_all_prices(equals) else get_tokens)
+    choice = min(equals, key=lambda row: row.tokens)
+    if has_all_prices(equals):
+        choice = min(equals, key=lambda row: row.cost.mean if row.cost else 0.0)
     often = min(equals, key=compute_run_tokens)
     text = format_choice(choice, best, equals)
     if compute_run_tokens(often) < compute_run_tokens(choice):
@@ -125,7 +115,8 @@ def format_choice(
     if len(equals) == 1:
         return f"Use {best.method}: it passes more than every other method, and more than chance explains."
     if choice is best:
-        names = format_name_list([row.method for row in equals if row is not best])
+        *most, last = (row.method for row in equals if row is not best)
+        names = f"{', '.join(most)} and {last}" if most else last
         less = "cost less" if has_all_prices(equals) else "take fewer tokens"
         verb = "does" if len(equals) == 2 else "do"
         return f"Use {best.method}: it passes most; {names} may be as good, but {verb} not {less}."
@@ -144,13 +135,19 @@ def format_choice(
 
 def format_method_sentence(row: MethodSummary, compared: str) -> str:
     """Return the pass rate and the cost of a method, in one sentence with its comparison."""
-    rate, is_one = row.rate, len(row.by_program) == 1
-    between = "" if is_one else f" ({format_percent(rate.low)} to {format_percent(rate.high)})"
-    text = (
-        f"passes {format_percent(rate.mean)} of the checks{between} and takes "
-        f"{format_mean_duration(row.seconds.mean)} and {row.tokens:,.0f} tokens{format_dollars(row)} a program{format_build_cost(row)}"
+    rate, seconds = row.rate, format_mean_duration(row.seconds.mean)
+    between = f" ({format_percent(rate.low)} to {format_percent(rate.high)})"
+    dollars = f" (${row.cost.mean:.4f})" if row.cost and row.cost.high else ""
+    building = ""
+    if row.method not in METHODS or METHODS[row.method].is_static:
+        building = (
+            f", of which {format_mean_duration(row.build_seconds.mean)} and "
+            f"{row.build_tokens.mean:,.0f} tokens are for building it, once"
+        )
+    return (
+        f"passes {format_percent(rate.mean)} of the checks{between if len(row.by_program) > 1 else ''} and takes "
+        f"{seconds} and {row.tokens:,.0f} tokens{dollars} a program{building}{compared}."
     )
-    return f"{text}{compared}."
 
 
 def format_percent(rate: float) -> str:
@@ -191,32 +188,9 @@ def format_program_count(programs: Sequence[str]) -> str:
     return "1 program" if len(programs) == 1 else f"{len(programs)} programs"
 
 
-def format_build_cost(row: MethodSummary) -> str:
-    """Return the part of the cost that is paid once, when the program is built."""
-    if row.method in METHODS and not METHODS[row.method].is_static:
-        return ""
-    return f", of which {format_mean_duration(row.build_seconds.mean)} and {row.build_tokens.mean:,.0f} tokens are for building it, once"
-
-
-def format_dollars(row: MethodSummary) -> str:
-    """Return the cost of a trial, where it is known."""
-    return f" (${row.cost.mean:.4f})" if row.cost and row.cost.high else ""
-
-
 def has_all_prices(rows: Sequence[MethodSummary]) -> bool:
     """Return whether all prices are known."""
     return all(row.cost is not None for row in rows)
-
-
-def get_cost(row: MethodSummary) -> float:
-    """US dollars of a trial, whose price is known."""
-    assert row.cost is not None
-    return row.cost.mean
-
-
-def get_tokens(row: MethodSummary) -> float:
-    """Tokens of a trial, building included."""
-    return row.tokens
 
 
 def compute_run_tokens(row: MethodSummary) -> float:
@@ -227,8 +201,3 @@ def compute_run_tokens(row: MethodSummary) -> float:
 def format_mean_duration(seconds: float) -> str:
     """Return a duration as text."""
     return f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
-
-
-def format_name_list(names: Sequence[str]) -> str:
-    """Names in a sentence."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

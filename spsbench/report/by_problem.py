@@ -15,16 +15,30 @@ difference of its two rates. Where all problems have the same difference there i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from math import comb
 from statistics import fmean
+from typing import Protocol, TypeVar
 
 from njc.evaluation.comparison.results import compute_pass_interval
 from spsbench.report.measures import Uniform, compute_bootstrap_interval
+from spsbench.results import group_by
 
 SamplesByProblem = Mapping[str, Sequence[bool]]
 """Which samples of each problem passed."""
+
+
+class PassedOrNot(Protocol):
+    """A result of a problem."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether it is right."""
+
+
+Item = TypeVar("Item", bound=PassedOrNot)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +99,24 @@ def compare_rates(
         sum(difference > 0 for difference in differences),
         sum(difference < 0 for difference in differences),
     )
+
+
+def group_passes(results: Iterable[Item], problem: Callable[[Item], str]) -> SamplesByProblem:
+    """Return which samples passed, by problem."""
+    groups = group_by(results, problem)
+    return {name: [result.passed for result in group] for name, group in groups.items()}
+
+
+def list_difference_rows(
+    passes: Mapping[tuple[str, ...], SamplesByProblem], fresh: Callable[[], Uniform]
+) -> list[tuple[str, ...]]:
+    """Return a row for each pair of conditions, by keys that end in the condition: two keys, and the difference."""
+    return [
+        (*one, other[-1], *format_difference(found))
+        for one, other in combinations(passes, 2)
+        if one[:-1] == other[:-1]
+        if (found := compare_rates(passes[one], passes[other], fresh()))
+    ]
 
 
 def format_rate(estimate: RateEstimate) -> tuple[str, str]:

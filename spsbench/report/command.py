@@ -12,23 +12,13 @@ from pathlib import Path
 import click
 
 from njrt.errors import require_packages
+from spsbench import flags
 
 
 @click.command("report")
-@click.argument(
-    "results",
-    nargs=-1,
-    required=True,
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-)
-@click.option(
-    "--out", type=click.Path(path_type=Path, file_okay=False), help="Folder of the report."
-)
-@click.option(
-    "--check",
-    is_flag=True,
-    help="Write nothing; list files that differ.",
-)
+@click.argument("results", nargs=-1, required=True, type=flags.EXISTING_FILE)
+@click.option("--out", type=flags.FOLDER, help="Folder of the report.")
+@click.option("--check", is_flag=True, help="Write nothing; list files that differ.")
 def command(results: tuple[Path, ...], out: Path | None, check: bool) -> None:
     """Report RESULTS beside the paper's tables.
 
@@ -42,8 +32,8 @@ def command(results: tuple[Path, ...], out: Path | None, check: bool) -> None:
     if check and out is None:
         raise click.UsageError("--check compares with a report: name its folder by --out")
     if out is not None:
-        packages = ("jinja2", "matplotlib")
-        require_packages("the page", "njpy[bench]", *packages, otherwise="leave out --out")
+        otherwise = "leave out --out"
+        require_packages("the page", "njpy[bench]", "jinja2", "matplotlib", otherwise=otherwise)
     try:
         files = build_report_files(results, out)
     except DamagedResultsError as damage:

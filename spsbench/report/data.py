@@ -3,9 +3,8 @@
     collect_data({"local.jsonl": lines, "graph.jsonl": lines})
         ReportData(trials={Setting("openai/local"): (TrialResult(...), ...)}, asked=(GraphResult(...), ...), ...)
 
-A file may hold lines of any kind. Where two lines are about the same trial, the later one counts. Trials that
-were cut off by a limit on cost are no results; a remark counts them. Results of two versions of a program are
-not reported together.
+Of two lines about the same trial, the later one counts. Trials that were cut off by a limit on cost are no results; a
+remark counts them. Results of two versions of a program are not reported together.
 """
 
 from __future__ import annotations

@@ -17,13 +17,12 @@ from pathlib import Path
 from random import Random
 
 from spsbench.report.data import ReportData, collect_data
-from spsbench.report.measures import BOOTSTRAP_ROUNDS, Uniform
-from spsbench.report.results_report import compute_digest, describe_machines
+from spsbench.report.measures import BOOTSTRAP_ROUNDS, SEED, Uniform
+from spsbench.report.results_report import compute_digest, describe_machines, describe_versions
 from spsbench.report.writing import build_report, render_report, render_report_text
 from spsbench.results import split_lines
 from spsbench.suite import TASK_NAMES, load_task
 
-SEED = 2026
 DRAWING = re.compile(r"<svg .*?</svg>", re.DOTALL)
 NO_TEMPERATURE = "no temperature set: the vendor's default, or 0 for models of plain text"
 
@@ -84,12 +83,7 @@ def list_run_facts(data: ReportData) -> Iterator[tuple[str, str]]:
             f"{run.limits.seconds:g} s, {run.limits.effects} effects and {run.limits.calls} model calls a block"
             for run in runs
         )
-        versions = dict.fromkeys(
-            ", ".join(
-                [f"Python {run.python}", *(f"{k} {v}" for k, v in sorted(run.versions.items()))]
-            )
-            for run in runs
-        )
+        versions = dict.fromkeys(map(describe_versions, runs))
         trials = data.trials.get(setting, ())
         dates = sorted({trial.started[:10] for trial in trials})
         temperature = "" if setting.temperature is not None else f", {NO_TEMPERATURE}"

@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import TypeVar
 
-from spsbench.results import TrialResult, TrialUsage
+from spsbench.results import TrialResult, group_by
 
 Uniform = Callable[[], float]
 """Returns the next random number from 0 up to 1; seeded, so that a report is reproducible."""
 
-BOOTSTRAP_ROUNDS = 2000
+BOOTSTRAP_ROUNDS, SEED = 2000, 2026
 
 Sampled = TypeVar("Sampled")
 
@@ -134,15 +134,18 @@ def summarize_method(
 
     def spread(value: Callable[[TrialResult], float]) -> Spread:
         values = [value(result) for result in results]
-        return Spread(
-            compute_program_mean(group_by_program(results, value)), min(values), max(values)
-        )
+        mean = compute_program_mean(group_by_program(results, value))
+        return Spread(mean, min(values), max(values))
 
+    whole = list(map(fmean, find_whole_repeats(results, scope)))
+    sd = stdev(whole) if len(whole) > 1 else None
+    interval = compute_bootstrap_interval(list(shares.values()), uniform)
+    is_priced = all(result.cost is not None for result in results)
     return MethodSummary(
         setting,
         method,
-        compute_coverage(results, scope),
-        compute_pass_rate(results, shares, scope, uniform),
+        Coverage(scope, len(shares), len(whole), len(results)),
+        PassRate(compute_program_mean(shares), sd, *interval),
         run_seconds=spread(lambda result: result.run_seconds),
         build_seconds=spread(lambda result: result.build_seconds),
         seconds=spread(lambda result: result.run_seconds + result.build_seconds),
@@ -152,28 +155,20 @@ def summarize_method(
         input_tokens=spread(lambda result: result.usage.input),
         cached_tokens=spread(lambda result: result.usage.cached),
         output_tokens=spread(lambda result: result.usage.output),
-        build_tokens=spread(lambda result: sum_tokens(result.build_usage)),
-        cost=None
-        if any(result.cost is None for result in results)
-        else spread(lambda result: result.cost or 0.0),
+        build_tokens=spread(lambda result: result.build_usage.input + result.build_usage.output),
+        cost=spread(lambda result: result.cost or 0.0) if is_priced else None,
         by_program={program: fmean(values) for program, values in shares.items()},
         results=tuple(results),
     )
-
-
-def sum_tokens(usage: TrialUsage) -> int:
-    """Tokens in and out."""
-    return usage.input + usage.output
 
 
 def group_by_program(
     results: Iterable[TrialResult], value: Callable[[TrialResult], float]
 ) -> dict[str, list[float]]:
     """Return a value of each trial, by program."""
-    values: dict[str, list[float]] = {}
-    for result in sorted(results, key=lambda result: (result.program, result.repeat)):
-        values.setdefault(result.program, []).append(value(result))
-    return values
+    ordered = sorted(results, key=lambda result: (result.program, result.repeat))
+    groups = group_by(ordered, lambda result: result.program)
+    return {program: list(map(value, group)) for program, group in groups.items()}
 
 
 def compute_program_mean(values: Mapping[str, Sequence[float]]) -> float:
@@ -181,44 +176,11 @@ def compute_program_mean(values: Mapping[str, Sequence[float]]) -> float:
     return fmean(map(fmean, values.values()))
 
 
-def compute_coverage(results: Sequence[TrialResult], scope: MeasureScope) -> Coverage:
-    """Count how much of a scope has been run."""
-    return Coverage(
-        scope,
-        len({result.program for result in results}),
-        len(find_whole_repeats(results, scope)),
-        len(results),
-    )
-
-
-def find_whole_repeats(
-    results: Iterable[TrialResult], scope: MeasureScope
-) -> dict[int, list[float]]:
-    """Return the repeats that have all programs of the scope, with the shares of their trials."""
-    repeats: dict[int, list[float]] = {}
-    for result in results:
-        repeats.setdefault(result.repeat, []).append(result.share)
-    return {
-        number: shares
-        for number, shares in sorted(repeats.items())
-        if len(shares) == len(scope.programs)
-    }
-
-
-def compute_pass_rate(
-    results: Sequence[TrialResult],
-    shares: Mapping[str, Sequence[float]],
-    scope: MeasureScope,
-    uniform: Uniform,
-) -> PassRate:
-    """Return the pass rate, its deviation between repeats, and its interval."""
-    whole = [fmean(shares) for shares in find_whole_repeats(results, scope).values()]
-    sd = stdev(whole) if len(whole) > 1 else None
-    return PassRate(
-        compute_program_mean(shares),
-        sd,
-        *compute_bootstrap_interval(list(shares.values()), uniform),
-    )
+def find_whole_repeats(results: Iterable[TrialResult], scope: MeasureScope) -> list[list[float]]:
+    """Return the shares of the trials of each repeat that has all programs of the scope."""
+    repeats = group_by(sorted(results, key=lambda each: each.repeat), lambda each: each.repeat)
+    shares = [[result.share for result in group] for group in repeats.values()]
+    return [each for each in shares if len(each) == len(scope.programs)]
 
 
 def compute_bootstrap_interval(

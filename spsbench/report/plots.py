@@ -1,4 +1,4 @@
-"""The plots of the page, drawn by matplotlib from the rows that the tables show, as inline SVG.
+"""The plots of the page, drawn by matplotlib from the rows of the tables, as inline SVG.
 
     draw_rate_plots(rows, published, numbers)    pass rate against seconds: a numbered mark for each method
     draw_effect_plots(rows)                      effects against seconds: a dot for each trial
@@ -22,7 +22,7 @@ from njc.evaluation.comparison import svg
 from spsbench.published import METHOD_BY_PAPER_NAME, PublishedTable
 from spsbench.report.measures import MethodSummary
 from spsbench.report.tables import has_effects, parse_published_cell, sort_methods
-from spsbench.results import GraphResult
+from spsbench.results import GraphResult, group_by
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,22 +32,8 @@ MethodNumbers = Mapping[str, str]
 """The number that marks a method in the plots."""
 
 COLOURS = svg.make_placeholders(
-    "ground",
-    "ink",
-    "soft",
-    "line",
-    "ours",
-    "theirs",
-    "in",
-    "cached",
-    "out",
-    "build",
-    "c1",
-    "c2",
-    "c3",
-    "c4",
-    "c5",
-    "c6",
+    *("ground", "ink", "soft", "line", "ours", "theirs", "in", "cached", "out", "build"),
+    *(f"c{number}" for number in range(1, 7)),
 )
 """A placeholder for each colour of the page's style."""
 STYLE: dict[Any, Any] = {
@@ -106,10 +92,10 @@ def draw_rate_plots(
     rows: Sequence[MethodSummary], published: PublishedTable, numbers: MethodNumbers
 ) -> list[Plot]:
     """Pass rate against seconds: a plot for each model, ours first, all with the same axes."""
-    groups: dict[str, list[Point]] = {}
-    for row in rows:
-        point = make_rate_point(row.method, row.seconds.mean, row.rate.mean)
-        groups.setdefault(f"measured: {row.setting}", []).append(point)
+    points = [
+        (f"measured: {row.setting}", make_rate_point(row.method, row.seconds.mean, row.rate.mean))
+        for row in rows
+    ]
     for texts in published.rows:
         cells = dict(zip(published.columns, texts, strict=True))
         rate, seconds = (
@@ -117,18 +103,17 @@ def draw_rate_plots(
         )
         assert rate is not None
         assert seconds is not None
-        point = make_rate_point(METHOD_BY_PAPER_NAME[cells["method"]], seconds, rate)
-        groups.setdefault(f"paper: {cells['model']}", []).append(point)
-    ends = find_log_ends(point.x for points in groups.values() for point in points)
+        method = METHOD_BY_PAPER_NAME[cells["method"]]
+        points.append((f"paper: {cells['model']}", make_rate_point(method, seconds, rate)))
+    ends = find_log_ends(point.x for _, point in points)
     plots = []
-    for title, points in groups.items():
+    for title, group in group_by(points, lambda each: each[0]).items():
         figure, axes = make_axes("seconds a program", "pass rate")
         set_log_scale(axes, "x", ends)
         set_rate_scale(axes)
-        colour = "ours" if title.startswith("measured") else "theirs"
-        descriptions = draw_numbered_marks(
-            figure, axes, points, numbers, [COLOURS[colour]] * len(points)
-        )
+        colour = COLOURS["ours" if title.startswith("measured") else "theirs"]
+        shown = [point for _, point in group]
+        descriptions = draw_numbered_marks(figure, axes, shown, numbers, [colour] * len(shown))
         plots.append(Plot(title, render_svg(figure, f"{title}: pass rate, seconds", descriptions)))
     return plots
 
@@ -187,15 +172,9 @@ def draw_token_bars(rows: Sequence[MethodSummary]) -> Plot:
             left += amount
         price = "" if row.cost is None else f" · ${row.cost.mean:.4f}"
         axes.text(0, index - 0.3, row.method, color=COLOURS["ink"])
-        right = axes.get_yaxis_transform()
-        axes.text(
-            1,
-            index - 0.3,
-            f"{row.tokens:,.0f}{price}",
-            ha="right",
-            transform=right,
-            color=COLOURS["ink"],
-        )
+        ink, right = COLOURS["ink"], axes.get_yaxis_transform()
+        total = f"{row.tokens:,.0f}{price}"
+        axes.text(1, index - 0.3, total, ha="right", transform=right, color=ink)
     axes.set_xlim(0, max((row.tokens for row in rows), default=0.0) or 1.0)
     axes.set_ylim(len(rows) - 0.6, -0.9)
     return Plot("Tokens a program", render_svg(figure, "tokens a program, by method"))
@@ -209,7 +188,7 @@ def draw_graph_plots(asked: Sequence[GraphResult], numbers: MethodNumbers) -> li
     sent = [result for result in asked if result.ending != "too long"]
     shown: tuple[tuple[str, str, Sequence[GraphResult], Callable[[GraphResult], float]], ...] = (
         ("Right answers", "right", asked, lambda result: float(result.passed)),
-        ("Tokens", "tokens a question", sent, count_tokens),
+        ("Tokens", "tokens a question", sent, lambda each: each.input_tokens + each.output_tokens),
         ("Seconds", "seconds a question", sent, lambda result: result.seconds),
     )
     sizes = find_log_ends(result.size for result in asked)
@@ -225,36 +204,27 @@ def draw_graph_plots(asked: Sequence[GraphResult], numbers: MethodNumbers) -> li
         colours = [COLOURS[f"c{index % 6 + 1}"] for index in range(len(lines))]
         for colour, values in zip(colours, lines.values(), strict=True):
             axes.plot([*values], [*values.values()], "o-", ms=4, color=colour, clip_on=False)
-        ends = [
-            Point(*[*values.items()][-1], method, f"{method}, {format_points(values)}")
-            for method, values in lines.items()
-        ]
+        ends = []
+        for method, values in lines.items():
+            texts = (f"{size:,} papers: {value:,.4g}" for size, value in values.items())
+            ends.append(Point(*[*values.items()][-1], method, f"{method}, {'; '.join(texts)}"))
         descriptions = draw_numbered_marks(figure, axes, ends, numbers, colours)
         plots.append(Plot(title, render_svg(figure, title, descriptions)))
     return plots
-
-
-def count_tokens(result: GraphResult) -> float:
-    """Tokens of a question, input and output."""
-    return float(result.input_tokens + result.output_tokens)
-
-
-def format_points(values: Mapping[int, float]) -> str:
-    """Return the points of a line, as text."""
-    return "; ".join(f"{size:,} papers: {value:,.4g}" for size, value in values.items())
 
 
 def compute_means(
     results: Sequence[GraphResult], measure: Callable[[GraphResult], float]
 ) -> Mapping[str, Mapping[int, float]]:
     """Return the mean of each method at each size."""
-    found: dict[str, dict[int, list[float]]] = {}
-    for result in sorted(results, key=lambda result: result.size):
-        sizes = found.setdefault(result.method, {})
-        sizes.setdefault(result.size, []).append(measure(result))
+    ordered = sorted(results, key=lambda result: result.size)
+    groups = group_by(ordered, lambda result: result.method)
     return {
-        method: {size: fmean(values) for size, values in found[method].items()}
-        for method in sort_methods(found)
+        method: {
+            size: fmean(map(measure, group))
+            for size, group in group_by(groups[method], lambda result: result.size).items()
+        }
+        for method in sort_methods(groups)
     }
 
 

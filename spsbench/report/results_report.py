@@ -1,24 +1,34 @@
 """The commands that report results files, one section for each file: as text, or as Markdown that `--check` compares.
 
-report_results(report, paths, None, check=False)                  the tables as text, to standard output
-report_results(report, paths, Path("report.md"), check=True)      fails where the file is not that of the results
+@report_command("repair-report", "Write Markdown.")
+def report() -> ResultsReport[RepairResults]: ...
+
+report.format_text(results)                              the tables as text
+describe_run(runs, results, ("Problems", drawn), ...)    the facts of a section
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import click
 
 from njrt.errors import require_packages
-from spsbench.results import DamagedResultsError, Hardware, split_lines
+from spsbench import flags
+from spsbench.results import DamagedResultsError, RunLine, SampledRun, split_lines
+
+if TYPE_CHECKING:
+    from spsbench.report.table import Table
 
 ResultsT = TypeVar("ResultsT")
+Facts = Iterable[tuple[str, str]]
+"""Names and texts: where, when and how something was measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +36,68 @@ class ResultsReport(Generic[ResultsT]):
     """How results of one kind are read and shown."""
 
     command: str
+    package: str
+    """It has the template `report.md`."""
     read: Callable[[Iterable[str]], ResultsT]
-    format_text: Callable[[ResultsT], str]
-    render: Callable[[Sequence[tuple[str, str, ResultsT]], str], str]
-    """The Markdown of files, given as name, digest and results, and the command that makes it."""
+    list_tables: Callable[[ResultsT], list[Table]]
+    list_facts: Callable[[ResultsT], Facts]
+
+    def format_text(self, results: ResultsT) -> str:
+        """Return the tables of text that the commands print."""
+        return format_tables(self.list_tables(results))
+
+    def render(self, files: Sequence[tuple[Path, ResultsT]], command: str) -> str:
+        """Return the report in Markdown; the same results make the same text."""
+        from spsbench.report.measures import BOOTSTRAP_ROUNDS, SEED
+
+        return render_template(
+            self.package,
+            "report.md",
+            sections=[
+                {
+                    "name": path.name,
+                    "digest": compute_digest(path.read_bytes()),
+                    "facts": list(self.list_facts(results)),
+                    "tables": self.list_tables(results),
+                }
+                for path, results in files
+            ],
+            command=command,
+            rounds=BOOTSTRAP_ROUNDS,
+            seed=SEED,
+        )
+
+
+def format_tables(tables: Iterable[Table]) -> str:
+    """Return tables of text, each below its title if it has one."""
+    from spsbench.report.table import format_table
+
+    parts = (part for table in tables for part in (table.title, format_table(table)) if part)
+    return "\n\n".join(parts)
+
+
+def report_command(
+    name: str, out_help: str
+) -> Callable[[Callable[[], ResultsReport[Any]]], click.Command]:
+    """Return a decorator: a function that returns a report becomes a command that reports files."""
+
+    def make_command(load: Callable[[], ResultsReport[Any]]) -> click.Command:
+        @click.command(name, help=load.__doc__)
+        @click.argument("results", nargs=-1, required=True, type=flags.EXISTING_FILE)
+        @click.option("--out", type=flags.FILE, help=out_help)
+        @click.option(
+            "--check", is_flag=True, help="Write nothing; exit code 1 where --out differs."
+        )
+        def command(results: tuple[Path, ...], out: Path | None, check: bool) -> None:
+            report_results(load(), results, out, check)
+
+        return command
+
+    return make_command
 
 
 def report_results(
-    report: ResultsReport[ResultsT], paths: Sequence[Path], out: Path | None, check: bool
+    report: ResultsReport[Any], paths: Sequence[Path], out: Path | None, check: bool
 ) -> None:
     """Print the tables of files, or write or check a report on them."""
     if check and out is None:
@@ -44,30 +108,11 @@ def report_results(
             click.echo(f"{path}\n\n{report.format_text(results)}\n")
         return
     names = " ".join(Path(os.path.relpath(path, out.parent)).as_posix() for path in paths)
-    text = report.render(
-        [(path.name, compute_digest(path.read_bytes()), results) for path, results in found],
-        f"spsbench {report.command} {names} --out {out.name}",
-    )
+    text = report.render(found, f"spsbench {report.command} {names} --out {out.name}")
     if not check:
         out.write_text(text, encoding="utf-8", newline="\n")
     elif not out.is_file() or out.read_text(encoding="utf-8") != text:
         raise click.ClickException(f"{out} differs from the results")
-
-
-class SampledRun(Protocol):
-    """One start of a command on a results file: how it drew its sample."""
-
-    @property
-    def model(self) -> str:
-        """The model that was asked."""
-
-    @property
-    def seed(self) -> int:
-        """Of the sample."""
-
-    @property
-    def strata(self) -> str:
-        """What the sample has its share of, if it was divided."""
 
 
 def format_sample(asked: int, population: int, noun: str, runs: Iterable[SampledRun]) -> str:
@@ -81,27 +126,13 @@ def format_sample(asked: int, population: int, noun: str, runs: Iterable[Sampled
     return f"{asked} of {population} {noun}, drawn with {' and '.join(dict.fromkeys(draws))}"
 
 
-class MachineRun(Protocol):
-    """One start of a command: where it ran, and how much at a time."""
-
-    @property
-    def hardware(self) -> Hardware:
-        """The processor and the memory."""
-
-    @property
-    def system(self) -> str:
-        """The operating system."""
-
-    @property
-    def jobs(self) -> int:
-        """How much ran at a time."""
-
-    @property
-    def executor(self) -> str:
-        """What it ran in, such as `threads`."""
+def describe_versions(run: RunLine) -> str:
+    """Return the versions of Python and the packages."""
+    packages = (f"{name} {version}" for name, version in sorted(run.versions.items()))
+    return ", ".join([f"Python {run.python}", *packages])
 
 
-def describe_machines(runs: Iterable[MachineRun], noun: str) -> str:
+def describe_machines(runs: Iterable[RunLine], noun: str) -> str:
     """The hardware of runs, and how many `noun` they made at a time: `..., 2 cores; trials at a time: 1, 4 (threads)`."""
     machines: dict[str, dict[str, dict[int, None]]] = {}
     for run in runs:
@@ -122,14 +153,9 @@ def describe_machines(runs: Iterable[MachineRun], noun: str) -> str:
 def read_results_file(path: Path, read: Callable[[Iterable[str]], ResultsT]) -> ResultsT:
     """Return the results of a file; a line that cannot be read ends the command with a message."""
     try:
-        return read(read_text_lines(path))
+        return read(split_lines(path.read_text(encoding="utf-8", errors="replace")))
     except DamagedResultsError as error:
         raise click.ClickException(f"{path}: {error}") from None
-
-
-def read_text_lines(path: Path) -> list[str]:
-    """Return the lines of a results file; a byte that is not UTF-8 damages its line only."""
-    return split_lines(path.read_text(encoding="utf-8", errors="replace"))
 
 
 def compute_digest(data: bytes) -> str:
@@ -137,16 +163,26 @@ def compute_digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:16]
 
 
-def render_template(package: str, name: str, **values: Any) -> str:
+def render_template(package: str, name: str, *, is_html: bool = False, **values: Any) -> str:
     """Return a template of a package; needs jinja2 (the extra `bench`)."""
     require_packages("the report", "njpy[bench]", "jinja2")
     from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
 
     environment = Environment(
+        autoescape=is_html,
         loader=PackageLoader(package),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        keep_trailing_newline=True,
+        keep_trailing_newline=not is_html,
     )
-    return environment.get_template(name).render(**values)
+    environment.filters["code"] = render_inline_code
+    return environment.get_template(name).render(**values, Markup=Markup)
+
+
+def render_inline_code(text: str) -> str:
+    """Return a text for HTML, its parts in `backticks` as code."""
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub("`(.+?)`", r"<code>\1</code>", str(escape(text))))

@@ -13,46 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 from spsbench.methods import METHODS
 from spsbench.published import METHOD_BY_PAPER_NAME, PublishedTable
 from spsbench.report.measures import MethodSummary, PassRate, Spread, format_coverage
-
-RowSource = Literal["paper", "measured", "both"]
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A text, and its numbers if it has any: a mean, and a standard deviation or a range."""
-
-    text: str
-    mean: float | None = None
-    sd: float | None = None
-    low: float | None = None
-    high: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TableRow:
-    """A row of a table, a cell for each column."""
-
-    source: RowSource
-    cells: tuple[Cell, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table. The first `labels` columns name the row, the others are measurements."""
-
-    name: str
-    title: str
-    columns: tuple[str, ...]
-    labels: int
-    rows: tuple[TableRow, ...]
-    notes: tuple[str, ...] = ()
-
+from spsbench.report.table import Cell, Table, TableRow
 
 EMPTY_CELL = Cell("-")
 NOT_MEASURED_NOTE = "Not measured here."
@@ -64,23 +29,11 @@ def make_rate_cell(rate: PassRate) -> Cell:
     return Cell(text, rate.mean, sd=rate.sd)
 
 
-def make_interval_cell(rate: PassRate, trials: int) -> Cell:
-    """Return the interval of a pass rate; a single trial has none."""
-    if trials < 2:
-        return EMPTY_CELL
-    return Cell(f"{rate.low:.2f}-{rate.high:.2f}", low=rate.low, high=rate.high)
-
-
 def make_spread_cell(spread: Spread, digits: int = 1, range_digits: int | None = None) -> Cell:
     """Return a mean with its range."""
     ends = digits if range_digits is None else range_digits
     text = f"{spread.mean:,.{digits}f} ({spread.low:,.{ends}f}-{spread.high:,.{ends}f})"
     return Cell(text, spread.mean, low=spread.low, high=spread.high)
-
-
-def make_count_cell(count: int, total: int) -> Cell:
-    """Return a count with its share, as the paper writes it."""
-    return Cell(f"{count} ({count / total:.1%})" if total else "0", float(count))
 
 
 def parse_published_cell(text: str) -> Cell:
@@ -104,7 +57,11 @@ SUITE_COLUMNS: Mapping[str, Callable[[MethodSummary], Cell]] = {
     "model": lambda row: Cell(str(row.setting)),
     "method": lambda row: Cell(row.method),
     "pass rate": lambda row: make_rate_cell(row.rate),
-    "95 % interval": lambda row: make_interval_cell(row.rate, row.coverage.trials),
+    "95 % interval": lambda row: (
+        Cell(f"{row.rate.low:.2f}-{row.rate.high:.2f}", low=row.rate.low, high=row.rate.high)
+        if row.coverage.trials > 1
+        else EMPTY_CELL
+    ),
     "seconds": lambda row: make_spread_cell(row.seconds),
     "run s": lambda row: make_spread_cell(row.run_seconds),
     "build s": lambda row: (
@@ -231,8 +188,11 @@ def build_count_table(
     extra = sorted({name for count in counts.values() for name in count} - set(names.values()))
     totals = [(count, sum(count.values())) for count in counts.values()]
 
+    def make_cell(count: int, total: int) -> Cell:
+        return Cell(f"{count} ({count / total:.1%})" if total else "0", float(count))
+
     def make_cells(name: str) -> tuple[Cell, ...]:
-        return tuple(make_count_cell(count.get(name, 0), total) for count, total in totals)
+        return tuple(make_cell(count.get(name, 0), total) for count, total in totals)
 
     rows = [
         *(

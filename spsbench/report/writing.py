@@ -6,15 +6,11 @@ render_report(report, facts)                  {"index.html": ..., "report.md": .
 
 from __future__ import annotations
 
-import csv
-import io
-import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from njc.evaluation.comparison import text as comparison_text
 from spsbench.methods import METHODS
 from spsbench.published import METHOD_BY_PAPER_NAME, PAPER_TITLE, PUBLISHED_TABLES
 from spsbench.report.answer import Advice, build_advice
@@ -28,18 +24,24 @@ from spsbench.report.plots import (
     draw_token_bars,
     number_methods,
 )
-from spsbench.report.tables import (
+from spsbench.report.results_report import render_template
+from spsbench.report.table import (
     Cell,
     Table,
     TableRow,
+    format_table_as_markdown,
+    format_table_as_text,
+    format_tables_as_csv,
+)
+from spsbench.report.tables import (
     build_count_table,
     build_full_table,
     build_suite_table,
     build_summary_table,
     sort_methods,
 )
-from spsbench.results import GraphResult, TrialResult
-from spsbench.studies.graph_table import group_graph_results
+from spsbench.results import GraphResult, TrialResult, group_by
+from spsbench.studies.graph_asking import group_graph_results
 
 UniformFactory = Callable[[], Uniform]
 """Restarts the random numbers, so that no interval depends on what else is in a report."""
@@ -164,6 +166,12 @@ def summarize_gsm8k(data: ReportData, fresh: UniformFactory) -> Iterator[MethodS
         yield from summarize_methods(Setting(model), own, scope, fresh)
 
 
+FAILURE_NOTE = (
+    "Our category `wrong result` is shown as Reasoning. Incorrect State Op counts failed checks of the operation on the "
+    "state: the kind and the identity of objects. The paper's authors label most of the runs whose program raised as "
+    "Reasoning."
+)
+FindCategories = Callable[[TrialResult], Sequence[str]]
 FAILURE_ROWS = {
     "100% Pass": "passed",
     "Reasoning": "wrong result",
@@ -192,34 +200,22 @@ def build_count_tables(whole: Sequence[MethodSummary]) -> Iterator[Table]:
         for row in whole
         if row.method in ANALYSED_METHODS
     }
-    causes = {
-        name: Counter(result.failure.category if result.failure else "passed" for result in results)
-        for name, results in shown.items()
-    }
-    errors = {
-        name: [error for result in results for error in result.effect_errors]
-        for name, results in shown.items()
-    }
-    yield build_count_table(
-        PUBLISHED_TABLES[9],
-        FAILURE_ROWS,
-        causes,
-        [
-            "Our category `wrong result` is shown as Reasoning. Incorrect State Op counts failed checks of the "
-            "operation on the state: the kind and the identity of objects. The paper's authors label most of the "
-            "runs whose program raised as Reasoning."
-        ],
+    counted: tuple[tuple[int, Mapping[str, str], FindCategories, tuple[str, ...]], ...] = (
+        (9, FAILURE_ROWS, list_causes, (FAILURE_NOTE,)),
+        (10, ERROR_ROWS, lambda result: [error.category for error in result.effect_errors], ()),
+        (11, RECOVERY_ROWS, lambda result: [error.recovery for error in result.effect_errors], ()),
     )
-    yield build_count_table(
-        PUBLISHED_TABLES[10],
-        ERROR_ROWS,
-        {name: Counter(error.category for error in found) for name, found in errors.items()},
-    )
-    yield build_count_table(
-        PUBLISHED_TABLES[11],
-        RECOVERY_ROWS,
-        {name: Counter(error.recovery for error in found) for name, found in errors.items()},
-    )
+    for number, names, find, notes in counted:
+        counts = {
+            name: Counter(category for result in results for category in find(result))
+            for name, results in shown.items()
+        }
+        yield build_count_table(PUBLISHED_TABLES[number], names, counts, notes)
+
+
+def list_causes(result: TrialResult) -> list[str]:
+    """Return why a trial failed, or that it passed."""
+    return [result.failure.category if result.failure else "passed"]
 
 
 ANALYSED_METHODS = ("nightjar", "direct", "natural")
@@ -227,12 +223,8 @@ ANALYSED_METHODS = ("nightjar", "direct", "natural")
 
 def build_graph_table(asked: Sequence[GraphResult]) -> Table:
     """Return the growing graph, in numbers."""
-    models = dict.fromkeys(result.model for result in asked)
-    groups = [
-        group
-        for model in models
-        for group in group_graph_results(result for result in asked if result.model == model)
-    ]
+    by_model = group_by(asked, lambda result: result.model).values()
+    groups = [group for results in by_model for group in group_graph_results(results)]
     return Table(
         "Figure 10",
         "Six questions on graphs of growing size (the paper only draws its numbers)",
@@ -268,9 +260,7 @@ def build_graph_cells(group: Sequence[GraphResult]) -> tuple[Cell, ...]:
 def render_report(report: Report, facts: Facts) -> dict[str, str]:
     """Return the files of a report, by name."""
     return {
-        "index.html": render_report_page(
-            report.parts, report.tables, report.asked, report.programs, facts
-        ),
+        "index.html": render_report_page(report, facts),
         "report.md": render_report_markdown(report, facts),
         "report.txt": render_report_text(report, facts),
         "report.csv": format_tables_as_csv(report.tables),
@@ -337,27 +327,10 @@ class SettingSection:
         return str(self.rows[0].setting)
 
 
-def render_report_page(
-    parts: Sequence[SettingSection],
-    tables: Sequence[Table],
-    asked: Sequence[GraphResult],
-    programs: Sequence[str],
-    facts: Facts,
-) -> str:
+def render_report_page(report: Report, facts: Facts) -> str:
     """Render the page; needs jinja2 and matplotlib (the extra `bench`)."""
-    import jinja2
-    from markupsafe import Markup
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("spsbench.report"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    environment.filters["code"] = render_inline_code
-    measured = {row.method for part in parts for row in part.rows}
-    measured |= {result.method for result in asked}
+    measured = {row.method for part in report.parts for row in part.rows}
+    measured |= {result.method for result in report.asked}
     numbers = number_methods({*METHOD_BY_PAPER_NAME.values(), *measured})
     sections = [
         {
@@ -370,7 +343,7 @@ def render_report_page(
             "tokens": draw_token_bars(part.rows),
             "effects": draw_effect_plots(part.rows),
         }
-        for part in parts
+        for part in report.parts
     ]
     graphs = [
         {
@@ -379,92 +352,20 @@ def render_report_page(
             "methods": [result.method for result in group],
             "plots": draw_graph_plots(group, numbers),
         }
-        for model in sorted({result.model for result in asked})
-        for group in [[result for result in asked if result.model == model]]
+        for model, group in sorted(group_by(report.asked, lambda each: each.model).items())
     ]
-    page = environment.get_template("page.html").render(
+    page = render_template(
+        "spsbench.report",
+        "page.html",
+        is_html=True,
         sections=sections,
         graphs=graphs,
-        tables=tables,
-        programs=programs,
+        tables=report.tables,
+        programs=report.programs,
         facts=facts,
         numbers=numbers,
         methods=METHODS,
         paper_methods=list(METHOD_BY_PAPER_NAME.values()),
         token_kinds=TOKEN_KINDS,
-        Markup=Markup,
     )
     return f"{page.strip()}\n"
-
-
-def render_inline_code(text: str) -> str:
-    """Text for HTML, with what stands in `backticks` as code."""
-    from markupsafe import Markup, escape
-
-    return Markup(re.sub("`(.+?)`", r"<code>\1</code>", str(escape(text))))
-
-
-# ── a table as text, as Markdown and as CSV ────────────────────────────────────────────────────────
-
-
-CSV_COLUMNS = ("table", "row", "column", "source", "text", "mean", "sd", "low", "high")
-
-
-def format_table_as_text(table: Table) -> str:
-    """Return the table with aligned columns, numbers to the right."""
-    lines = [[cell.text for cell in row.cells] for row in table.rows]
-    laid_out = comparison_text.format_text_table(table.columns, lines, table.labels)
-    notes = (f"  {note}" for note in table.notes)
-    return "\n".join([f"{table.name}. {table.title}", "", laid_out, *notes])
-
-
-def format_table_as_markdown(table: Table) -> str:
-    """Return the table for a Markdown document."""
-    rules = ("---" if index < table.labels else "---:" for index in range(len(table.columns)))
-    lines = [
-        f"### {table.name}. {table.title}",
-        "",
-        _format_markdown_row(table.columns),
-        _format_markdown_row(rules),
-        *(_format_markdown_row(_format_markdown_cells(row)) for row in table.rows),
-        *(part for note in table.notes for part in ("", note)),
-    ]
-    return "\n".join(lines)
-
-
-def _format_markdown_row(texts: Iterable[str]) -> str:
-    return f"| {' | '.join(texts)} |"
-
-
-def _format_markdown_cells(row: TableRow) -> Iterable[str]:
-    is_ours = row.source == "measured"
-    return (f"**{cell.text}**" if is_ours and cell.text else cell.text for cell in row.cells)
-
-
-def format_tables_as_csv(tables: Iterable[Table]) -> str:
-    """Return a line for each number of the tables."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(CSV_COLUMNS)
-    for table in tables:
-        for row in table.rows:
-            label = " / ".join(cell.text for cell in row.cells[: table.labels])
-            for column, cell in list(zip(table.columns, row.cells, strict=True))[table.labels :]:
-                if (cell.mean, cell.low) != (None, None):
-                    source = column.partition(":")[0] if row.source == "both" else row.source
-                    numbers = (cell.mean, cell.sd, cell.low, cell.high)
-                    writer.writerow(
-                        (
-                            f"{table.name}",
-                            label,
-                            column,
-                            source,
-                            cell.text,
-                            *map(_format_number, numbers),
-                        )
-                    )
-    return out.getvalue()
-
-
-def _format_number(number: float | None) -> str:
-    return "" if number is None else f"{number:.6g}"

@@ -1,7 +1,6 @@
 """The actions of a debugger, as steps between the states of a trace.
 
-    find_target(states, 1, "step_over")        the index of the next state that is not deeper
-    find_target(states, 9, "inv_step_call")    the index of the call of the function that state 9 belongs to
+    find_target(states, ActionStep(1, "step_over"))    the index of the next state that is not deeper
 
     forward  step_into      the next state
              step_over      the next state that is not deeper
@@ -11,8 +10,7 @@
              inv_step_over  the last state before that is not deeper
              inv_step_call  the call of this function
 
-The names are those of "Towards a Neural Debugger for Python" (arXiv 2603.09951). Predicting what CruxEval asks for is
-`step_return` from the call (outputs) and `inv_step_call` from the return (inputs).
+The names are those of "Towards a Neural Debugger for Python" (arXiv 2603.09951).
 """
 
 from __future__ import annotations
@@ -23,6 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from spsbench.results import group_by
 from spsbench.states.trace import ProgramState, StateEvent
 
 Action = Literal[
@@ -81,21 +80,9 @@ def _stops_at(state: ProgramState, step: ActionStep, depth: int) -> bool:
 
 
 def list_steps(states: Sequence[ProgramState], action: Action) -> list[ActionStep]:
-    """All steps of a trace by one action: from each state that it leads away from, a breakpoint on each line ahead.
-
-    A return has no `step_return` and a call no `inv_step_call`: those of their own function are behind.
-    """
-    steps = [
-        ActionStep(index, action, line)
-        for index, state in enumerate(states)
-        if state.event != _OWN_ENDS.get(action)
-        for line in (_list_lines_ahead(states, index) if action == "breakpoint" else (None,))
-    ]
-    return [step for step in steps if find_target(states, step) is not None]
-
-
-def _list_lines_ahead(states: Sequence[ProgramState], index: int) -> list[int]:
-    return sorted({state.line for state in states[index + 1 :] if state.event == "line"})
+    """Return all steps of a trace by one action: from each state that it leads away from, a breakpoint on each line ahead."""
+    taken = (step for step in _take_steps(states, (action,)) if step.target is not None)
+    return [ActionStep(step.index, action, step.line) for step in taken]
 
 
 def choose_step(states: Sequence[ProgramState], action: Action, seed: str) -> ActionStep | None:
@@ -105,45 +92,35 @@ def choose_step(states: Sequence[ProgramState], action: Action, seed: str) -> Ac
 
 
 @dataclass(frozen=True, slots=True)
-class TakenStep:
-    """An action that was taken in a state of a trace; `target` is the state that it led to, None after the last one."""
+class TakenStep(ActionStep):
+    """An action that was taken in a state of a trace."""
 
-    index: int
-    action: Action
-    line: int | None
-    target: int | None
-
-    def __str__(self) -> str:
-        return str(ActionStep(self.index, self.action, self.line))
+    target: int | None = None
+    """The state that it led to; None after the last one."""
 
 
 def list_taken_steps(states: Sequence[ProgramState], *, is_cut: bool = False) -> list[TakenStep]:
     """Return every step of a trace: each action in each state, a breakpoint on each line that ran.
 
-    A return has no `step_return` and a call no `inv_step_call`. Of a trace that is cut, the steps that lead nowhere are
-    left out: their end is not known.
+    Of a trace that is cut, the steps that lead nowhere are left out: their end is not known.
     """
-    stops: dict[int, list[int]] = {}
-    for index, state in enumerate(states):
-        if state.event == "line":
-            stops.setdefault(state.line, []).append(index)
-    taken = [
-        step for index, state in enumerate(states) for step in _take_steps(states, index, stops)
-    ]
     return [
-        step for step in taken if step.target is not None or not is_cut or is_inverse(step.action)
+        step
+        for step in _take_steps(states, ACTIONS)
+        if step.target is not None or not is_cut or is_inverse(step.action)
     ]
 
 
-def _take_steps(
-    states: Sequence[ProgramState], index: int, stops: Mapping[int, Sequence[int]]
-) -> Iterator[TakenStep]:
-    """Yield the steps from one state; `stops` has the states before each line."""
-    for action in ACTIONS:
-        if action == "breakpoint":
-            for line in sorted(stops):
-                ahead = stops[line][bisect_right(stops[line], index) :][:1]
-                yield TakenStep(index, action, line, ahead[0] if ahead else None)
-        elif _OWN_ENDS.get(action) != states[index].event:
-            target = find_target(states, ActionStep(index, action))
-            yield TakenStep(index, action, None, target)
+def _take_steps(states: Sequence[ProgramState], actions: Sequence[Action]) -> Iterator[TakenStep]:
+    """Yield the steps of all states; a return has no `step_return` and a call no `inv_step_call`."""
+    places = (index for index, state in enumerate(states) if state.event == "line")
+    stops = group_by(places, lambda index: states[index].line)
+    for index, state in enumerate(states):
+        for action in actions:
+            if action == "breakpoint":
+                for line in sorted(stops):
+                    ahead = stops[line][bisect_right(stops[line], index) :][:1]
+                    yield TakenStep(index, action, line, ahead[0] if ahead else None)
+            elif _OWN_ENDS.get(action) != state.event:
+                target = find_target(states, ActionStep(index, action))
+                yield TakenStep(index, action, None, target)

@@ -6,9 +6,8 @@
         end                       line     total = int = 7
                                   return   completed
 
-Each run of a block becomes a function of a program that is written for the purpose: its lines are the effects, in
-order. A block that the code of an effect has run is called by the line of that effect. Variables are as the trace
-file has them: as lines of text that a model is shown.
+Each run of a block becomes a function of a program that is written for the purpose: its lines are the effects. A block
+that the code of an effect has run is called by that line. Variables are texts, as a model is shown them.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import io
 import tokenize
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,29 +24,15 @@ if TYPE_CHECKING:
 
 
 @click.command("states", context_settings={"ignore_unknown_options": True})
-@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("file", type=flags.EXISTING_FILE)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.option("--call", metavar="EXPRESSION", help="Record this call, not the whole program.")
-@click.option(
-    "--form",
-    type=click.Choice(["json", "tokens"]),
-    default="json",
-    show_default=True,
-    help="JSON Lines, or the tokens of CWM.",
+@flags.value(
+    "--form", "json", "JSON Lines, or the tokens of CWM.", click.Choice(["json", "tokens"])
 )
 @click.option("--actions", is_flag=True, help="Add the steps of a debugger between the states.")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Output file (default: standard output).",
-)
-@click.option(
-    "--max-states",
-    type=flags.POSITIVE_INT,
-    default=10_000,
-    show_default=True,
-    help="Record this many states.",
-)
+@click.option("--out", type=flags.FILE, help="Output file (default: standard output).")
+@flags.value("--max-states", 10_000, "Record this many states.")
 @click.option("--seconds", type=flags.POSITIVE_FLOAT, help="End the program after this time.")
 def command(
     file: Path,
@@ -81,12 +67,9 @@ def command(
             if not traces:
                 raise DamagedStatesError("there are no states, and no run of a natural block")
         if actions:
-            text = "".join(
-                write_trajectory_lines(
-                    Trajectory(trace, tuple(list_taken_steps(trace.states, is_cut=trace.is_cut)))
-                    for trace in traces
-                )
-            )
+            steps = (list_taken_steps(trace.states, is_cut=trace.is_cut) for trace in traces)
+            taken = map(Trajectory, traces, map(tuple, steps))
+            text = "".join(write_trajectory_lines(taken))
         elif form == "json":
             text = "".join(write_state_lines(traces))
         else:
@@ -97,7 +80,8 @@ def command(
         click.echo(text, nl=False)
     else:
         out.write_text(text, encoding="utf-8", newline="\n")
-        report_traces(traces, out)
+        states = sum(len(trace.states) for trace in traces)
+        click.echo(f"{out}: {len(traces)} traces, {states:,} states", err=True)
 
 
 def run_program(
@@ -153,10 +137,3 @@ def read_traces(file: Path) -> Iterator[StateTrace]:
     if '"event"' in text.partition("\n")[0] and '"run"' in text.partition("\n")[0]:
         return read_block_traces(read_trace(file))
     return read_state_lines(io.StringIO(text))
-
-
-def report_traces(traces: Iterable[StateTrace], out: Path) -> None:
-    """Say what was written."""
-    traces = list(traces)
-    states = sum(len(trace.states) for trace in traces)
-    click.echo(f"{out}: {len(traces)} traces, {states:,} states", err=True)

@@ -1,31 +1,34 @@
-"""Recording a program in a process of its own, which ends also where the program does not.
+"""Recording a program in a separate process, which ends also if the program does not.
 
     record_in_process(ProgramTask("prog.py", source, ("one",), seconds=10))
         ->  ProcessRecording(StateTrace(...), ProgramEnd("ran", "ValueError", "bad"))
 
-The child, `spsbench.states.process_child`, writes each state to a file when it is recorded, and at the end how the program
-ended. So the states are there whatever happens to the process: a crash, `os._exit`, another program in its place, a
-signal. At the time limit the child stops the program by an exception; a process that still runs two seconds later is
-killed with the processes that it has started.
+    FOLDER/task.json   ──main──>   FOLDER/started, states.jsonl (each state when it is recorded), end.json
 
-Not covered: processes of the program that lead a session of their own go on, and so do its other processes where standard
-input is a terminal, which has to be that of the session.
+So the states are kept whatever happens to the process: a crash, `os._exit`, a signal. At the time limit the child stops
+the program by an exception; a process that still runs two seconds later is killed with those that it has started.
+
+Not covered: processes of the program that lead another session, and all of them if standard input is a terminal.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from njc.evaluation.repair.command import name_signal, signal_group
+from njc.evaluation.repair.time_limit import TimeLimitError, limit_time
 from njrt.typed_json import from_json, to_json
+from spsbench.states.programs import record_call, record_program
 from spsbench.states.recording import MAX_STATES
 from spsbench.states.trace import ProgramState, StateTrace
 
@@ -34,7 +37,9 @@ GRACE_SECONDS = 2.0
 STARTED = "started"
 """The file that a child makes when it starts the program."""
 _POLL_SECONDS = 0.05
-_START = "import sys; sys.path[:] = {path!r}; from spsbench.states.process_child import main; main({folder!r})"
+_START = (
+    "import sys; sys.path[:] = {path!r}; from spsbench.states.process import main; main({folder!r})"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +91,12 @@ def record_in_process(task: ProgramTask) -> ProcessRecording:
         (folder / "task.json").write_text(to_json(task), encoding="utf-8")
         exit_code = _run_child(folder, task.seconds)
         states = tuple(_read_states(folder / "states.jsonl"))
-        end = _read_end(folder / "end.json")
+        written = folder / "end.json"
+        end = from_json(written.read_text("utf-8"), ProgramEnd) if written.exists() else None
     if end is None:
         end = _describe_missing_end(task, exit_code, has_states=bool(states))
-    is_cut = end.is_cut or end.stage in (
-        "timed_out",
-        "lost",
-    )  # a state may be lost between two events
+    # In a process that was stopped, a state may be lost between two events.
+    is_cut = end.is_cut or end.stage in ("timed_out", "lost")
     return ProcessRecording(StateTrace(task.source, states, is_cut), end, exit_code is None)
 
 
@@ -132,10 +136,6 @@ def _read_states(path: Path) -> Iterator[ProgramState]:
         yield from_json(line, ProgramState)
 
 
-def _read_end(path: Path) -> ProgramEnd | None:
-    return from_json(path.read_text(encoding="utf-8"), ProgramEnd) if path.exists() else None
-
-
 def _describe_missing_end(task: ProgramTask, exit_code: int | None, has_states: bool) -> ProgramEnd:
     """Return how a program ended that did not say it."""
     if exit_code is None:
@@ -143,3 +143,76 @@ def _describe_missing_end(task: ProgramTask, exit_code: int | None, has_states: 
     if exit_code < 0:
         return ProgramEnd("lost", message=f"by {name_signal(-exit_code)}")
     return ProgramEnd("lost", message=f"with exit code {exit_code}")
+
+
+# ── the child ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def main(name: str) -> None:
+    """Record the program of a folder, in the child.
+
+    The program has the standard input of the command, and its standard error in place of standard output. A process that
+    the program makes by `os.fork` writes nothing.
+    """
+    folder, process = Path(name), os.getpid()
+    _end_with_parent()
+    fields = json.loads((folder / "task.json").read_text("utf-8"))
+    task = ProgramTask(**{**fields, "arguments": tuple(fields["arguments"])})
+    keep = _open_states(folder / "states.jsonl", process)
+    (folder / STARTED).touch()
+    end = _record(task, keep)
+    if os.getpid() == process:
+        (folder / "end.json").write_text(to_json(end), encoding="utf-8")
+
+
+def _end_with_parent() -> None:
+    """Have this process killed when its parent ends, if the system can (Linux)."""
+    with suppress(Exception):
+        import ctypes
+
+        killed, parent_death = 9, 1  # SIGKILL, PR_SET_PDEATHSIG
+        ctypes.CDLL(None).prctl(parent_death, killed)
+
+
+def _open_states(path: Path, process: int) -> Callable[[ProgramState], None]:
+    file = path.open("ab", buffering=0)
+
+    def keep(state: ProgramState) -> None:
+        if os.getpid() == process:
+            file.write(f"{to_json(state)}\n".encode())
+
+    return keep
+
+
+def _record(task: ProgramTask, keep: Callable[[ProgramState], None]) -> ProgramEnd:
+    time_limit = nullcontext() if task.seconds is None else limit_time(task.seconds)
+    try:
+        with time_limit:
+            if task.call is None:
+                arguments = [task.file, *task.arguments]
+                found = record_program(
+                    task.source, task.file, arguments, task.max_states, keep=keep
+                )
+            else:
+                found = record_call(task.source, task.call, task.file, task.max_states, keep=keep)
+    except (SyntaxError, UnicodeDecodeError) as problem:
+        return ProgramEnd("uncompilable", message=str(problem))
+    except TimeLimitError:
+        return ProgramEnd("late")
+    except BaseException as error:
+        return ProgramEnd("before", *_describe_error(error))
+    match found.error:
+        case None | SystemExit():
+            return ProgramEnd("ran", is_cut=found.trace.is_cut)
+        case TimeLimitError():
+            return ProgramEnd("timed_out")
+        case raised:
+            return ProgramEnd("ran", *_describe_error(raised), found.trace.is_cut)
+
+
+def _describe_error(error: BaseException) -> tuple[str, str]:
+    """Return the class of an exception and its text, which the program may be unable to give."""
+    try:
+        return type(error).__name__, str(error)
+    except BaseException:
+        return type(error).__name__, ""

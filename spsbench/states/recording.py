@@ -4,15 +4,12 @@
         f(3)
     recorder.states          [ProgramState("call", 1, 0, {"n": "3"}), ProgramState("line", 2, 0), ...]
 
-`sys.monitoring` is used if there is a free tool (Python 3.12), else `sys.settrace`; the states are the same.
+`sys.monitoring` is used if there is a free tool (Python 3.12), else `sys.settrace`; the states are the same. They end
+early, and are marked as cut, at the maximum of states, near the limit of recursion, and if, under `sys.settrace`, the
+program sets another trace function or a signal handler raises an exception. A comprehension without `await` is one line.
 
-The states end early, and are marked as cut, at the maximum of states, near the limit of recursion, and where, under
-`sys.settrace`, the program sets a trace function of its own or a signal handler raises an exception.
-
-Not seen: other threads; code in C; the insides of comprehensions and generator expressions; names that begin and end
-with two underscores; what an asynchronous generator yields.
-A comprehension is one line, that of its begin, except for those with `await`. Before Python 3.13, an object whose last
-variable is deleted lives until the next state.
+Not seen: other threads; code in C; the insides of comprehensions and generator expressions; names with two underscores at
+both ends; what an asynchronous generator yields; before Python 3.13, the end of a deleted object before the next state.
 """
 
 from __future__ import annotations
@@ -23,7 +20,7 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from types import CodeType, FrameType, TracebackType
+from types import CodeType, FrameType
 from typing import Any, Literal
 
 from njc.evaluation.execution_trace import is_at_exit, is_at_yield, is_expression_code
@@ -99,12 +96,7 @@ class StateRecorder:
         self._source.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._source.stop()
 
     def wants(self, code: CodeType) -> bool:
@@ -198,7 +190,11 @@ class StateRecorder:
         changed: dict[str, str] = {}
         removed: tuple[str, ...] = ()
         if event != "exception":
-            now = _render_locals(frame)
+            now = {
+                name: render_value(value)
+                for name, value in frame.f_locals.items()
+                if not (name.startswith("__") and name.endswith("__")) and not name.startswith(".")
+            }
             before, activation.shown = activation.shown, now
             changed = {name: text for name, text in now.items() if before.get(name) != text}
             removed = tuple(sorted(before.keys() - now.keys()))
@@ -229,14 +225,6 @@ def _list_positions(code: CodeType) -> list[Span]:
 def _find_first_offset(code: CodeType, span: Span) -> int:
     """Return the offset of the first instruction of a part of the program."""
     return 2 * next(n for n, at in enumerate(_list_positions(code)) if _is_within(at, span))
-
-
-def _render_locals(frame: FrameType) -> dict[str, str]:
-    return {
-        name: render_value(value)
-        for name, value in frame.f_locals.items()
-        if not (name.startswith("__") and name.endswith("__")) and not name.startswith(".")
-    }
 
 
 def make_event_source(recorder: StateRecorder, backend: Backend | None) -> EventSource:

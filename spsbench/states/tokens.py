@@ -6,17 +6,10 @@
     <|line_sep|>{"n": ".."}<|action_sep|>    return n + 1<|frame_sep|>
     <|return_sep|><|action_sep|>    return n + 1<|arg_sep|>"4"<|frame_sep|><|end_of_text|>
 
-(The line breaks between the states are not part of the text.) The format is that of the section "Trace Prediction" of
-PROMPTING_GUIDE.md in github.com/facebookresearch/cwm. It leaves some things open; here
-
-- `..` in place of a value says that a variable is as in the last state of the function: no value has this text;
-- lines that are not unique are told apart by a comment at their end, `# line 7`, which is no part of the program;
-- `null` is the value of a return if an exception leaves the function;
-- a return whose line has changed variables has all variables before its line, as a state before a line has;
-- a trace that is cut has no `<|end_of_text|>`.
-
-So the text of a trace has all of it, and reading it gives the same trace. A program whose own text has one of the
-tokens cannot be written in this form.
+(Without line breaks between states.) The format is that of "Trace Prediction" in PROMPTING_GUIDE.md of
+github.com/facebookresearch/cwm. Where it is open: `..` is the value that a variable had in the last state of the function;
+lines that are not unique end in a comment, `# line 7`; a return by an exception has the value `null`; a return whose line
+has changed variables has all variables; a trace that is cut has no end token. Reading gives back the same trace.
 """
 
 from __future__ import annotations
@@ -36,12 +29,8 @@ from spsbench.states.trace import (
 )
 
 BEGIN, END = "<|begin_of_text|>", "<|end_of_text|>"
-CONTEXT, FRAME, ACTION, ARGUMENT = (
-    "<|trace_context_start|>",
-    "<|frame_sep|>",
-    "<|action_sep|>",
-    "<|arg_sep|>",
-)
+CONTEXT, FRAME = "<|trace_context_start|>", "<|frame_sep|>"
+ACTION, ARGUMENT = "<|action_sep|>", "<|arg_sep|>"
 EVENT_TOKENS: Mapping[StateEvent, str] = {
     "call": "<|call_sep|>",
     "line": "<|line_sep|>",
@@ -96,15 +85,13 @@ def _mark_lines(source: str) -> list[str]:
         )
     lines = source.split("\n")
     counts = Counter(lines)
+    # A line may also look as if it had one of our comments.
     return [
-        f"{line}  # line {number}" if counts[line] > 1 or _is_marked(line) else line
+        f"{line}  # line {number}"
+        if counts[line] > 1 or _LINE_COMMENT.search(line) or line.endswith(START_COMMENT)
+        else line
         for number, line in enumerate(lines, 1)
     ]
-
-
-def _is_marked(line: str) -> bool:
-    """Return whether a line of a program looks as if it had one of our comments."""
-    return bool(_LINE_COMMENT.search(line)) or line.endswith(START_COMMENT)
 
 
 def _to_json(value: object) -> str:

@@ -12,12 +12,12 @@ states after it that are deeper than its caller's, up to its return.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from njrt.typed_json import InvalidJsonError, from_json, to_json
+from spsbench.results import build_line_type
 
 StateEvent = Literal["call", "line", "return", "exception"]
 Locals = Mapping[str, str]
@@ -95,12 +95,13 @@ def read_state_lines(lines: Iterable[str]) -> Iterator[StateTrace]:
     Raises:
         DamagedStatesError: a line is damaged or missing.
     """
+    line_type = build_line_type(_SourceLine, _StateLine, _EndLine)
     source: str | None = None
     states: list[ProgramState] = []
     number = 0
     for number, line in enumerate(lines, 1):
         try:
-            entry = from_json(line, _build_line_type())
+            entry = from_json(line, line_type)
         except InvalidJsonError as error:
             raise DamagedStatesError(f"line {number} of the states is damaged: {error}") from None
         match entry:
@@ -121,13 +122,6 @@ def read_state_lines(lines: Iterable[str]) -> Iterator[StateTrace]:
 
 def _get_fields(state: ProgramState) -> dict[str, Any]:
     return {name: getattr(state, name) for name in ProgramState.__slots__}
-
-
-@functools.cache
-def _build_line_type() -> object:
-    from pydantic import Discriminator
-
-    return Annotated[_SourceLine | _StateLine | _EndLine, Discriminator("kind")]
 
 
 def list_locals(states: Iterable[ProgramState]) -> list[Locals]:

@@ -123,10 +123,13 @@ def _make_text_writer(cls: Any) -> WriteValue:
     return write
 
 
-def _write_list(value: list[Any], limit: int, outer: tuple[int, ...]) -> Pieces:
-    yield "["
-    yield from _join(("", item) for item in list.__iter__(value))(limit, outer)
-    yield "]"
+def _make_sequence_writer(cls: Any, opening: str = "[", closing: str = "]") -> WriteValue:
+    def write(value: Any, limit: int, outer: tuple[int, ...]) -> Pieces:
+        yield opening
+        yield from _join(("", item) for item in cls.__iter__(value))(limit, outer)
+        yield closing
+
+    return write
 
 
 def _write_tuple(
@@ -184,18 +187,6 @@ def _make_wrapping_writer(
     return write
 
 
-def _write_deque(value: Any, limit: int, outer: tuple[int, ...]) -> Pieces:
-    yield "["
-    yield from _join(("", item) for item in deque.__iter__(value))(limit, outer)
-    yield "]"
-
-
-def _write_array(value: array[Any], limit: int, outer: tuple[int, ...]) -> Pieces:
-    yield f"array({value.typecode!r}, ["
-    yield from _join(("", item) for item in value)(limit, outer)
-    yield "])"
-
-
 def _write_time(value: datetime | time, limit: int, outer: tuple[int, ...]) -> Pieces:
     """Yield a time of day, whose time zone may be an object of the program."""
     text = repr(value.replace(tzinfo=None))
@@ -207,13 +198,14 @@ def _write_time(value: datetime | time, limit: int, outer: tuple[int, ...]) -> P
         yield ")"
 
 
-def _write_function(value: FunctionType, limit: int, outer: tuple[int, ...]) -> Pieces:
-    yield f"<function {value.__name__}>"
-
-
 def _write_module(value: ModuleType, limit: int, outer: tuple[int, ...]) -> Pieces:
     name = read_attributes(value).get("__name__")
     yield f"<module {name}>" if type(name) is str else "<module>"
+
+
+def _write_array(value: array[Any], limit: int, outer: tuple[int, ...]) -> Pieces:
+    opening = f"array({value.typecode!r}, ["
+    return _make_sequence_writer(array, opening, "])")(value, limit, outer)
 
 
 _WRITERS_BY_CLASS: Mapping[type, WriteValue] = {
@@ -223,7 +215,7 @@ _WRITERS_BY_CLASS: Mapping[type, WriteValue] = {
     },
     int: _write_int,
     **{cls: _make_text_writer(cls) for cls in (str, bytes, bytearray)},
-    list: _write_list,
+    list: _make_sequence_writer(list),
     tuple: _write_tuple,
     set: _make_set_writer(set, "{", "}"),
     frozenset: _make_set_writer(frozenset, "frozenset({", "})"),
@@ -231,8 +223,8 @@ _WRITERS_BY_CLASS: Mapping[type, WriteValue] = {
     Counter: _make_wrapping_writer("Counter", _write_dict, dict.__len__),
     OrderedDict: _make_wrapping_writer("OrderedDict", _write_dict, dict.__len__),
     defaultdict: _write_default_dict,
-    deque: _make_wrapping_writer("deque", _write_deque, lambda value: True),
-    FunctionType: _write_function,
+    deque: _make_sequence_writer(deque, "deque([", "])"),
+    FunctionType: lambda value, limit, outer: iter((f"<function {value.__name__}>",)),
     ModuleType: _write_module,
 }
 

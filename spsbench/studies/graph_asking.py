@@ -11,48 +11,40 @@ timed, without building and checking the graph.
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from types import ModuleType
+from statistics import mean
 
+from njc.evaluation.comparison.text import format_text_table
 from njrt.models.model import Model
-from njrt.models.scripted import Scripted
-from spsbench.methods import METHODS, Method
-from spsbench.perfect import make_perfect_model
-from spsbench.results import GraphResult, GraphTrial
-from spsbench.script import make_manual_replies
+from spsbench.methods import METHODS
+from spsbench.perfect import make_script_model
+from spsbench.results import GraphResult, GraphTrial, group_by
 from spsbench.studies.graph_questions import (
     CitationGraph,
     GraphQuestion,
     build_citation_graph,
     build_questions,
 )
-from spsbench.studies.study import StudyLimits, run_study
-from spsbench.suite import load_manual_program, load_natural_program
+from spsbench.studies.study import StudyLimits, load_study_program, run_study
 
 
 def ask_graph_question(trial: GraphTrial, model: Model | None, limits: StudyLimits) -> GraphResult:
     """Ask one question; without a model, a perfect script answers."""
     method = METHODS[trial.method]
     graph, questions = prepare_graph(trial.size)
-    question, program = questions[trial.question], load_graph_program(method.file)
-    shared = program.Graph(
-        set(graph.nodes), {cited: set(citing) for cited, citing in graph.edges.items()}
-    )
+    question, program = questions[trial.question], load_study_program("graph", method.file)
+    edges = {cited: set(citing) for cited, citing in graph.edges.items()}
+    shared = program.Graph(set(graph.nodes), edges)
     played = run_study(
         lambda: program.main(iter(question.queries), shared),
-        model or make_graph_model(question, method),
+        model or make_script_model(question.perfect, method),
         method,
         limits,
     )
-    return GraphResult(
-        **asdict(trial),
-        **asdict(played.measures),
-        passed=played.ending == "finished"
-        and question.holds(played.value, shared.nodes, shared.edges),
-        ending=played.ending,
-        error=played.error,
-        started=played.started,
-    )
+    is_right = question.holds(played.value or [], shared.nodes, shared.edges)
+    passed = played.ending == "finished" and is_right
+    return GraphResult(**asdict(trial), **played.fields, passed=passed)
 
 
 @functools.lru_cache(maxsize=1)
@@ -62,14 +54,48 @@ def prepare_graph(size: int) -> tuple[CitationGraph, dict[str, GraphQuestion]]:
     return graph, build_questions(graph)
 
 
-@functools.cache
-def load_graph_program(file: str) -> ModuleType:
-    """Return the program that passes by copy, or the one that shares its graph."""
-    return load_manual_program("graph") if file == "manual.py" else load_natural_program("graph")
+# ── the means over many questions, as a table: a row for each size and method ──────────────────────
 
 
-def make_graph_model(question: GraphQuestion, method: Method) -> Model:
-    """Return a model that knows the answer, to measure the time of our own code."""
-    if not method.is_natural:
-        return Scripted(make_manual_replies(question.perfect))
-    return make_perfect_model(question.perfect, method.effects)
+COLUMNS = (
+    *("size", "method", "asked", "right", "too long", "calls", "effects"),
+    *("tokens in", "out", "model s", "own s", "prompt"),
+)
+
+
+def format_graph_table(results: Iterable[GraphResult]) -> str:
+    """Return the means over the questions and repeats of each size and method."""
+    return format_text_table(COLUMNS, [*map(make_graph_row, group_graph_results(results))], 2)
+
+
+def group_graph_results(results: Iterable[GraphResult]) -> Iterable[list[GraphResult]]:
+    """Return the results of each size and method together; the smallest graphs first."""
+    ordered = sorted(results, key=lambda result: result.size)
+    return group_by(ordered, lambda result: (result.size, result.method)).values()
+
+
+def make_graph_row(group: Sequence[GraphResult]) -> tuple[str, ...]:
+    """Return the means of one group. A prompt that was too long was not sent: it counts only in `right`."""
+    first = group[0]
+    sent = [result for result in group if result.calls]
+    means = (
+        (
+            f"{mean(result.calls for result in sent):.1f}",
+            f"{mean(result.effects for result in sent):.1f}",
+            f"{mean(result.input_tokens for result in sent):,.0f}",
+            f"{mean(result.output_tokens for result in sent):,.0f}",
+            f"{mean(result.model_seconds for result in sent):.3f}",
+            f"{mean(result.own_seconds for result in sent):.4f}",
+        )
+        if sent
+        else ("-",) * 6
+    )
+    return (
+        f"{first.size:,}",
+        first.method,
+        f"{len(group)}",
+        f"{mean(result.passed for result in group):.0%}",
+        f"{sum(result.ending == 'too long' for result in group)}",
+        *means,
+        f"{max(result.prompt_chars for result in group):,}",
+    )

@@ -27,30 +27,16 @@ QUESTION_NAMES = ("cite", "publish", "retract", "who", "how many", "leave")
 @click.option(
     "--sizes", default="10,100,1000,10000,100000", show_default=True, help="Papers in the graphs."
 )
-@click.option(
-    "--methods",
-    default="manual,baseline,nightjar,direct",
-    show_default=True,
-    metavar="LIST",
-    help="Methods; all but `manual` share the graph.",
+@flags.names(
+    "--methods", "manual,baseline,nightjar,direct", "Methods; all but `manual` share the graph."
 )
-@click.option("--questions", default="all", metavar="LIST", help="Questions by name, or all.")
+@flags.names("--questions", "all", "Questions by name, or all.", show_default=False)
 @flags.model_option(default="scripted", show_default=True)
 @flags.repeats_option(1)
-@click.option(
-    "--out",
-    type=flags.FILE,
-    help="Results file; its questions are skipped.",
-)
-@flags.effects_option(100, "Effects and model calls for a question.")
+@flags.out_option(None, "questions")
+@flags.value("--effects", 100, "Effects and model calls for a question.")
 @flags.seconds_option("Limit of wall time for a question.")
-@click.option(
-    "--context",
-    type=flags.POSITIVE_INT,
-    default=1_000_000,
-    show_default=True,
-    help="Tokens of a prompt, at 2 characters each.",
-)
+@flags.value("--context", 1_000_000, "Tokens of a prompt, at 2 characters each.")
 @flags.temperature_option()
 def command(
     out: Path | None,
@@ -61,8 +47,7 @@ def command(
     **asked: Any,
 ) -> None:
     """Ask questions on citation graphs of growing size."""
-    from spsbench.studies.graph_asking import ask_graph_question
-    from spsbench.studies.graph_table import format_graph_table
+    from spsbench.studies.graph_asking import ask_graph_question, format_graph_table
     from spsbench.studies.study import StudyLimits
     from spsbench.studies.study_command import load_study_model, open_study, run_trials
 
@@ -83,17 +68,17 @@ def list_graph_trials(
     sizes: str, methods: str, questions: str, model: str, repeats: int
 ) -> Iterator[GraphTrial]:
     """Yield all questions to ask: the smallest graphs and the first repeats first."""
-    from spsbench.methods import METHODS, parse_name_list
+    from spsbench.methods import METHODS
     from spsbench.results import GraphTrial
     from spsbench.studies.graph_questions import MIN_PAPERS
 
     comparable = tuple(name for name, method in METHODS.items() if is_comparable(method))
     try:
         counts = sorted({int(size) for size in sizes.split(",")})
-        names = parse_name_list(methods, comparable, "method that passes a graph")
-        asked = parse_name_list(questions, QUESTION_NAMES, "question")
     except ValueError as problem:
         raise click.UsageError(str(problem)) from None
+    names = flags.list_names(methods, comparable, "method that passes a graph")
+    asked = flags.list_names(questions, QUESTION_NAMES, "question")
     if not counts or counts[0] < MIN_PAPERS:
         raise click.UsageError(f"a graph has {MIN_PAPERS} papers or more")
     for size, repeat, name, question in product(counts, range(1, repeats + 1), names, asked):

@@ -83,38 +83,38 @@ def build_questions(graph: CitationGraph) -> dict[str, GraphQuestion]:
     other = next(paper for paper in range(newest, 0, -1) if paper not in graph.edges[cited])
     cites = sum(newest in citing for citing in graph.edges.values())
     asked = (
-        make_update_question(
+        make_question(
             "cite",
             f"Update the graph so that paper {other} cites paper {cited}.",
-            add_citation(graph, other, cited),
             f"graph.edges[{cited}].add({other})\nresponse = None",
+            add_citation(graph, other, cited),
         ),
-        make_update_question(
+        make_question(
             "publish",
             f"A new paper has come out, number {size}. It cites paper {cited} only.",
-            add_citation(graph, size, cited),
             f"graph.nodes.add({size})\ngraph.edges[{cited}].add({size})\nresponse = None",
+            add_citation(graph, size, cited),
         ),
-        make_update_question(
+        make_question(
             "retract",
             f"Paper {gone} was retracted, take it out of the graph altogether.",
-            remove_paper(graph, gone),
             f"graph.nodes.discard({gone})\ngraph.edges.pop({gone}, None)\n"
             f"for citing in graph.edges.values():\n    citing.discard({gone})\nresponse = None",
+            remove_paper(graph, gone),
         ),
-        make_lookup_question(
+        make_question(
             "who",
             f"Which papers cite paper {cited}?",
+            f"response = set(graph.edges[{cited}])",
             graph,
             set(graph.edges[cited]),
-            f"response = set(graph.edges[{cited}])",
         ),
-        make_lookup_question(
+        make_question(
             "how many",
             f"How many papers does paper {newest} cite?",
+            f"response = sum({newest} in citing for citing in graph.edges.values())",
             graph,
             cites,
-            f"response = sum({newest} in citing for citing in graph.edges.values())",
         ),
         GraphQuestion(
             "leave",
@@ -127,27 +127,18 @@ def build_questions(graph: CitationGraph) -> dict[str, GraphQuestion]:
     return {question.name: question for question in asked}
 
 
-def make_update_question(name: str, query: str, left: CitationGraph, code: str) -> GraphQuestion:
-    """Return a query that changes the graph, and is answered by None."""
-    listed = [
-        {"cited": paper, "citing": sorted(citing)} for paper, citing in sorted(left.edges.items())
-    ]
-    copied = make_manual_answer(update={"nodes": sorted(left.nodes), "edges": listed})
-    return GraphQuestion(name, (query,), (None,), left, CaseScript((copied,), (code,)))
-
-
-def make_lookup_question(
-    name: str, query: str, graph: CitationGraph, response: Response, code: str
+def make_question(
+    name: str, query: str, code: str, left: CitationGraph, response: Response = None
 ) -> GraphQuestion:
-    """Return a query that changes nothing, and has an answer."""
-    sent = sorted(response) if isinstance(response, set) else response
-    return GraphQuestion(
-        name,
-        (query,),
-        (response,),
-        graph,
-        CaseScript((make_manual_answer(response=sent),), (code,)),
-    )
+    """Return a query that has an answer, or else changes the graph."""
+    if response is None:
+        edges = sorted(left.edges.items())
+        listed = [{"cited": paper, "citing": sorted(citing)} for paper, citing in edges]
+        answer = make_manual_answer(update={"nodes": sorted(left.nodes), "edges": listed})
+    else:
+        sent = sorted(response) if isinstance(response, set) else response
+        answer = make_manual_answer(response=sent)
+    return GraphQuestion(name, (query,), (response,), left, CaseScript((answer,), (code,)))
 
 
 def make_manual_answer(**parts: Any) -> dict[str, Any]:
@@ -164,6 +155,5 @@ def add_citation(graph: CitationGraph, citing: int, cited: int) -> CitationGraph
 def remove_paper(graph: CitationGraph, paper: int) -> CitationGraph:
     """Return the graph without a paper and all that it cites or is cited by."""
     kept = {cited: citing - {paper} for cited, citing in graph.edges.items() if cited != paper}
-    return CitationGraph(
-        graph.nodes - {paper}, {cited: citing for cited, citing in kept.items() if citing}
-    )
+    edges = {cited: citing for cited, citing in kept.items() if citing}
+    return CitationGraph(graph.nodes - {paper}, edges)

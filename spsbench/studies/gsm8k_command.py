@@ -18,25 +18,13 @@ from spsbench import flags
 
 @click.command("gsm8k")
 @click.argument("problems", type=click.File(encoding="utf-8"), required=False)
-@click.option(
-    "--methods", default="manual,direct", show_default=True, metavar="LIST", help="Live methods."
-)
+@flags.names("--methods", "manual,direct", "Live methods.")
 @flags.model_option(required=True)
 @flags.repeats_option(1)
 @click.option("--first", type=flags.POSITIVE_INT, metavar="N", help="Only the first N problems.")
-@click.option(
-    "--out",
-    type=flags.FILE,
-    help="Results file; its problems are skipped.",
-)
-@click.option(
-    "--temperature",
-    type=click.FloatRange(min=0),
-    default=0.0,
-    show_default=True,
-    help="Temperature.",
-)
-@flags.effects_option(100, "Effects and model calls for a problem.")
+@flags.out_option(None, "problems")
+@flags.temperature_option(0.0)
+@flags.value("--effects", 100, "Effects and model calls for a problem.")
 @flags.seconds_option("Limit of wall time for a problem.")
 def command(
     problems: Iterable[str] | None,
@@ -56,7 +44,7 @@ def command(
     A line is a JSON object with a question and an answer that ends in `#### 42`. Use another --out for another
     file of problems: results are told apart by the number of the line.
     """
-    from spsbench.methods import METHODS, parse_name_list
+    from spsbench.methods import METHODS
     from spsbench.results import Gsm8kTrial
     from spsbench.studies.gsm8k_solving import (
         format_gsm8k_table,
@@ -67,11 +55,8 @@ def command(
     from spsbench.studies.study import StudyLimits
     from spsbench.studies.study_command import load_study_model, open_study, run_trials
 
-    try:
-        live = tuple(name for name, method in METHODS.items() if not method.is_static)
-        names = parse_name_list(methods, live, "live method")
-    except ValueError as problem:
-        raise click.UsageError(str(problem)) from None
+    live = tuple(name for name, method in METHODS.items() if not method.is_static)
+    names = flags.list_names(methods, live, "live method")
     limits = StudyLimits(effects, seconds, temperature=temperature)
     with open_study(out) as journal:
         lines = read_sample_problems() if problems is None else problems

@@ -6,25 +6,20 @@ solve_problem(Gsm8kTrial(7, "direct", "openai/local", 1), problem, model, StudyL
 
 from __future__ import annotations
 
-import functools
-import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib.resources import files
 from statistics import mean, stdev
-from types import ModuleType
 
 from njc.evaluation.comparison.text import format_text_table
 from njrt.models.model import Model
-from njrt.models.scripted import Scripted
-from spsbench.methods import METHODS, Method
-from spsbench.perfect import make_perfect_model
+from spsbench.methods import METHODS
+from spsbench.perfect import make_script_model
 from spsbench.published import PUBLISHED_TABLES
-from spsbench.results import Gsm8kResult, Gsm8kTrial
-from spsbench.script import CaseScript, make_manual_replies
-from spsbench.studies.study import StudyLimits, run_study
-from spsbench.suite import load_manual_program, load_natural_program
+from spsbench.results import Gsm8kResult, Gsm8kTrial, group_by, parse_json_lines
+from spsbench.script import CaseScript
+from spsbench.studies.study import StudyLimits, load_study_program, run_study
 
 
 def solve_problem(
@@ -32,37 +27,19 @@ def solve_problem(
 ) -> Gsm8kResult:
     """Solve a problem; without a model, a perfect script answers."""
     method = METHODS[trial.method]
-    program = load_gsm8k_program(method.file)
+    program = load_study_program("gsm8k", method.file)
+    right = str(problem.answer)
+    script = CaseScript((right,), (f"expression = {right!r}",))
     played = run_study(
         lambda: program.solve(problem.question),
-        model or make_gsm8k_model(problem, method),
+        model or make_script_model(script, method),
         method,
         limits,
     )
     found = played.value if isinstance(played.value, int | float) else None
     return Gsm8kResult(
-        **asdict(trial),
-        **asdict(played.measures),
-        passed=problem.is_solved_by(found),
-        found=found,
-        ending=played.ending,
-        error=played.error,
-        started=played.started,
+        **asdict(trial), **played.fields, passed=problem.is_solved_by(found), found=found
     )
-
-
-@functools.cache
-def load_gsm8k_program(file: str) -> ModuleType:
-    """Return the manual program, or the natural one."""
-    return load_manual_program("gsm8k") if file == "manual.py" else load_natural_program("gsm8k")
-
-
-def make_gsm8k_model(problem: Problem, method: Method) -> Model:
-    """Return a model that knows the answer, to measure the time of our own code."""
-    lines = CaseScript((str(problem.answer),), (f"expression = {str(problem.answer)!r}",))
-    if not method.is_natural:
-        return Scripted(make_manual_replies(lines))
-    return make_perfect_model(lines, method.effects)
 
 
 # ── problems in the format of GSM8K ────────────────────────────────────────────────────────────────
@@ -91,18 +68,13 @@ class Problem:
 
 def parse_problems(lines: Iterable[str]) -> Iterator[Problem]:
     """Read a file of problems; `ProblemError` names a line that cannot be read."""
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            written = json.loads(line)
-            final = written["answer"].rpartition("####")[2].strip()
-            yield Problem(number, written["question"], float(final.replace(",", "").lstrip("$")))
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
-            raise ProblemError(
-                f"line {number} is not a problem: a JSON object with a question and an answer that ends "
-                f"in `#### 42` ({type(error).__name__}: {error})"
-            ) from None
+
+    def parse(number: int, written: dict[str, str]) -> Problem:
+        final = written["answer"].rpartition("####")[2].strip()
+        return Problem(number, written["question"], float(final.replace(",", "").lstrip("$")))
+
+    expected = "not a problem: a JSON object with a question and an answer that ends in `#### 42`"
+    return parse_json_lines(lines, parse, ProblemError, expected)
 
 
 def read_sample_problems() -> list[str]:
@@ -119,9 +91,7 @@ COLUMNS = ("method", "problems", "pass rate", "seconds", "effects", "calls")
 
 def format_gsm8k_table(results: Iterable[Gsm8kResult]) -> str:
     """Return a row for each method, and the paper's table 8."""
-    groups: dict[str, list[Gsm8kResult]] = {}
-    for result in results:
-        groups.setdefault(result.method, []).append(result)
+    groups = group_by(results, lambda result: result.method)
     ours = [make_gsm8k_row(method, group) for method, group in groups.items()]
     paper = [
         (f"{model} {name}", rate, seconds, effects)

@@ -9,12 +9,14 @@ played.measures.own_seconds           0.0007          the program and our runtim
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import re
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Generator
+from dataclasses import asdict, dataclass, replace
+from types import ModuleType
+from typing import Any, TypeVar
 
 import njrt
 from njrt.errors import (
@@ -31,8 +33,13 @@ from njrt.models.model import Ask, LayeredModel, Model
 from spsbench.llm import use_model
 from spsbench.methods import Method
 from spsbench.results import Measures, StudyEnding, TrialLimits
+from spsbench.suite import load_manual_program, load_natural_program
 from spsbench.trials.answering import InterpreterModel
 from spsbench.trials.machine import read_timestamp
+
+Asked = TypeVar("Asked")
+Answered = TypeVar("Answered")
+Result = TypeVar("Result")
 
 StudyValue = Any
 """What the program returned."""
@@ -77,6 +84,12 @@ class StudyOutcome:
     error: str | None
     measures: Measures
 
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The fields of a `StudyResult` that do not depend on the study."""
+        kept = {name: getattr(self, name) for name in ("started", "ending", "error")}
+        return kept | asdict(self.measures)
+
 
 @dataclass(slots=True)
 class UsageCounter:
@@ -120,18 +133,10 @@ class UsageCounter:
 
     def make_measures(self, seconds: float, effects: int) -> Measures:
         """Return all measures of a program that took `seconds`."""
-        return Measures(
-            round(seconds, 6),
-            round(self.seconds, 6),
-            round(max(0.0, seconds - self.seconds), 6),
-            self.calls,
-            effects,
-            self.input,
-            self.cached,
-            self.output,
-            self.chars,
-            self.cost,
-        )
+        own = round(max(0.0, seconds - self.seconds), 6)
+        timed = (round(seconds, 6), round(self.seconds, 6), own)
+        tokens = (self.input, self.cached, self.output)
+        return Measures(*timed, self.calls, effects, *tokens, self.chars, self.cost)
 
 
 def count_characters(request: Request) -> int:
@@ -146,6 +151,12 @@ def count_characters(request: Request) -> int:
             case _:
                 total += len(message.text)
     return total
+
+
+@functools.cache
+def load_study_program(name: str, file: str) -> ModuleType:
+    """Return the manual program of a case study, or the natural one."""
+    return load_manual_program(name) if file == "manual.py" else load_natural_program(name)
 
 
 def run_study(
@@ -216,3 +227,16 @@ def is_prompt_too_long(error: Exception) -> bool:
         isinstance(error, RejectedRequestError)
         and any(words in str(error) for words in ("context", "too long"))
     )
+
+
+def answer_all(
+    questions: Generator[Asked, Answered, Result], answer: Callable[[Asked], Answered]
+) -> Result:
+    """Answer the questions of a generator, and return its result."""
+    try:
+        question = next(questions)
+        while True:
+            question = questions.send(answer(question))
+    except StopIteration as end:
+        result: Result = end.value
+        return result

@@ -1,6 +1,6 @@
 """What the commands of the case studies share: run the trials that a file does not have yet.
 
-    results = run_trials(todo, journal.results.graph, lambda trial: ask_graph_question(trial, ...), journal, describe)
+    results = run_trials(todo, journal.results.graph, lambda trial: ask_graph_question(trial, ...), journal)
 
 A study goes on where its file ends.
 """
@@ -19,13 +19,13 @@ from njrt.models.choose import choose_model
 from njrt.models.model import Model
 from njrt.options import Options
 from spsbench.journal import Journal
-from spsbench.results import GraphResult, Gsm8kResult, ResultSet, read_results
+from spsbench.results import ResultSet, TrialLine, read_results
 from spsbench.script import SCRIPTED
 from spsbench.studies.gsm8k_solving import ProblemError
 from spsbench.trials.problems import report_problems
 
-TrialKey = TypeVar("TrialKey")
-Result = TypeVar("Result", GraphResult, Gsm8kResult)
+TrialT = TypeVar("TrialT", bound=TrialLine)
+ResultT = TypeVar("ResultT", bound=TrialLine)
 
 
 @contextmanager
@@ -36,34 +36,20 @@ def open_study(out: Path | None) -> Iterator[Journal[ResultSet]]:
 
 
 def run_trials(
-    trials: Sequence[TrialKey],
-    known: Sequence[Result],
-    run_trial: Callable[[TrialKey], Result],
+    trials: Sequence[TrialT],
+    known: Sequence[ResultT],
+    run_trial: Callable[[TrialT], ResultT],
     journal: Journal[ResultSet],
-) -> list[Result]:
+) -> list[ResultT]:
     """Run the missing trials, append their results to the journal, and return all results."""
-    results: dict[object, Result] = {result.trial: result for result in known}
+    results: dict[TrialLine, ResultT] = {result.trial: result for result in known}
     for number, trial in enumerate(trials, 1):
         if trial not in results:
             result = results[trial] = run_trial(trial)
             journal.append(result)
-            click.echo(f"{number}/{len(trials)} {describe_result(result)}", err=True)
+            verdict, usage = result.describe()
+            click.echo(f"{number}/{len(trials)} {trial}: {verdict} ({usage})", err=True)
     return [results[trial] for trial in trials]
-
-
-def describe_result(result: GraphResult | Gsm8kResult) -> str:
-    """One result as a line of progress."""
-    match result:
-        case GraphResult():
-            name = f"{result.size:,} {result.method} {result.question}"
-            verdict = result.error or "wrong"
-        case Gsm8kResult():
-            name = f"problem {result.problem} {result.method}"
-            verdict = result.error or f"wrong: {result.found}"
-    return (
-        f"{name} #{result.repeat}: {'right' if result.passed else verdict} ({result.calls} calls, "
-        f"{result.input_tokens:,} + {result.output_tokens:,} tokens, {result.seconds:.2f} s)"
-    )
 
 
 def load_study_model(name: str, environ: Mapping[str, str]) -> Model | None:

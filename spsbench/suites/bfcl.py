@@ -25,6 +25,7 @@ from spsbench.suites.task import Bench, CallLog, Played, SuiteError, SuiteTask, 
 
 INSTALL = "pip install --no-deps bfcl-eval mpmath"
 CATEGORY = "multi_turn_base"
+CONFIGURATION = "bfcl_eval.constants.executable_backend_config"
 NAMES = {
     "GorillaFileSystem": "fs",
     "MathAPI": "math_api",
@@ -37,15 +38,7 @@ NAMES = {
 }
 """The variables of the natural blocks, by class."""
 JSON_TYPES = {"dict": "object", "float": "number", "tuple": "array", "any": "string"}
-PYTHON_TYPES = {
-    "string": "str",
-    "integer": "int",
-    "float": "float",
-    "boolean": "bool",
-    "array": "list",
-    "dict": "dict",
-    "tuple": "tuple",
-}
+PYTHON_TYPES = {"string": "str", "integer": "int", "boolean": "bool", "array": "list"}
 
 
 def load_bfcl_tasks() -> tuple[SuiteTask, ...]:
@@ -58,18 +51,23 @@ def load_bfcl_tasks() -> tuple[SuiteTask, ...]:
             f"the suite bfcl needs the package bfcl-eval ({error}): {INSTALL}"
         ) from None
     data = Path(package.__path__[0]) / "data"
-    answers = {line["id"]: line["ground_truth"] for line in _read(data / "possible_answer")}
-    return tuple(make_task(entry, answers[entry["id"]], data) for entry in _read(data))
+    file = f"BFCL_v4_{CATEGORY}.json"
+    truth = read_lines(data / "possible_answer" / file)
+    answers = {line["id"]: line["ground_truth"] for line in truth}
+    return tuple(make_task(entry, answers[entry["id"]], data) for entry in read_lines(data / file))
 
 
-def _read(folder: Path) -> list[dict[str, Any]]:
-    lines = (folder / f"BFCL_v4_{CATEGORY}.json").read_text("utf-8").splitlines()
-    return [json.loads(line) for line in lines if line.strip()]
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """Return the lines of a file of JSON."""
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
 
 
 def make_task(entry: Mapping[str, Any], answers: list[list[str]], data: Path) -> SuiteTask:
     """Return the task of an entry of the data."""
-    classes = [load_class(name) for name in entry["involved_classes"]]
+    paths = importlib.import_module(CONFIGURATION).CLASS_FILE_PATH_MAPPING
+    classes: list[type] = [
+        getattr(importlib.import_module(paths[name]), name) for name in entry["involved_classes"]
+    ]
     owners = {name: cls for cls in classes for name in list_methods(cls)}
     truth = tuple(tuple(name_arguments(call, owners) for call in turn) for turn in answers)
     objects = " and ".join(f"<{NAMES[cls.__name__]}>" for cls in classes)
@@ -86,14 +84,6 @@ def make_task(entry: Mapping[str, Any], answers: list[list[str]], data: Path) ->
     )
 
 
-def load_class(name: str) -> type:
-    """Return one of the classes of the suite."""
-    paths = importlib.import_module("bfcl_eval.constants.executable_backend_config")
-    module = importlib.import_module(paths.CLASS_FILE_PATH_MAPPING[name])
-    found: type = getattr(module, name)
-    return found
-
-
 def list_methods(cls: type) -> dict[str, Any]:
     """Return the public methods of a class, also the inherited ones."""
     return {
@@ -108,11 +98,11 @@ def open_bench(entry: Mapping[str, Any], classes: list[type], data: Path) -> Ben
     log = CallLog()
     excluded = entry.get("excluded_function", ())
     objects = {cls: make_object(cls, entry, log, excluded) for cls in classes}
-    docs = importlib.import_module("bfcl_eval.constants.executable_backend_config")
+    docs = importlib.import_module(CONFIGURATION).MULTI_TURN_FUNC_DOC_FILE_MAPPING
     tools = tuple(
         make_tool(doc, getattr(objects[cls], doc["name"]))
         for cls in classes
-        for doc in read_docs(data, docs.MULTI_TURN_FUNC_DOC_FILE_MAPPING[cls.__name__])
+        for doc in read_lines(data / "multi_turn_func_doc" / docs[cls.__name__])
         if doc["name"] not in excluded
     )
     variables = {NAMES[cls.__name__]: value for cls, value in objects.items()}
@@ -129,12 +119,6 @@ def make_object(cls: type, entry: Mapping[str, Any], log: CallLog, excluded: lis
     if hasattr(made, "_load_scenario"):
         made._load_scenario(copy.deepcopy(entry["initial_config"].get(cls.__name__, {})))
     return made
-
-
-def read_docs(data: Path, name: str) -> list[dict[str, Any]]:
-    """Return the descriptions of the methods of a class."""
-    lines = (data / "multi_turn_func_doc" / name).read_text("utf-8").splitlines()
-    return [json.loads(line) for line in lines if line.strip()]
 
 
 def make_tool(doc: Mapping[str, Any], function: Any) -> SuiteTool:
@@ -174,10 +158,8 @@ def name_arguments(call: str, owners: Mapping[str, type]) -> str:
     assert isinstance(tree.func, ast.Name)
     method = getattr(owners[tree.func.id], tree.func.id)
     names = [name for name in inspect.signature(method).parameters if name != "self"]
-    named = [
-        ast.keyword(name, value) for name, value in zip(names, tree.args, strict=False)
-    ] + tree.keywords
-    return ast.unparse(ast.Call(tree.func, [], named))
+    named = map(ast.keyword, names, tree.args)
+    return ast.unparse(ast.Call(tree.func, [], [*named, *tree.keywords]))
 
 
 def write_natural_code(calls: tuple[str, ...], owners: Mapping[str, type]) -> str:
@@ -192,9 +174,8 @@ def write_natural_code(calls: tuple[str, ...], owners: Mapping[str, type]) -> st
 
 def judge_calls(entry: Mapping[str, Any], answers: list[list[str]], played: Played) -> bool:
     """Return the verdict of BFCL's checker on the noted calls."""
-    checker = importlib.import_module(
-        "bfcl_eval.eval_checker.multi_turn_eval.multi_turn_checker"
-    ).multi_turn_checker
+    path = "bfcl_eval.eval_checker.multi_turn_eval.multi_turn_checker"
+    checker = importlib.import_module(path).multi_turn_checker
     turns = [*played.calls, *([[]] * len(answers))][: len(answers)]
     steps = [[turn] if turn else [] for turn in turns]
     # The checker keeps its objects by the name of the model, which is therefore new.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, assert_never
 
 from pydantic import TypeAdapter
@@ -41,15 +41,12 @@ FENCED = re.compile(r"```(?:python|py)?[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
 def write_system(task: SuiteTask, bench: Bench) -> str:
     """Return the system prompt, with the functions and the form of the answer."""
     functions = [f"{each.signature}\n    {each.description.strip()}" for each in bench.tools]
-    form = "" if task.result in (None, str) else f", as JSON of this schema: {write_schema(task)}"
-    end = END_RULES[task.result is not None].format(form=form)
-    prompt = SYSTEM_PROMPT.format(end=end)
+    form = ""
+    if task.result not in (None, str):
+        schema = json.dumps(TypeAdapter(task.result).json_schema())
+        form = f", as JSON of this schema: {schema}"
+    prompt = SYSTEM_PROMPT.format(end=END_RULES[task.result is not None].format(form=form))
     return prompt + FUNCTIONS + "\n".join(functions) if functions else prompt
-
-
-def write_schema(task: SuiteTask) -> str:
-    """Return the JSON schema of the value that is asked for."""
-    return json.dumps(TypeAdapter(task.result).json_schema())
 
 
 def make_act(task: SuiteTask, bench: Bench) -> Act:
@@ -58,9 +55,11 @@ def make_act(task: SuiteTask, bench: Bench) -> Act:
     A solution beside code was written before the model saw the result. It counts if no value is asked for and the code
     ran, or if the model gives the same reply again.
     """
-    inputs = {} if task.result is None else bench.variables
-    functions = {tool.name: tool.function for tool in bench.tools}
-    scope = open_session({**inputs, **functions}, task.name)
+    variables = {} if task.result is None else dict(bench.variables)
+    variables |= {tool.name: tool.function for tool in bench.tools}
+    names, namespace = "".join(f"{name}, " for name in variables), dict[str, Any]()
+    exec(f"def enclose({names}):\n    return lambda: ({names})\n", namespace)
+    scope = make_scope(namespace["enclose"](**variables), at=task.name)
     last = ""
 
     def act(message: ModelMessage) -> Message | TurnEnd:
@@ -89,14 +88,6 @@ def find_action(text: str) -> str | None:
         return fenced[1] if fenced else tagged[1]
     fenced = None if SOLUTION.search(text) else FENCED.search(text)
     return fenced[1] if fenced else None
-
-
-def open_session(variables: Mapping[str, Any], place: str) -> Scope:
-    """Return the scope of a session, with its first variables."""
-    names = "".join(f"{name}, " for name in variables)
-    namespace: dict[str, Any] = {}
-    exec(f"def enclose({names}):\n    return lambda: ({names})\n", namespace)
-    return make_scope(namespace["enclose"](**variables), at=place)
 
 
 def run_action(code: str, scope: Scope) -> tuple[str, bool]:

@@ -18,58 +18,23 @@ import click
 from spsbench import flags
 
 if TYPE_CHECKING:
-    from spsbench.suites.running import SuitePlan
-    from spsbench.suites.task import SuiteName, SuiteTask
+    from spsbench.suites.task import SuiteName, SuiteRun, SuiteTask
 
 
 @click.command("suite")
 @click.argument("suite", type=click.Choice(["bfcl", "m3", "mtp"]))
-@click.option(
-    "--data",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="Folder of the suite (m3, mtp).",
-)
-@click.option(
-    "--forms", default="all", show_default=True, metavar="LIST", help="How tasks are put."
-)
+@click.option("--data", type=flags.EXISTING_FOLDER, help="Folder of the suite (m3, mtp).")
+@flags.names("--forms", "all", "How tasks are put.")
 @flags.model_option()
 @flags.sample_option("Tasks, at random (default: all).")
 @flags.seed_option(1, "Seed of the sample.")
 @flags.repeats_option(1)
-@click.option(
-    "--max-calls",
-    type=flags.POSITIVE_INT,
-    default=8,
-    show_default=True,
-    help="Model calls in a turn of the user.",
-)
-@click.option(
-    "--seconds",
-    type=flags.POSITIVE_FLOAT,
-    default=300.0,
-    show_default=True,
-    help="Limit of wall time for a task.",
-)
-@click.option(
-    "--reply-tokens",
-    type=flags.POSITIVE_INT,
-    default=300,
-    show_default=True,
-    help="Longest reply.",
-)
-@click.option(
-    "--temperature",
-    type=click.FloatRange(min=0),
-    default=0.0,
-    show_default=True,
-    help="Temperature.",
-)
+@flags.value("--max-calls", 8, "Model calls in a turn of the user.")
+@flags.seconds_option("Limit of wall time for a task.", 300.0)
+@flags.value("--reply-tokens", 300, "Longest reply.")
+@flags.temperature_option(0.0)
 @flags.out_option("suite.jsonl", "tasks")
-@click.option(
-    "--keep",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Write the conversations into this folder.",
-)
+@click.option("--keep", type=flags.FOLDER, help="Write the conversations into this folder.")
 @flags.note_option()
 @click.pass_context
 def command(ctx: click.Context, /, **values: Any) -> None:
@@ -79,45 +44,47 @@ def command(ctx: click.Context, /, **values: Any) -> None:
     folder). The forms are json, codeact, natural, and answer for mtp, bfcl for bfcl. The same command again continues its
     results file.
     """
-    from spsbench.experiment import show_end
-    from spsbench.suites.running import run_suite
-    from spsbench.suites.table import format_suite_tables
-    from spsbench.suites.task import SuiteError
+    from spsbench.experiment import Experiment, run_experiment, show_end
+    from spsbench.report.results_report import format_tables
+    from spsbench.studies.study_command import load_study_model
+    from spsbench.suites.running import list_jobs, play_job
+    from spsbench.suites.table import list_tables
+    from spsbench.suites.task import SuiteError, read_suite_results
+    from spsbench.trials.collecting import Workers
     from spsbench.trials.problems import report_problems
 
-    show_line = partial(click.echo, err=True)
+    out, show_line = values["out"], partial(click.echo, err=True)
     with report_problems(SuiteError):
-        plan = build_plan(values)
         tasks = load_tasks(values["suite"], values["data"])
-        summary = run_suite(plan, tasks, values["out"], show_line)
-    click.echo(format_suite_tables(summary.results))
-    ctx.exit(show_end(summary, "tasks", values["out"], show_line))
+        run = build_run(values, len(tasks))
+        model = load_study_model(run.model, os.environ)
+        jobs = list_jobs(run, tasks, model, values["keep"])
+        compared = ("suite", "model", "limits")
+        played = Experiment(
+            "tasks", out, Workers(), jobs, play_job, run, read_suite_results, compared
+        )
+        summary = run_experiment(played, show_line)
+    click.echo(format_tables(list_tables(summary.results)))
+    ctx.exit(show_end(summary, "tasks", out, show_line))
 
 
-def build_plan(values: dict[str, Any]) -> SuitePlan:
-    """Return the plan that the flags request."""
-    from spsbench.methods import parse_name_list
-    from spsbench.studies.study_command import load_study_model
+def build_run(values: dict[str, Any], tasks: int) -> SuiteRun:
+    """Return the run that the flags request, of a suite with so many tasks."""
     from spsbench.suites.forms import FORMS
-    from spsbench.suites.running import SuitePlan
-    from spsbench.suites.task import SuiteLimits
+    from spsbench.suites.task import SuiteLimits, SuiteRun
+    from spsbench.trials.collecting import Workers
 
     if values["model"] is None:
         raise click.UsageError("--model names a model, such as openai/NAME, or `scripted`")
     names = tuple(form.name for form in FORMS.values() if values["suite"] in form.suites)
-    try:
-        forms: Any = parse_name_list(values["forms"], names, "form")
-    except ValueError as problem:
-        raise click.UsageError(str(problem)) from None
-    return SuitePlan(
-        values["suite"],
-        forms,
-        values["model"],
-        load_study_model(values["model"], os.environ),
-        SuiteLimits(
-            values["max_calls"], values["seconds"], values["reply_tokens"], values["temperature"]
-        ),
-        **{name: values[name] for name in ("sample", "seed", "repeats", "keep", "note")},
+    forms: Any = flags.list_names(values["forms"], names, "form")
+    limits = ("max_calls", "seconds", "reply_tokens", "temperature")
+    return SuiteRun(
+        forms=forms,
+        tasks=tasks,
+        limits=SuiteLimits(*(values[name] for name in limits)),
+        **{name: values[name] for name in ("suite", "model", "sample", "seed", "repeats", "note")},
+        **Workers().describe_start(),
     )
 
 
@@ -138,10 +105,10 @@ def load_tasks(suite: SuiteName, folder: Path | None) -> tuple[SuiteTask, ...]:
 @click.argument("results", nargs=-1, required=True, type=flags.EXISTING_FILE)
 def report_command(results: tuple[Path, ...]) -> None:
     """Report the results of `spsbench suite`."""
-    from spsbench.report.results_report import read_results_file
-    from spsbench.suites.table import format_suite_tables
+    from spsbench.report.results_report import format_tables, read_results_file
+    from spsbench.suites.table import list_tables
     from spsbench.suites.task import read_suite_results
 
     for path in results:
         found = read_results_file(path, read_suite_results)
-        click.echo(f"{path}\n\n{format_suite_tables(found)}\n")
+        click.echo(f"{path}\n\n{format_tables(list_tables(found))}\n")

@@ -38,11 +38,6 @@ Act = Callable[[ModelMessage], Message | TurnEnd]
 """Performs the actions of a reply."""
 
 
-def offer_no_tools(task: SuiteTask, bench: Bench) -> tuple[Tool, ...]:
-    """Return no tools: the system prompt has all of them."""
-    return ()
-
-
 @dataclass(frozen=True, slots=True)
 class ConversationKind:
     """The prompt of a conversation, and the functions that read its replies."""
@@ -51,7 +46,8 @@ class ConversationKind:
     make_act: Callable[[SuiteTask, Bench], Act]
     script: Callable[[SuiteTask, int], Sequence[Said]]
     """Return the right replies in a turn."""
-    make_tools: Callable[[SuiteTask, Bench], tuple[Tool, ...]] = offer_no_tools
+    make_tools: Callable[[SuiteTask, Bench], tuple[Tool, ...]] = lambda task, bench: ()
+    """Return the tools of a request; by default none, because the system prompt has all."""
 
 
 def play_conversation(

@@ -94,20 +94,6 @@ def write_program(block: str, names: tuple[str, ...]) -> str:
     )
 
 
-def script_code(task: SuiteTask, turn: int) -> Sequence[Said]:
-    """Return the right code of a turn."""
-    return [f"```python\n{task.natural_truth[turn]}\n```"]
-
-
-def script_answer(task: SuiteTask, turn: int) -> Sequence[Said]:
-    """Return the right data."""
-    return [{"answer": dump_value(task.answer, task.result)}]
-
-
-play_natural = functools.partial(play_block, "direct")
-play_answer = functools.partial(play_block, "answer")
-
-
 def write_system(task: SuiteTask, bench: Bench) -> str:
     """Return the prompt of the package: plain text, Python calls, functions as JSON."""
     texts = importlib.import_module("bfcl_eval.constants.default_prompts")
@@ -137,7 +123,10 @@ def make_act(task: SuiteTask, bench: Bench) -> Act:
 
     def act(message: ModelMessage) -> Message | TurnEnd:
         try:
-            calls = [parse_call(text) for text in split_calls(message.text)]
+            text = message.text.strip("`\n ")  # a list with or without its brackets and a fence
+            tree = ast.parse(text if text.startswith("[") else f"[{text}]", mode="eval").body
+            parts = tree.elts if isinstance(tree, ast.List) else []
+            calls = [parse_call(ast.unparse(part)) for part in parts]
         except (SyntaxError, ValueError):
             return TurnEnd()
         results = [
@@ -148,13 +137,6 @@ def make_act(task: SuiteTask, bench: Bench) -> Act:
         return UserMessage("\n".join(responses)) if calls else TurnEnd()
 
     return act
-
-
-def split_calls(text: str) -> list[str]:
-    """Return the calls of a reply, a list with or without its brackets and a fence; SyntaxError for other text."""
-    text = text.strip("`\n ")
-    tree = ast.parse(text if text.startswith("[") else f"[{text}]", mode="eval").body
-    return [ast.unparse(each) for each in tree.elts] if isinstance(tree, ast.List) else []
 
 
 def script(task: SuiteTask, turn: int) -> Sequence[Said]:
@@ -197,13 +179,19 @@ FORMS: Mapping[FormName, Form] = {
     for form in (
         make_conversation_form("json", "JSON tool calls", ALL, JSON_CALLS),
         make_conversation_form("codeact", "Python as action, as CodeAct", ALL, CODE_ACTIONS),
-        Form("natural", "a natural block, done by code", ALL, play_natural, script_code),
+        Form(
+            "natural",
+            "a natural block, done by code",
+            ALL,
+            partial(play_block, "direct"),
+            lambda task, turn: [f"```python\n{task.natural_truth[turn]}\n```"],
+        ),
         Form(
             "answer",
             "a natural block, answered with data",
             ("mtp",),
-            play_answer,
-            script_answer,
+            partial(play_block, "answer"),
+            lambda task, turn: [{"answer": dump_value(task.answer, task.result)}],
             takes_tools=False,
         ),
         make_conversation_form("bfcl", "BFCL's own prompt", ("bfcl",), BFCL_PROMPT),

@@ -22,15 +22,12 @@ from types import ModuleType
 from typing import Any
 
 from njrt.messages import Json, make_object_schema
-from spsbench.suites.task import Bench, CallLog, Played, SuiteError, SuiteTask, SuiteTool
+from spsbench.suites.task import Bench, CallLog, SuiteError, SuiteTask, SuiteTool
 
 PACKAGE = "spsbench_m3tooleval"
 KINDS = (
-    "dna_sequencer",
-    "message_decoder",
-    "trade_calculator",
-    "travel_itinerary_planning",
-    "web_browsing",
+    *("dna_sequencer", "message_decoder", "trade_calculator"),
+    *("travel_itinerary_planning", "web_browsing"),
 )
 JSON_TYPES: Mapping[str, Json] = {
     "str": {"type": "string"},
@@ -48,7 +45,11 @@ def load_m3_tasks(folder: Path) -> tuple[SuiteTask, ...]:
             "https://github.com/xingyaoww/code-act"
         )
     with open_package(folder / "tasks"):
-        return tuple(make_task(kind, task) for kind in KINDS for task in import_tasks(kind))
+        return tuple(
+            make_task(kind, task)
+            for kind in KINDS
+            for task in importlib.import_module(f"{PACKAGE}.impl.{kind}").TASKS
+        )
 
 
 @contextlib.contextmanager
@@ -69,12 +70,6 @@ def open_package(folder: Path) -> Iterator[None]:
         sys.modules.update(kept)
 
 
-def import_tasks(kind: str) -> list[Any]:
-    """Import a module of the suite, and return its tasks."""
-    tasks: list[Any] = importlib.import_module(f"{PACKAGE}.impl.{kind}").TASKS
-    return tasks
-
-
 def make_task(kind: str, task: Any) -> SuiteTask:
     """Return one of the suite's tasks as ours."""
     names = " ".join(f"<{name}>" for name in task.tools)
@@ -85,7 +80,7 @@ def make_task(kind: str, task: Any) -> SuiteTask:
         turns=(task.instruction,),
         block=f"Do what <request> asks, with the functions {names}. Put the answer into <:answer>.",
         open=partial(open_bench, task),
-        judge=partial(judge_answer, task),
+        judge=lambda played: played.value is not None and bool(task.check_answer(played.value)),
         result=str,
         answer=str(answer),
         truth=((),),
@@ -93,14 +88,9 @@ def make_task(kind: str, task: Any) -> SuiteTask:
     )
 
 
-def judge_answer(task: Any, played: Played) -> bool:
-    """Return the suite's verdict on an answer."""
-    return played.value is not None and bool(task.check_answer(played.value))
-
-
-def open_bench(task: Any, log: CallLog | None = None) -> Bench:
+def open_bench(task: Any) -> Bench:
     """Return the tools of a task, with a new state."""
-    log = CallLog() if log is None else log
+    log = CallLog()
     tools = tuple(make_tool(tool, log) for tool in copy.deepcopy(dict(task.tools)).values())
     return Bench(tools, {tool.name: tool.function for tool in tools}, log)
 

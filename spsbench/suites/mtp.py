@@ -150,19 +150,17 @@ def make_task(folder: Path, task: MtpTask) -> SuiteTask:
     variables = read_inputs(folder, task)
     text = re.sub(r"<(\w+)>", r"`\1`", task.question)
     lines = [f"{name} = {value!r}" for name, value in variables.items()]
+    kind = task.result.__name__ if type(task.result) is type else str(task.result)
+    kind = kind.replace(f"{Chore.__module__}.", "")
 
     def open_bench() -> Bench:
         log = CallLog()
         if not task.has_tools:
             return Bench((), variables, log)
         function = log.watch(get_wikipedia_summary)
-        tool = SuiteTool(
-            "get_wikipedia_summary",
-            "get_wikipedia_summary(title: str) -> str",
-            "Return the first lines of an article of Wikipedia.",
-            make_object_schema({"title": {"type": "string"}}),
-            function,
-        )
+        name, about = function.__name__, function.__doc__ or ""
+        schema = make_object_schema({"title": {"type": "string"}})
+        tool = SuiteTool(name, f"{name}(title: str) -> str", about, schema, function)
         return Bench((tool,), {**variables, tool.name: function}, log)
 
     def judge(played: Played) -> bool:
@@ -172,7 +170,7 @@ def make_task(folder: Path, task: MtpTask) -> SuiteTask:
         name=task.name,
         stratum="tools" if task.has_tools else "values",
         turns=("\n".join([text, *lines]),),
-        block=f"{task.question} Put the answer into <:answer: {name_type(task.result)}>.",
+        block=f"{task.question} Put the answer into <:answer: {kind}>.",
         open=open_bench,
         judge=judge,
         result=task.result,
@@ -192,11 +190,6 @@ def write_expression(value: Any) -> str:
         return repr(value)
     arguments = (write_expression(getattr(value, each.name)) for each in fields(value))
     return f"{type(value).__name__}({', '.join(arguments)})"
-
-
-def name_type(kind: Any) -> str:
-    """Return a type as Python text."""
-    return kind.__name__ if type(kind) is type else str(kind).replace(f"{Chore.__module__}.", "")
 
 
 def read_inputs(folder: Path, task: MtpTask) -> Mapping[str, Any]:

@@ -1,8 +1,7 @@
-"""A run of `spsbench suite`: the trials that its file lacks are played, and each result is written at once.
+"""A run of `spsbench suite`: its trials, each a task in a form that is played, measured and judged.
 
-    run_suite(plan, tasks, Path("suite.jsonl"), show)    ->  ExperimentSummary(results, done=27, left=0)
-
-All forms of a task are played before the next task: a run that is stopped early has compared the forms on the same tasks.
+list_jobs(run, tasks, model, keep=None)    [SuiteJob(SuiteTrial("mtp", "math_problem", "json", ...), ...), ...]
+play_job(job)                              SuiteResult(passed=True, ...)
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import io
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -21,14 +20,6 @@ from njrt.errors import LimitError, ModelError, ReplyError, ServerError, TimeLim
 from njrt.message_json import format_json_line
 from njrt.messages import Reply, Request
 from njrt.models.model import Ask, LayeredModel, Model
-from spsbench.experiment import (
-    Experiment,
-    ExperimentSummary,
-    ShowLine,
-    describe_start,
-    refuse_other_values,
-    run_experiment,
-)
 from spsbench.sampling import order_by_strata
 from spsbench.studies.study import (
     SETUP_ERRORS,
@@ -39,107 +30,40 @@ from spsbench.studies.study import (
 )
 from spsbench.suites.forms import FORMS, make_right_model
 from spsbench.suites.task import (
-    FormName,
     Played,
     SuiteEnding,
     SuiteLimits,
-    SuiteName,
     SuiteResult,
-    SuiteResults,
     SuiteRun,
     SuiteTask,
     SuiteTrial,
-    read_suite_results,
 )
-from spsbench.trials.collecting import Workers
 from spsbench.trials.machine import read_timestamp
 from spsbench.trials.workers import LostTrial
 
 
-@dataclass(frozen=True, slots=True)
-class SuitePlan:
-    """What to play, and how."""
+def list_jobs(
+    run: SuiteRun, tasks: Sequence[SuiteTask], model: Model | None, keep: Path | None
+) -> list[SuiteJob]:
+    """Return all trials of a run: repeat by repeat, task by task, form by form.
 
-    suite: SuiteName
-    forms: tuple[FormName, ...]
-    model: str
-    asked: Model | None
-    """None: a script that knows the ground truth."""
-    limits: SuiteLimits = field(default_factory=SuiteLimits)
-    sample: int | None = None
-    seed: int = 1
-    repeats: int = 1
-    keep: Path | None = None
-    note: str = ""
-
-
-def run_suite(
-    plan: SuitePlan, tasks: Sequence[SuiteTask], out: Path, show_line: ShowLine
-) -> ExperimentSummary[SuiteResults]:
-    """Play the remaining trials of a plan."""
-    workers = Workers()
-    compared = {"suite": plan.suite, "model": plan.model, "limits": plan.limits}
-    experiment: Experiment[SuiteJob, SuiteResult, SuiteResults] = Experiment(
-        "tasks",
-        out,
-        workers,
-        list_jobs(plan, tasks),
-        play_job,
-        build_run(plan, len(tasks), workers),
-        read_suite_results,
-        lambda found: found.results,
-        lambda found: refuse_other_values(found.runs, compared),
-        name_trial,
-        describe_result,
-    )
-    return run_experiment(experiment, show_line)
-
-
-def list_jobs(plan: SuitePlan, tasks: Sequence[SuiteTask]) -> list[SuiteJob]:
-    """Return all trials: repeat by repeat, task by task, form by form."""
+    A run that is stopped early has compared all forms on the same tasks. Without a model, a script knows the ground truth.
+    """
     by_name = {task.name: task for task in tasks}
-    order = order_by_strata({task.name: task.stratum for task in tasks}, Random(plan.seed).random)
+    order = order_by_strata({task.name: task.stratum for task in tasks}, Random(run.seed).random)
     return [
         SuiteJob(
-            SuiteTrial(plan.suite, name, form, plan.model, repeat),
+            SuiteTrial(run.suite, name, form, run.model, repeat),
             by_name[name],
-            plan.limits,
-            plan.asked,
-            plan.keep,
+            run.limits,
+            model,
+            keep,
         )
-        for repeat in range(1, plan.repeats + 1)
-        for name in order[: plan.sample]
-        for form in plan.forms
+        for repeat in range(1, run.repeats + 1)
+        for name in order[: run.sample]
+        for form in run.forms
         if FORMS[form].takes_tools or not by_name[name].open().tools
     ]
-
-
-def build_run(plan: SuitePlan, tasks: int, workers: Workers) -> SuiteRun:
-    """Return the line of a results file for this start."""
-    return SuiteRun(
-        suite=plan.suite,
-        model=plan.model,
-        forms=plan.forms,
-        tasks=tasks,
-        sample=plan.sample,
-        seed=plan.seed,
-        repeats=plan.repeats,
-        limits=plan.limits,
-        note=plan.note,
-        **describe_start(workers, "threads"),
-    )
-
-
-def name_trial(trial: SuiteTrial) -> str:
-    """Return a trial in a few words."""
-    return f"{trial.task} {trial.form} #{trial.repeat}"
-
-
-def describe_result(result: SuiteResult) -> tuple[str, str]:
-    """Return the verdict on a task, and its cost."""
-    tokens = f"{result.input_tokens:,} + {result.output_tokens:,} tokens"
-    verdict = "right" if result.passed else result.error or "wrong"
-    return verdict[:100], f"{result.calls} calls, {tokens}, {result.seconds:.1f} s"
 
 
 # ── one task in one form: played, measured, judged ─────────────────────────────────────────────────
@@ -227,12 +151,11 @@ def play_job(job: SuiteJob, stop: threading.Event | None = None) -> SuiteResult 
     except SETUP_ERRORS:
         raise
     except Exception as error:
-        ending, problem = classify_ending(error), format_study_error(error)
-        if (
-            ending == "raised"
-            and isinstance(error, ModelError)
-            and not isinstance(error, ReplyError)
-        ):
+        problem = format_study_error(error)
+        ending = "limit" if isinstance(error, LimitError) else "raised"
+        ending = "too long" if is_prompt_too_long(error) else ending
+        is_lost = isinstance(error, ModelError) and not isinstance(error, ReplyError)
+        if ending == "raised" and is_lost:
             return LostTrial(job.trial, problem)
     passed = ending == "finished" and task.judge(Played(bench.log.turns, value))
     if transcript:
@@ -250,10 +173,3 @@ def play_job(job: SuiteJob, stop: threading.Event | None = None) -> SuiteResult 
         model_seconds=round(counter.seconds, 3),
         started=started,
     )
-
-
-def classify_ending(error: Exception) -> SuiteEnding:
-    """Return how a task ended that an exception has ended."""
-    if is_prompt_too_long(error):
-        return "too long"
-    return "limit" if isinstance(error, LimitError) else "raised"

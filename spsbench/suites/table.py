@@ -7,21 +7,21 @@ mtp    json         9   0.556   0.267 to 0.811    1.9         0.1        512   4
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import combinations
 from statistics import fmean
 
-from njc.evaluation.comparison.text import format_text_table
 from spsbench.report.by_problem import (
-    compare_rates,
     estimate_rate,
-    format_difference,
     format_rate,
+    group_passes,
+    list_difference_rows,
 )
 from spsbench.report.files import make_uniform
+from spsbench.report.table import Table, make_text_table
+from spsbench.results import group_by
 from spsbench.suites.forms import FORMS
-from spsbench.suites.task import SUITES, FormName, SuiteName, SuiteResult, SuiteResults
+from spsbench.suites.task import SUITES, SuiteName, SuiteResult, SuiteResults
 
 SUMMARY_HEADINGS = (
     *("suite", "form", "tasks", "passed", "95 %", "calls", "tool calls", "tokens in", "out"),
@@ -55,60 +55,38 @@ PUBLISHED_FIGURES = (
 """Of the same size and family as the model of our results, but no coder. They call `json` FC."""
 
 
-def group_results(
-    results: Iterable[SuiteResult],
-) -> dict[tuple[SuiteName, FormName], list[SuiteResult]]:
+def group_results(results: Iterable[SuiteResult]) -> dict[tuple[str, ...], list[SuiteResult]]:
     """Return the results by suite and form, in their orders."""
-    groups: dict[tuple[SuiteName, FormName], list[SuiteResult]] = {}
     forms = list(FORMS)
-    for result in sorted(
-        results, key=lambda each: (SUITES.index(each.suite), forms.index(each.form))
-    ):
-        groups.setdefault((result.suite, result.form), []).append(result)
-    return groups
-
-
-def group_by_task(results: Iterable[SuiteResult]) -> dict[str, list[bool]]:
-    """Return which repeats passed, by task."""
-    found: dict[str, list[bool]] = {}
-    for result in results:
-        found.setdefault(result.task, []).append(result.passed)
-    return found
+    ordered = sorted(results, key=lambda each: (SUITES.index(each.suite), forms.index(each.form)))
+    return group_by(ordered, lambda each: (each.suite, each.form))
 
 
 def list_summary_rows(results: Iterable[SuiteResult]) -> list[tuple[str, ...]]:
-    """Return a row for each suite and form."""
+    """Return a row for each suite and form: the rate, the means of calls, tokens and seconds, and the limits."""
     return [
         (
-            suite,
-            form,
-            str(len(group_by_task(group))),
-            *format_rate(estimate_rate(group_by_task(group))),
-            *format_means(group),
+            *key,
+            str(len(passes)),
+            *format_rate(estimate_rate(passes)),
+            f"{fmean(each.calls for each in group):.1f}",
+            f"{fmean(each.tool_calls for each in group):.1f}",
+            f"{fmean(each.input_tokens for each in group):,.0f}",
+            f"{fmean(each.output_tokens for each in group):,.0f}",
+            f"{fmean(each.seconds for each in group):.1f}",
             str(sum(each.ending in ("limit", "too long") for each in group)),
         )
-        for (suite, form), group in group_results(results).items()
+        for key, group in group_results(results).items()
+        for passes in [group_passes(group, lambda each: each.task)]
     ]
 
 
-def format_means(group: Sequence[SuiteResult]) -> Iterator[str]:
-    """Yield the means of a form: calls, calls of tools, tokens in and out, seconds."""
-    yield f"{fmean(each.calls for each in group):.1f}"
-    yield f"{fmean(each.tool_calls for each in group):.1f}"
-    yield f"{fmean(each.input_tokens for each in group):,.0f}"
-    yield f"{fmean(each.output_tokens for each in group):,.0f}"
-    yield f"{fmean(each.seconds for each in group):.1f}"
-
-
-def list_difference_rows(results: Iterable[SuiteResult]) -> Iterator[tuple[str, ...]]:
-    """Yield a row for each pair of forms of a suite, over the tasks that both have."""
+def compare_forms(results: Iterable[SuiteResult]) -> list[tuple[str, ...]]:
+    """Return a row for each pair of forms of a suite, over the tasks that both have."""
     uniform = make_uniform()
-    groups = group_results(results)
-    for (suite, one), (other_suite, other) in combinations(groups, 2):
-        if suite == other_suite:
-            first, second = (group_by_task(groups[suite, form]) for form in (one, other))
-            if found := compare_rates(first, second, uniform):
-                yield suite, one, other, *format_difference(found)
+    groups = group_results(results).items()
+    passes = {key: group_passes(group, lambda each: each.task) for key, group in groups}
+    return list_difference_rows(passes, lambda: uniform)
 
 
 def list_published_rows(suites: Iterable[SuiteName]) -> list[tuple[str, ...]]:
@@ -120,12 +98,12 @@ def list_published_rows(suites: Iterable[SuiteName]) -> list[tuple[str, ...]]:
     ]
 
 
-def format_suite_tables(results: SuiteResults) -> str:
+def list_tables(found: SuiteResults) -> list[Table]:
     """Return the tables that the commands print."""
-    tables = [format_text_table(SUMMARY_HEADINGS, list_summary_rows(results.results), labels=2)]
-    if rows := list(list_difference_rows(results.results)):
-        tables.append(format_text_table(DIFFERENCE_HEADINGS, rows, labels=3))
-    if theirs := list_published_rows({each.suite for each in results.results}):
-        tables.append("Theirs, quoted and not measured here:")
-        tables.append(format_text_table(THEIR_HEADINGS, theirs, labels=3))
-    return "\n\n".join(tables)
+    tables = [make_text_table(SUMMARY_HEADINGS, list_summary_rows(found.results), 2)]
+    if rows := compare_forms(found.results):
+        tables.append(make_text_table(DIFFERENCE_HEADINGS, rows, 3))
+    if theirs := list_published_rows({each.suite for each in found.results}):
+        title = "Theirs, quoted and not measured here:"
+        tables.append(make_text_table(THEIR_HEADINGS, theirs, 3, title))
+    return tables

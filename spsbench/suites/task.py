@@ -22,7 +22,13 @@ from typing import Any, Literal, ParamSpec, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from njrt.messages import Json
-from spsbench.results import ExperimentResults, Hardware, read_experiment
+from spsbench.results import (
+    ExperimentResults,
+    SampledRun,
+    TrialLine,
+    format_usage,
+    read_experiment,
+)
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -172,7 +178,7 @@ class SuiteLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class SuiteTrial:
+class SuiteTrial(TrialLine):
     """A task in a form."""
 
     suite: SuiteName
@@ -181,6 +187,9 @@ class SuiteTrial:
     model: str
     repeat: int
     """From 1."""
+
+    def __str__(self) -> str:
+        return f"{self.task} {self.form} #{self.repeat}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,39 +213,25 @@ class SuiteResult(SuiteTrial):
     started: str
     """ISO 8601, UTC."""
 
-    @property
-    def trial(self) -> SuiteTrial:
-        """The task in its form."""
-        return SuiteTrial(self.suite, self.task, self.form, self.model, self.repeat)
+    def describe(self) -> tuple[str, str]:
+        """Return the verdict on a task, and its usage."""
+        verdict = "right" if self.passed else self.error or "wrong"
+        usage = format_usage(self.calls, self.input_tokens, self.output_tokens, self.seconds)
+        return verdict[:100], usage
 
 
-@dataclass(frozen=True, slots=True)
-class SuiteRun:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteRun(SampledRun):
     """One start of the command on a file."""
 
-    kind: Literal["suite run"] = field(default="suite run", kw_only=True)
-    started: str
-    """ISO 8601, UTC."""
+    kind: Literal["suite run"] = "suite run"
     suite: SuiteName
-    model: str
-    forms: tuple[str, ...]
+    forms: tuple[FormName, ...]
     tasks: int
     """In the suite."""
-    sample: int | None
-    """How many of them were drawn at random; None for all."""
-    seed: int
     repeats: int
     limits: SuiteLimits
-    executor: str
-    jobs: int
-    hardware: Hardware
-    system: str
-    python: str
-    versions: Mapping[str, str]
-    note: str = ""
-    """A remark on the model's server, and on other work on the machine."""
     strata: str = "kind of task"
-    """The groups that a sample has its share from."""
 
 
 SuiteResults = ExperimentResults[SuiteRun, SuiteResult]

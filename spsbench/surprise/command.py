@@ -11,10 +11,15 @@ import os
 from functools import partial
 from pathlib import Path
 from random import Random
+from typing import TYPE_CHECKING
 
 import click
 
 from spsbench import flags
+from spsbench.report.results_report import ResultsReport, report_command
+
+if TYPE_CHECKING:
+    from spsbench.surprise.results import SurpriseResults
 
 
 @click.command("surprise")
@@ -44,43 +49,57 @@ def command(
     value, a dropped statement, a dropped jump). A wrong prediction is an alarm. The same command again goes on
     where the results end.
     """
-    from spsbench.experiment import show_end
+    from spsbench.experiment import Experiment, run_experiment, show_end
     from spsbench.studies.study_command import load_study_model
-    from spsbench.surprise.playing import list_planted_effects, sample_effects
-    from spsbench.surprise.running import SurprisePlan, run_surprises
-    from spsbench.surprise.table import format_surprise_tables
+    from spsbench.surprise.playing import (
+        STRATA,
+        answer_surprise,
+        list_jobs,
+        list_planted_effects,
+        sample_effects,
+    )
+    from spsbench.surprise.results import SurpriseRun, read_surprises
+    from spsbench.surprise.table import REPORT
     from spsbench.trials.collecting import Workers
     from spsbench.trials.problems import report_problems
 
     if model is None:
         raise click.UsageError("nothing says which model predicts: --model NAME")
-    show_line = partial(click.echo, err=True)
+    show_line, workers = partial(click.echo, err=True), Workers(jobs, scheduler)
     effects = list(list_planted_effects(Random(seed).randrange))
     chosen = sample_effects(effects, sample, Random(seed).random)
-    base_url = os.environ.get("NJC_BASE_URL")
-    plan = SurprisePlan(
-        model, len(effects), sample, seed, out, base_url, Workers(jobs, scheduler), note, seconds
+    run = SurpriseRun(
+        model=model,
+        effects=len(effects),
+        sample=sample,
+        seed=seed,
+        strata=STRATA,
+        note=note,
+        **workers.describe_start(),
+    )
+    asked = list_jobs(chosen, model, os.environ.get("NJC_BASE_URL"), seconds)
+    predictions = Experiment(
+        "predictions",
+        out,
+        workers,
+        asked,
+        answer_surprise,
+        run,
+        read_surprises,
+        ("seed", "effects"),
     )
     with report_problems():
         if load_study_model(model, os.environ) is None:
             raise click.UsageError("a script cannot predict; name a model")
-        summary = run_surprises(plan, chosen, show_line)
+        summary = run_experiment(predictions, show_line)
     if summary.results.results:
-        click.echo(format_surprise_tables(summary.results))
+        click.echo(REPORT.format_text(summary.results))
     ctx.exit(show_end(summary, "predictions", out, show_line))
 
 
-@click.command("surprise-report")
-@click.argument("results", nargs=-1, required=True, type=flags.EXISTING_FILE)
-@click.option("--out", type=flags.FILE, help="Write Markdown.")
-@click.option("--check", is_flag=True, help="Write nothing; exit code 1 where --out differs.")
-def report_command(results: tuple[Path, ...], out: Path | None, check: bool) -> None:
+@report_command("surprise-report", "Write Markdown.")
+def report() -> ResultsReport[SurpriseResults]:
     """Report the results of `spsbench surprise`."""
-    from spsbench.report.results_report import ResultsReport, report_results
-    from spsbench.surprise.results import read_surprises
-    from spsbench.surprise.table import format_surprise_tables, render_surprise_report
+    from spsbench.surprise.table import REPORT
 
-    report = ResultsReport(
-        "surprise-report", read_surprises, format_surprise_tables, render_surprise_report
-    )
-    report_results(report, results, out, check)
+    return REPORT

@@ -10,22 +10,29 @@ import ast
 import contextlib
 import copy
 import io
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import njrt
 from njrt.errors import ModelError
 from njrt.events import Prediction
 from njrt.messages import Protocol, Reply, Request
+from njrt.models.choose import choose_model
 from njrt.models.model import Model
+from njrt.options import Options
 from spsbench.checks import check_case
 from spsbench.perfect import make_perfect_model
 from spsbench.sampling import Uniform, order_by_strata
 from spsbench.script import CaseScript
+from spsbench.studies.study import format_study_error, is_prompt_too_long
 from spsbench.suite import TASK_NAMES, load_natural_program, load_script, load_task
+from spsbench.surprise.results import MutationKind, SurpriseResult, SurpriseTrial
+from spsbench.trials.machine import read_timestamp
+from spsbench.trials.workers import LostTrial
 
 STRATA = "kind of mistake"
 """What a sample has its share of."""
@@ -146,10 +153,62 @@ def _play_case(effect: PlantedEffect, is_wrong: bool, predictor: Model) -> list[
     return [done.prediction for run in watch.runs for done in run.effects if done.prediction]
 
 
+# ── jobs: one effect as it is, or with its mistake ─────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class SurpriseJob:
+    """A trial and everything that is needed to run it."""
+
+    trial: SurpriseTrial
+    effect: PlantedEffect
+    base_url: str | None
+    seconds: float
+    """For one reply."""
+
+
+def answer_surprise(
+    job: SurpriseJob, stop: threading.Event | None = None
+) -> SurpriseResult | LostTrial:
+    """Predict the effect of a job; it is lost if the model's server fails. `stop` is for longer jobs."""
+    trial, started = job.trial, read_timestamp()
+    predictor = choose_model(Options(model=trial.model, base_url=job.base_url), os.environ)
+    try:
+        found = play_effect(job.effect, trial.planted != "none", predictor, job.seconds)
+    except ModelError as error:
+        if not is_prompt_too_long(error):
+            return LostTrial(trial, format_study_error(error))
+        found = Prediction(problem=f"no prediction: {type(error).__name__}")
+    made = found or Prediction(problem="the case ended before this effect")
+    return SurpriseResult(
+        **asdict(trial),
+        is_surprise=made.is_surprise,
+        mismatches=made.mismatches,
+        problem=made.problem,
+        input_tokens=made.input_tokens,
+        output_tokens=made.output_tokens,
+        seconds=round(made.seconds, 2),
+        started=started,
+    )
+
+
+def list_jobs(
+    effects: Sequence[PlantedEffect], model: str, base_url: str | None, seconds: float
+) -> list[SurpriseJob]:
+    """Return the predictions of effects, of each as it is and with its mistake."""
+    return [
+        SurpriseJob(
+            SurpriseTrial(effect.program, effect.case, effect.piece, planted, model),
+            effect,
+            base_url,
+            seconds,
+        )
+        for effect in effects
+        for planted in ("none", effect.mutation.kind)
+    ]
+
+
 # ── wrong effects, planted into the code of a perfect script ───────────────────────────────────────
-
-
-MutationKind = Literal["wrong value", "dropped statement", "dropped jump"]
 
 
 @dataclass(frozen=True, slots=True)

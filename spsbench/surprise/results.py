@@ -6,19 +6,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from spsbench.results import ExperimentResults, Hardware, read_experiment
-from spsbench.surprise.playing import MutationKind
+from spsbench.results import ExperimentResults, SampledRun, TrialLine, read_experiment
 
+MutationKind = Literal["wrong value", "dropped statement", "dropped jump"]
 Planted = Literal["none"] | MutationKind
 
 
 @dataclass(frozen=True, slots=True)
-class SurpriseTrial:
-    """One predicted effect: what is to be run."""
+class SurpriseTrial(TrialLine):
+    """One predicted effect."""
 
     program: str
     case: str
@@ -27,10 +27,13 @@ class SurpriseTrial:
     planted: Planted
     model: str
 
+    def __str__(self) -> str:
+        return f"{self.program} {self.case} {self.piece}, planted: {self.planted}"
+
 
 @dataclass(frozen=True, slots=True)
 class SurpriseResult(SurpriseTrial):
-    """What the prediction of an effect said."""
+    """The prediction of an effect, compared with the effect."""
 
     kind: Literal["surprise"] = field(default="surprise", kw_only=True)
     is_surprise: bool
@@ -43,33 +46,19 @@ class SurpriseResult(SurpriseTrial):
     """Of the prediction."""
     started: str
 
-    @property
-    def trial(self) -> SurpriseTrial:
-        """What was run."""
-        return SurpriseTrial(self.program, self.case, self.piece, self.planted, self.model)
+    def describe(self) -> tuple[str, str]:
+        """Return the text of a prediction and its time."""
+        found = "; ".join(self.mismatches)[:80] if self.is_surprise else "as predicted"
+        return self.problem or found, f"{self.seconds:.1f} s"
 
 
-@dataclass(frozen=True, slots=True)
-class SurpriseRun:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SurpriseRun(SampledRun):
     """One start of the command on a file."""
 
-    kind: Literal["surprise run"] = field(default="surprise run", kw_only=True)
-    started: str
-    model: str
+    kind: Literal["surprise run"] = "surprise run"
     effects: int
     """Effects of the perfect scripts that have a mutation."""
-    sample: int | None
-    """How many of them were drawn at random; None for all."""
-    seed: int
-    note: str
-    hardware: Hardware
-    system: str
-    python: str
-    versions: Mapping[str, str]
-    strata: str = ""
-    """What the sample has its share of; empty if all effects were drawn alike."""
-    jobs: int = 1
-    executor: str = "threads"
 
 
 SurpriseResults = ExperimentResults[SurpriseRun, SurpriseResult]

@@ -27,10 +27,10 @@ from njrt.messages import (
     Reply,
     Request,
     Tool,
-    ToolCall,
     ToolMessage,
     ToolResult,
     UserMessage,
+    make_object_schema,
 )
 from njrt.models.model import Ask, Model
 from njrt.persistence.cache import Cache, make_request_key
@@ -64,7 +64,9 @@ class Interpreter:
 
     def run(self, code: str) -> InterpreterOutput:
         """Run a piece of code, for at most `seconds`; after that the variables are lost."""
-        self._worker = self._worker or _start_worker()
+        if self._worker is None:
+            environment = {"PYTHONPATH": f"{Path(spsbench.__file__).parents[1]}"}
+            self._worker = Worker("spsbench.trials.interpreter_process", Path("/"), environment)
         self._worker.send({"code": code})
         try:
             reply = self._worker.receive(self.seconds)
@@ -86,12 +88,6 @@ class Interpreter:
         worker, self._worker = self._worker, None
         if worker is not None:
             worker.kill()
-
-
-def _start_worker() -> Worker:
-    folder = Path(spsbench.__file__).parents[1]
-    environment = {"PYTHONPATH": f"{folder}"}
-    return Worker("spsbench.trials.interpreter_process", Path("/"), environment)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,12 +151,7 @@ PYTHON_TOOL = "python"
 PYTHON_TOOL_DESCRIPTION = """\
 Run Python, to calculate. It knows the standard library and nothing of the program that asks; variables stay \
 until the answer. Gives what was printed and the value of the last expression."""
-PYTHON_TOOL_PARAMETERS = {
-    "type": "object",
-    "properties": {"code": {"type": "string"}},
-    "required": ["code"],
-    "additionalProperties": False,
-}
+PYTHON_TOOL_PARAMETERS = make_object_schema({"code": {"type": "string"}})
 TEXT_INSTRUCTIONS = """
 To calculate, you may run Python first. To do so reply with nothing but a code block that begins with ```run \
 and ends with ```; you are told what it printed. It knows the standard library and nothing of the program \
@@ -215,15 +206,9 @@ class InterpreterModel:
                         "allow more with `--max-calls`"
                     )
                 outputs = [self._run_code(code, request.turn, interpreter) for code in pieces]
-                request = replace(
-                    request,
-                    messages=(
-                        *request.messages,
-                        reply.message,
-                        make_output_message(reply, outputs),
-                    ),
-                    turn=request.turn + 1,
-                )
+                answered = (reply.message, make_output_message(reply, outputs))
+                messages = (*request.messages, *answered)
+                request = replace(request, messages=messages, turn=request.turn + 1)
 
     async def aask(self, request: Request) -> Reply:
         """Not supported: no manual program is asynchronous."""
@@ -239,19 +224,17 @@ class InterpreterModel:
 
 
 def find_code_requests(reply: Reply, by_tools: bool) -> list[str]:
-    """Return the code that a reply requests; none where it answers."""
+    """Return the code that a reply requests; none if it answers."""
     if not by_tools:
         return CODE_BLOCK.findall(reply.message.text)[:1]
-    if not all(call.name == PYTHON_TOOL for call in reply.message.calls):
+    calls = reply.message.calls
+    if not all(call.name == PYTHON_TOOL for call in calls):
         return []
-    return [_read_code(call) for call in reply.message.calls]
-
-
-def _read_code(call: ToolCall) -> str:
-    code = (call.arguments or {}).get("code")
-    if not isinstance(code, str):
-        raise ReplyError(f"the model calls `{PYTHON_TOOL}` without code: {call.raw[:200]!r}")
-    return code
+    pieces = [(call.arguments or {}).get("code") for call in calls]
+    for call, code in zip(calls, pieces, strict=True):
+        if not isinstance(code, str):
+            raise ReplyError(f"the model calls `{PYTHON_TOOL}` without code: {call.raw[:200]!r}")
+    return [str(code) for code in pieces]
 
 
 def make_output_message(reply: Reply, outputs: list[InterpreterOutput]) -> Message:

@@ -1,33 +1,17 @@
-"""Runs jobs and writes each result at once, with the time that is left; ends where the model's server fails repeatedly.
+"""Where jobs run, and the time that is left of a run whose jobs overlap.
 
-    collect_results(jobs, execute, journal, Workers(6), show)   ->  Collection(done=93, lost=(), is_down=False)
-
-A job that fails is `LostTrial`, and is left for the next run.
+Workers(6).describe_start()         {"started": "2026-03-01T09:30:00Z", "jobs": 6, "executor": "threads", ...}
+pace.estimate_seconds_left(40)      310.5
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
-from spsbench.journal import Journal
+from spsbench.trials.machine import describe_machine, read_timestamp
 from spsbench.trials.running import MAX_SERVER_FAILURES
-from spsbench.trials.workers import ExecuteJob, LostTrial, RunnableJob, run_jobs
-
-JobT = TypeVar("JobT", bound=RunnableJob)
-
-
-class MeasuredResult(Protocol):
-    """A result that knows what was run."""
-
-    @property
-    def trial(self) -> Any:
-        """What was run, equal to the `trial` of its job."""
-
-
-ResultT = TypeVar("ResultT", bound=MeasuredResult)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,50 +28,14 @@ class Workers:
         """How many jobs in a row may be lost; those that run at the same time may fail of one cause."""
         return MAX_SERVER_FAILURES - 1 + (self.jobs or 1)
 
-
-@dataclass(frozen=True, slots=True)
-class Collection:
-    """How the jobs ended."""
-
-    done: int
-    lost: tuple[LostTrial, ...]
-    is_down: bool
-    """Whether the run stopped because the model's server failed repeatedly."""
-
-
-def collect_results(
-    jobs: Sequence[JobT],
-    execute: ExecuteJob[JobT, ResultT],
-    journal: Journal[Any],
-    workers: Workers,
-    show: Callable[[ResultT | LostTrial, int, float], None],
-) -> Collection:
-    """Run jobs; `show` gets each result, how many there are, and the seconds that are left."""
-    pace = Pace(time.monotonic)
-
-    def take() -> Iterator[JobT]:
-        for job in jobs:
-            pace.begin(job.trial)
-            yield job
-
-    done, failed, lost = 0, 0, list[LostTrial]()
-    for result in run_jobs(take(), execute, workers.jobs, workers.scheduler):
-        pace.end(result.trial)
-        if isinstance(result, LostTrial):
-            lost.append(result)
-            failed += 1
-        else:
-            journal.append(result)
-            done += 1
-            failed = 0
-        left = len(jobs) - done - len(lost)
-        show(result, done, pace.estimate_seconds_left(left))
-        if failed >= workers.most_failures:
-            break
-    return Collection(done, tuple(lost), failed >= workers.most_failures)
-
-
-# ── the time that is left of a run whose jobs overlap ──────────────────────────────────────────────
+    def describe_start(self, executor: str = "threads") -> dict[str, Any]:
+        """Return the fields of a `RunLine` that are not options; `executor` is used without a cluster."""
+        return {
+            "started": read_timestamp(),
+            "jobs": self.jobs or 1,
+            "executor": executor if self.scheduler is None else "dask",
+            **describe_machine(),
+        }
 
 
 class Pace:

@@ -28,21 +28,15 @@ EXIT_UNFINISHED, EXIT_COST_LIMIT = 1, 3
 
 
 @click.command("run")
-@click.option("--methods", default="all", metavar="LIST", help="Methods by name, or all.")
-@click.option("--programs", default="all", metavar="LIST", help="Programs by name, or all.")
+@flags.names("--methods", "all", "Methods by name, or all.", show_default=False)
+@flags.names("--programs", "all", "Programs by name, or all.", show_default=False)
 @flags.model_option(required=True)
 @flags.repeats_option(5)
 @flags.jobs_option("Parallel trials (default: 1).")
 @flags.out_option("results.jsonl", "trials")
 @flags.seconds_option("Seconds of a trial, with its build.")
-@flags.effects_option(300, "Effects of one run of a block.")
-@click.option(
-    "--max-calls",
-    type=flags.POSITIVE_INT,
-    default=300,
-    show_default=True,
-    help="Model calls of one run of a block.",
-)
+@flags.value("--effects", 300, "Effects of one run of a block.")
+@flags.value("--max-calls", 300, "Model calls of one run of a block.")
 @flags.temperature_option()
 @click.option(
     "--limit-cost",
@@ -50,25 +44,11 @@ EXIT_UNFINISHED, EXIT_COST_LIMIT = 1, 3
     metavar="USD",
     help="Stop at this cost of all trials.",
 )
+@click.option("--cache", type=flags.FOLDER, metavar="FOLDER", help="Cache replies in this folder.")
 @click.option(
-    "--cache",
-    type=click.Path(file_okay=False),
-    metavar="FOLDER",
-    help="Cache replies in this folder.",
+    "--keep", type=flags.FOLDER, metavar="FOLDER", help="Keep traces, output and lock of trials."
 )
-@click.option(
-    "--keep",
-    type=click.Path(file_okay=False),
-    metavar="FOLDER",
-    help="Keep traces, output and lock of trials.",
-)
-@click.option(
-    "--executor",
-    type=click.Choice(["processes", "dask"]),
-    default="processes",
-    show_default=True,
-    help="Run trials here or on a Dask cluster.",
-)
+@flags.executor_option("processes", "Run trials here or on a Dask cluster.")
 @flags.scheduler_option("Scheduler of the cluster.")
 @click.option("--plain", is_flag=True, help="Print lines in place of a table.")
 @click.pass_context
@@ -89,37 +69,32 @@ def command(ctx: click.Context, /, plain: bool, **flag_values: Any) -> None:
 
 def build_run_plan(values: dict[str, Any], show_message: Callable[[str], None]) -> RunPlan:
     """Return the plan that the flags request, without the methods that the model does not support."""
-    from spsbench.methods import parse_methods, parse_name_list
-    from spsbench.results import TrialLimits
+    from spsbench.methods import METHODS
+    from spsbench.results import BenchmarkRun, TrialLimits
     from spsbench.suite import TASK_NAMES
+    from spsbench.trials.collecting import Workers
     from spsbench.trials.running import RunPlan
     from spsbench.trials.schedule import filter_methods
 
-    try:
-        asked = parse_methods(values["methods"])
-        programs = parse_name_list(values["programs"], TASK_NAMES, "program")
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
-    model, scheduler = values["model"], values["scheduler"]
-    if (values["executor"] == "dask") != (scheduler is not None):
-        raise click.UsageError("--executor dask and --scheduler tcp://HOST:PORT go together")
+    asked = [METHODS[name] for name in flags.list_names(values["methods"], (*METHODS,), "method")]
+    programs = flags.list_names(values["programs"], TASK_NAMES, "program")
+    model, jobs, scheduler = (values[name] for name in ("model", "jobs", "scheduler"))
+    flags.check_executor(values["executor"], scheduler)
     refuse_unknown_model(model, os.environ, values["limit_cost"])
     methods = filter_methods(asked, model)
     if without := [method.name for method in asked if method not in methods]:
         show_message(f"left out, because a script cannot write their code: {', '.join(without)}")
+    run = BenchmarkRun(
+        programs=programs,
+        methods=tuple(method.name for method in methods),
+        limits=TrialLimits(values["seconds"], values["effects"], values["max_calls"]),
+        **{name: values[name] for name in ("model", "repeats", "temperature")},
+        **Workers(jobs, scheduler).describe_start("processes"),
+    )
+    cache, keep = (values[name] and str(values[name].absolute()) for name in ("cache", "keep"))
     return RunPlan(
-        programs,
-        tuple(method.name for method in methods),
-        model,
-        values["repeats"],
-        values["out"],
-        TrialLimits(values["seconds"], values["effects"], values["max_calls"]),
-        values["temperature"],
-        os.environ.get("NJC_BASE_URL"),
-        values["jobs"],
-        scheduler,
-        values["limit_cost"],
-        *(os.path.abspath(values[name]) if values[name] else None for name in ("cache", "keep")),
+        *(run, values["out"], os.environ.get("NJC_BASE_URL"), jobs, scheduler),
+        *(values["limit_cost"], cache, keep),
     )
 
 
@@ -160,8 +135,7 @@ def choose_display(plain: bool) -> Callable[[RunProgress], AbstractContextManage
 def report_run_end(summary: RunSummary, plan: RunPlan, show_message: Callable[[str], None]) -> int:
     """Print how the run ended; returns the exit code."""
     for lost in summary.lost:
-        trial = lost.trial
-        show_message(f"lost: {trial.program} {trial.method} {trial.repeat}: {lost.reason}")
+        show_message(f"lost: {lost.trial}: {lost.reason}")
     if summary.is_spent:
         show_message(
             f"the limit of ${plan.limit_cost:g} is reached, and {summary.left} trials are left; "

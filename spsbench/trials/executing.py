@@ -22,14 +22,14 @@ from pathlib import Path
 from njc.worker import Worker
 from njrt.typed_json import to_json
 from spsbench.failures import classify_failure
-from spsbench.methods import METHODS, Method
-from spsbench.results import Failure, Trial, TrialEnding, TrialResult
+from spsbench.methods import METHODS
+from spsbench.results import Failure, Trial, TrialResult
 from spsbench.suite import digest_program, load_task
 from spsbench.tally import TraceCounts, count_trace
 from spsbench.task import Task
 from spsbench.trials.machine import read_timestamp
-from spsbench.trials.playing import BUILD_TRACE, Job, make_case_trace_name
-from spsbench.trials.report import BuildFailed, TrialReport, read_report
+from spsbench.trials.playing import BUILD_TRACE, CASE_TRACE, Job
+from spsbench.trials.report import TrialReport, read_report
 
 JOB_FILE, REPORT_FILE, LOG_FILE = "job.json", "report.jsonl", "output.log"
 POLL_SECONDS = 0.25
@@ -42,16 +42,6 @@ class TrialStoppedError(Exception):
     """The runner was stopped while the trial ran: there is no result."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessEnd:
-    """How the process of a trial ended, and the lines of its report."""
-
-    report: tuple[str, ...]
-    seconds: float
-    exit_code: int | None
-    """None if it was killed because its time was up."""
-
-
 def execute_job(
     job: Job,
     stop: threading.Event | None = None,
@@ -61,23 +51,35 @@ def execute_job(
     with tempfile.TemporaryDirectory(prefix="spsbench-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         started = read_timestamp()
-        end = _run_process(folder, job, stop, read_clock)
-        output = read_trial_output(folder, job, started, end)
+        lines, seconds, exit_code = _run_process(folder, job, stop, read_clock)
+        task = load_task(job.trial.program)
+        output = TrialOutput(
+            started,
+            seconds,
+            exit_code,
+            read_last_line(folder / LOG_FILE),
+            read_report(lines),
+            _count_trace_file(folder / BUILD_TRACE),
+            [
+                _count_trace_file(folder / CASE_TRACE.format(number=n))
+                for n in range(len(task.cases))
+            ],
+        )
         if job.keep:
             (folder / JOB_FILE).write_text(to_json(job), encoding="utf-8")
-            (folder / REPORT_FILE).write_text("\n".join([*end.report, ""]), encoding="utf-8")
+            (folder / REPORT_FILE).write_text("\n".join([*lines, ""]), encoding="utf-8")
             trial = job.trial
             place = Path(job.keep, trial.program, trial.method, str(trial.repeat))
             shutil.copytree(folder, place, dirs_exist_ok=True)
-        return build_trial_result(job.trial, load_task(job.trial.program), output)
+        return build_trial_result(job.trial, task, output)
 
 
 def _run_process(
     folder: Path, job: Job, stop: threading.Event | None, read_clock: Callable[[], float]
-) -> ProcessEnd:
-    """Run the process of a trial to its end or to its limit of seconds.
+) -> tuple[list[str], float, int | None]:
+    """Run the process of a trial; return its report, its seconds and its exit code, None if its time was up.
 
-    A process that has ended by itself before it is killed is in time, even where this one notices it late.
+    A process that has ended by itself before it is killed is in time, even if this one notices it late.
     """
     began = read_clock()
     report: list[str] = []
@@ -95,7 +97,7 @@ def _run_process(
                 continue
             if message is None:
                 code = worker.wait()
-                return ProcessEnd(tuple(report), read_clock() - began, code)
+                return report, read_clock() - began, code
             report.append(message["line"])
         worker.kill()
         with suppress(TimeoutError):  # of a process that has left the group and holds the pipe
@@ -103,7 +105,7 @@ def _run_process(
             while (message := worker.receive(max(0.0, closes - time.monotonic()))) is not None:
                 report.append(message["line"])
         code = worker.wait()
-    return ProcessEnd(tuple(report), seconds, None if code == -signal.SIGKILL else code)
+    return report, seconds, None if code == -signal.SIGKILL else code
 
 
 def make_trial_environment(environ: Mapping[str, str]) -> dict[str, str]:
@@ -113,21 +115,6 @@ def make_trial_environment(environ: Mapping[str, str]) -> dict[str, str]:
         for name, value in environ.items()
         if not name.startswith("NJC_") or name in SERVER_VARIABLES
     }
-
-
-def read_trial_output(folder: Path, job: Job, started: str, end: ProcessEnd) -> TrialOutput:
-    """Read the files that a trial has left in its folder."""
-    cases = range(len(load_task(job.trial.program).cases))
-    return TrialOutput(
-        started,
-        end.seconds,
-        end.exit_code is None,
-        end.exit_code or 0,
-        read_last_line(folder / LOG_FILE),
-        read_report(end.report),
-        _count_trace_file(folder / BUILD_TRACE),
-        tuple(_count_trace_file(folder / make_case_trace_name(number)) for number in cases),
-    )
 
 
 def read_last_line(file: Path) -> str:
@@ -158,9 +145,8 @@ class TrialOutput:
     started: str
     seconds: float
     """From the start of the process to its end."""
-    was_killed: bool
-    """By the runner, because its time was up."""
-    exit_code: int
+    exit_code: int | None
+    """None if it was killed because its time was up."""
     last_line: str
     """The last line of its output."""
     report: TrialReport
@@ -178,7 +164,10 @@ def build_trial_result(trial: Trial, task: Task, output: TrialOutput) -> TrialRe
         for case in task.cases
         for check in case.checks
     }
-    ending = find_trial_ending(output)
+    ending = output.report.ending
+    if ending is None and output.report.built and output.report.built.problem:
+        ending = "not built"
+    ending = ending or ("timeout" if output.exit_code is None else "crashed")
     build_seconds = output.report.built.seconds if output.report.built else output.seconds
     run_seconds = (
         output.seconds - build_seconds
@@ -209,15 +198,6 @@ def build_trial_result(trial: Trial, task: Task, output: TrialOutput) -> TrialRe
     return replace(result, failure=find_failure(result, task, output))
 
 
-def find_trial_ending(output: TrialOutput) -> TrialEnding:
-    """Return how the process ended: as it reported, or else as seen from outside."""
-    if output.report.ending:
-        return output.report.ending
-    if isinstance(output.report.built, BuildFailed):
-        return "not built"
-    return "timeout" if output.was_killed else "crashed"
-
-
 def find_failure(result: TrialResult, task: Task, output: TrialOutput) -> Failure | None:
     """Why not all checks hold: how the trial ended, or else what went wrong in its first case that failed."""
     method, built = METHODS[result.method], output.report.built
@@ -227,12 +207,12 @@ def find_failure(result: TrialResult, task: Task, output: TrialOutput) -> Failur
         case "timeout":
             return Failure("timeout", f"killed after {output.seconds:.0f} seconds")
         case "crashed":
-            message = (
-                f"the process ended with {_format_exit_code(output.exit_code)}; {output.last_line}"
-            )
+            code = output.exit_code or 0
+            how = f"signal {-code}" if code < 0 else f"exit code {code}"
+            message = f"the process ended with {how}; {output.last_line}"
             return Failure("crash", truncate_first_line(message.rstrip("; ")))
         case "not built":
-            message = built.message if isinstance(built, BuildFailed) else ""
+            message = built.problem if built else ""
             category = classify_failure(message)
             known = category in ("server", "rejected", "limit", "no answer", "unclassified")
             return Failure(category if known else "not built", truncate_first_line(message))
@@ -245,27 +225,16 @@ def find_failure(result: TrialResult, task: Task, output: TrialOutput) -> Failur
         played = output.report.cases[case.name]
         failed = [check for check in case.checks if not played.checks.get(check.text, False)]
         if failed:
-            is_operation = any(check.is_operation for check in failed)
-            check = f"{case.name}: {failed[0].text}"
-            return _make_case_failure(check, played.error, counts, method, is_operation)
+            category = classify_failure(
+                played.error,
+                raised=counts.raised,
+                gave_up=counts.has_given_up,
+                is_code=method.is_static and counts.calls == 0,
+                is_operation=any(check.is_operation for check in failed),
+            )
+            message = played.error or f"check failed: {case.name}: {failed[0].text}"
+            return Failure(category, truncate_first_line(message))
     return None
-
-
-def _make_case_failure(
-    check: str, error: str | None, counts: TraceCounts, method: Method, is_operation: bool
-) -> Failure:
-    category = classify_failure(
-        error,
-        raised=counts.raised,
-        gave_up=counts.has_given_up,
-        is_code=method.is_static and counts.calls == 0,
-        is_operation=is_operation,
-    )
-    return Failure(category, truncate_first_line(error or f"check failed: {check}"))
-
-
-def _format_exit_code(code: int) -> str:
-    return f"signal {-code}" if code < 0 else f"exit code {code}"
 
 
 def truncate_first_line(text: str) -> str:

@@ -11,26 +11,17 @@ import re
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TypedDict
+from typing import Any
 
 from spsbench.results import Hardware
 
 REPORTED_PACKAGES = ("njpy", "openai", "anthropic")
 
 
-class MachineFields(TypedDict):
-    """The fields of a line of results that say on what it was measured."""
-
-    hardware: Hardware
-    system: str
-    python: str
-    versions: dict[str, str]
-
-
-def describe_machine() -> MachineFields:
-    """This machine, its system, Python and the packages."""
+def describe_machine() -> dict[str, Any]:
+    """Return the fields of a `RunLine` that describe this machine: its system, Python and the packages."""
     return {
-        "hardware": read_hardware(),
+        "hardware": Hardware(_read_cpu_name(), os.cpu_count() or 1, _read_memory_gib()),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "python": platform.python_version(),
         "versions": read_package_versions(),
@@ -40,11 +31,6 @@ def describe_machine() -> MachineFields:
 def read_timestamp() -> str:
     """Return the time now: ISO 8601, UTC, in whole seconds."""
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-
-
-def read_hardware() -> Hardware:
-    """This machine."""
-    return Hardware(_read_cpu_name(), os.cpu_count() or 1, _read_memory_gib())
 
 
 def _read_cpu_name() -> str:

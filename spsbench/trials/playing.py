@@ -11,8 +11,8 @@ from __future__ import annotations
 import importlib
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -35,9 +35,9 @@ from njrt.persistence.reply_store import open_reply_store
 from spsbench.checks import CheckResult, check_case
 from spsbench.llm import use_model
 from spsbench.methods import METHODS, Method
-from spsbench.perfect import make_perfect_model
+from spsbench.perfect import make_script_model
 from spsbench.results import Trial, TrialLimits
-from spsbench.script import SCRIPTED, make_manual_replies
+from spsbench.script import SCRIPTED
 from spsbench.suite import (
     PROGRAMS_PACKAGE,
     load_manual_program,
@@ -49,18 +49,13 @@ from spsbench.suite import (
 )
 from spsbench.task import Case
 from spsbench.trials.answering import CostLimit, InterpreterModel, RequestDefaults, TrialCache
-from spsbench.trials.report import BuildFailed, CasePlayed, ProgramBuilt, ReportLine, TrialEnded
+from spsbench.trials.report import CasePlayed, ProgramBuilt, ReportLine, TrialEnded
 
 WriteReportLine = Callable[[ReportLine], None]
 
-BUILD_TRACE = "build.trace.jsonl"
+BUILD_TRACE, CASE_TRACE = "build.trace.jsonl", "case-{number}.trace.jsonl"
 PLACEHOLDER_REPLY = "```python\nllm('')\n```"
 """The reply of a scripted model in the mode `auto`: code that calls the live block."""
-
-
-def make_case_trace_name(number: int) -> str:
-    """Return the file name of a case's trace, numbered in the order of the task."""
-    return f"case-{number}.trace.jsonl"
 
 
 def run_trial(job: Job, folder: Path, write_line: WriteReportLine) -> None:
@@ -107,59 +102,45 @@ class TrialRunner:
         """Build the program and report how long that took, or why there is none."""
         began = time.monotonic()
         try:
-            with self.use_build_model():
+            notified = Notified("build", TraceFile(self.folder / BUILD_TRACE))
+            model = self.model or Scripted(lambda request: PLACEHOLDER_REPLY, protocol="text")
+            layered = LayeredModel(model, (notified, *self.layers))
+            with njrt.using(model=layered, cache=False, **self.make_block_options()):
                 program = build_program(
                     self.job.trial.program, self.method, self.folder / "programs"
                 )
         except (NotBuiltError, NaturalError) as error:
             name = f"{type(error).__name__}: " if isinstance(error, NaturalError) else ""
-            write_line(BuildFailed(f"{name}{error}", time.monotonic() - began))
+            write_line(ProgramBuilt(time.monotonic() - began, f"{name}{error}"))
             return None
-        is_compiled = self.method.is_natural
-        write_line(ProgramBuilt(time.monotonic() - began if is_compiled else 0.0))
+        write_line(ProgramBuilt(time.monotonic() - began if self.method.is_natural else 0.0))
         return program
-
-    @contextmanager
-    def use_build_model(self) -> Iterator[None]:
-        """Let the trial's model write code inside the `with`."""
-        notified = Notified("build", TraceFile(self.folder / BUILD_TRACE))
-        model = self.model or Scripted(lambda request: PLACEHOLDER_REPLY, protocol="text")
-        with njrt.using(
-            model=LayeredModel(model, (notified, *self.layers)),
-            cache=False,
-            **self.make_block_options(),
-        ):
-            yield
 
     def play(self, number: int, case: Case, program: ModuleType) -> tuple[CheckResult, ...]:
         """Play a case and check it."""
-        trace = self.folder / make_case_trace_name(number)
+        trace = self.folder / CASE_TRACE.format(number=number)
         if not self.method.is_natural:
-            with use_model(self.make_manual_model(case, trace)):
+            trace_file = TraceFile(trace)
+            defaults = RequestDefaults(None, self.job.limits.seconds)
+            layers: tuple[Layer, ...] = (Notified("manual", trace_file), defaults, *self.layers)
+            asked: Model = LayeredModel(self.choose_model(case), layers)
+            if self.method.has_interpreter:
+                asked = InterpreterModel(asked, self.job.limits, trace_file)
+            with use_model(asked):
                 return check_case(case, program)
-        model = LayeredModel(self.model or self.make_script_model(case), self.layers)
+        model = LayeredModel(self.choose_model(case), self.layers)
         options = self.make_block_options()
         if self.method.effects is not None:
             options["effects"] = self.method.effects
         with njrt.using(model=model, cache=False, trace=trace, **options):
             return check_case(case, program)
 
-    def make_manual_model(self, case: Case, trace: Path) -> Model:
-        """Return the model that answers `llm` in a case."""
-        trace_file = TraceFile(trace)
-        defaults = RequestDefaults(None, self.job.limits.seconds)
-        model = self.model or self.make_script_model(case)
-        model = LayeredModel(model, (Notified("manual", trace_file), defaults, *self.layers))
-        if self.method.has_interpreter:
-            return InterpreterModel(model, self.job.limits, trace_file)
-        return model
-
-    def make_script_model(self, case: Case) -> Model:
-        """Return the model that replies by the case's script."""
-        lines = load_script(self.job.trial.program, self.method.file).lines[case.name]
-        if not self.method.is_natural:
-            return Scripted(make_manual_replies(lines))
-        return make_perfect_model(lines, self.method.effects)
+    def choose_model(self, case: Case) -> Model:
+        """Return the trial's model, or one that replies by the case's script."""
+        if self.model is not None:
+            return self.model
+        script = load_script(self.job.trial.program, self.method.file)
+        return make_script_model(script.lines[case.name], self.method)
 
     def make_block_options(self) -> dict[str, Any]:
         """Return the limits of each block, and the temperature if one is given."""
@@ -177,7 +158,7 @@ class TrialRunner:
 
 def _make_model_and_layers(job: Job, folder: Path) -> tuple[Model | None, tuple[Layer, ...]]:
     """Return the trial's model, and the layers around it in every method."""
-    if job.is_scripted:
+    if job.trial.model == SCRIPTED:
         return None, ()
     model = choose_model(Options(model=job.trial.model, base_url=job.base_url), os.environ)
     with suppress(AttributeError, ImportError):
@@ -185,27 +166,19 @@ def _make_model_and_layers(job: Job, folder: Path) -> tuple[Model | None, tuple[
     temperature = job.temperature
     if temperature is None and model.protocol == "text":
         temperature = 0.0  # the default of natural blocks for these models
-    return model, (
-        *_make_cost_limit(job),
-        RequestDefaults(temperature),
-        *_make_cache_layers(job, model, folder),
-    )
-
-
-def _make_cost_limit(job: Job) -> tuple[Layer, ...]:
-    """Return the limit on cost, if there is one."""
-    return () if job.usd is None else (CostLimit(job.usd),)
-
-
-def _make_cache_layers(job: Job, model: Model, folder: Path) -> tuple[Layer, ...]:
-    """Return the cache of a method that has one, and the one for trials that are run again."""
-    trial, method = job.trial, METHODS[job.trial.method]
+    trial, method, caches = job.trial, METHODS[job.trial.method], tuple[Layer, ...]()
     name = f"{model.name} {job.base_url or ''} {method.name}"
     if method.is_cached:
-        return (Cache(open_reply_store(job.cache or folder / "cache"), name, trial.repeat),)
-    if job.cache:
-        return (TrialCache(open_reply_store(job.cache), f"{name} {trial.program}", trial.repeat),)
-    return ()
+        store = open_reply_store(job.cache or folder / "cache")
+        caches = (Cache(store, name, trial.repeat),)
+    elif job.cache:
+        store = open_reply_store(job.cache)
+        caches = (TrialCache(store, f"{name} {trial.program}", trial.repeat),)
+    return model, (
+        *(() if job.usd is None else (CostLimit(job.usd),)),
+        RequestDefaults(temperature),
+        *caches,
+    )
 
 
 # ── what a trial's process is given ────────────────────────────────────────────────────────────────
@@ -226,11 +199,6 @@ class Job:
     usd: float | None = None
     """The limit on the cost of this trial."""
 
-    @property
-    def is_scripted(self) -> bool:
-        """Whether scripts answer instead of a model."""
-        return self.trial.model == SCRIPTED
-
 
 # ── builds the program of a trial for its method ───────────────────────────────────────────────────
 
@@ -243,14 +211,8 @@ def build_program(program: str, method: Method, folder: Path) -> ModuleType:
     """Return a program's module; in the static modes the model of `njrt.using` writes code for it."""
     if not method.is_natural:
         return load_manual_program(program)
-    return (
-        _build_static_program(program, method, folder)
-        if method.is_static
-        else load_natural_program(program, method.compile_options, method.file)
-    )
-
-
-def _build_static_program(program: str, method: Method, folder: Path) -> ModuleType:
+    if not method.is_static:
+        return load_natural_program(program, method.compile_options, method.file)
     from njc.static.files import fill_units
 
     file = folder / program / f"natural{SUFFIX}"

@@ -13,26 +13,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from statistics import mean
+from typing import NamedTuple
 
-from spsbench.results import Trial, TrialResult
+from spsbench.results import Trial, TrialResult, group_by
 
 ShowResult = Callable[[TrialResult], None]
 """Called with each result."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProgressRow:
-    """The progress of one method."""
+class ProgressRow(NamedTuple):
+    """The progress of one method: means over its trials so far, seconds with the build."""
 
     method: str
     done: int
     of: int
     pass_rate: float | None
-    """The mean over its trials so far."""
     seconds: float | None
-    """The mean time of its trials so far, building included."""
 
 
 class RunProgress:
@@ -50,20 +47,13 @@ class RunProgress:
 
     def make_rows(self) -> tuple[ProgressRow, ...]:
         """Return the progress of each method."""
-        return tuple(
-            self._make_row(method)
-            for method in dict.fromkeys(trial.method for trial in self.trials)
-        )
-
-    def _make_row(self, method: str) -> ProgressRow:
-        done = [result for result in self.results.values() if result.method == method]
-        return ProgressRow(
-            method,
-            len(done),
-            sum(trial.method == method for trial in self.trials),
-            mean(result.share for result in done) if done else None,
-            mean(map(get_trial_seconds, done)) if done else None,
-        )
+        rows = []
+        for method, trials in group_by(self.trials, lambda trial: trial.method).items():
+            done = [result for result in self.results.values() if result.method == method]
+            rate = mean(result.share for result in done) if done else None
+            seconds = mean(map(get_trial_seconds, done)) if done else None
+            rows.append(ProgressRow(method, len(done), len(trials), rate, seconds))
+        return tuple(rows)
 
     def estimate_seconds_left(self) -> float | None:
         """Return the time for the other trials at the mean pace so far; None before the first result."""
@@ -76,10 +66,8 @@ class RunProgress:
 
     def format_status(self) -> str:
         """Return the progress in one line."""
-        seconds, costs = (
-            self.estimate_seconds_left(),
-            [result.cost for result in self.results.values()],
-        )
+        seconds = self.estimate_seconds_left()
+        costs = [result.cost for result in self.results.values()]
         parts = [f"{len(self.results)} of {len(self.trials)} trials"]
         priced = [cost for cost in costs if cost is not None]
         if any(priced):
@@ -92,14 +80,11 @@ class RunProgress:
 
     def format_result(self, result: TrialResult) -> str:
         """Return a result as a line of text."""
-        trial = result.trial
         width = len(str(len(self.trials)))
         passed = f"{sum(result.checks.values())}/{len(result.checks)} checks"
         cost = f", ${result.cost:.4f}" if result.cost else ""
-        line = (
-            f"[{len(self.results):{width}}/{len(self.trials)}] "
-            f"{trial.program} {trial.method} {trial.repeat}: {passed}, {get_trial_seconds(result):.1f} s{cost}"
-        )
+        place = f"[{len(self.results):{width}}/{len(self.trials)}]"
+        line = f"{place} {result}: {passed}, {get_trial_seconds(result):.1f} s{cost}"
         failure = result.failure
         return f"{line} ({failure.category}: {failure.message})" if failure else line
 

@@ -10,6 +10,7 @@ that is stopped early has compared all methods on the same programs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import product
 
 from spsbench.methods import METHODS, Method
 from spsbench.results import ResultSet, Trial, TrialLimits, TrialResult
@@ -25,13 +26,8 @@ def list_trials(
     programs: Sequence[str], methods: Iterable[str], model: str, repeats: int
 ) -> tuple[Trial, ...]:
     """Return all trials of a run, in order."""
-    methods = tuple(methods)
-    return tuple(
-        Trial(program, method, model, repeat)
-        for repeat in range(1, repeats + 1)
-        for program in programs
-        for method in methods
-    )
+    places = product(range(1, repeats + 1), programs, tuple(methods))
+    return tuple(Trial(program, method, model, repeat) for repeat, program, method in places)
 
 
 def filter_methods(methods: Iterable[Method], model: str) -> tuple[Method, ...]:
@@ -54,35 +50,34 @@ def refuse_other_conditions(
 ) -> None:
     """Raise `OtherConditionsError` if the trials of a file cannot be compared with new ones."""
     refuse_other_programs(results.results)
+
+    def list_settings(
+        model: str, limits: TrialLimits, temperature: float | None
+    ) -> dict[str, object]:
+        flags = {"seconds": limits.seconds, "effects": limits.effects, "max-calls": limits.calls}
+        return {"model": model, "temperature": temperature, **flags}
+
+    requested = list_settings(model, limits, temperature)
     for run in results.runs:
-        requested = {"model": model, "temperature": temperature, **_map_limits_to_flags(limits)}
-        recorded = {
-            "model": run.model,
-            "temperature": run.temperature,
-            **_map_limits_to_flags(run.limits),
-        }
-        differing = [name for name in requested if requested[name] != recorded[name]]
+        recorded = list_settings(run.model, run.limits, run.temperature)
+        differing = [
+            f"{name} {recorded[name]}, not {value}"
+            for name, value in requested.items()
+            if recorded[name] != value
+        ]
         if differing:
-            text = ", ".join(
-                f"{name} {recorded[name]}, not {requested[name]}" for name in differing
-            )
             raise OtherConditionsError(
-                f"the file has trials with {text}; name another file by --out, or use the same settings"
+                f"the file has trials with {', '.join(differing)}; name another file by --out, or use the same settings"
             )
 
 
 def refuse_other_programs(results: Iterable[TrialResult]) -> None:
     """Raise `OtherConditionsError` if a result is of another version of its program or checks."""
     for result in results:
-        if (method := METHODS.get(result.method)) is None:
-            continue
-        file = method.file
-        if result.digest != digest_program(result.program, file):
+        method = METHODS.get(result.method)
+        if method and result.digest != digest_program(result.program, method.file):
+            file = choose_program_file(result.program, method.file)
             raise OtherConditionsError(
-                f"the file has trials of another version of {result.program}/{choose_program_file(result.program, file)} "
+                f"the file has trials of another version of {result.program}/{file} "
                 "or its checks; name another file by --out"
             )
-
-
-def _map_limits_to_flags(limits: TrialLimits) -> dict[str, float]:
-    return {"seconds": limits.seconds, "effects": limits.effects, "max-calls": limits.calls}

@@ -3,12 +3,9 @@
     for result in run_jobs(jobs, execute_job, 4, None): ...                        on this machine, 4 at a time
     for result in run_jobs(jobs, execute_job, None, "tcp://cluster:8786"): ...     on a cluster
 
-Jobs are taken from the iterator one by one, when a slot is free and the last result has been handled: the caller
-may stop at any time, and running jobs are then completed. Results are yielded as they are ready. After Ctrl-C, or an
-exception of a job, the results of the jobs that run are yielded before it is raised; a second Ctrl-C drops them.
-
-On a cluster a job is a task whose key is its trial. The scheduler moves the tasks of a lost worker to others, and
-returns each result once. A trial whose workers are lost repeatedly is yielded as `LostTrial` and left for the next run.
+Jobs are taken one by one, when a slot is free and the last result has been handled: the caller may stop at any time, and
+running jobs are then completed. After Ctrl-C, or an exception of a job, the results of the jobs that run are yielded
+before it is raised; a second Ctrl-C drops them. A trial whose workers of a cluster are lost repeatedly is a `LostTrial`.
 """
 
 from __future__ import annotations
@@ -127,7 +124,7 @@ def _run_on_cluster(
         while True:
             room = (width or 2 * sum(client.nthreads().values()) or 1) - ready.count()
             for job in islice(jobs, max(0, room)):
-                key = _make_task_key(job.trial, session)
+                key = "-".join(["spsbench", session, *map(str, astuple(job.trial))])
                 trials[key] = job.trial
                 ready.add(client.submit(execute, job, key=key, pure=False))
             if not ready.count():
@@ -138,11 +135,6 @@ def _run_on_cluster(
                 yield future.result()
             except distributed.KilledWorker:
                 yield LostTrial(trial, "its workers died repeatedly")
-
-
-def _make_task_key(trial: Any, session: str) -> str:
-    """Return the key of a trial's task; two runs on one cluster have different keys."""
-    return "-".join(["spsbench", session, *map(str, astuple(trial))])
 
 
 def _connect_to_cluster(address: str) -> Any:

@@ -19,9 +19,8 @@ from njc.evaluation.repair.testing import FailedTests, PassedTests, run_tests
 from njc.frontend.source import SourceFile
 from njrt.typed_json import from_json, to_json
 from spsbench.cli import main
-from spsbench.export.command import EFFECT_FIELDS, KNOWN_DATA, REPAIR_FIELDS
-from spsbench.export.records import EffectRecord, RepairRecord
-from spsbench.export.secrets import redact_effect
+from spsbench.export.command import KNOWN_DATA
+from spsbench.export.records import EffectRecord, RepairRecord, list_fields, redact_effect
 from spsbench.repair.results import read_repairs
 
 PROGRAM = '''\
@@ -187,8 +186,10 @@ def test_effects_of_live_blocks_have_the_state_before_and_after(
 
 
 def test_the_card_names_all_fields() -> None:
-    assert [name for name, _ in REPAIR_FIELDS] == [field.name for field in fields(RepairRecord)]
-    assert [name for name, _ in EFFECT_FIELDS] == [field.name for field in fields(EffectRecord)]
+    for record in (RepairRecord, EffectRecord):
+        described = list_fields(record)
+        assert [name for name, _ in described] == [field.name for field in fields(record)]
+        assert all(meaning for _, meaning in described)
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,8 @@ from njrt.models.scripted import Scripted, run
 from njrt.typed_json import from_json, to_json
 from spsbench.cli import main
 from spsbench.results import GraphResult, GraphTrial, StudyEnding
-from spsbench.studies.graph_asking import ask_graph_question
+from spsbench.studies.graph_asking import ask_graph_question, format_graph_table
 from spsbench.studies.graph_questions import CitationGraph, build_citation_graph, build_questions
-from spsbench.studies.graph_table import format_graph_table
 from spsbench.studies.study import StudyLimits
 
 QUESTIONS = ("cite", "publish", "retract", "who", "how many", "leave")

@@ -21,7 +21,7 @@ from spsbench.cli import main
 from spsbench.repair.problems import RepairProblem, parse_repair_problems, sample_problems
 from spsbench.repair.prompt import MAX_ANNOTATED_CHARS, make_repair_prompt
 from spsbench.repair.results import CONDITIONS, TURNS, RepairResult, read_repairs
-from spsbench.repair.table import compare_conditions, summarize_conditions
+from spsbench.repair.table import compare_conditions, list_summary_rows
 
 TOTAL = {
     "name": "total",
@@ -384,19 +384,18 @@ def test_summaries_and_paired_differences() -> None:
         for sample in (1, 2)
         for condition, passed in (("trace", number < 6), ("test", number < 4 and sample == 1))
     ]
-    trace, test = summarize_conditions(results)
-    assert (trace.condition, trace.samples) == ("trace", 2)
-    assert [(rate.k, rate.problems, rate.rate) for rate in trace.rates] == [
-        (1, 8, 0.75),
-        (2, 8, 0.75),
-    ]
-    assert [(rate.k, rate.rate) for rate in test.rates] == [(1, 0.25), (2, 0.5)]
-    ((*names, difference),) = compare_conditions(results, Random(1).random)
+    trace, test = list_summary_rows(results)
+    assert trace[:4] == ("m", "trace", "8", "2")
+    assert (trace[4], trace[6]) == ("0.750", "0.750")
+    assert (test[1], test[4], test[6]) == ("test", "0.250", "0.500")
+    ((*names, problems, difference, interval, better, worse),) = compare_conditions(
+        results, Random(1).random
+    )
     assert names == ["m", "trace", "test"]
-    assert difference.difference == pytest.approx(0.5)
-    assert difference.interval is not None
-    assert 0.2 < difference.interval[0] < 0.5 < difference.interval[1] < 0.8
-    assert (difference.better, difference.worse) == (6, 0)
+    assert (problems, difference) == ("8", "+0.500")
+    low, high = map(float, interval.split(" to "))
+    assert 0.2 < low < 0.5 < high < 0.8
+    assert (better, worse) == ("6", "0")
 
 
 def test_the_report_is_the_same_for_the_same_results(data: Path) -> None:

@@ -39,14 +39,14 @@ from spsbench.report.measures import (
     format_coverage,
     summarize_method,
 )
-from spsbench.report.tables import Table, parse_published_cell
-from spsbench.report.writing import (
-    Report,
-    build_report,
+from spsbench.report.table import (
+    Table,
     format_table_as_markdown,
     format_table_as_text,
     format_tables_as_csv,
 )
+from spsbench.report.tables import parse_published_cell
+from spsbench.report.writing import Report, build_report
 from spsbench.results import DamagedResultsError, TrialResult
 from spsbench.suite import TASK_NAMES
 
