@@ -229,3 +229,11 @@ class Refusal:
 
 
 EffectResult = Answer | Refusal | NeedsCode | Outcome
+
+
+def get_effect_code(effect: Effect) -> str | None:
+    """Return the Python in an effect; None if there is none."""
+    match effect:
+        case Run(code) | Exec(code) | Eval(code) | RaiseError(code) | ReturnValue(code):
+            return code
+    return None

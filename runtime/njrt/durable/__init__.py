@@ -1,19 +1,12 @@
 """Workflows that survive a crash: natural blocks inside DBOS workflows. Needs the extra `durable`.
 
-    from njrt import durable
+@durable.effect
+def pay(account: str, cents: int) -> str: ...            done at most once
 
-    @durable.effect
-    def pay(account: str, cents: int) -> str: ...            done at most once
+@durable.workflow
+def settle(order: dict) -> int: ...                       natural blocks; their model calls are steps
 
-    @durable.workflow
-    def settle(order: dict) -> int:
-        ...                                                   natural blocks; their model calls are steps
-
-    durable.launch("sqlite:///workflows.sqlite3")             and what was interrupted goes on
-    with durable.workflow_id("order-17"):
-        settle({"id": 17})
-
-docs/durable.md has what survives, and how.
+durable.launch("sqlite:///workflows.sqlite3")             and what was interrupted goes on
 """
 
 from njrt.durable.approval import WorkflowQuestion, ask_person, decide, list_questions

@@ -4,12 +4,7 @@ with njrt.using(intercept=durable.ask_person()):       in the workflow: each eff
     ...
 
 for question in durable.list_questions(url):           anywhere: a web page, a command
-    print(question.text)
     durable.decide(url, question, njrt.Accept())
-
-step "question mail.njpy:3"     what is to be decided, and the digest of the effect
-step "DBOS.recv"                the decision, sent by `decide`
-step "decision a person"        the same, as it was used
 """
 
 from __future__ import annotations

@@ -3,12 +3,10 @@
     await durable.gather(check(a), check(b), check(c))        in async workflows
     durable.map(check, [a, b, c])                             in others: one thread for each
 
-    steps of the workflow      1 2
-    branch 0, 1, 2                 4 10 16 ...    6 12 18 ...    8 14 20 ...
-    after them                                                                  the next number after the last one used
+    steps of the workflow 1 2; of the branches 4 10 16 ... and 6 12 18 ... and 8 14 20 ...
 
-DBOS counts the steps of a workflow as they begin; that order differs between runs where branches take turns. So branch i of n takes
-every n-th number: its steps have the same numbers however the branches take turns. Branches may branch again.
+DBOS counts steps as they begin, in an order that differs between runs where branches take turns. So branch i of n takes
+every n-th number. Branches may branch again.
 """
 
 from __future__ import annotations

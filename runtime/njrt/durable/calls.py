@@ -2,8 +2,7 @@
 
     DurableModel(model, steps).ask(request)       asked once; after a crash, the stored reply
 
-What a step stores is JSON: of a call the reply or the error and the digest of its conversation, of a decision the decision and the
-digest of the effect.
+A step stores JSON: the reply, decision or error, and the digest of what it belongs to.
 """
 
 from __future__ import annotations

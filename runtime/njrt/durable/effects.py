@@ -4,12 +4,11 @@
     def pay(account: str, cents: int) -> str:
         return bank.pay(account, cents, idempotency_key=durable.effect_key())
 
-    step "effect pay begins"     who began it, its key, the digest of its arguments      stored before
-    step "effect pay"            the result or the exception                             stored after
+    step "effect pay begins"     its key, the digest of its arguments      stored before
+    step "effect pay"            the result or the exception               stored after
 
-A crash between the two leaves it open whether the effect was done. Then `find(key)` is asked: it looks the effect up where it
-was done, and returns its result, or None if it was not done. Without `find`, `EffectInDoubtError` is raised: the
-effect is not done again, and a person must look.
+After a crash between the two, `find(key)` looks the effect up where it was done: its result, or None if it was not done.
+Without `find`, `EffectInDoubtError` is raised: a person must look.
 """
 
 from __future__ import annotations

@@ -3,11 +3,9 @@
     hold_executor("sqlite:///workflows.sqlite3", "machine-1")      True, until this process ends
     hold_executor("sqlite:///workflows.sqlite3", "machine-1")      in another process: ConfigurationError
 
-A process takes up the interrupted workflows of its id. Those of a process that still runs would be run twice at the same time,
-and their effects done twice. The lock ends with the process, also by SIGKILL: in SQLite it is a byte of a file beside the
-database, chosen by the id; in Postgres an advisory lock, for which a process that was lost with its machine is waited for.
-
-Not seen: a process that goes on while its connection to Postgres was cut; SQLite in memory, and on Windows.
+Two processes of one id would run the same workflows twice. In SQLite the lock is a byte of a file beside the database, in
+Postgres an advisory lock. Not seen: a process that continues while its connection to Postgres was cut; SQLite in memory,
+and on Windows.
 """
 
 from __future__ import annotations

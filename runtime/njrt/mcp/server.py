@@ -1,13 +1,11 @@
 """An MCP server and the calls of its tools, for the functions that `njc mcp add` writes.
 
     server = McpServer("files", command=["npx", "-y", "@modelcontextprotocol/server-filesystem", "."])
-
     server.call("read_text_file", {"path": "a.txt"})                         "a text"
     server.call("list_tables", {}, result=list[Table], wrapped=True)         [Table(name="users")]
-    await server.acall("read_text_file", {"path": "a.txt"})
 
-The server is started, or the URL is opened, by the first call. The code of a block calls gated functions
-(`njrt.gates`); calls by the program itself are recorded and replayed here, so that a recording holds what tools returned.
+The first call starts the server or opens the URL. Calls by the code of a block pass the gate (`njrt.gates`); those by the
+program itself are recorded and replayed here.
 """
 
 from __future__ import annotations
@@ -317,7 +315,7 @@ class McpServer:
         asked = RecordedTouch(uuid.uuid4().hex, f"MCP server {self.name}", key, 1, call.effect)
         index, found = recorder.take_call(asked, is_alone=False)
         report = _Report()
-        if found is not None and found.state in ("done", "failed"):
+        if found is not None and found.was_made:
             report.was_made, report.value = True, read_call_result(found)
             yield report
             return

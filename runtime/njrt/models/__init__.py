@@ -1,18 +1,12 @@
 """Models, and wrappers around them. Only the adapters know a wire format, and only they import an SDK.
 
-model        the protocol of all models, and layers around one
-scripted     a model with fixed replies
-prices       what calls cost
-conversation, strict_schema, response,
-streaming, sends, network, remote             shared by the adapters
-openai, anthropic, pydantic_ai                the adapters
-wrapped                                       shared by the wrappers
-retry, vote, cascade, breaker, rate_limit     the wrappers
-choose                                        from options and names to the model
-
     njrt.models.RetryModel(njrt.models.OpenAI("gpt-4.1", retries=0), attempts=5)
 
-The public names are those of `__all__`; each is loaded when it is first asked for.
+openai, anthropic, pydantic_ai                    the adapters; `remote` is what they share
+retry, vote, cascade, breaker, rate_limit         the wrappers; `wrapped` is what they share
+choose                                            from options and names to the model
+
+Each public name is loaded when it is first asked for.
 """
 
 TYPE_CHECKING = False

@@ -6,10 +6,8 @@
     ModelMessage(text, calls)  <->  assistant: [{"type": "text", ...}, {"type": "tool_use", ...}, ...]
     ToolMessage(results)        ->  user: [{"type": "tool_result", ...}, ...]     and then any text
 
-The system prompt is marked for the vendor's prompt cache, together with the tools before it; so is the end of a
-conversation that has gone on for more than one turn, as it is likely to be sent again. The current API has no
-temperature, so none is sent. If a model has thought before its reply, the message goes back exactly as it came, with
-signatures (`VendorContent`).
+The system prompt and the end of a conversation of several turns are marked for the vendor's prompt cache. The current API
+has no temperature. A message with thinking goes back exactly as it came (`VendorContent`).
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
 """Not asking a server that fails.
 
-    BreakerModel(model, failures=5, seconds=30)
+BreakerModel(model, failures=5, seconds=30)
 
-    closed      every request is asked; `failures` failures of the server in a row open it
-    open        no request is asked for `seconds`: each is a NotAskedError at once
-    half open   one request is asked: a reply closes it, a failure opens it again
-
-Put it inside a `FallbackModel`: the next model is asked at once. The state is that of this process.
+closed      every request is asked; `failures` failures of the server in a row open it
+open        no request is asked for `seconds`: each is a NotAskedError at once
+half open   one request is asked: a reply closes it, a failure opens it again
 """
 
 from __future__ import annotations

@@ -5,9 +5,8 @@
     {"team": "billing"}, probability 0.97      used
     {"team": "billing"}, probability 0.55      the second model is asked
 
-The probability of an answer is the product of the probabilities of the tokens of its values, as servers with OpenAI's API
-give them (`logprobs`). It is of use for a few possible values (bool, Literal, enums), and of little for free text. Only
-requests that want it are judged: answers with a schema. `njc tune --second` measures the error rate of a threshold.
+The probability of an answer is the product over the tokens of its values, as servers with OpenAI's API give them
+(`logprobs`). Only answers with a schema are judged; of free text it says little.
 """
 
 from __future__ import annotations

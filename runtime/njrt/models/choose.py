@@ -1,22 +1,14 @@
 """From the options and the environment to the `Model`.
 
     model="openai/gpt-4.1"                            OpenAI("gpt-4.1")
-    model="anthropic/claude-sonnet-5-5"               Anthropic("claude-sonnet-5-5")
     model="local", base_url="http://…/v1"             OpenAI("local", base_url="http://…/v1")
-    base_url="http://…/v1"                            OpenAI(None, base_url="http://…/v1"): its first model
     model="pydantic-ai:groq:llama-3.3-70b-versatile"  PydanticAI("groq:llama-3.3-70b-versatile")
     model="python:shop.models:small"                  shop.models.open_model("small"): a model of the program's own
     model="openai/gpt-4.1,anthropic/…"                FallbackModel((OpenAI(…), Anthropic(…)))
     no option, ANTHROPIC_API_KEY=…                    Anthropic(DEFAULT_MODELS["anthropic"])
-    no option, no key                                 NoModelError
-    get_model("openai/gpt-4.1")                       the same by a name, to put wrappers around
 
-A base_url is always that of a server with OpenAI's chat completions API; the other vendors ignore it. Every choice has one
-model, which is shared with its connections.
-
-A key is sent only to the server that it was configured for: OPENAI_API_KEY to OPENAI_BASE_URL or else to OpenAI,
-ANTHROPIC_API_KEY to ANTHROPIC_BASE_URL or else to Anthropic, NJC_API_KEY to NJC_BASE_URL, and nothing to another
-base_url. No key is sent over http to another machine, unless NJC_ALLOW_HTTP=on.
+Every choice has one model, which is shared with its connections. A key is sent only to the server that it was configured
+for: OPENAI_API_KEY to OPENAI_BASE_URL or else to OpenAI, ANTHROPIC_API_KEY likewise, NJC_API_KEY to NJC_BASE_URL.
 """
 
 from __future__ import annotations

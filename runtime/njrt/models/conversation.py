@@ -1,11 +1,10 @@
-"""The normal form of a conversation, which both wire formats need.
+"""The normal form of a conversation, which all wire formats need.
 
     user  "count"               user "count ... please answer"
     model ""             ──>
     user  "please answer"
 
 Vendors reject empty messages, and the chat templates of some models reject two messages of one role in a row.
-Also here: files that are shown, and the arguments of tool calls, which models write as text that may not be JSON.
 """
 
 from __future__ import annotations

@@ -1,21 +1,14 @@
 """What a model is, and layers that add a capability to one.
 
-    model = LayeredModel(OpenAI("gpt-4.1"), (trace, limits, cache))
-    reply = model.ask(request)              reply = await model.aask(request)
+model = LayeredModel(OpenAI("gpt-4.1"), (trace, limits, cache))      the first layer is the outermost
+reply = model.ask(request)              reply = await model.aask(request)
 
-    request ──trace──limits──cache──> OpenAI          the first layer is the outermost
-    reply   <─trace──limits──cache─── OpenAI
-
-A layer is an asynchronous wrapper, written once for threads and event loops alike:
-
-    async def answer(self, request, ask):
-        if (kept := self.find_kept(request)) is not None:
-            return kept                     # the layers and the model below are not asked
-        reply = await ask(request)          # their errors are raised here
-        self.keep(request, reply)
-        return reply
-
-A layer awaits nothing but `ask`: in a synchronous program `ask` never suspends.
+async def answer(self, request, ask):       a layer, written once for threads and event loops alike
+    if (kept := self.find_kept(request)) is not None:
+        return kept                     # the layers and the model below are not asked
+    reply = await ask(request)          # nothing else is awaited
+    self.keep(request, reply)
+    return reply
 """
 
 from __future__ import annotations

@@ -3,9 +3,7 @@
     get_network().run(exchange)             a thread waits         one client per server, shared by all
     await get_network().arun(exchange)      an event loop waits    threads and loops of the program
 
-A connection belongs to one event loop, but a program may have many threads, many event loops one after another, or
-none. So the clients live on a loop of this module: synchronous and asynchronous programs share code and connections,
-and timeouts also hold during a back-off or while a reply comes in slowly.
+A connection belongs to one event loop, but a program may have many, or none. Timeouts also hold during a back-off.
 """
 
 from __future__ import annotations

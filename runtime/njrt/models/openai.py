@@ -2,14 +2,12 @@
 
     OpenAI("gpt-4.1")                                        the vendor; OPENAI_API_KEY, OPENAI_BASE_URL
     OpenAI("local", base_url="http://127.0.0.1:8000/v1")     vLLM, Ollama, llama.cpp, a proxy; NJC_API_KEY
-    OpenAI(None, base_url="http://127.0.0.1:8000/v1")        the first model that it lists
 
     UserMessage(text)          <->  {"role": "user", "content": text}
     ModelMessage(text, calls)  <->  {"role": "assistant", "content": text, "tool_calls": [...]}
     ToolMessage(results)        ->  one {"role": "tool", "tool_call_id": ..., "content": ...} a result
 
-Models behind a base_url are mostly small, and their servers simple: they are asked in plain text, unless the option
-`protocol` is set, and with the older field names.
+Models behind a base_url are asked in plain text, unless `protocol` is set, and with the older field names.
 """
 
 from __future__ import annotations

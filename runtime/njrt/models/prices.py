@@ -3,8 +3,7 @@
     compute_cost("openai/gpt-4.1", Usage(input=1_000_000, output=10_000))        ->  2.08
     compute_cost("openai/unknown", Usage(input=1_000_000, output=10_000))        ->  None
 
-The extras of the vendors install the package. Its prices are those known at its release, for the standard tier and
-for batches; nothing is looked up on the network. For newer models, upgrade genai-prices.
+The prices are those known at the package's release, for the standard tier and for batches.
 """
 
 from __future__ import annotations

@@ -3,13 +3,8 @@
     PydanticAI("groq:llama-3.3-70b-versatile")      model="pydantic-ai:groq:llama-3.3-70b-versatile"
     PydanticAI(FunctionModel(reply))                njrt.using(model=FunctionModel(reply))
 
-    UserMessage(text)          <->  ModelRequest([UserPromptPart(text)])
-    ModelMessage(text, calls)  <->  ModelResponse([TextPart(text), ToolCallPart(...), ...])
-    ToolMessage(results)        ->  ModelRequest([ToolReturnPart(...), ...])
-
-PydanticAI has the connection, the key and the retries of its providers. A response that holds more than text and calls,
-such as signed thinking, goes back to the same model exactly as it came (`VendorContent`).
-(https://ai.pydantic.dev/models/overview/)
+PydanticAI has the connection, the key and the retries of its providers. A response with more than text and calls goes
+back to the same model exactly as it came (`VendorContent`). (https://ai.pydantic.dev/models/overview/)
 """
 
 from __future__ import annotations

@@ -3,13 +3,9 @@
     RateLimitModel(model, requests=500, tokens=200_000)                              processes of this user
     RateLimitModel(model, requests=500, store="redis://cache.example:6379/0")        machines
 
-A request waits until it fits. In any `seconds` there are at most `requests` calls. A call that is under way counts with
-the tokens of its prompt, as far as they can be told from its length, and of the longest reply; a call that has ended
-with what the server counted. The store has one entry, a count for each sixtieth of the time: no call is forgotten by a
-process that is killed, and what a killed process has reserved counts until the time is over; so does what is reserved
-for a call after which the store fails. If it fails before, the call is not made.
-
-A reply may use more than was reserved (images, thinking): the calls after it wait the longer.
+A request waits until it fits. A call under way counts with an estimate of its prompt and the longest reply, a call that
+has ended with what the server counted. The store has one entry, a count for each sixtieth of the time; what a killed
+process has reserved counts until the time is over.
 """
 
 from __future__ import annotations

@@ -4,8 +4,7 @@
         ──> AuthenticationError: https://api.openai.com/v1 refused the key for openai/gpt-4.1;
             check OPENAI_API_KEY
 
-The SDK has the connection and the key; `Sends` has the retries. This module adds one timeout over all of that, reads the
-response itself, and writes error messages that say what to do and never show a key.
+The SDK has the connection and the key, `Sends` the retries. Error messages say what to do and never show a key.
 """
 
 from __future__ import annotations

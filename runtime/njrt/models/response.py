@@ -1,13 +1,11 @@
 """The body of a server's response, which may hold anything.
 
-    parse_json(b'{"choices": [...]}')                      {"choices": [...]}
     parse_json(b'{"choices": [')                           MalformedReplyError: it is not JSON
     validate_reply({"choices": 1}, Completion)             MalformedReplyError: choices: Input should be a valid list
     DefaultAsyncHttpxClient(**SAFE_CLIENT)                 a client whose replies have at most MAX_BODY_BYTES
 
-A JSON text may hold what Python accepts and later cannot send or store: lone surrogates are escaped; infinite numbers,
-NaN and values that are nested too deep are errors. A body may be longer than the memory, and a kilobyte may unpack to a
-megabyte: what is longer than a reply can be is an error as soon as that is known. Files, as of batches, are not limited.
+Lone surrogates are escaped; infinite numbers, NaN, values that are nested too deep and bodies that are too long, also
+once unpacked, are errors. Files, as of batches, are not limited.
 """
 
 from __future__ import annotations

@@ -3,10 +3,8 @@
     RetryModel(OpenAI("gpt-4.1", retries=0), attempts=5)                    waits 0.5 s, 1 s, ... after a ServerError
     RetryModel(model, when=is_failure)                                      also replies that cannot be used, without a wait
     FallbackModel((OpenAI("gpt-6-sol"), Anthropic("claude-sonnet-5-5")))    model="openai/…,anthropic/…"
-    FallbackModel((small, large), when=is_failure, turns=2)                 also if its outputs have failed twice
 
-Vendors' models retry by themselves what their SDKs retry (`retries=3`): give them `retries=0` inside a `RetryModel`, or the
-waits multiply. By default only a failure of the server leads to another call: another model would hide a wrong key.
+Give vendors' models `retries=0` inside a `RetryModel`, or the waits multiply.
 Not seen: what a reply does to the program (see `FallbackModel.turns`).
 """
 

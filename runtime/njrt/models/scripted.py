@@ -1,13 +1,11 @@
 """A model with fixed replies, for tests.
 
     model = Scripted([run("total = sum(prices)"), run("", done=True)])      replies in order
-    model = Scripted(lambda request: "```python\\nx = 1\\n```", protocol="text")  or computed
-    ...
+    model = Scripted(lambda request: "```python\nx = 1\n```", protocol="text")  or computed
     model.requests[0].messages                                              what it was sent
 
-A reply is a `Reply` or a part of one: a text, a dict (the JSON object of a block with the effect set `answer`:
-`Scripted([{"team": "billing"}])`), a tool call (`run(...)`, `call(...)`), a list of tool calls, or an exception,
-which is raised instead of a reply.
+A reply is a `Reply` or a part of one: a text, a dict (the JSON object of a block that answers), a tool call
+(`run(...)`, `call(...)`), a list of tool calls, or an exception, which is raised.
 """
 
 from __future__ import annotations

@@ -1,16 +1,12 @@
 """Sending a request to a model's server, again where it fails, with an account of what may be billed.
 
-    sends = Sends("openai/gpt-4.1", request, lambda: (openai.OpenAIError,), retries=3)
-    reply = sends.finish(read(await sends.run(send)))
-
     HTTP 429, wait, HTTP 200                  one call: what a server refuses by its status is not billed
     no connection, wait, HTTP 200             one call: nothing was sent
     lost connection, wait, HTTP 200           two calls: the first may be billed
     a stream that breaks off, HTTP 200        two calls
 
-What is sent again, and after which wait, is as in the vendors' SDKs, whose own retries report nothing. Before a call
-after one that may be billed, the limits of the run and the budgets are asked (`Request.before_call`).
-Not seen: what is sent again by the providers of PydanticAI.
+Retries are as in the vendors' SDKs, whose own report nothing. Before a call after one that may be billed, the limits and
+the budgets are asked (`Request.before_call`). Not seen: what the providers of PydanticAI send again.
 """
 
 from __future__ import annotations

@@ -2,12 +2,10 @@
 
     data: {"choices": [{"delta": {"content": "total = "}}]}
     data: {"choices": [{"delta": {"content": "7"}, "finish_reason": "stop"}]}
-    data: [DONE]
         ->  {"choices": [{"message": {"content": "total = 7", ...}, "finish_reason": "stop"}], ...}
 
-The formats are those of the vendors: https://platform.openai.com/docs/api-reference/chat-streaming and
-https://docs.anthropic.com/en/docs/build-with-claude/streaming. A stream that breaks off, that has an error in it or that
-does not have this format is a `BrokenStreamError`.
+The formats: https://platform.openai.com/docs/api-reference/chat-streaming and
+https://docs.anthropic.com/en/docs/build-with-claude/streaming. Anything else is a `BrokenStreamError`.
 """
 
 from __future__ import annotations

@@ -1,15 +1,11 @@
 """The JSON schemas that vendors enforce, and replies under them.
 
-    {"anyOf": [{"properties": {"n": {"type": "integer"}}, ...}, ...]}
-        ──make_strict_schema──>   {"type": "object", "properties": {"reply": {"anyOf": [...]}}, "required": ["reply"], ...}
-    {"reply": {"n": 3}}
-        ──restore_reply──>        {"n": 3}
+    {"anyOf": [...]}   ──make_strict_schema──>   {"type": "object", "properties": {"reply": {"anyOf": [...]}}, ...}
+    {"reply": {"n": 3}}   ──restore_reply──>     {"n": 3}
 
-OpenAI and Anthropic accept a schema as strict only if its root is an object without alternatives, every object
-lists its properties, requires all of them and allows no others, and arrays have one schema for their items.
-So an optional property may be null (which is left out, unless its type has null), a dict is a list of entries, and
-a tuple is an array of any of its items; `restore_value` undoes it. Limits (lengths, ranges, patterns) are left out:
-the reply is checked against the plain schema afterwards.
+A strict schema has an object at its root, requires all properties, allows no others, and has one schema for the items of
+an array. So an optional property may be null, a dict is a list of entries, and a tuple is an array of any of its items.
+Limits are left out: the reply is checked against the plain schema afterwards.
 (platform.openai.com/docs/guides/structured-outputs; docs.anthropic.com, strict tool use.)
 """
 

@@ -3,10 +3,8 @@
     VoteModel(model, 3)             the same model three times
     VoteModel((a, b, c))            three models
 
-    {"team": "billing"}, {"team": "it"}, {"team":"billing"}  ->  {"team": "billing"}, agreement 2/3
-
-Replies agree if they are equal as data: the JSON of an answer whatever its layout and the order of its keys, the
-arguments of calls, and code that differs only in layout and comments. Free text agrees if it is the same text.
+Replies agree if they are equal as data: JSON whatever its layout and the order of its keys, the arguments of calls, code
+but for its layout and comments, or the same text.
 """
 
 from __future__ import annotations

@@ -4,14 +4,9 @@
         async def answer(self, request, calls):
             attempts = Attempts(request, calls)
             result = await attempts.ask(self.model)          a Reply or a ModelError
-            ...
             return attempts.finish(result)                   with the usage of all calls
 
-    model.ask(request)            answer(request, BlockingCalls()): waits in this thread, needs no event loop
-    await model.aask(request)     answer(request, AwaitedCalls())
-
-Every call is counted once: `Attempts` asks the limits of the run before each call after the first, and the reply or
-error that leaves a wrapper lists all calls that it took.
+`Attempts` asks the limits of the run before each call after the first; the reply or error lists all calls that it took.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """The account of every run: its calls, effects, costs and outcome.
 
-    triage(mailbox)
     njrt.last_run()               Run(place='mailbox.njpy:12', outcome='completed', ...)
 
     with njrt.watch() as watch:
@@ -15,7 +14,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 from njrt.context import Around
 from njrt.effects import Answer, Effect, EffectResult, NeedsCode, Refusal
@@ -117,22 +116,7 @@ class Totals:
 
     def __add__(self, other: Totals) -> Totals:
         return Totals(
-            self.runs + other.runs,
-            self.calls + other.calls,
-            self.effects + other.effects,
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            self.usd + other.usd,
-            self.seconds + other.seconds,
-            self.by_code + other.by_code,
-            self.unfit + other.unfit,
-            self.raised + other.raised,
-            self.needed_code + other.needed_code,
-            self.predicted + other.predicted,
-            self.surprises + other.surprises,
-            self.canaries + other.canaries,
-            self.canary_differences + other.canary_differences,
-            self.cached_tokens + other.cached_tokens,
+            *(getattr(self, part.name) + getattr(other, part.name) for part in fields(Totals))
         )
 
     def __str__(self) -> str:

@@ -1,15 +1,11 @@
 """The trace file: all events of blocks, as JSON Lines.
 
-    {"event": "began", "run": "9f3c-1", "at": "2026-03-01T09:30:00.123456Z", "place": "mail.njpy:12",
-     "state": {"prices": "list[int], 2 items = [3, 4]"}, "digest": "6d0c…", ...}
+    {"event": "began", "run": "9f3c-1", "at": "2026-03-01T09:30:00.123456Z", "place": "mail.njpy:12", ...}
     {"event": "asked", "run": "9f3c-1", "at": ..., "turn": 1, "shown": [{"user": ["Sort <mail>.", ...]}]}
-    {"event": "replied", ..., "reply": {"calls": [...], "usage": {...}}}
-    {"event": "performed", ..., "effect": {"kind": "Run", "code": "..."}, "result": "...",
-     "changes": {"total": "int = 7"}, "digest": "91aa…"}
     {"event": "ended", ..., "outcome": "completed", "seconds": 2.31}
 
-docs/reference/runtime.md has all fields. Every event is one append to the file, so threads and processes may share it. Only its user
-may read the file. If it cannot be written, the log gets one warning and the program continues.
+docs/reference/runtime.md has all fields. Every event is one append, so threads and processes may share the file. If it
+cannot be written, the log gets one warning and the program continues.
 """
 
 from __future__ import annotations

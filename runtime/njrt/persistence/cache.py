@@ -2,9 +2,8 @@
 
     model = LayeredModel(OpenAI("gpt-4.1"), (Cache(store, "openai/gpt-4.1"),))
 
-The key is the whole request as the model sees it: its name, protocol, parameters, system prompt, tools and messages,
-which contain the state of the program; not place, turn and timeout. Sampled replies (a temperature above 0) are not
-cached, unless a `repeat` number makes every sample an entry of its own; refused, cut off and empty replies are not either.
+The key is the whole request as the model sees it; not place, turn and timeout. Sampled replies (a temperature above 0) are
+not cached without a `repeat` number, and refused, cut off and empty replies are not either.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
 """A recording in use: which of its replies a conversation gets next, and what has been recorded since.
 
-    recording = OpenRecording(old, replays=True, records=False)
-    recording.take_next_entry("9f3c…")           the next reply to this conversation
-    recording.describe_difference(request)       the program differs from the recording, first in line 2 of turn 1: ...
-    recording.build()                            the `Recording` to write
-
-It does no I/O: `Recorder` reads and writes the file.
+recording = OpenRecording(old, replays=True, records=False)
+recording.take_next_entry("9f3c…")           the next reply to this conversation
+recording.describe_difference(request)       the program differs from the recording, first in line 2 of turn 1: ...
+recording.build()                            the `Recording` to write
 """
 
 from __future__ import annotations

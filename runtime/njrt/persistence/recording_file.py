@@ -68,6 +68,11 @@ class RecordedDecision:
         """Whether the effect is pending: not decided, or paused."""
         return not self.decisions or isinstance(self.decisions[-1].decision, Pause)
 
+    @property
+    def lasting_decisions(self) -> tuple[InterceptorDecision, ...]:
+        """The decisions that hold again."""
+        return () if self.is_open else self.decisions
+
 
 @dataclass(frozen=True, slots=True)
 class RecordedTouch:
@@ -95,6 +100,16 @@ class RecordedTouch:
     def is_open(self) -> bool:
         """Whether the call is not decided, or was interrupted."""
         return self.state in ("pending", "begun")
+
+    @property
+    def was_made(self) -> bool:
+        """Whether the end of the call is known."""
+        return self.state in ("done", "failed")
+
+    @property
+    def lasting_decisions(self) -> tuple[InterceptorDecision, ...]:
+        """The decisions that hold again."""
+        return () if self.state == "pending" else self.decisions
 
 
 @dataclass(frozen=True, slots=True)

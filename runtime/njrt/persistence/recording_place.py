@@ -3,10 +3,9 @@
     open_recording_place("recordings/mail.jsonl")               RecordingFile: recordings/mail.jsonl
     open_recording_place("store:mail", "redis://HOST:6379/0")   StoredRecording: `mail` in that store
     open_recording_place("redis://HOST:6379/0#mail")            the same
-    open_recording_place("store:mail")                          in the store of NJC_STORE, else that of the user
 
-A recording is replaced as a whole, in one step: readers see the old lines or the new, a killed process leaves either. The
-files that were shown to the model are kept beside it, under their digests: in the folder `mail.files`, or in the store.
+It is replaced as a whole, in one step. The files that were shown to the model are kept beside it, under their digests:
+in the folder `mail.files`, or in the store.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
 """A store on a Redis or Valkey server, shared by machines; needs the extra `redis`.
 
-    store = RedisStore("redis://cache.example:6379/0")
+    RedisStore("redis://cache.example:6379/0")      njc:text:reply/9f3c: a string; njc:log:trace/nightly: a list
 
-    njc:text:reply/9f3c      a string         njc:log:trace/nightly      a list
-
-A text that may be evicted expires `PUT_SECONDS` after it was put; all others have no expiry. So a server that evicts
-must do so by a `volatile-...` policy, and one that must not forget budgets when it is killed needs `appendonly yes`.
-Each change is one command or one script on one key, which also holds on a cluster.
+A text that may be evicted expires `PUT_SECONDS` after it was put, all others never: a server that evicts needs a
+`volatile-...` policy, and one that must not forget budgets `appendonly yes`. Each change is one command or one script on
+one key, which also holds on a cluster.
 """
 
 from __future__ import annotations

@@ -3,9 +3,8 @@
     replies = open_reply_store(find_cache_folder(os.environ))       a file of its own
     replies = ReplyStore(open_store("redis://..."), "reply/")       the same on a shared store
 
-If the store cannot be used, or what it holds is damaged or wrongly signed, `get` finds nothing and `put` does nothing,
-with one warning in the log. After a failure of a server, the store is left alone for a while, so that a program
-does not wait for it at every call. A damaged file of the cache alone is renamed and a new one created.
+If the store fails, `get` finds nothing and `put` does nothing, with one warning in the log, and a server is left alone for
+a while. A damaged file of the cache alone is renamed and a new one created.
 """
 
 from __future__ import annotations

@@ -4,9 +4,8 @@
     store.put("reply/9f3c", text)             1:5d41...:text       HMAC-SHA256 of key and text
     store.get("reply/9f3c")                   WrongSignatureError where it is wrong
 
-The secret is that of the environment variable `NJC_STORE_SECRET`. A signature holds for one key, so that a text cannot
-be moved to another. It cannot show that somebody has deleted a text, has put back an older one of the same key, or has
-deleted, repeated or rearranged lines of a log.
+The secret is that of NJC_STORE_SECRET. Not seen: that somebody has deleted a text, has put back an older one of the same
+key, or has deleted, repeated or rearranged lines of a log.
 """
 
 from __future__ import annotations

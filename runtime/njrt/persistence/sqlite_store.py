@@ -1,15 +1,12 @@
-"""A store in one SQLite file, shared by the processes of one machine.
+"""A store in one SQLite file, shared by the processes of one machine, which only its user may read.
 
     store = SqliteStore(Path("~/.local/state/njc/store.sqlite3").expanduser())
 
-Writes are transactions in SQLite's write-ahead log, so a process may be killed at any moment; a power failure may cost
-the last ones. Every text has a checksum: a damaged file raises `DamagedStoreError`. Only the user may read the file;
-a file of another user is not used. SQLite's locks do not work on network file systems: use a server there.
+A process may be killed at any moment; a power failure may cost the last writes. A damaged file raises `DamagedStoreError`.
 
-A process must not close a file while it has a connection to it: on POSIX that removes its locks, and other processes
-then delete the log that it writes to. A forked child inherits SQLite's list of locks, but not the locks. So the file is
-created without being opened (`create_private`), and all connections are closed before a fork and opened again on use.
-See https://www.sqlite.org/howtocorrupt.html, sections 2.2 and 2.7.
+A process must not close a file while it has a connection to it: on POSIX that removes its locks. A forked child inherits
+SQLite's list of locks, but not the locks. So the file is created without being opened (`create_private`), and all
+connections are closed before a fork. (https://www.sqlite.org/howtocorrupt.html, sections 2.2 and 2.7.)
 """
 
 from __future__ import annotations

@@ -6,11 +6,8 @@
         Item: An article of the shop.
         Item.discount(percent: float) -> None  # Lower the price.
 
-    render_value(1 + 2, 1000)      3
-
-The same state gives the same text in every process. Of the program's own code only a `__repr__` written by
-hand runs: no property, no descriptor, no `__getattr__`, no `__len__`. Its failures do not leave this module.
-The work depends on the budget, never on the size of the value.
+The same state gives the same text in every process. Of the program's own code only a `__repr__` written by hand runs, and
+its failures do not leave this module. The work depends on the budget, never on the size of the value.
 """
 
 from __future__ import annotations

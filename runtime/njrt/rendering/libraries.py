@@ -4,10 +4,8 @@
     DataFrame(...)                  {'city' (str): ['Rome', 'Oslo'], 'people' (float64): [2.8, 0.7]}
     Book.objects.filter(year=1999)  <QuerySet of Book, not evaluated>
 
-An object of such a class can only exist when its library has been imported, so it is found there.
-Only the first few items are read. No query runs: of an object that Django or SQLAlchemy maps, only the columns
-that are loaded are shown, and a `__repr__` is not called where such an object is at hand. Not seen: one that a
-`__repr__` of the program reaches by another way than the attributes of its own object, and other mappers.
+Only the first few items are read, and no query runs: a `__repr__` is not called where a mapped object is at hand. Not seen:
+one that a `__repr__` of the program reaches by another way than the attributes of its own object, and other mappers.
 """
 
 from __future__ import annotations

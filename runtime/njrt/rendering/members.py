@@ -1,13 +1,11 @@
 """Describing the members of a class: constructor, fields, methods, properties, enumeration members.
 
     class Item:                                    Item: An article of the shop.
-        '''An article of the shop.'''              Item(name: str, price: int = 0)
-        def __init__(self, name: str, price=0)     Item.discount(percent: float) -> None  # Lower the price.
-        def discount(self, percent: float)         Item.total -> int  (property)
-        total = property(...)
+        def __init__(self, name: str, price=0)     Item(name: str, price: int = 0)
+        def discount(self, percent: float)         Item.discount(percent: float) -> None  # Lower the price.
 
-Left out: names that start with an underscore, and members inherited from Python's own classes and those of
-the libraries in `introspection._LIBRARY_MODULES`. Not seen: members that a metaclass or `__getattr__` provides.
+Left out: private names, and members inherited from Python's own classes and well-known libraries. Not seen: members that a
+metaclass or `__getattr__` provides.
 """
 
 from __future__ import annotations

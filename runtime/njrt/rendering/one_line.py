@@ -1,13 +1,11 @@
 """Writing any value on one line of bounded length, the same in every process.
 
-    [1, 2, 3]                  [1, 2, 3]
     list(range(100_000))       [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ...]
     {"b", "a"}                 {'a', 'b'}
     Node("a", next=itself)     Node(name='a', next=Node(...))
     a broken __repr__          <Item whose __repr__ raised ValueError: no such row>
 
-The work depends on the room, never on the size of the value. Of the program's own code only a `__repr__`
-written by hand is run, under a time limit.
+Of the program's own code only a `__repr__` written by hand is run, under a time limit.
 """
 
 from __future__ import annotations
@@ -47,7 +45,6 @@ from njrt.rendering.writer import (
 )
 from njrt.values.introspection import (
     find_member,
-    find_tuple_fields,
     get_class_name,
     get_module_name,
     get_mro,
@@ -63,6 +60,11 @@ MAX_SORTED = 256
 
 
 _MAX_INT_BITS = 2000  # bits; from about 4,300 digits on, Python refuses to write an int in decimal
+
+
+def _make_plain_writer(write: Callable[[Any], str]) -> WriteFunction:
+    """Make the function that writes a short text, whatever the room is."""
+    return lambda writer, value, room, exact: write(value)
 
 
 def _write_int(writer: ValueWriter, value: int, room: int, exact: bool) -> str:
@@ -175,7 +177,7 @@ def _estimate_min_chars(values: Iterable[UserValue]) -> int:
 
 
 def _write_tuple(writer: ValueWriter, value: tuple[Any, ...], room: int, exact: bool) -> str:
-    fields = find_tuple_fields(value)
+    fields = find_member(type(value), "_fields")
     if type(fields) is not tuple or len(fields) != tuple.__len__(value):
         return _PLAIN_TUPLE_WRITER(writer, value, room, exact)
     parts = ((f"{name}=", item) for name, item in zip(fields, tuple.__iter__(value), strict=True))
@@ -252,10 +254,6 @@ def _write_array(writer: ValueWriter, value: Any, room: int, exact: bool) -> str
     return writer.write_row(f"array('{value.typecode}', [", items, length, "])", room, exact)
 
 
-def _write_mappingproxy(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
-    return "mappingproxy({...})"
-
-
 def _write_bytearray(writer: ValueWriter, value: bytearray, room: int, exact: bool) -> str:
     start = bytes(memoryview(value)[: room + 1])
     if exact and len(start) > room:
@@ -265,20 +263,14 @@ def _write_bytearray(writer: ValueWriter, value: bytearray, room: int, exact: bo
     )
 
 
-def _write_class(writer: ValueWriter, value: type, room: int, exact: bool) -> str:
-    return f"<class {get_class_name(value)}>"
-
-
-def _write_function(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
-    return f"<{describe_function_kind(value)} {get_function_name(value)}>"
-
-
-def _write_module(writer: ValueWriter, value: types.ModuleType, room: int, exact: bool) -> str:
-    return f"<module {escape_unprintable(str(read_attributes(value).get('__name__', '?')))}>"
-
-
-def _write_generator(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
-    return f"<{get_class_name(type(value))} {value.__qualname__.rpartition('<locals>.')[2]}>"
+_write_function = _make_plain_writer(
+    lambda value: f"<{describe_function_kind(value)} {get_function_name(value)}>"
+)
+_write_generator = _make_plain_writer(
+    lambda value: f"<{get_class_name(type(value))} {value.__qualname__.rpartition('<locals>.')[2]}>"
+)
+_write_class_name = _make_plain_writer(lambda value: f"<{get_class_name(type(value))}>")
+_write_type_form = _make_plain_writer(format_type)
 
 
 def _write_exception(writer: ValueWriter, value: BaseException, room: int, exact: bool) -> str:
@@ -290,14 +282,6 @@ def _write_exception(writer: ValueWriter, value: BaseException, room: int, exact
         if not any(held is a for a in arguments)
     ]
     return writer.write_row(f"{get_class_name(type(value))}(", parts, len(parts), ")", room, exact)
-
-
-def _write_class_name(writer: ValueWriter, value: UserValue, room: int, exact: bool) -> str:
-    return f"<{get_class_name(type(value))}>"
-
-
-def _write_type_form(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
-    return format_type(value)
 
 
 def _write_by_repr(writer: ValueWriter, value: UserValue, room: int, exact: bool) -> str:
@@ -404,13 +388,17 @@ TYPE_WRITERS: dict[type, WriteFunction] = {
     type({}.keys()): _write_view,
     type({}.values()): _write_view,
     type({}.items()): _write_view,
-    types.MappingProxyType: _write_mappingproxy,
-    type: _write_class,
+    types.MappingProxyType: _make_plain_writer(lambda value: "mappingproxy({...})"),
+    type: _make_plain_writer(lambda value: f"<class {get_class_name(value)}>"),
     types.FunctionType: _write_function,
     types.MethodType: _write_function,
     types.BuiltinFunctionType: _write_function,
     types.MethodDescriptorType: _write_function,
-    types.ModuleType: _write_module,
+    types.ModuleType: _make_plain_writer(
+        lambda value: (
+            f"<module {escape_unprintable(str(read_attributes(value).get('__name__', '?')))}>"
+        )
+    ),
     types.GeneratorType: _write_generator,
     types.CoroutineType: _write_generator,
     types.AsyncGeneratorType: _write_generator,

@@ -2,15 +2,11 @@
 
     Client(host='db', password='hunter2')        Client(host='db', password=<redacted>)     by name
     'key sk-proj-4f8a9c0d1e2f'                   'key <redacted>'                           by shape
-    postgresql://ann:hunter2@db/shop             postgresql://ann:<redacted>@db/shop
     print(client.password)                       <redacted>                 a value that has such a name elsewhere
 
-A function given as the option `redact` is called with the name of a value (empty for a text as a whole) and
-with its text; it returns the text to show, or None for the rules here.
-
-False negatives: secrets of no known shape under innocent names, encoded ones (base64, hex), and values more
-than `MAX_SCANNED_OBJECTS` objects away from the block's variables. False positives: texts under a name such
-as `secret` that are none. The names are English.
+A function given as the option `redact` gets the name of a value (empty for a whole text) and its text; it returns the text
+to show, or None for the rules here. False negatives: secrets of no known shape under innocent names, encoded ones, and
+values more than `MAX_SCANNED_OBJECTS` objects away. False positives: texts under a name such as `secret` that are none.
 """
 
 from __future__ import annotations
@@ -26,7 +22,7 @@ from typing import Any, Literal, TypeVar
 
 from njrt.outcome import UserValue
 from njrt.values.introspection import (
-    find_tuple_fields,
+    find_member,
     get_class_namespace,
     get_mro,
     is_a,
@@ -192,7 +188,7 @@ _SHAPES: Mapping[str, tuple[_Shape, ...]] = {
 """The shapes of secrets, by the characters of which they need one."""
 _NAME_TRIGGERS = tuple(
     form
-    for word in (
+    for word in [
         "passw",
         "passp",
         "passc",
@@ -202,7 +198,7 @@ _NAME_TRIGGERS = tuple(
         "uthorization",
         "jwt",
         "pikey",
-    )
+    ]
     for form in (word, word.upper())
 )
 _NAME_TRIGGERS += ("-token", "-auth", "SSHPASS", "sshpass", "Pass", "Pwd", "Secret", "PiKey", "_key", "-key", "Key", "KEY", "_tok", "-tok", "Tok", "_TOK", "-TOK", "ssion_id", "ssionid", "ssionId", "SSION_ID", "cvc", "cvv", "otp")  # fmt: skip
@@ -311,7 +307,7 @@ def _name_items(inherited: str, values: Any) -> Iterable[tuple[str, UserValue]]:
     items = list(
         islice((list if is_a(values, list) else tuple).__iter__(values), _MAX_SCANNED_ITEMS)
     )
-    fields = find_tuple_fields(values) if is_a(values, tuple) else None
+    fields = find_member(type(values), "_fields") if is_a(values, tuple) else None
     if type(fields) is tuple and len(fields) == len(items):
         return zip(fields, items, strict=True)
     names = ["", *items]

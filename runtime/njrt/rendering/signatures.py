@@ -2,11 +2,8 @@
 
     search                 search(query: str, limit: int = 10) -> list[str]
     typing.Optional[Item]  Item | None
-    Item                   Item
-    docstring              its first line
 
-`inspect.signature` would evaluate `__signature__` and the `repr` of every default; this module reads the code
-object and calls nothing of the program.
+It reads the code object and calls nothing of the program, unlike `inspect.signature`.
 """
 
 from __future__ import annotations

@@ -4,10 +4,8 @@
     scope.lookup("item")      Bound(3)
     scope.assign("seen", 4)   the program's own variable is 4 from here on, for closures and threads too
 
-A lambda that only names the variables is enough: its `__closure__` holds the very cells of the function
-around it, its `__globals__` is the module's dictionary. In a class body the names live in a namespace
-that is passed as well. Names that the block introduces live in cells of its own and end with the block,
-unless a function that it made refers to them.
+The lambda's `__closure__` holds the very cells of the function around it, its `__globals__` is the module's dictionary. Names
+that the block introduces live in cells of its own and end with the block.
 """
 
 from __future__ import annotations

@@ -3,12 +3,9 @@
     find_type_mismatch(["a", 1], list[str])    "expected list[str]; at 1: expected str, got int"
     find_type_mismatch(3, float)               None: an int fits where a float is declared
 
-Classes are checked with `isinstance`, the items of collections one by one, constraints of `Annotated` by
-pydantic. The value is never converted, copied or replaced, and no iterator is advanced. A type checker
-differs in three places: a bool is no int, a str is no `Sequence[str]` (in a model's answer both are nearly
-always mistakes), and of an instance of a generic class only the class is checked. Not checked, so that any
-value fits: items of iterators and generators, parameters and results of functions, the methods of a
-Protocol that is not `runtime_checkable`, and names that cannot be resolved.
+The value is never converted, and no iterator is advanced. Unlike for a type checker, a bool is no int, a str is no
+`Sequence[str]`, and of an instance of a generic class only the class is checked. Not checked: items of iterators, parameters
+and results of functions, Protocols that are not `runtime_checkable`, and names that cannot be resolved.
 """
 
 from __future__ import annotations

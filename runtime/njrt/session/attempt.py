@@ -9,8 +9,7 @@ with _nj.attempt(
 if _nj_try.has_failed:                          bindings and objects are restored
     _nj_try.run()                               the live block: the arguments are those of `attempt`
 
-Each run is in the accounts and in the trace: one by code as a run without calls, one by the live block with the result
-of the code before it. With the option `canary` the live block runs beside the code now and then (`njrt.session.canary`).
+Each run is in the accounts and in the trace. With the option `canary` the live block runs beside the code now and then.
 """
 
 from __future__ import annotations

@@ -30,7 +30,12 @@ from njrt.outcome import Outcome, Raised
 from njrt.rendering.redaction import Redactor
 from njrt.scope.scope import SavedBindings, Scope
 from njrt.session.prediction import EffectPredictor
-from njrt.session.session import Session, make_effect_server, with_lifecycle_events
+from njrt.session.session import (
+    Session,
+    describe_effect,
+    make_effect_server,
+    with_lifecycle_events,
+)
 from njrt.session.states import Observe, observe_nothing, observe_scope, render_variables
 
 if typing.TYPE_CHECKING:
@@ -171,17 +176,12 @@ def make_pending_effect(
     block: Block, scope: Scope, session: Session, effect: Effect, turn: int, number: int
 ) -> PendingEffect:
     """Describe an effect of a block to its interceptors."""
-    return PendingEffect(
-        session.run,
-        session.parent,
-        session.place,
-        turn,
-        number,
-        effect,
+    effects, render = (
         block.options.effects or "direct",
-        block.instruction,
-        block.is_async,
         partial(render_variables, scope, block.options),
+    )
+    return describe_effect(
+        session, effect, turn, number, effects, block.instruction, block.is_async, render
     )
 
 

@@ -1,12 +1,11 @@
 """Canaries: in the mode `auto` a share of the runs by code is repeated by the live block, on copies, and compared.
 
-    canary = sample_canary(block, scope)        None, or the copies of the variables: before the code runs
-    canary.start(end, run)                      after it, in a thread of its own: the program goes on
-        live block on the copies  ->  Compared  ->  CanaryState in the store  ->  an alarm, or none
+    canary.sample(scope)                        copies the variables, if the run is chosen: before the code runs
+    canary.start(outcome, value, scope, run)    after it, in a thread: the live block runs on the copies
+        ->  Compared  ->  CanaryState in the store  ->  an alarm, or none
 
-The live block changes nothing in the program: its variables are copies, and an effect that could reach anything else
-(`njrt.production.canary.confinement`) ends it before the effect is performed. A failure ends the canary alone. Not sampled are
-runs under a recording, in a workflow, in a batch and in the debugger.
+An effect that could reach more than the copies (`njrt.production.canary.confinement`) ends the live block first. Not sampled
+are runs under a recording, in a workflow, in a batch and in the debugger.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from typing import Any
 
 from njrt.context import copy_surroundings
 from njrt.decisions import Abort, Accept, Decision, OpenInterceptor, PendingEffect
-from njrt.effects import Eval, Exec, RaiseError, ReturnValue, Run
+from njrt.effects import get_effect_code
 from njrt.errors import NaturalError, PolicyError, StoreError
 from njrt.events import RunId
 from njrt.observability.accounts import format_error_line, name_ending
@@ -238,7 +237,9 @@ class Canary:
         classes = [value for value in scope.lent.values() if isinstance(value, type)]
         try:
             problem = find_outside_access(
-                get_code(pending) or "", lookup_in(scope), (*self._copied.classes, *classes)
+                get_effect_code(pending.effect) or "",
+                lookup_in(scope),
+                (*self._copied.classes, *classes),
             )
         except (SyntaxError, ValueError, RecursionError):
             return Accept()  # it is refused, and the model told why
@@ -275,14 +276,6 @@ def find_copy_problem(copied: CopiedValues, scope: Scope) -> str:
         return problem
     problems = (find_outside_value(value, scope.lookup) for value in copied.held)
     return next(filter(None, problems), "")
-
-
-def get_code(pending: PendingEffect) -> str | None:
-    """Return the Python in an effect; None if there is none."""
-    match pending.effect:
-        case Run(code) | Exec(code) | Eval(code) | RaiseError(code) | ReturnValue(code):
-            return code if isinstance(code, str) else None
-    return None
 
 
 def lookup_in(scope: Scope) -> Callable[[str], Bound | Absent]:

@@ -5,9 +5,7 @@
     {"event": "example", "place": "shop.njpy:4", "instruction": ["Add <price> to <:spent>, ..."],
      "before": {"price": "3", "limit": "10", "spent": "4"}, "after": {"spent": "7"}, "outcome": "completed"}
 
-Values are written as expressions that make them again (njrt.values.encode); `lost` names those that could not be
-written so, and why; a value that holds a secret (njrt.rendering.redaction) is one of them. `after` has the outputs, and what else the block has changed in place. Runs that end by an error
-of the runtime are no examples.
+Values are expressions that make them again (njrt.values.encode); `lost` names others, and values with secrets.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
 """The gate of one run of a block: each call of a gated function is decided, made once, recorded and reported.
 
-    pay(order)    rule  ->  interceptors  ->  recorded before?  ->  begun  ->  pay(order)  ->  done  ->  Performed(Touch(...))
+pay(order)    rule  ->  interceptors  ->  recorded before?  ->  begun  ->  pay(order)  ->  done  ->  Performed(Touch(...))
 
-    refused       PermissionError in the code, which may continue
-    aborted       the block ends
-    paused        the block ends; when the program is run again with its recording, the calls that were done are not made again
-
-In a workflow of `njrt.durable` a call is a step of it, and no recording is needed.
+refused       PermissionError in the code, which may continue
+aborted       the block ends
+paused        the block ends; a run with its recording does not make again the calls that were done
 """
 
 from __future__ import annotations
@@ -44,7 +42,7 @@ from njrt.persistence.recording_file import RecordedTouch, TouchState
 from njrt.rendering.describe import render_value
 from njrt.rendering.redaction import Redactor
 from njrt.scope.scope import Scope
-from njrt.session.interception import CallRecord, ask_interceptors, is_final
+from njrt.session.interception import RecordedSlot, ask_interceptors, is_final
 from njrt.session.session import Session, make_ending_error
 from njrt.session.settings import get_settings
 from njrt.timeouts import clock
@@ -68,13 +66,13 @@ class _Call:
     is_async: bool
     effect: Touch | None = None
     decisions: tuple[InterceptorDecision, ...] = ()
-    record: CallRecord | None = None
+    record: RecordedSlot[RecordedTouch] | None = None
     result: Any = None
 
     def write(self, state: TouchState, result: dict[str, Any] | None = None) -> None:
         """Record how far the call has come."""
         if self.record is not None:
-            self.record.write(state, self.decisions, result)
+            self.record.write(state=state, decisions=self.decisions, result=result or {})
 
 
 class RunGate:
@@ -199,9 +197,8 @@ class RunGate:
         record = call.record
         call.effect = cast(Touch, pending.effect)
         interceptors = session.interceptors
-        if (
-            call.gated.rule.decide == "allow"
-        ):  # a manifest holds, and a debugger stops, all the same
+        if call.gated.rule.decide == "allow":
+            # A manifest holds, and a debugger stops, all the same.
             interceptors = tuple(opened for opened in interceptors if opened.asks_again)
         elif all(map(is_observer, interceptors)) and not (record and record.decisions):
             raise PermissionError(
@@ -210,7 +207,7 @@ class RunGate:
             )
         decisions = call.decisions = tuple(await ask_interceptors(pending, interceptors, record))
         last = decisions[-1].decision if decisions else Accept()
-        is_made = record is not None and record.was_made
+        is_made = record is not None and record.recorded.was_made
         if is_final(last) and not isinstance(last, Abort) and not is_made:
             call.write("rejected" if isinstance(last, Reject) else "pending")
         match last:
@@ -254,7 +251,7 @@ class RunGate:
         if steps is not None:
             with open_gate(None):
                 return await steps.call_once(function, find, call.args, call.named, call.is_async)
-        if record is not None and record.was_made:
+        if record is not None and record.recorded.was_made:
             return read_call_result(record.recorded)
         found = None
         if record is not None and record.recorded.state == "begun":

@@ -1,25 +1,20 @@
-"""Asking the interceptors around a block about an effect before it is carried out.
-
-    with njrt.using(intercept=outer):
-        with njrt.using(intercept=inner):
-            triage(mail)         each effect: inner -> outer -> the handler
+"""Asking the interceptors around a block about an effect before it is performed.
 
     inner: Edit(effect)          outer is asked about the edited effect
     inner: Reject, Abort, Pause  decides; outer is not asked
 
-`make_effect_server` yields a `PendingEffect`; the driver passes it to `intercept` and sends back the `Interception`.
-An interceptor is not asked about the blocks that it runs itself. What the recording holds of its decisions counts
-as decided.
+`make_effect_server` yields a `PendingEffect`; the driver passes it to `intercept` and sends back the `Interception`. An
+interceptor is not asked about the blocks that it runs itself, nor where the recording holds its decision.
 """
 
 from __future__ import annotations
 
 import inspect
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from njrt.carried import OUTSIDE, Carried
 from njrt.decisions import (
@@ -41,7 +36,7 @@ from njrt.session.settings import get_settings
 
 if TYPE_CHECKING:
     from njrt.persistence.recorder import Recorder
-    from njrt.persistence.recording_file import RecordedDecision, RecordedTouch, TouchState
+    from njrt.persistence.recording_file import RecordedDecision, RecordedTouch
 
 _asking: ContextVar[Carried] = ContextVar("njrt.session.interception", default=OUTSIDE)
 """The interceptors that are deciding around this point."""
@@ -80,17 +75,17 @@ class DecisionRecord:
         self._request, self._count = request, 0
         return await ask(request)
 
-    def take(self, pending: PendingEffect) -> OpenQuestion:
-        """Return what the recording holds about an effect."""
+    def take(self, pending: PendingEffect) -> RecordedSlot[RecordedDecision]:
+        """Return the place of an effect in the recording, with what was decided about it."""
         from njrt.persistence.recording_file import RecordedDecision
 
         self._count += 1
         effect = effect_to_json(pending.effect)
         asked = RecordedDecision(pending.place, self._hash_messages(), self._count, effect)
         index, found = self._recorder.take_decision(asked)
-        return OpenQuestion(self._recorder, index, found or asked, is_known=found is not None)
+        return RecordedSlot(self._recorder, index, found or asked, self._recorder.record_decision)
 
-    def take_call(self, pending: PendingEffect, is_alone: bool) -> CallRecord:
+    def take_call(self, pending: PendingEffect, is_alone: bool) -> RecordedSlot[RecordedTouch]:
         """Return the place of a call of a gated function in the recording; `is_alone`: no other one is under way.
 
         Raises:
@@ -101,59 +96,37 @@ class DecisionRecord:
         id, key, effect = uuid.uuid4().hex, self._hash_messages(), effect_to_json(pending.effect)
         asked = RecordedTouch(id, pending.place, key, pending.number, effect)
         index, found = self._recorder.take_call(asked, is_alone)
-        return CallRecord(self._recorder, index, found or asked)
+        return RecordedSlot(self._recorder, index, found or asked, self._recorder.record_call)
 
     def _hash_messages(self) -> str:
         return "" if self._request is None else hash_conversation(self._request.messages)
 
 
-class CallRecord:
-    """One call of a gated function in a recording (state: how far it has come)."""
-
-    def __init__(self, recorder: Recorder, index: int | None, recorded: RecordedTouch) -> None:
-        self._recorder, self._index, self.recorded = recorder, index, recorded
-        self.path = recorder.place.name
-
-    @property
-    def was_made(self) -> bool:
-        """Whether the recording has the end of the call."""
-        return self.recorded.state in ("done", "failed")
-
-    @property
-    def decisions(self) -> tuple[InterceptorDecision, ...]:
-        """The recorded decisions that hold again."""
-        return () if self.recorded.state == "pending" else self.recorded.decisions
-
-    def write(
-        self,
-        state: TouchState,
-        decisions: tuple[InterceptorDecision, ...],
-        result: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Write how far the call has come; nothing in a replay."""
-        if self._recorder.records:
-            self.recorded = replace(
-                self.recorded, state=state, decisions=decisions, result=dict(result or {})
-            )
-            self._index = self._recorder.record_call(self._index, self.recorded)
+R = TypeVar("R", bound="RecordedDecision | RecordedTouch")
 
 
-class OpenQuestion:
-    """One effect in a recording (state: where it is)."""
+class RecordedSlot(Generic[R]):
+    """The place of one effect, or of one call of a gated function, in a recording (state: what is recorded there)."""
 
     def __init__(
-        self, recorder: Recorder, index: int | None, recorded: RecordedDecision, is_known: bool
+        self,
+        recorder: Recorder,
+        index: int | None,
+        recorded: R,
+        store: Callable[[int | None, R], int],
     ) -> None:
-        self._recorder, self._index, self._recorded = recorder, index, recorded
-        self.is_pending = is_known and recorded.is_open
-        """Whether the recorded run ended before this effect."""
-        self.decisions = () if self.is_pending else recorded.decisions
+        self._recorder, self._index, self._store = recorder, index, store
+        self.recorded = recorded
+        self.path = recorder.place.name
+        self.is_pending = index is not None and recorded.is_open
+        """Whether the recorded run ended before this effect, or in this call."""
+        self.decisions = recorded.lasting_decisions
 
-    def record(self, decisions: Sequence[InterceptorDecision] = ()) -> None:
-        """Write that the effect is pending, or what was decided; nothing in a replay."""
+    def write(self, **changes: Any) -> None:
+        """Write what was decided, or how far the call has come; nothing in a replay."""
         if self._recorder.records:
-            decided = replace(self._recorded, decisions=tuple(decisions))
-            self._index = self._recorder.record_decision(self._index, decided)
+            self.recorded = replace(self.recorded, **changes)
+            self._index = self._store(self._index, self.recorded)
 
 
 async def intercept(
@@ -176,12 +149,12 @@ async def intercept(
         return Interception(pending.effect, tuple(decisions))
     is_remembered = not all(interceptor.asks_again for interceptor in asked)
     if question is not None and is_remembered and not question.decisions:
-        question.record()
+        question.write(decisions=())
     decisions += await _ask_all(pending, asked, interceptors)
     if question is not None and (
         is_remembered or question.decisions or any(made.decision != Accept() for made in decisions)
     ):
-        question.record(decisions)
+        question.write(decisions=tuple(decisions))
     edits = [made.decision for made in decisions if isinstance(made.decision, Edit)]
     return Interception(edits[-1].effect if edits else pending.effect, tuple(decisions))
 
@@ -189,7 +162,7 @@ async def intercept(
 async def ask_interceptors(
     pending: PendingEffect,
     interceptors: Sequence[OpenInterceptor],
-    record: CallRecord | None,
+    record: RecordedSlot[RecordedTouch] | None,
 ) -> list[InterceptorDecision]:
     """Return the decisions about a call: the recorded ones that hold, then those of interceptors that were not asked."""
     decisions, asked, pending = apply_recorded_decisions(pending, interceptors, record)
@@ -204,7 +177,7 @@ def is_final(decision: Decision) -> bool:
 def apply_recorded_decisions(
     pending: PendingEffect,
     interceptors: Sequence[OpenInterceptor],
-    question: OpenQuestion | CallRecord | None,
+    question: RecordedSlot[Any] | None,
 ) -> tuple[list[InterceptorDecision], list[OpenInterceptor], PendingEffect]:
     """Return the recorded decisions that hold, the interceptors that must be asked, and the effect as it is edited."""
     decisions = [] if question is None else list(question.decisions)

@@ -1,14 +1,11 @@
 """The limits of one run of a block, and the meter that counts against them.
 
-    Options(max_calls=30, max_usd=0.5) -> Limits(calls=30, usd=0.5)
-
-    meter = Meter(limits, clock=read_clock, place="mailbox.njpy:12")
+    meter = Meter(read_limits(Options(max_calls=30, max_usd=0.5)), clock=read_clock, place="mailbox.njpy:12")
     meter.count_call()        CallLimitError, TimeLimitError ... once a limit is reached
     meter.count_reply(reply)  TokenLimitError, CostLimitError once more was used than allowed
     meter.count_effect()      EffectLimitError, TimeLimitError
 
-A meter belongs to one run. `with limit(usd=1.0):` opens one more for everything that runs inside it. A call or a
-reply is counted where the `Metered` layer of the model passes it.
+A meter belongs to one run. `with limit(usd=1.0):` opens one more for everything that runs inside it.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""Predicting an effect before it is carried out, and comparing afterwards.
+"""Predicting an effect before it is performed, and comparing afterwards.
 
-    instruction, variables, effect  ->  Request  ->  "total = 7\\nEND: goes on"  ->  Prediction(mismatches=(...))
+    instruction, variables, effect  ->  Request  ->  "total = 7\nEND: goes on"  ->  Prediction(mismatches=(...))
 
-Values are compared as Python literals where they are some, else as text, in the bounded form of
-`njrt.rendering.one_line`. Not seen: values that are cut off in it or have no text of their own (`<generator>`), variables that neither the prompt nor the block
-names, and what the effect prints or does outside of the program.
+Values are compared as Python literals, else as text, in their bounded form. Not seen: values that are cut off in it or have
+no text of their own (`<generator>`), variables that neither the prompt nor the block names, and what the effect prints.
 """
 
 from __future__ import annotations

@@ -1,19 +1,17 @@
 """Asking a model a question: one value that fits what was asked for.
 
-    njrt.llm(f"Translate into French: {text}")                         str
     njrt.llm(f"Is this mail spam? {mail.body}", bool)                  True or False
     await njrt.allm(f"Read this order: {letter}", Order)               a dataclass, pydantic model, list, ...
     ask(f"Is this an insult? {item}", bool)                            the same in the code of a block
 
-A type has the form that it has as an output of a block that answers (`njrt.values.json_forms`). An answer that does
-not fit is asked for once more. Settings, recordings, limits and traces are those of natural blocks; in compiled files
-`llm_at("mail.njpy:12", model=...)` gives the function its place and options.
+An answer that does not fit is asked for once more. In compiled files `llm_at("mail.njpy:12", model=...)` gives the function
+its place and options.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any
 
 from njrt.agent.answer import describe_form, list_meanings, unfence
@@ -31,6 +29,7 @@ from njrt.session.session import (
     Session,
     aanswer_step,
     answer_step,
+    describe_effect,
     drive_conversation,
     hidden_frames,
     make_effect_server,
@@ -77,10 +76,8 @@ def llm_at(place: str, *, project: Mapping[str, Any] | None = None, **options: A
 
     def llm(prompt: str, schema: AnswerType = None) -> UserValue:
         with hidden_frames:
-            session = open_session(place, options, project)
-            conversation = ask_model(prompt, schema, session, is_async=False)
-            conversation = with_lifecycle_events(conversation, session, "llm")
-            return run_without_waiting(get_answer(session, conversation))
+            answer = _start(place, options, project, prompt, schema, is_async=False)
+            return run_without_waiting(answer)
 
     return llm
 
@@ -90,12 +87,22 @@ def allm_at(place: str, *, project: Mapping[str, Any] | None = None, **options: 
 
     async def allm(prompt: str, schema: AnswerType = None) -> UserValue:
         with hidden_frames:
-            session = open_session(place, options, project)
-            conversation = ask_model(prompt, schema, session, is_async=True)
-            conversation = with_lifecycle_events(conversation, session, "llm")
-            return await get_answer(session, conversation, is_async=True)
+            return await _start(place, options, project, prompt, schema, is_async=True)
 
     return allm
+
+
+def _start(
+    place: str,
+    options: Mapping[str, Any],
+    project: Mapping[str, Any] | None,
+    prompt: str,
+    schema: AnswerType,
+    is_async: bool,
+) -> Coroutine[Any, Any, UserValue]:
+    session = open_session(place, options, project)
+    conversation = ask_model(prompt, schema, session, is_async)
+    return get_answer(session, with_lifecycle_events(conversation, session, "llm"), is_async)
 
 
 def make_asker(scope: Scope, session: Session, is_async: bool) -> Callable[..., Any]:
@@ -179,18 +186,7 @@ def ask_model(
                 raise AssertionError("a question is the only effect of `llm`")
 
     def describe(effect: Effect, turn: int, number: int) -> PendingEffect:
-        return PendingEffect(
-            session.run,
-            session.parent,
-            session.place,
-            turn,
-            number,
-            effect,
-            "llm",
-            "",
-            is_async,
-            dict,
-        )
+        return describe_effect(session, effect, turn, number, "llm", "", is_async, dict)
 
     question = AskModel(prompt, "" if form is None else describe_schema(form.schema_with_members))
     outcome = yield from make_effect_server(serve, session, describe)(question, 1)

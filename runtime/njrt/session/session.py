@@ -1,11 +1,8 @@
 """One run of a block or one question to a model: what surrounds it, and the loop that drives its conversation.
 
-    session = open_session("mail.njpy:12", options, project)    settings -> options -> recorder -> model -> layers
-        Session(run="9f3c-1", model=Metered(Recorder(Cache(model))), ...)
-    drive(session, conversation)                                Request <-> Reply, until the Outcome
-
-Each capability is a wrapper; the conversation, the handlers and the models know nothing of them. A call that
-a limit refuses was never made: no account and no trace has it.
+session = open_session("mail.njpy:12", options, project)    settings -> options -> recorder -> model -> layers
+    Session(run="9f3c-1", model=Metered(Recorder(Cache(model))), ...)
+drive_conversation(session, conversation, answer_step)      Request <-> Reply, until the Outcome
 """
 
 from __future__ import annotations
@@ -265,6 +262,13 @@ _warned: dict[Any, Any] = {}
 
 
 # ── the one way to a handler ─────────────────────────────────────────────────────────────────────
+
+
+def describe_effect(
+    session: Session, effect: Effect, turn: int, number: int, *block: Any
+) -> PendingEffect:
+    """Describe an effect of a run to its interceptors; `block` are the fields of `PendingEffect` from `effects` on."""
+    return PendingEffect(session.run, session.parent, session.place, turn, number, effect, *block)
 
 
 def make_effect_server(

@@ -1,8 +1,5 @@
 """The settings around a block: those of a `with` statement, of the environment, of the project.
 
-    with njrt.using(model=Scripted([...])):          in tests: every block inside asks this model
-        triage(mailbox)
-
     with njrt.using(record="recordings/triage.jsonl", max_calls=3):
         triage(mailbox)
 
@@ -10,8 +7,7 @@
     NJC_RECORD_TO=FOLDER                             recordings continue in copies below this folder
     NJC_DRIFT=FILE                                   requests that are not in a recording are noted there
 
-What a `with` sets takes precedence over a block, its file, the environment and the project. The merged options of a
-place are remembered: blocks in loops are resolved once.
+What a `with` sets takes precedence over a block, its file, the environment and the project.
 """
 
 from __future__ import annotations

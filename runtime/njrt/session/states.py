@@ -2,12 +2,10 @@
 
     observe = StateObserver(scope).observe
     observe()                     StateChange({"prices": "list[int], 2 items = [3, 4]"}, "6d0c…")
-    ...                           the model's code runs: total = sum(prices); print(total)
-    observe()                     StateChange({"total": "int = 7"}, "91aa…", "7\\n")
+    observe()                     StateChange({"total": "int = 7"}, "91aa…", "7\n"): the model's code ran in between
 
-The variables are those that the prompt names and that the block made. They are written as for the model, secrets
-redacted; of the program's own code only a `__repr__` written by hand runs. Not seen: a change of an object beyond the
-`DIGEST_CHARS` characters of it that are compared, and what functions of the program print.
+Not seen: a change of an object beyond the `DIGEST_CHARS` characters of it that are compared, and what functions of the
+program print.
 """
 
 from __future__ import annotations

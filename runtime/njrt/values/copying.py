@@ -4,10 +4,8 @@
         values    {"graph": <Graph>, "first": <Node>}: the copy of the graph holds the very copy of the node
         classes   (Graph, Node)
 
-Copied are the containers of Python and of `collections`, named tuples, exceptions, and instances whose state is in
-attributes and slots. What cannot change is kept: numbers, texts, dates, enums, classes, functions, modules. All else
-raises `NotCopyableError` with what it is: files, locks, generators, arrays and other objects of extension types, paths
-(their methods reach the disk), bound methods, instances of classes with a way of their own to be pickled.
+Copied are containers, named tuples, exceptions, and instances whose state is in attributes and slots. What cannot change is
+kept. All else raises `NotCopyableError`: files, locks, generators, objects of extension types, paths, bound methods.
 """
 
 from __future__ import annotations
@@ -23,8 +21,9 @@ from typing import Any
 
 from njrt.outcome import UserValue
 from njrt.values.introspection import (
-    find_member,
+    find_built_in_base,
     get_class_name,
+    has_known_state,
     is_a,
     is_exactly,
     list_slots,
@@ -54,8 +53,6 @@ _KEPT_CLASSES: Mapping[str, frozenset[str]] = {
     "uuid": frozenset({"UUID"}),
     "typing": frozenset({"_GenericAlias", "_UnionGenericAlias", "_LiteralGenericAlias"}),
 }
-_HEAP_TYPE = 1 << 9
-"""The flag Py_TPFLAGS_HEAPTYPE: the class was made by a class statement."""
 
 
 class NotCopyableError(Exception):
@@ -183,21 +180,10 @@ def _make_empty_instance(value: UserValue) -> UserValue:
     if cls is types.SimpleNamespace:
         return types.SimpleNamespace()
     if is_a(value, BaseException):
-        base = next(known for known in cls.__mro__ if not known.__flags__ & _HEAP_TYPE)
-        if _has_default_pickling(cls, base):
+        base = find_built_in_base(cls)
+        if has_known_state(cls, base):
             make_empty: Any = base.__new__
             return make_empty(cls)
-        raise NotCopyableError(f"a {get_class_name(cls)}")
-    own_size = cls.__basicsize__ - 8 * len(list_slots(cls))
-    is_extension = own_size > object.__basicsize__ + 16 or not cls.__flags__ & _HEAP_TYPE
-    if is_extension or not _has_default_pickling(cls, object):
-        raise NotCopyableError(f"a {get_class_name(cls)}")
-    return object.__new__(cls)
-
-
-def _has_default_pickling(cls: type, base: type) -> bool:
-    """Return whether a class leaves it to `base` how its instances are pickled."""
-    return all(
-        find_member(cls, name) is find_member(base, name)
-        for name in ("__reduce__", "__reduce_ex__")
-    )
+    elif has_known_state(cls):
+        return object.__new__(cls)
+    raise NotCopyableError(f"a {get_class_name(cls)}")

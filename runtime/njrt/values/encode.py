@@ -6,10 +6,8 @@
         classes  {"Graph": "", "Node": ""}                    by their modules; "" is the program's own file
         lost     {}                                           {"log": "a TextIOWrapper"} if there were a file
 
-Keywords stand for the state of an instance (its `__init__` does not run), positional arguments for those of
-a constructor. `_1 :=` names an object that occurs again, itself included. What cannot be encoded is in
-`lost`, with the reason: functions without a name, generators, files, locks, arrays, subclasses of built-in
-types. Not seen: state that an extension type or a weak reference holds.
+Keywords are the state of an instance (its `__init__` does not run), positional arguments those of a constructor. Not seen:
+state that an extension type or a weak reference holds.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from njrt.outcome import UserValue
-from njrt.values.introspection import find_member, list_slots, read_attributes
+from njrt.values.introspection import find_member, has_known_state, read_attributes
 
 MAX_ENCODED_OBJECTS = 5_000
 """Objects that are encoded at most, all values together."""
@@ -242,23 +240,13 @@ def _find_constructor_arguments(value: UserValue) -> tuple[UserValue, ...] | Non
 def _read_state(value: UserValue) -> dict[str, UserValue]:
     """Return the attributes that make up an instance of a class of the program."""
     cls = type(value)
-    slots = list_slots(cls)
-    own_size = cls.__basicsize__ - 8 * len(slots)
-    is_extension = own_size > object.__basicsize__ + 16 or not cls.__flags__ & _HEAP_TYPE
-    has_default_pickling = all(
-        is_inherited_from_object(cls, name) for name in ("__reduce__", "__reduce_ex__")
-    )
-    if is_extension or not has_default_pickling:
+    if not has_known_state(cls):
         raise NotEncodableError(f"a {cls.__name__}")
     state = read_attributes(value)
     for name in state:
         if not isinstance(name, str) or not name.isidentifier():
             raise NotEncodableError(f"a {cls.__name__} with the attribute {name!r}")
     return dict(state)
-
-
-_HEAP_TYPE = 1 << 9
-"""The flag Py_TPFLAGS_HEAPTYPE: the class was made by a class statement."""
 
 
 def is_inherited_from_object(cls: type, name: str) -> bool:

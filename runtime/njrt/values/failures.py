@@ -2,9 +2,8 @@
 
     ShopError("closed", 7)     {"module": "shop", "name": "ShopError", "args": ["closed", 7], "fields": {}, "at": "shop.py:12"}
 
-An exception comes back as one of its class, with its `args` and attributes. Where its class cannot be imported or these are not
-JSON, the program gets a `StepFailedError` with its name and message: in the first run as well as in later ones. Its cause and
-traceback are not stored; a note has the place.
+Where its class cannot be imported or its parts are not JSON, the program gets a `StepFailedError` with its name and message,
+in the first run as well. Its cause and traceback are not stored; a note has the place.
 """
 
 from __future__ import annotations

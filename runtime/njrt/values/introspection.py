@@ -4,10 +4,7 @@
         total = property(...)           collect_members(Item)       {"total": <property>, "__init__": ...}
         def __getattr__(self, n): ...   never called
 
-Everything here goes through the descriptors of `type`, `object` and the built-in containers themselves,
-so that no property, `__getattr__`, `__getattribute__`, `__class__`, `__dict__` or metaclass of the
-program is evaluated. Not seen: attributes that exist only in a property or a `__getattr__`, and the
-fields of extension types.
+Not seen: attributes that exist only in a property or a `__getattr__`, and the fields of extension types.
 """
 
 from __future__ import annotations
@@ -30,30 +27,28 @@ _get_module = type.__dict__["__module__"].__get__
 _get_module_namespace = vars(ModuleType)["__dict__"].__get__
 
 _STANDARD_FOLDER = enum.__file__.rpartition("enum.")[0]
-_LIBRARIES = {
-    "njrt",
-    "pydantic",
-    "pydantic_core",
-    "attr",
-    "attrs",
-    "typing_extensions",
-    "numpy",
-    "pandas",
-    "django",
-    "sqlalchemy",
-}
+_LIBRARIES = frozenset(
+    [
+        "njrt",
+        "pydantic",
+        "pydantic_core",
+        "attr",
+        "attrs",
+        "typing_extensions",
+        "numpy",
+        "pandas",
+        "django",
+        "sqlalchemy",
+    ]
+)
+_HEAP_TYPE = 1 << 9
+"""The flag Py_TPFLAGS_HEAPTYPE: the class was made by a class statement."""
 
 Namespace = dict[str, Any]
 """Names and the objects behind them, as they stand in a class or an instance, nothing bound or called."""
 
 Slot = tuple[str, MemberDescriptorType]
 """The name of a slot, mangled if it is private, and what reads and sets it."""
-
-
-def find_tuple_fields(value: UserValue) -> Any:
-    """Return the `_fields` of a named tuple, also of a subclass; None for any other tuple."""
-    namespaces = map(get_class_namespace, get_mro(type(value)))
-    return next((found["_fields"] for found in namespaces if "_fields" in found), None)
 
 
 def get_mro(cls: type) -> tuple[type, ...]:
@@ -185,6 +180,24 @@ def read_slots(slots: tuple[Slot, ...], value: UserValue) -> Iterator[tuple[str,
     for name, member in slots:
         with suppress(AttributeError):  # the slot is not set
             yield name, member.__get__(value)
+
+
+def has_known_state(cls: type, base: type = object) -> bool:
+    """Return whether all state of the instances of a class is in attributes and slots, but for that of `base`.
+
+    It leaves to `base` how its instances are pickled, and no extension type is among its ancestors.
+    """
+    own_size = cls.__basicsize__ - 8 * len(list_slots(cls))
+    is_extension = own_size > object.__basicsize__ + 16 or not cls.__flags__ & _HEAP_TYPE
+    return not (base is object and is_extension) and all(
+        find_member(cls, name) is find_member(base, name)
+        for name in ("__reduce__", "__reduce_ex__")
+    )
+
+
+def find_built_in_base(cls: type) -> type:
+    """Return the nearest ancestor that no class statement has made."""
+    return next(known for known in get_mro(cls) if not known.__flags__ & _HEAP_TYPE)
 
 
 def is_exactly(value: UserValue, *classes: type) -> bool:

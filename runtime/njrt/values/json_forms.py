@@ -14,7 +14,7 @@ from __future__ import annotations
 import enum
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
@@ -108,9 +108,8 @@ def _generate_schema(declared: DeclaredType) -> Json:
                 CONTAINER: tuple,
             }
 
-        def arguments_schema(
-            self, schema: Any
-        ) -> dict[str, Any]:  # named tuples, before pydantic 2.14
+        def arguments_schema(self, schema: Any) -> dict[str, Any]:
+            # Of named tuples, before pydantic 2.14.
             found = self.kw_arguments_schema(schema["arguments_schema"], None)
             return {**found, CONTAINER: tuple}
 
@@ -142,33 +141,11 @@ def _generate_schema(declared: DeclaredType) -> Json:
             kind = schema.get("keys_schema", {}).get("type")
             return {**super().dict_schema(schema), KEYS: kind}
 
-        def set_schema(self, schema: Any) -> dict[str, Any]:
-            return {**super().set_schema(schema), CONTAINER: set}
-
-        def frozenset_schema(self, schema: Any) -> dict[str, Any]:
-            return {**super().frozenset_schema(schema), CONTAINER: frozenset}
-
-        def tuple_schema(self, schema: Any) -> dict[str, Any]:
-            return {**super().tuple_schema(schema), CONTAINER: tuple}
-
-        def is_subclass_schema(self, schema: Any) -> dict[str, Any]:
-            raise TypeError("JSON does not carry classes")
-
-        def any_schema(self, schema: Any) -> dict[str, Any]:
-            raise TypeError("its values may be anything")
-
-        def generator_schema(self, schema: Any) -> dict[str, Any]:
-            raise TypeError("JSON does not carry iterators")
-
-        def callable_schema(self, schema: Any) -> dict[str, Any]:
-            raise TypeError("JSON does not carry functions")
-
-        def custom_error_schema(self, schema: Any) -> dict[str, Any]:
-            raise TypeError("JSON does not carry classes")
-
-        def is_instance_schema(self, schema: Any) -> dict[str, Any]:
-            raise TypeError("its class declares no fields")
-
+    for kind in (set, frozenset, tuple):
+        name = f"{kind.__name__}_schema"
+        setattr(Generator, name, _mark_container(getattr(GenerateJsonSchema, name), kind))
+    for name, reason in _WITHOUT_FORM.items():
+        setattr(Generator, f"{name}_schema", _refuse(reason))
     try:
         schema: Json = get_adapter(declared).json_schema(schema_generator=Generator)
     except Exception as error:
@@ -179,6 +156,28 @@ def _generate_schema(declared: DeclaredType) -> Json:
     if equal := find_equal_alternatives(schema):
         raise TypeError(f"JSON does not tell {equal[0]} and {equal[1]} apart")
     return schema
+
+
+_WITHOUT_FORM = {
+    "any": "its values may be anything",
+    "callable": "JSON does not carry functions",
+    "custom_error": "JSON does not carry classes",
+    "generator": "JSON does not carry iterators",
+    "is_instance": "its class declares no fields",
+    "is_subclass": "JSON does not carry classes",
+}
+"""The kinds of pydantic's core that have no form, and why."""
+
+
+def _mark_container(generate: Callable[..., Any], kind: type) -> Callable[..., Any]:
+    return lambda self, schema: {**generate(self, schema), CONTAINER: kind}
+
+
+def _refuse(reason: str) -> Callable[..., Any]:
+    def refuse(self: Any, schema: Any) -> Any:
+        raise TypeError(reason)
+
+    return refuse
 
 
 def _has_own_constructor(made: type) -> bool:
@@ -230,16 +229,8 @@ class _Members(dict[str, enum.Enum]):
 _KEYWORDS = {
     *("type", "format", "enum", "const", "$ref", "anyOf", "oneOf", "allOf", "items", "prefixItems"),
     *("minItems", "maxItems", "uniqueItems", "properties", "required", "additionalProperties"),
-    *(
-        "propertyNames",
-        "minLength",
-        "maxLength",
-        "pattern",
-        "minimum",
-        "maximum",
-        "$defs",
-        "description",
-    ),
+    *("propertyNames", "minLength", "maxLength", "pattern", "minimum", "maximum", "$defs"),
+    "description",
     *("exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minProperties", "maxProperties"),
 }
 
@@ -256,9 +247,7 @@ def _clean(schema: Json) -> dict[str, Any]:
             meanings = [f"{name} = {member.value!r}" for name, member in value.items()]
             kept["description"] = "; ".join(meanings)
     tags = [name for name, part in kept.get("properties", {}).items() if "const" in part]
-    if (
-        tags
-    ):  # what tells the members of a union apart is never left out, although it may have a default
+    if tags:  # what tells the members of a union apart is never left out, even with a default
         kept["required"] = list(dict.fromkeys([*kept.get("required", ()), *tags]))
     return kept
 

@@ -1,16 +1,12 @@
 """Inferring the shape of values, their types and those of what they hold, as a Python expression.
 
-    infer_shape(3)                            "int"
     infer_shape(["a", "b"])                   "list[str, ...]"          not empty; `list[str]` may be
-    infer_shape({14: {3, 8}, 3: set()})       "dict[int, set[int], ...]"
     infer_shape({"name": "a", "age": 3})      "{'name': str, 'age': int}"
     infer_shape(Mail("a", urgent=False))      "Mail(sender=str, urgent=bool)"
-
     merge_shapes(["list[int, ...]", "list[str]", "None"])     "list[int | str] | None"
-    has_shape(value, "list[int | str] | None")                True or False
 
-`object` is the shape of any value. Not seen: items after the first `_MAX_ITEMS`, nesting deeper than
-`_MAX_DEPTH`, attributes in slots; classes are compared by their names.
+`object` is the shape of any value. Not seen: items after the first `_MAX_ITEMS`, nesting deeper than `_MAX_DEPTH`,
+attributes in slots; classes are compared by their names.
 """
 
 from __future__ import annotations

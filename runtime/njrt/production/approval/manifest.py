@@ -2,27 +2,21 @@
 
     [[authority]]
     file = "mail.njpy"
-    instruction = '''
-    Sort <mail> into <:kind>.
-    '''
+    instruction = "Sort <mail> into <:kind>."
     effects = ["Run"]
-    jumps = []
     imports = ["json"]
-    attributes = ["append"]
 
     with njrt.using(manifest="njc.lock"):        an effect that needs more is rejected,
         triage(mailbox)                          a block without a section is ended by `PolicyError`
 
-A block is found by its file and its whole instruction: one that was changed has no section. So has one whose prompt
-is an f-string. Questions of `njrt.llm` and `ask` belong to the section of their file with an empty instruction.
-`njrt.production.approval.needs` says what is not seen in code.
+A block is found by its file and its whole instruction; questions of `njrt.llm` and `ask` have an empty one.
 """
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -56,25 +50,12 @@ class BlockAuthority:
     @property
     def allowed(self) -> EffectNeeds:
         """What its effects may need."""
-        return EffectNeeds(
-            frozenset(self.effects),
-            frozenset(self.jumps),
-            frozenset(self.imports),
-            frozenset(self.attributes),
-            frozenset(self.calls),
-        )
+        return EffectNeeds(*(frozenset(getattr(self, part.name)) for part in fields(EffectNeeds)))
 
 
 def make_authority(key: BlockKey, needs: EffectNeeds) -> BlockAuthority:
     """Return a section that allows exactly this."""
-    return BlockAuthority(
-        *key,
-        sorted(needs.effects),
-        sorted(needs.jumps),
-        sorted(needs.imports),
-        sorted(needs.attributes),
-        sorted(needs.calls),
-    )
+    return BlockAuthority(*key, *map(sorted, needs.parts.values()))
 
 
 def find_block_key(place: str, instruction: str, effect: object) -> BlockKey:

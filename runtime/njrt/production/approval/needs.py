@@ -3,9 +3,8 @@
 Run("import json\nreturn json.loads(text).get('a')", True)
     EffectNeeds(effects={"Run"}, jumps={"return"}, imports={"json"}, attributes={"get", "loads"})
 
-Found in the text of the code, so some is not seen: which object an attribute belongs to, attributes that a format
-string names, names that are put together while the code runs (`getattr` itself counts as an attribute), and what
-functions of the program do that the code calls.
+Not seen: which object an attribute belongs to, names that are put together while the code runs (`getattr` itself counts
+as an attribute), and what functions of the program do that the code calls.
 """
 
 from __future__ import annotations
@@ -13,21 +12,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
+from operator import or_, sub
 
 from njrt.effects import (
     BreakLoop,
     ContinueLoop,
     Effect,
-    Eval,
-    Exec,
     Goto,
     Perform,
     RaiseError,
     RaiseNamed,
     ReturnAnswer,
     ReturnValue,
-    Run,
     Touch,
+    get_effect_code,
 )
 from njrt.execution.syntax import parse_python
 
@@ -60,22 +58,24 @@ class EffectNeeds:
     calls: frozenset[str] = frozenset()
     """The gated functions that code has called, and the effects of interfaces."""
 
+    @property
+    def parts(self) -> dict[str, frozenset[str]]:
+        """The fields by name."""
+        return {part.name: getattr(self, part.name) for part in fields(self)}
+
     def __or__(self, other: EffectNeeds) -> EffectNeeds:
-        return EffectNeeds(
-            *(getattr(self, part.name) | getattr(other, part.name) for part in fields(self))
-        )
+        return EffectNeeds(*map(or_, self.parts.values(), other.parts.values()))
 
     def __sub__(self, other: EffectNeeds) -> EffectNeeds:
-        return EffectNeeds(
-            *(getattr(self, part.name) - getattr(other, part.name) for part in fields(self))
-        )
+        return EffectNeeds(*map(sub, self.parts.values(), other.parts.values()))
 
     def __bool__(self) -> bool:
-        return any(getattr(self, part.name) for part in fields(self))
+        return any(self.parts.values())
 
     def __str__(self) -> str:
-        parts = ((part.name, sorted(getattr(self, part.name))) for part in fields(self))
-        return "; ".join(f"{name}: {', '.join(values)}" for name, values in parts if values)
+        return "; ".join(
+            f"{name}: {', '.join(sorted(values))}" for name, values in self.parts.items() if values
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,16 +90,6 @@ class CodeNames:
     changes: tuple[str, ...] = ()
     """Targets such as `box.items` or `prices[0]` that it assigns to or deletes."""
     calls: tuple[str, ...] = ()
-
-
-def get_effect_code(effect: Effect) -> str | None:
-    """Return the Python in an effect, None if there is none."""
-    match effect:
-        case Run(code) | Exec(code) | Eval(code) | RaiseError(code):
-            return code
-        case ReturnValue(variable):
-            return variable
-    return None
 
 
 def find_needs(effect: Effect) -> EffectNeeds:

@@ -3,13 +3,10 @@
     mail.njpy:12  Run, effect 2 of this run
       Sort <mail> into <:kind>.
         1  kind = classify(mail.subject)
-        2  box.items.append(mail)
-      reads    mail, box, classify
+      reads    mail, classify
       binds    kind (now None)
-      calls    classify, box.items.append
 
-Control characters and characters that change the direction of text are escaped, so that code cannot change what the
-terminal shows.
+What a terminal would act on is escaped, so that code cannot change what is shown.
 """
 
 from __future__ import annotations
@@ -20,8 +17,18 @@ from collections.abc import Iterator, Mapping
 
 from njrt.decisions import PendingEffect
 from njrt.effect_json import effect_to_json, format_call
-from njrt.effects import AskModel, Assign, BindOutputs, Effect, Exec, Perform, Run, Touch
-from njrt.production.approval.needs import CodeNames, find_code_names, get_effect_code
+from njrt.effects import (
+    AskModel,
+    Assign,
+    BindOutputs,
+    Effect,
+    Exec,
+    Perform,
+    Run,
+    Touch,
+    get_effect_code,
+)
+from njrt.production.approval.needs import CodeNames, find_code_names
 from njrt.rendering.writer import clip, escape_unprintable
 
 MAX_INSTRUCTION_LINES = 4

@@ -5,9 +5,7 @@
 
     accept? [y]es [n]o [e]dit [a]bort [p]ause [c]ode always [k]ind always [?]
 
-The question is written to standard error and the answer read from standard input, a line at a time; both must be a
-terminal. What was typed before the question is discarded. While a question waits, no limit of time runs in the
-process, and the event loop of an async program stands still.
+Standard input and error must be a terminal. While a question waits, no limit of time runs in the process.
 """
 
 from __future__ import annotations
@@ -25,12 +23,11 @@ from typing import Any, Literal, get_args
 
 from njrt.decisions import Abort, Accept, Decision, Edit, Pause, PendingEffect, Reject
 from njrt.effect_json import decision_from_json, decision_to_json, effect_from_json, effect_to_json
-from njrt.effects import EFFECT_KINDS, AskModel, Effect, Touch
+from njrt.effects import EFFECT_KINDS, AskModel, Effect, Touch, get_effect_code
 from njrt.errors import ConfigurationError
 from njrt.gates import get_gated_name
 from njrt.message_json import hash_json
 from njrt.private_files import open_private
-from njrt.production.approval.needs import get_effect_code
 from njrt.production.approval.question import describe_names, describe_question, format_code
 from njrt.timeouts import clock
 from njrt.typed_json import InvalidJsonError, from_json, to_json

@@ -3,10 +3,9 @@
     request ──reserve the most it can cost──> model
     reply   <──settle what it has cost─────── model
 
-A call that does not fit raises `BudgetError` and is not made. If the server refused the call (by an HTTP status), nothing is counted. If it
-is not known whether a call was billed (a timeout, a lost connection, a cancellation, a killed process), what it may
-have cost stays reserved until `HOLD_SECONDS` after the call's time limit. What cannot be settled because
-the store fails is settled with the next call, or forgotten at that time.
+A call that does not fit raises `BudgetError` and is not made. If it is not known whether a call was billed (a timeout, a
+lost connection, a killed process), what it may have cost stays reserved until `HOLD_SECONDS` after its time limit. What
+cannot be settled because the store fails is settled with the next call.
 """
 
 from __future__ import annotations

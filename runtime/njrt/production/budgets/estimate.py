@@ -2,10 +2,8 @@
 
     estimate_call(model, request)     Estimate(Usage(input=8_412, output=4_096), usd=0.0496)
 
-A token has at least one byte of text, so the bytes of a prompt are more than its tokens: three to four times as many
-for English. The reply is counted with the most that it may have, and written to the vendor's prompt cache.
-Not seen: how long a file is that is shown by its URL, and tokens of a prompt that a vendor adds and bills beyond
-`EXTRA_TOKENS`.
+A token has at least one byte of text, so the bytes of a prompt are more than its tokens. Not seen: how long a file is that
+is shown by its URL, and tokens that a vendor adds beyond `EXTRA_TOKENS`.
 """
 
 from __future__ import annotations

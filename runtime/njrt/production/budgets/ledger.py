@@ -4,11 +4,8 @@
     ledger.settle(account, hold, spent)        the reservation becomes what the call cost
     ledger.release(account, hold)              it was never made
 
-    {"usd": 1310000000, "tokens": 84000, "calls": 12, "held": {"5f0c…": [21000000, 5100, 1772357400.0]}, ...}
-
-An account is one text in the store, changed by `update`, so that no two processes spend the same dollar. Dollars are
-whole billionths. A reservation whose process has died is forgotten when its time is over; a call that ends later than
-that still counts. Settling twice counts once.
+An account is one text in the store, changed by `update`. Dollars are whole billionths. A reservation whose process has died
+is forgotten when its time is over. Settling twice counts once.
 """
 
 from __future__ import annotations

@@ -2,11 +2,9 @@
 
     canaries = CanaryStore(store)
     canaries.add_result("shop.njpy:fill 51f0a2c37d8e4b66", result, rule)     CanaryState(runs=41, alarm=Alarm(...))
-    canaries.list_states()                                                   for `njc canary`
     canaries.clear("shop.njpy:fill 51f0a2c37d8e4b66")                        the code is used again, the test begins again
 
-A block is named as in njc.lock, with the digest of its instruction and code: other code has a state of its own. Each
-change is one atomic step, so that processes and machines share the test. After an alarm nothing more is counted.
+A block is named with the digest of its instruction and code. After an alarm nothing more is counted.
 """
 
 from __future__ import annotations

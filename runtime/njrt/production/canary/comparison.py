@@ -1,12 +1,9 @@
 """Comparing what code did with what the live block did: the ending, the value, the variables.
 
-    BlockEnd("broke", variables={"total": 7})           of the code
+    BlockEnd("completed", variables={"total": 7})       of the code       "`total` is 8, by code 7"
     BlockEnd("completed", variables={"total": 8})       of the live block, on copies
 
-    ("it ended by `completed`, the code by `broke`", "`total` is 8, by code 7")
-
-Variables are the outputs and all others that the prompt names, with what can be reached from them. Not compared: the
-message of a raised exception, and variables that only one of the two has bound where both left by a jump.
+Not compared: the message of a raised exception, and variables that only one of the two has bound where both left by a jump.
 """
 
 from __future__ import annotations

@@ -2,13 +2,9 @@
 
     find_outside_access("basket.add(item)", lookup, classes)     None if `Basket.add` only works on its own object
     find_outside_access("notify(user)", lookup, classes)         "`notify` uses the module smtplib"
-    find_outside_access("", lookup, classes)                     the same for what showing the objects runs: `__repr__`
 
-The bytecode of the snippet is followed into the functions, classes and methods that it can reach. They may read what
-cannot change, call one another and what only computes, and change their own objects. A method is reached if its name
-is used as an attribute anywhere, or is special (`__eq__`): which object it belongs to is not known. Everything that is
-not known to be harmless counts as access to the outside.
-
+Bytecode is followed into the functions, classes and methods that it can reach. A method is reached if its name is used as an
+attribute anywhere, or is special (`__eq__`). Everything that is not known to be harmless counts as access to the outside.
 Not seen: a class that is handed to a function and changed there, attributes that a format string names, and validators
 of pydantic models.
 """
