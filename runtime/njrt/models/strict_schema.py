@@ -13,16 +13,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from njrt.messages import Json, ModelMessage, Reply, make_object_schema
 from njrt.models.response import MalformedReplyError, parse_json
 from njrt.values.json_choices import (
     JsonValue,
-    is_one_of,
+    SchemaMatcher,
     list_alternatives,
-    list_constants,
     resolve_reference,
 )
 
@@ -110,11 +109,10 @@ def restore_value(value: JsonValue, schema: Json, definitions: Json) -> JsonValu
     return _Restorer({"$defs": definitions}).restore(value, schema)
 
 
-@dataclass(frozen=True, slots=True)
-class _Restorer:
-    root: Json
-    fitting: dict[tuple[int, int], bool] = field(default_factory=dict)
-    """By the ids of a value and of a schema, which live as long as this: each pair is looked at once."""
+class _Restorer(SchemaMatcher):
+    """Restores values in the strict form of schemas."""
+
+    whole = (int, float)
 
     def restore(self, value: JsonValue, schema: Json) -> JsonValue:
         schema = resolve_reference(schema, self.root)
@@ -147,46 +145,17 @@ class _Restorer:
             case _:
                 return value
 
-    def fits(self, value: JsonValue, schema: Json) -> bool:
-        """Return whether a value has the strict form of a schema."""
-        key = id(value), id(schema)
-        if key not in self.fitting:
-            self.fitting[key] = self.check_fit(value, resolve_reference(schema, self.root))
-        return self.fitting[key]
-
-    def check_fit(self, value: JsonValue, schema: Json) -> bool:
-        if constants := list_constants(schema):
-            return is_one_of(value, constants)
-        if choices := list_alternatives(schema):
-            return any(self.fits(value, choice) for choice in choices)
-        match schema.get("type"):
-            case "object" if is_dict_schema(schema):
-                inner = schema.get("additionalProperties")
-                inner = inner if isinstance(inner, Mapping) else _ANYTHING
-                return isinstance(value, list) and all(
-                    is_entry(entry) and self.fits(entry["value"], inner) for entry in value
-                )
-            case "object":
-                known, required = schema.get("properties", {}), schema.get("required", ())
-                return (isinstance(value, dict) and value.keys() == known.keys()) and all(
-                    (item is None and name not in required) or self.fits(item, known[name])
-                    for name, item in value.items()
-                )
-            case "array":
-                fixed = schema.get("prefixItems")
-                if not isinstance(value, list) or (fixed and len(value) != len(fixed)):
-                    return False
-                schemas = fixed or [schema.get("items", _ANYTHING)] * len(value)
-                return all(map(self.fits, value, schemas))
-            case "string":
-                return isinstance(value, str)
-            case "boolean":
-                return isinstance(value, bool)
-            case "integer" | "number":
-                return isinstance(value, int | float) and not isinstance(value, bool)
-            case "null":
-                return value is None
-        return True
+    def has_fitting_properties(self, value: JsonValue, schema: Json) -> bool:
+        if is_dict_schema(schema):
+            inner = schema.get("additionalProperties")
+            return isinstance(value, list) and all(
+                is_entry(entry) and self.fits(entry["value"], inner) for entry in value
+            )
+        known, required = schema.get("properties", {}), schema.get("required", ())
+        return (isinstance(value, dict) and value.keys() == known.keys()) and all(
+            (item is None and name not in required) or self.fits(item, known[name])
+            for name, item in value.items()
+        )
 
 
 _ANYTHING: Json = {}

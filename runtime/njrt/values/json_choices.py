@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache
 from itertools import permutations
-from typing import Any
+from typing import Any, ClassVar
 
 from njrt.messages import Json
 from njrt.outcome import UserValue
@@ -96,10 +96,58 @@ def is_one_of(value: JsonValue, choices: Sequence[JsonValue]) -> bool:
 
 
 @dataclass(slots=True)
-class _Reader:
+class SchemaMatcher:
+    """Tells whether values have the form of schemas."""
+
     root: Json
     fitting: dict[tuple[int, int], bool] = field(default_factory=dict)
-    """By the ids of a value and of a schema; both live as long as the reader."""
+    """By the ids of a value and of a schema, which live as long as this: each pair is looked at once."""
+    whole: ClassVar[tuple[type, ...]] = (int,)
+    """The types of whole numbers."""
+
+    def fits(self, value: JsonValue, schema: JsonValue) -> bool:
+        """Return whether a value has the form of a schema."""
+        key = id(value), id(schema)
+        if key not in self.fitting:
+            self.fitting[key] = self.check_fit(value, resolve_reference(schema, self.root))
+        return self.fitting[key]
+
+    def check_fit(self, value: JsonValue, schema: JsonValue) -> bool:
+        if not isinstance(schema, Mapping):
+            return True
+        if constants := list_constants(schema):
+            return is_one_of(value, constants)
+        if alternatives := list_alternatives(schema):
+            return any(self.fits(value, part) for part in alternatives)
+        match schema.get("type"):
+            case "string":
+                return isinstance(value, str)
+            case "boolean":
+                return isinstance(value, bool)
+            case "integer":
+                return isinstance(value, self.whole) and not isinstance(value, bool)
+            case "number":
+                return isinstance(value, int | float) and not isinstance(value, bool)
+            case "null":
+                return value is None
+            case "array":
+                return isinstance(value, list) and self.has_fitting_items(value, schema)
+            case "object":
+                return self.has_fitting_properties(value, schema)
+        return True
+
+    def has_fitting_items(self, value: list[JsonValue], schema: Json) -> bool:
+        fixed = schema.get("prefixItems")
+        if fixed is None:
+            return all(self.fits(item, schema.get("items")) for item in value)
+        return len(value) == len(fixed) and all(map(self.fits, value, fixed))
+
+    def has_fitting_properties(self, value: JsonValue, schema: Json) -> bool:
+        raise NotImplementedError
+
+
+class _Reader(SchemaMatcher):
+    """Reads values by schemas that hold the members of enums."""
 
     def read(
         self, value: JsonValue, schema: JsonValue, place: tuple[str, ...], in_union: bool = False
@@ -204,46 +252,23 @@ class _Reader:
 
         return rank
 
-    def fits(self, value: JsonValue, schema: JsonValue) -> bool:
-        """Return whether a value has the form of a schema."""
-        key = id(value), id(schema)
-        if key not in self.fitting:
-            self.fitting[key] = self.check_fit(value, resolve_reference(schema, self.root))
-        return self.fitting[key]
-
     def check_fit(self, value: JsonValue, schema: JsonValue) -> bool:
-        if not isinstance(schema, Mapping):
-            return True
-        if MEMBERS in schema:
+        if isinstance(schema, Mapping) and MEMBERS in schema:
             return find_member(value, schema[MEMBERS]) is not None
-        if constants := list_constants(schema):
-            return is_one_of(value, constants)
-        if alternatives := list_alternatives(schema):
-            return any(self.fits(value, part) for part in alternatives)
-        match schema.get("type"):
-            case "string":
-                return isinstance(value, str) and is_text_of(value, schema.get("format"))
-            case "boolean":
-                return isinstance(value, bool)
-            case "integer":
-                return isinstance(value, int) and not isinstance(value, bool)
-            case "number":
-                return isinstance(value, int | float) and not isinstance(value, bool)
-            case "null":
-                return value is None
-            case "array":
-                return isinstance(value, list) and self.has_fitting_items(value, schema)
-            case "object":
-                return isinstance(value, dict) and self.has_fitting_properties(value, schema)
-        return True
+        is_fit = SchemaMatcher.check_fit(self, value, schema)
+        if (
+            isinstance(value, str)
+            and isinstance(schema, Mapping)
+            and schema.get("type") == "string"
+        ):
+            return is_fit and (
+                bool(list_constants(schema)) or is_text_of(value, schema.get("format"))
+            )
+        return is_fit
 
-    def has_fitting_items(self, value: list[JsonValue], schema: Json) -> bool:
-        fixed = schema.get("prefixItems")
-        if fixed is None:
-            return all(self.fits(item, schema.get("items")) for item in value)
-        return len(value) == len(fixed) and all(map(self.fits, value, fixed))
-
-    def has_fitting_properties(self, value: dict[str, JsonValue], schema: Json) -> bool:
+    def has_fitting_properties(self, value: JsonValue, schema: Json) -> bool:
+        if not isinstance(value, dict):
+            return False
         known, others = schema.get("properties", {}), schema.get("additionalProperties")
         if not value.keys() >= set(schema.get("required", ())):
             return False

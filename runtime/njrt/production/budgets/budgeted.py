@@ -17,7 +17,7 @@ import os
 import sys
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import groupby
@@ -54,26 +54,14 @@ class OpenBudget:
         if self.process != os.getpid():
             return
         account = Account(self.budget, "", self.scope)
+        before = account.key.rpartition("/")[0].rpartition("/")[0]  # without owner and period
         for ledger in self.ledgers:
-            for stored in _list_scope_keys(ledger, account):
-                try:
-                    ledger.forget(stored)
-                except StoreError as error:
-                    warn("a budget could not be removed: %s", error)
-
-
-def _list_scope_keys(ledger: Ledger, account: Account) -> Sequence[str]:
-    """Return the keys of a scope's accounts, of all its owners."""
-    before = account.key.rpartition("/")[0].rpartition("/")[0]
-    try:
-        return [
-            key
-            for key in ledger.store.list_keys(f"{before}/")
-            if key.endswith(f"/{account.period}")
-        ]
-    except StoreError as error:
-        warn("a budget could not be removed: %s", error)
-        return []
+            try:
+                for key in ledger.store.list_keys(f"{before}/"):
+                    if key.endswith(f"/{account.period}"):
+                        ledger.forget(key)
+            except StoreError as error:
+                warn("a budget could not be removed: %s", error)
 
 
 def open_budget(budget: Budget) -> OpenBudget:
@@ -111,12 +99,9 @@ class Budgeted:
         try:
             reply = await ask(replace(request, before_call=reserve_again))
         except ModelError as error:
-            used = (
-                error.attempts[-1].usage
-                if isinstance(model, CallLister) and error.attempts
-                else None
-            )
-            if used is not None and used.input + used.output:
+            made = error.attempts if isinstance(model, CallLister) else ()
+            used = made[-1].usage if made else Usage()
+            if used.input + used.output:
                 for reservation in reservations:
                     reservation.settle(used, model.name)
             elif not may_be_billed(error):
@@ -199,8 +184,19 @@ class CallReservation:
     def settle(self, usage: Usage, model: str, is_script: bool = False) -> None:
         """Count what the call has cost."""
         spent = measure_spent(usage, self.hold.amount, is_script)
-        _settle(Unsettled(self, spent))
+        self.count(spent)
         count_spending(self.account, spent, model)
+
+    def count(self, spent: Amount) -> bool:
+        """Count a cost in the store, or with the next call if the store fails; return whether it was counted."""
+        try:
+            self.ledger.settle(self.account, self.hold, spent)
+        except StoreError as error:
+            warn("what a call has cost is counted with the next call: %s", error)
+            with _unsettled_lock:
+                _unsettled.append((self, spent))
+            return False
+        return True
 
     def release(self) -> None:
         """Count nothing."""
@@ -220,15 +216,8 @@ def measure_spent(usage: Usage, most: Amount, is_script: bool = False) -> Amount
     return Amount(most.usd if usage.usd is None else to_nano(usage.usd), tokens)
 
 
-@dataclass(frozen=True, slots=True)
-class Unsettled:
-    """What a call has cost, while the store does not know of it."""
-
-    reservation: CallReservation
-    spent: Amount
-
-
-_unsettled: list[Unsettled] = []
+_unsettled: list[tuple[CallReservation, Amount]] = []
+"""What calls have cost, while the store does not know of it."""
 _unsettled_lock = threading.Lock()
 
 
@@ -243,25 +232,13 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_after_fork)
 
 
-def _settle(item: Unsettled) -> bool:
-    reservation = item.reservation
-    try:
-        reservation.ledger.settle(reservation.account, reservation.hold, item.spent)
-    except StoreError as error:
-        warn("what a call has cost is counted with the next call: %s", error)
-        with _unsettled_lock:
-            _unsettled.append(item)
-        return False
-    return True
-
-
 def settle_unsettled() -> None:
     """Count what could not be counted before."""
     with _unsettled_lock:
         items = _unsettled[:]
         _unsettled.clear()
-    for number, item in enumerate(items):
-        if not _settle(item):
+    for number, (reservation, spent) in enumerate(items):
+        if not reservation.count(spent):
             with _unsettled_lock:
                 _unsettled.extend(items[number + 1 :])
             return

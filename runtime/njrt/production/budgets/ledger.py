@@ -11,7 +11,7 @@ is forgotten when its time is over. Settling twice counts once.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from urllib.parse import quote
@@ -89,6 +89,11 @@ class AccountState:
         """What calls under way may cost."""
         return sum((Amount(usd, tokens) for usd, tokens, _ in self.held.values()), Amount())
 
+    def without_hold(self, hold: Hold) -> AccountState:
+        """Return the state without one reservation."""
+        held = {name: other for name, other in self.held.items() if name != hold.id}
+        return replace(self, held=held)
+
     def without_expired(self, now: float) -> AccountState:
         """Return the state without reservations whose time is over."""
         held = {name: hold for name, hold in self.held.items() if hold[2] > now}
@@ -117,23 +122,21 @@ class Ledger:
     def reserve(self, account: Account, hold: Hold) -> None:
         """Reserve what a call may cost; raise `BudgetError` if it does not fit, and change nothing then."""
         refused: list[BudgetError] = []
-        now = self.store.now()
+        now, budget = self.store.now(), account.budget
 
-        def change(text: str | None) -> str | None:
+        def change(state: AccountState) -> AccountState | None:
             refused.clear()
-            state = read_state(text, account.key).without_expired(now)
+            state = state.without_expired(now)
             if hold.id in state.held:
-                return text
+                return None
             if error := find_excess(account, state, hold.amount):
                 refused.append(error)
-                return text
+                return None
             held = state.held | {hold.id: (hold.amount.usd, hold.amount.tokens, hold.until)}
-            budget = account.budget
-            return to_json(
-                replace(state, held=held, limit_usd=budget.usd, limit_tokens=budget.tokens, at=now)
-            )
+            limited = replace(state, limit_usd=budget.usd, limit_tokens=budget.tokens)
+            return replace(limited, held=held, at=now)
 
-        update(self.store, account.key, change)
+        self._change(account.key, change)
         if refused:
             raise refused[0]
 
@@ -141,28 +144,29 @@ class Ledger:
         """Replace a reservation by what was spent."""
         now = self.store.now()
 
-        def change(text: str | None) -> str | None:
-            state = read_state(text, account.key)
+        def change(state: AccountState) -> AccountState | None:
             if hold.id not in state.held and now < hold.until:
-                return text  # settled before
-            held = {name: other for name, other in state.held.items() if name != hold.id}
+                return None  # settled before
             total = state.spent + spent
-            new = replace(state, usd=total.usd, tokens=total.tokens, calls=state.calls + 1)
-            return to_json(replace(new, held=held, at=now).without_expired(now))
+            new = replace(state, usd=total.usd, tokens=total.tokens, calls=state.calls + 1, at=now)
+            return new.without_hold(hold).without_expired(now)
 
-        update(self.store, account.key, change)
+        self._change(account.key, change)
 
     def release(self, account: Account, hold: Hold) -> None:
         """Forget a reservation."""
+        self._change(
+            account.key, lambda state: state.without_hold(hold) if hold.id in state.held else None
+        )
 
-        def change(text: str | None) -> str | None:
-            state = read_state(text, account.key)
-            if hold.id not in state.held:
-                return text
-            held = {name: other for name, other in state.held.items() if name != hold.id}
-            return to_json(replace(state, held=held))
+    def _change(self, key: str, change: Callable[[AccountState], AccountState | None]) -> None:
+        """Replace an account by `change(state)`; None leaves it as it is."""
 
-        update(self.store, account.key, change)
+        def change_text(text: str | None) -> str | None:
+            new = change(read_state(text, key))
+            return text if new is None else to_json(new)
+
+        update(self.store, key, change_text)
 
     def read(self, account: Account) -> AccountState:
         """Return an account as it is now."""
@@ -196,10 +200,10 @@ def find_excess(account: Account, state: AccountState, needed: Amount) -> Budget
         (None if budget.usd is None else to_nano(budget.usd), taken.usd, needed.usd),
         (budget.tokens, taken.tokens, needed.tokens),
     )
-    for limit, used, more in limits:
-        if limit is not None and (used + more > limit or used >= limit):
-            return make_budget_error(account, state, needed)
-    return None
+    is_excess = any(
+        limit is not None and (used + more > limit or used >= limit) for limit, used, more in limits
+    )
+    return make_budget_error(account, state, needed) if is_excess else None
 
 
 def make_budget_error(account: Account, state: AccountState, needed: Amount) -> BudgetError:
