@@ -21,8 +21,7 @@ from njrt.models.model import LayeredModel
 from njrt.models.scripted import Scripted
 from njrt.observability.listeners import make_listener
 from njrt.outcome import Completed
-from njrt.persistence.cache import Cache
-from njrt.persistence.reply_store import open_reply_store
+from njrt.persistence.cache import Cache, open_reply_store
 from njrt.rendering.describe import describe_variable
 
 

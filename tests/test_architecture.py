@@ -80,14 +80,14 @@ EDGE = """
     njrt.agent          references
     njrt.production.approval manifest terminal
     njrt.production.budgets        budget budgeted ledger
-    njrt.durable        effects executor_lock
+    njrt.durable        effects workflows
     njrt.execution      contracts interruptions source_cache tracebacks
     njrt.execution.contained execute operations process seccomp server wire
     njrt.execution.guard effects
     njrt.mcp            server sessions
     njrt.models         anthropic breaker choose network openai pydantic_ai rate_limit remote retry scripted sends streaming wrapped
     njrt.observability  listeners trace
-    njrt.persistence    memory_store open_store postgres_store recorder recording_place redis_store reply_store sqlite_store
+    njrt.persistence    cache memory_store open_store postgres_store recorder recording_place redis_store sqlite_store
     njrt.session        attempt block_conversation canary gate interception layered_model prediction session settings
     njc                 authority cli doctor hatch_plugin hook run setuptools_plugin target worker
     njc.mcp             servers

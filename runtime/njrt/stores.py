@@ -93,6 +93,16 @@ def make_store_key(*parts: str) -> str:
     return key
 
 
+def encode_text(text: str) -> bytes:
+    """Return a text as a server stores it; it may have lone surrogates."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def decode_text(text: bytes) -> str:
+    """Return the text that a server has stored."""
+    return bytes(text).decode("utf-8", "surrogatepass")
+
+
 def split_store_key(key: str) -> tuple[str, ...]:
     """Return the texts from which `make_store_key` has made a key."""
     return tuple(unquote(part, errors="surrogatepass") for part in key.split("/"))

@@ -33,8 +33,7 @@ from njrt.messages import (
     make_object_schema,
 )
 from njrt.models.model import Ask, Model
-from njrt.persistence.cache import Cache, make_request_key
-from njrt.persistence.reply_store import ReplyStore
+from njrt.persistence.cache import Cache, ReplyStore, make_request_key
 from spsbench.results import TrialLimits
 
 TIMEOUT_SECONDS = 30.0

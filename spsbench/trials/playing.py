@@ -30,8 +30,7 @@ from njrt.models.scripted import Scripted
 from njrt.observability.listeners import Notified
 from njrt.observability.trace import TraceFile
 from njrt.options import Options
-from njrt.persistence.cache import Cache
-from njrt.persistence.reply_store import open_reply_store
+from njrt.persistence.cache import Cache, open_reply_store
 from spsbench.checks import CheckResult, check_case
 from spsbench.llm import use_model
 from spsbench.methods import METHODS, Method

@@ -7,8 +7,8 @@ import json
 import pytest
 from workplace import Workplace
 
+from njrt.persistence.cache import REPLIES_FILE, SHARED_PREFIX, ReplyStore, open_reply_store
 from njrt.persistence.open_store import get_store
-from njrt.persistence.reply_store import REPLIES_FILE, SHARED_PREFIX, ReplyStore, open_reply_store
 from njrt.persistence.sqlite_store import SqliteStore
 
 

@@ -20,7 +20,7 @@ from forked_runs import RUN_SECONDS, ForkRun, die
 
 from njrt import durable
 from njrt.decisions import Accept
-from njrt.durable import executor_lock
+from njrt.durable import workflows
 from njrt.durable.effects import find_version
 from services import find_postgres, start_postgres
 from waiting import wait_until
@@ -166,7 +166,7 @@ def shared_url(request: pytest.FixtureRequest, url: str) -> Iterator[str]:
 def test_two_processes_of_one_id_do_not_run_the_same_workflows(
     shared_url: str, tmp_path: Path, fork_run: ForkRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(executor_lock, "LOST_SECONDS", 0.1)
+    monkeypatch.setattr(workflows, "LOST_SECONDS", 0.1)
     first = os.fork()
     if not first:
         signal.alarm(RUN_SECONDS)

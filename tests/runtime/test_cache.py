@@ -20,8 +20,7 @@ import pytest
 from njrt.messages import ModelMessage, Reply, Request, Tool, ToolCall, Usage, UserMessage
 from njrt.models.model import LayeredModel
 from njrt.models.scripted import Said, Scripted
-from njrt.persistence.cache import Cache, make_request_key
-from njrt.persistence.reply_store import ReplyStore, open_reply_store
+from njrt.persistence.cache import Cache, ReplyStore, make_request_key, open_reply_store
 from waiting import HANG_SECONDS
 
 RUN = Tool("run", "Run Python.", {"type": "object"})
@@ -218,7 +217,7 @@ def test_a_folder_that_cannot_be_used_costs_one_warning(
 
 FULL = """
 import resource, signal, sys
-from njrt.persistence.reply_store import open_reply_store
+from njrt.persistence.cache import open_reply_store
 store = open_reply_store(sys.argv[1])
 store.put("before", "x")
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -244,7 +243,7 @@ def test_a_full_disk_is_survived(tmp_path: Path) -> None:
 
 WORKER = """
 import os, sys
-from njrt.persistence.reply_store import open_reply_store
+from njrt.persistence.cache import open_reply_store
 
 def work():
     store = open_reply_store(sys.argv[1])
@@ -320,7 +319,7 @@ def test_threads_share_a_store(store: ReplyStore) -> None:
 
 FORK = """
 import os, sys
-from njrt.persistence.reply_store import open_reply_store
+from njrt.persistence.cache import open_reply_store
 store = open_reply_store(sys.argv[1])
 store.put("before", "x")
 child = os.fork()

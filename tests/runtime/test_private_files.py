@@ -14,8 +14,8 @@ from njrt.messages import Request, UserMessage
 from njrt.models.model import LayeredModel
 from njrt.models.scripted import Scripted
 from njrt.observability.trace import TraceFile
+from njrt.persistence.cache import open_reply_store
 from njrt.persistence.recorder import Recorder
-from njrt.persistence.reply_store import open_reply_store
 from njrt.private_files import find_cache_folder
 
 REQUEST = Request("", (UserMessage("hello"),))

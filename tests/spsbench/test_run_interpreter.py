@@ -9,7 +9,7 @@ from njrt.events import Event, Performed
 from njrt.messages import Request
 from njrt.models.model import LayeredModel
 from njrt.models.scripted import Said, Scripted, call
-from njrt.persistence.reply_store import open_reply_store
+from njrt.persistence.cache import open_reply_store
 from spsbench.llm import llm, use_model
 from spsbench.results import TrialLimits
 from spsbench.trials.answering import (

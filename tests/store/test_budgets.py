@@ -38,8 +38,7 @@ from njrt.models.vote import VoteModel
 from njrt.persistence.memory_store import MemoryStore
 from njrt.persistence.open_store import get_store
 from njrt.production.budgets.budget import Budget, find_period, format_budget, parse_budgets
-from njrt.production.budgets.budgeted import Budgeted, open_budget, settle_unsettled
-from njrt.production.budgets.estimate import estimate_call
+from njrt.production.budgets.budgeted import Budgeted, estimate_call, open_budget, settle_unsettled
 from njrt.production.budgets.ledger import NANO, Account, Amount, Hold, Ledger, shorten_name
 from njrt.stores import Store
 from openai_server import OpenAIServer, says

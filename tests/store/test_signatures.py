@@ -13,11 +13,9 @@ from njrt.errors import ConfigurationError, StoreError, WrongSignatureError
 from njrt.messages import ModelMessage, Reply, Request, UserMessage
 from njrt.models.model import LayeredModel
 from njrt.models.scripted import Scripted
-from njrt.persistence.cache import Cache
+from njrt.persistence.cache import BREAK_SECONDS, SHARED_PREFIX, Cache, ReplyStore
 from njrt.persistence.memory_store import MemoryStore
-from njrt.persistence.open_store import get_store, open_store
-from njrt.persistence.reply_store import BREAK_SECONDS, SHARED_PREFIX, ReplyStore
-from njrt.persistence.signed_store import SignedStore
+from njrt.persistence.open_store import SignedStore, get_store, open_store
 from njrt.production.budgets.ledger import Account, Ledger
 
 SECRET, OTHER = "a secret of the program", "a secret of another program"

@@ -15,8 +15,8 @@ from njc.commands.terminal.flags import PATH, TEXT_OR_JSON, with_console
 from njc.project.report import format_count
 from njc.project.units import format_path
 from njrt.errors import ConfigurationError
+from njrt.persistence.cache import REPLIES_FILE, SHARED_PREFIX, ReplyStore, open_reply_store
 from njrt.persistence.open_store import get_store
-from njrt.persistence.reply_store import REPLIES_FILE, SHARED_PREFIX, ReplyStore, open_reply_store
 from njrt.private_files import find_cache_folder
 
 _FOLDER_FLAG = click.option(

@@ -10,11 +10,14 @@ Arguments and results of workflows are stored as JSON, never as pickles.
 from __future__ import annotations
 
 import functools
+import hashlib
 import inspect
+import os
 import warnings
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from njrt.durable.calls import BlockSteps
@@ -29,14 +32,15 @@ from njrt.durable.effects import (
     normalize_result,
     note_function,
 )
-from njrt.durable.executor_lock import hold_executor, release_executor
 from njrt.errors import ConfigurationError
 from njrt.models.model import run_without_waiting
+from njrt.private_files import open_private
 from njrt.session.settings import open_steps
 from njrt.values.failures import failure_from_json, failure_to_json
 
 if TYPE_CHECKING:
     from dbos import DBOSConfig
+    from sqlalchemy.engine import URL
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -222,3 +226,80 @@ def get_given_id() -> str | None:
     """Return the id that `workflow_id` gives here; None inside of workflows."""
     dbos = get_dbos()
     return _given_id.get() if dbos.workflow_id is None else None
+
+
+# ── one process at a time for each executor id of a database ─────────────────────────────────────
+
+
+LOST_SECONDS = 30.0
+"""How long a lock in Postgres is waited for: its server notices after 25 seconds that a machine is gone."""
+
+_KEEPALIVE = {"tcp_keepalives_idle": 10, "tcp_keepalives_interval": 5, "tcp_keepalives_count": 3}
+
+_releases: list[Callable[[], object]] = []
+"""What lets go of the lock that this process holds."""
+
+
+def hold_executor(url: str, executor_id: str) -> bool:
+    """Hold the lock of an id until `release_executor`, or the end of this process; whether there is such a lock.
+
+    There is none for a Postgres database that is not there yet. Raises ConfigurationError if another process holds it.
+    """
+    from sqlalchemy.engine import make_url
+
+    release_executor()
+    place = make_url(url)
+    digest = hashlib.sha256(f"njrt.durable {executor_id}".encode()).digest()
+    number = int.from_bytes(digest[:7], "big")
+    hold = _hold_in_file if place.get_backend_name() == "sqlite" else _hold_in_postgres
+    try:
+        release = hold(place, number)
+    except BlockingIOError:
+        raise ConfigurationError(
+            f"another process that runs now has the executor_id `{executor_id}` in this database, so that both would "
+            "run the same workflows; give each process an id of its own: launch(url, executor_id=...)"
+        ) from None
+    if release is not None:
+        _releases.append(release)
+    return release is not None
+
+
+def release_executor() -> None:
+    """Let go of the lock that this process holds, if any."""
+    while _releases:
+        _releases.pop()()
+
+
+def _hold_in_file(place: URL, number: int) -> Callable[[], object] | None:
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    if place.database in (None, "", ":memory:"):
+        return None
+    handle = open_private(Path(f"{place.database}.lock"), os.O_RDWR)
+    try:
+        # Not inherited by processes that are forked, which may outlive this one.
+        fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, number)
+    except OSError as error:
+        os.close(handle)
+        raise BlockingIOError from error
+    return lambda: os.close(handle)
+
+
+def _hold_in_postgres(place: URL, number: int) -> Callable[[], object] | None:
+    import psycopg
+
+    address = place.set(drivername="postgresql").render_as_string(hide_password=False)
+    try:
+        connection = psycopg.connect(address, autocommit=True)
+    except psycopg.OperationalError:
+        return None
+    try:
+        for name, value in (_KEEPALIVE | {"lock_timeout": int(LOST_SECONDS * 1000)}).items():
+            connection.execute("SELECT set_config(%s, %s, false)", (name, str(value)))
+        connection.execute("SELECT pg_advisory_lock(%s)", (number,))
+    except psycopg.errors.LockNotAvailable as error:
+        connection.close()
+        raise BlockingIOError from error
+    return connection.close

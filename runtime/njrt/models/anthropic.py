@@ -119,7 +119,7 @@ class Anthropic(RemoteModel):
         usage = self._price(usage, cache_writes, is_batch)
         return Reply(
             parse_content(message.content, response["content"], self.name),
-            _parse_stop_reason(message.stop_reason),
+            _STOP_REASONS.get(message.stop_reason, "end"),
             usage,
             message.model or self._model,
         )
@@ -217,7 +217,16 @@ def _build_content(message: Message, name: str) -> list[Json]:
         case ModelMessage(vendor_content=VendorContent(owner, blocks)) if owner == name:
             return list(blocks)
         case ModelMessage(text, calls):
-            return _build_text(text) + [_build_tool_use(call) for call in calls]
+            uses = [
+                {
+                    "type": "tool_use",
+                    "id": call.id,
+                    "name": call.name,
+                    "input": make_sendable_arguments(call),
+                }
+                for call in calls
+            ]
+            return _build_text(text) + uses
         case ToolMessage(results):
             return [_build_tool_result(result) for result in results]
         case _:
@@ -248,15 +257,6 @@ TAKEN_TYPES = {"image/png", "image/jpeg", "image/gif", "image/webp", "applicatio
 
 def _build_text(text: str) -> list[Json]:
     return [{"type": "text", "text": text}] if text.strip() else []
-
-
-def _build_tool_use(call: ToolCall) -> Body:
-    return {
-        "type": "tool_use",
-        "id": call.id,
-        "name": call.name,
-        "input": make_sendable_arguments(call),
-    }
 
 
 def _build_tool_result(result: ToolResult) -> Body:
@@ -294,14 +294,12 @@ def _parse_call(block: ContentBlock) -> ToolCall:
     return ToolCall(block.id, block.name, arguments, raw)
 
 
-def _parse_stop_reason(reason: str | None) -> StopReason:
-    match reason:
-        case "max_tokens" | "model_context_window_exceeded":
-            return "length"
-        case "refusal":
-            return "refusal"
-        case _:  # end_turn, tool_use, stop_sequence, pause_turn
-            return "end"
+_STOP_REASONS: Mapping[str | None, StopReason] = {
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "refusal",
+}
+"""The reasons that are no normal end."""
 
 
 def parse_message_usage(usage: MessageUsage) -> tuple[Usage, int]:

@@ -149,25 +149,23 @@ def _get_anthropic(model: str, environ: Mapping[str, str]) -> Model:
 def _get_pydantic_ai(name: str) -> Model:
     from njrt.models.pydantic_ai import PydanticAI
 
-    with _models_lock:
-        if (PydanticAI, name) not in _models:
-            _models[PydanticAI, name] = PydanticAI(name)
-        return _models[PydanticAI, name]
+    return _share(("pydantic-ai", name), lambda: PydanticAI(name))
 
 
 def _get_own_model(place: str) -> Model:
     """Return what `open_model(NAME)` of the module returns, for `MODULE:NAME`."""
     module, _, name = place.partition(":")
-    with _models_lock:
-        if (_get_own_model, place) not in _models:
-            try:
-                opener = importlib.import_module(module).open_model
-            except (ImportError, AttributeError, ValueError) as problem:
-                raise ConfigurationError(
-                    f"the model `python:{place}`: {problem}; the module must have a function `open_model(name)`"
-                ) from None
-            _models[_get_own_model, place] = adapt_model(opener(name))
-        return _models[_get_own_model, place]
+
+    def open_model() -> Model:
+        try:
+            opener = importlib.import_module(module).open_model
+        except (ImportError, AttributeError, ValueError) as problem:
+            raise ConfigurationError(
+                f"the model `python:{place}`: {problem}; the module must have a function `open_model(name)`"
+            ) from None
+        return adapt_model(opener(name))
+
+    return _share(("python", place), open_model)
 
 
 def _share_model(
@@ -180,7 +178,11 @@ def _share_model(
     """Return the model of this choice, made when first needed."""
     allow_http = environ.get("NJC_ALLOW_HTTP", "").lower() in ON_WORDS
     choice = (make, model, key, allow_http, *urls.values())
+    return _share(choice, lambda: make(model, key=key or None, allow_http=allow_http, **urls))
+
+
+def _share(choice: tuple[object, ...], make: Callable[[], Model]) -> Model:
     with _models_lock:
         if choice not in _models:
-            _models[choice] = make(model, key=key or None, allow_http=allow_http, **urls)
+            _models[choice] = make()
         return _models[choice]

@@ -419,13 +419,9 @@ def parse_choice(choice: Choice, position: int) -> tuple[ModelMessage, StopReaso
         _parse_call(call, f"call_{position}_{number}")
         for number, call in enumerate(message.tool_calls or (), 1)
     )
-    match choice.finish_reason:
-        case "length":
-            stop: StopReason = "length"
-        case "content_filter":
-            stop = "refusal"
-        case _:
-            stop = "refusal" if message.refusal else "end"
+    stop: StopReason = "refusal" if message.refusal else "end"
+    if choice.finish_reason in ("length", "content_filter"):
+        stop = "length" if choice.finish_reason == "length" else "refusal"
     content = message.content
     if isinstance(content, list):
         content = "".join(part.text or "" for part in content)

@@ -13,7 +13,7 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, assert_never
@@ -276,7 +276,8 @@ class PydanticAI(RemoteModel):
             compute_response_cost(response),
         )
         message = parse_response(response, self.name, position)
-        return Reply(message, parse_stop_reason(response), used, response.model_name or self.name)
+        stop = _STOP_REASONS.get(response.finish_reason, "end")
+        return Reply(message, stop, used, response.model_name or self.name)
 
     def _get_model(self) -> AIModel:
         """The model object; one of a name is made again in a forked process, which cannot use its connections."""
@@ -407,15 +408,7 @@ def parse_call(call: ai.ToolCallPart, default_id: str) -> ToolCall:
     return ToolCall(call.tool_call_id or default_id, call.tool_name, parse_arguments(raw), raw)
 
 
-def parse_stop_reason(response: ai.ModelResponse) -> StopReason:
-    """Why a response ended."""
-    match response.finish_reason:
-        case "length":
-            return "length"
-        case "content_filter":
-            return "refusal"
-        case _:
-            return "end"
+_STOP_REASONS: Mapping[str | None, StopReason] = {"length": "length", "content_filter": "refusal"}
 
 
 def compute_response_cost(response: ai.ModelResponse) -> float | None:

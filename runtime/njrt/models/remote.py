@@ -153,11 +153,10 @@ class RemoteModel(CallLister, ABC):
 
     def call_client(self, call: Callable[[Any], Awaitable[T]], seconds: float) -> T:
         """Call something else of the SDK's client, for at most `seconds`; failures become `ModelError`s."""
-
-        async def call_with_retries() -> T:
-            return await call(self.get_client().with_options(max_retries=self._retries))
-
-        return get_network().run(self._call_with_errors(call_with_retries, seconds))
+        options = {"max_retries": self._retries}
+        return get_network().run(
+            self._call_with_errors(lambda: call(self.get_client().with_options(**options)), seconds)
+        )
 
     def get_failure_types(self) -> tuple[type[Exception], ...]:
         """Return the documented exceptions of the SDK."""
@@ -432,45 +431,40 @@ def make_model_error(
 
 def _make_model_error(failure: Exception, name: str, server: Server, key: str | None) -> ModelError:
     message, status = _get_server_message(failure), getattr(failure, "status_code", None)
+    said = f"(HTTP {status}: {message})"
+    kind: type[ModelError] = ServerError
     match status:
-        case 401 | 403:
-            # The server's message may repeat the key.
-            verb = (
-                "refused the key"
-                if key or server.key_variable != OWN_KEY_VARIABLE
-                else "needs a key"
-            )
-            return AuthenticationError(
-                f"{server.url} {verb} for {name} (HTTP {status}); check {server.key_variable}"
-            )
+        case 401 | 403:  # the server's message may repeat the key
+            is_refused = key or server.key_variable != OWN_KEY_VARIABLE
+            verb = "refused the key" if is_refused else "needs a key"
+            kind = AuthenticationError
+            text = f"{server.url} {verb} for {name} (HTTP {status}); check {server.key_variable}"
         case 404:
-            return ModelNotFoundError(
+            kind = ModelNotFoundError
+            text = (
                 f"{server.url} does not know {name} ({message}); check the model's name and the URL, "
                 "which for most servers ends in `/v1`"
             )
         case 408 | 409 | 429 | 529:
-            return ServerError(
-                f"{server.url} is too busy for {name}, after all retries (HTTP {status}: {message}); "
+            text = (
+                f"{server.url} is too busy for {name}, after all retries {said}; "
                 'wait, or name a second model to fall back on: model="A,B"'
             )
         case int() if status >= 500:
-            return ServerError(
-                f"{server.url} failed to answer for {name} (HTTP {status}: {message}); "
+            text = (
+                f"{server.url} failed to answer for {name} {said}; "
                 'try later, or name a second model to fall back on: model="A,B"'
             )
         case int() if status >= 400:
-            return RejectedRequestError(
-                f"{server.url} rejected the request to {name} (HTTP {status}: {message})"
-            )
+            kind = RejectedRequestError
+            text = f"{server.url} rejected the request to {name} {said}"
         case int():
-            return ServerError(
-                f"{server.url} redirects the request to {name} (HTTP {status}); set the URL to the new address"
-            )
-    if "Connection" in type(failure).__name__ or "Timeout" in type(failure).__name__:
-        return ServerError(
-            f"cannot reach {format_model_location(name, server)}; check the URL and that the server runs"
-        )
-    return make_missing_key_error(name, server)
+            text = f"{server.url} redirects the request to {name} (HTTP {status}); set the URL to the new address"
+        case _ if "Connection" in type(failure).__name__ or "Timeout" in type(failure).__name__:
+            text = f"cannot reach {format_model_location(name, server)}; check the URL and that the server runs"
+        case _:
+            return make_missing_key_error(name, server)
+    return kind(text)
 
 
 def format_model_location(name: str, server: Server) -> str:

@@ -9,9 +9,14 @@ not cached without a `repeat` number, and refused, cut off and empty replies are
 from __future__ import annotations
 
 import json
+import threading
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any, TypeVar
 
+from njrt.errors import DamagedStoreError, StoreError, WrongSignatureError
 from njrt.message_json import (
     format_json_line,
     hash_json,
@@ -21,10 +26,9 @@ from njrt.message_json import (
 )
 from njrt.messages import Reply, Request
 from njrt.models.model import Ask
-
-if TYPE_CHECKING:
-    # It brings SQLite, which a program without a cache need not load.
-    from njrt.persistence.reply_store import ReplyStore
+from njrt.observability.logs import warn
+from njrt.persistence.sqlite_store import SqliteStore
+from njrt.stores import Store, StoreSize
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,8 @@ class Cache:
         if (cached := self._find_reply(key)) is not None:
             return cached
         reply = await ask(request)
-        if is_cacheable(reply):
+        is_whole = reply.stop == "end" and (reply.message.calls or reply.message.text.strip())
+        if is_whole:
             self.store.put(key, format_json_line(reply_to_json(reply) | {"model": reply.model}))
         return reply
 
@@ -79,6 +84,104 @@ def make_request_key(request: Request, model: str, repeat: int | None = None) ->
     return hash_json(canonical)
 
 
-def is_cacheable(reply: Reply) -> bool:
-    """Return whether the reply is complete and not empty."""
-    return reply.stop == "end" and bool(reply.message.calls or reply.message.text.strip())
+# ── the store of the cache: any store, behind what never raises ──────────────────────────────────
+
+
+BREAK_SECONDS = 10.0
+"""Seconds for which a shared store is left alone after it failed."""
+
+REPLIES_FILE = "replies.sqlite3"
+"""The file of a cache in its folder."""
+
+SHARED_PREFIX = "reply/"
+"""The beginning of the cache's keys in a store that holds other things too."""
+
+_BUSY_SECONDS = 2.0
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyStats:
+    """The contents of the cache, and its use in this process. Sizes are in bytes of text."""
+
+    entries: int
+    size: int
+    hits: int
+    misses: int
+
+
+class ReplyStore:
+    """Texts by key in `store`, under `prefix`. Safe to share between threads and across `fork`."""
+
+    def __init__(
+        self, store: Store, prefix: str = "", *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.store = store
+        self._prefix = prefix
+        self._clock = clock
+        self._is_file = not prefix and isinstance(store, SqliteStore)
+        self._lock = threading.Lock()
+        self._hits = self._misses = 0
+        self._has_warned = False
+        self._opens_at = 0.0
+
+    @property
+    def name(self) -> str:
+        """The file or the URL of the store."""
+        return self.store.name
+
+    def get(self, key: str) -> str | None:
+        """Return the text stored under `key`, or None."""
+        text = self._run_safely(lambda: self.store.get(self._prefix + key), None)
+        with self._lock:
+            self._hits += text is not None
+            self._misses += text is None
+        return text
+
+    def put(self, key: str, text: str) -> None:
+        """Store `text` under `key`."""
+        self._run_safely(lambda: self.store.put(self._prefix + key, text), None)
+
+    def read_stats(self) -> ReplyStats:
+        """Count the stored texts."""
+        found = self._run_safely(lambda: self.store.measure(self._prefix), StoreSize())
+        return ReplyStats(found.entries, found.size, self._hits, self._misses)
+
+    def clear(self) -> int:
+        """Delete everything; return the number of texts."""
+        return self._run_safely(lambda: self.store.clear(self._prefix), 0)
+
+    def close(self) -> None:
+        """Close this thread's connection; it is opened again when needed."""
+        self.store.close()
+
+    def _run_safely(self, query: Callable[[], T], default: T) -> T:
+        """Call `query`; return `default` if it fails."""
+        if self._opens_at and self._clock() < self._opens_at:
+            return default
+        try:
+            return query()
+        except StoreError as error:
+            if not self._has_warned:
+                self._has_warned = True
+                warn("the cache: %s; continuing without it", error)
+            if self._is_file:
+                if isinstance(error, DamagedStoreError):
+                    assert isinstance(self.store, SqliteStore)
+                    self.store.set_aside()
+            elif not isinstance(error, WrongSignatureError):
+                self._opens_at = self._clock() + BREAK_SECONDS
+        return default
+
+
+def open_reply_store(
+    folder: str | Path,
+    name: str = REPLIES_FILE,
+    *,
+    max_bytes: int = 256 * 1024 * 1024,
+    now: Callable[[], float] = time.time,
+) -> ReplyStore:
+    """The cache in a file of its own, `folder/name`, of at most `max_bytes`; the least recently used go first."""
+    path = Path(folder) / name
+    return ReplyStore(SqliteStore(path, max_bytes=max_bytes, busy_seconds=_BUSY_SECONDS, now=now))

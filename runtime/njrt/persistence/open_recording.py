@@ -9,9 +9,10 @@ recording.build()                            the `Recording` to write
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import takewhile
+from typing import Generic, Protocol, Self, TypeVar
 
 from njrt.message_json import format_attached, list_new_messages, message_to_json
 from njrt.messages import Json, Request
@@ -21,7 +22,6 @@ from njrt.persistence.recording_file import (
     RecordingHeader,
     format_recording_lines,
 )
-from njrt.persistence.replay_book import ReplayBook
 from njrt.rendering.writer import clip
 
 MAX_LINE_CHARS = 300
@@ -109,13 +109,12 @@ class OpenRecording:
 
     def note_written(self, written: Recording) -> None:
         """Lines of this process may change; they are not taken for those of another one."""
-        changing = {*format_recording_lines(replace(written, entries=()))}
-        self.old = replace(self.old, lines=self.old.lines | changing)
+        self.note_lines(format_recording_lines(replace(written, entries=())))
         self.is_appended = True
 
-    def note_line(self, line: str) -> None:
-        """Note that a line was added, so that it is not taken for one of another process."""
-        self.old = replace(self.old, lines=self.old.lines | {line})
+    def note_lines(self, lines: Iterable[str]) -> None:
+        """Note lines that were added, so that they are not taken for those of another process."""
+        self.old = replace(self.old, lines=self.old.lines.union(lines))
 
     def describe_difference(self, request: Request) -> str:
         """Describe the first difference between what the program shows now and what was recorded."""
@@ -123,9 +122,8 @@ class OpenRecording:
         here = self._find_recorded_lines(request)
         if not here:
             return f"turn {request.turn} of this block is not in the recording"
-        then, at = max(
-            ((lines, _count_common_lines(lines, now)) for lines in here), key=lambda found: found[1]
-        )
+        counted = [(lines, sum(1 for _ in _take_common(lines, now))) for lines in here]
+        then, at = max(counted, key=lambda found: found[1])
         return (
             f"the program differs from the recording, "
             f"first in line {at + 1} of turn {request.turn}:\n"
@@ -171,11 +169,94 @@ def _list_text_lines(messages: Iterable[Json]) -> list[str]:
     return lines
 
 
-def _count_common_lines(then: list[str], now: list[str]) -> int:
-    """Return the number of equal lines at the start of two texts."""
-    same = (old == new for old, new in zip(then, now, strict=False))
-    return sum(1 for _ in takewhile(bool, same))
+def _take_common(then: list[str], now: list[str]) -> Iterator[tuple[str, str]]:
+    return takewhile(lambda pair: pair[0] == pair[1], zip(then, now, strict=False))
 
 
 def _format_line(lines: list[str], at: int) -> str:
     return clip(lines[at], MAX_LINE_CHARS) if at < len(lines) else "(nothing more)"
+
+
+# ── the decisions, or the calls of gated functions, of a recording in use ────────────────────────
+
+
+class Recorded(Protocol):
+    """An item of a recording; `key` is the digest of the conversation before it."""
+
+    @property
+    def key(self) -> str: ...
+
+    @property
+    def identity(self) -> str:
+        """What equal items have in common."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its end is missing."""
+
+
+T = TypeVar("T", bound=Recorded)
+
+
+class ReplayBook(Generic[T]):
+    """Recorded items in their order (state: which ones have been used)."""
+
+    def __init__(self, old: Iterable[T], *, repeats_last: bool) -> None:
+        self.items = list(old)
+        self._repeats_last = repeats_last
+        self._slots: defaultdict[str, list[int]] = defaultdict(list)
+        self._used: dict[str, int] = {}
+        self._unused: defaultdict[str, set[int]] = defaultdict(set)
+        """Old items that have not been taken, by their conversation."""
+        for index, item in enumerate(self.items):
+            self._slots[item.identity].append(index)
+            self._unused[item.key].add(index)
+
+    @property
+    def has_open(self) -> bool:
+        """Whether the end of an item is missing."""
+        return any(item.is_open for item in self.items)
+
+    def take(self, asked: T) -> int | None:
+        """Return the number of the next recorded item that equals this one, and count it as used; None for a new item."""
+        identity = asked.identity
+        slots, used = self._slots[identity], self._used.get(identity, 0)
+        self._used[identity] = used + 1
+        if used >= len(slots) and not (slots and self._repeats_last):
+            return None
+        index = slots[min(used, len(slots) - 1)]
+        self._unused[asked.key].discard(index)
+        return index
+
+    def store(self, index: int | None, item: T) -> int:
+        """Replace an item, or add one; return its number."""
+        if index is not None:
+            self.items[index] = item
+            return index
+        self.items.append(item)
+        index = len(self.items) - 1
+        self._slots[item.identity].append(index)
+        return index
+
+    def find_unused(self, key: str) -> T | None:
+        """Return the first recorded item after a conversation that the program has not asked for again."""
+        unused = self._unused[key]
+        return self.items[min(unused)] if unused else None
+
+    def has_items(self, key: str) -> bool:
+        """Return whether any items after this conversation are recorded."""
+        return any(item.key == key for item in self.items)
+
+    def drop_unreached(self) -> None:
+        """At the end of a run, remove open items that the run did not reach."""
+        self.items = [
+            item
+            for index, item in enumerate(self.items)
+            if not item.is_open or index not in self._unused[item.key]
+        ]
+
+    def skip_used(self, other: Self) -> None:
+        """Continue after the items that have been taken from the `other` book."""
+        self._used = dict(other._used)
+        for key, unused in other._unused.items():
+            self._unused[key] &= unused

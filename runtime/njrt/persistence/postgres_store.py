@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from njrt.errors import StoreError, require_packages
-from njrt.stores import StoreSize
+from njrt.stores import StoreSize, decode_text, encode_text
 
 if TYPE_CHECKING:
     import psycopg
@@ -62,16 +62,18 @@ class PostgresStore:
 
     def get(self, key: str) -> str | None:
         rows = self._select("SELECT text FROM njc_texts WHERE key = %s", key)
-        return _decode(rows[0][0]) if rows else None
+        return decode_text(rows[0][0]) if rows else None
 
     def put(self, key: str, text: str) -> None:
-        if len(_encode(text)) > self._max_bytes // 4:
+        if len(encode_text(text)) > self._max_bytes // 4:
             return
         query = (
             "INSERT INTO njc_texts VALUES (%s, %s, TRUE) ON CONFLICT (key) DO UPDATE "
             "SET text = excluded.text, evictable = TRUE, used = clock_timestamp()"
         )
-        self._run(lambda connection: connection.execute(query, (key, _encode(text))), again=True)
+        self._run(
+            lambda connection: connection.execute(query, (key, encode_text(text))), again=True
+        )
         with self._lock:
             self._puts += 1
             sweep = self._puts % _PUTS_PER_SWEEP == 1
@@ -83,15 +85,15 @@ class PostgresStore:
             return self.get(key) is None
         if old is None:
             query = "INSERT INTO njc_texts VALUES (%s, %s, FALSE) ON CONFLICT (key) DO NOTHING"
-            return self._change(query, key, _encode(new or "")) == 1
+            return self._change(query, key, encode_text(new or "")) == 1
         if new is None:
             query = "DELETE FROM njc_texts WHERE key = %s AND text = %s"
-            return self._change(query, key, _encode(old)) == 1
+            return self._change(query, key, encode_text(old)) == 1
         query = (
             "UPDATE njc_texts SET text = %s, evictable = FALSE, used = clock_timestamp() "
             "WHERE key = %s AND text = %s"
         )
-        return self._change(query, _encode(new), key, _encode(old)) == 1
+        return self._change(query, encode_text(new), key, encode_text(old)) == 1
 
     def append(self, key: str, line: str) -> int:
         def insert(connection: psycopg.Connection[Any]) -> int:
@@ -101,7 +103,7 @@ class PostgresStore:
                 row = connection.execute(
                     "INSERT INTO njc_lines SELECT %s, coalesce(max(number), 0) + 1, %s FROM njc_lines "
                     "WHERE log = %s RETURNING number",
-                    (key, _encode(line), key),
+                    (key, encode_text(line), key),
                 ).fetchone()
             assert row is not None
             return int(row[0])
@@ -110,7 +112,7 @@ class PostgresStore:
 
     def read_log(self, key: str, after: int = 0) -> Sequence[str]:
         query = "SELECT text FROM njc_lines WHERE log = %s AND number > %s ORDER BY number"
-        return [_decode(text) for (text,) in self._select(query, key, after)]
+        return [decode_text(text) for (text,) in self._select(query, key, after)]
 
     def list_keys(self, prefix: str) -> Sequence[str]:
         query = (
@@ -205,7 +207,9 @@ class PostgresStore:
                 if not self._idle:
                     return None
                 connection = self._idle.pop()
-            if not connection.closed and not _has_input(connection):
+            # What it has sent between two queries is that it closes the connection.
+            has_input = not connection.closed and select.select([connection.fileno()], [], [], 0)[0]
+            if not connection.closed and not has_input:
                 return connection
             connection.close()
 
@@ -226,16 +230,3 @@ class PostgresStore:
             connection.close()
             raise
         return connection
-
-
-def _has_input(connection: psycopg.Connection[Any]) -> bool:
-    """Return whether the server has sent something between two queries: it has closed the connection."""
-    return bool(select.select([connection.fileno()], [], [], 0)[0])
-
-
-def _encode(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
-
-
-def _decode(text: bytes) -> str:
-    return bytes(text).decode("utf-8", "surrogatepass")

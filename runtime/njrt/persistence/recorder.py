@@ -174,7 +174,7 @@ class Recorder:
                 return index
             line = format_touch(call)
             self.place.append(line)
-            recording.note_line(line)
+            recording.note_lines([line])
             return index
 
     async def answer(self, request: Request, ask: Ask) -> Reply:

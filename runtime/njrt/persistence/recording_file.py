@@ -358,13 +358,12 @@ def format_recording_lines(recording: Recording) -> list[str]:
     return [
         format_json_line(first),
         *(_format_entry(entry, header) for entry in recording.entries),
-        *map(_format_decision, recording.decisions),
+        *(
+            format_json_line({"decided": _decided_to_json(decided)})
+            for decided in recording.decisions
+        ),
         *map(format_touch, recording.touches),
     ]
-
-
-def _format_decision(decided: RecordedDecision) -> str:
-    return format_json_line({"decided": _decided_to_json(decided)})
 
 
 def format_touch(call: RecordedTouch) -> str:

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from njrt.errors import ConfigurationError, StoreError, require_packages
 from njrt.observability.logs import warn
-from njrt.stores import StoreSize
+from njrt.stores import StoreSize, decode_text, encode_text
 
 if TYPE_CHECKING:
     import redis
@@ -73,18 +73,18 @@ class RedisStore:
 
     def get(self, key: str) -> str | None:
         text = self._run(lambda client: client.get(_TEXT + key.encode()), again=True)
-        return None if text is None else _decode(text)
+        return None if text is None else decode_text(text)
 
     def put(self, key: str, text: str) -> None:
         def write(client: redis.Redis) -> None:
-            client.set(_TEXT + key.encode(), _encode(text), ex=PUT_SECONDS)
+            client.set(_TEXT + key.encode(), encode_text(text), ex=PUT_SECONDS)
 
         self._run(write, again=True)
 
     def swap(self, key: str, old: str | None, new: str | None) -> bool:
         arguments = (
-            *(int(old is not None), _encode(old or "")),
-            *(int(new is not None), _encode(new or "")),
+            *(int(old is not None), encode_text(old or "")),
+            *(int(new is not None), encode_text(new or "")),
         )
         self._check_eviction_policy()
         return bool(
@@ -93,11 +93,11 @@ class RedisStore:
 
     def append(self, key: str, line: str) -> int:
         self._check_eviction_policy()
-        return int(self._run(lambda client: client.rpush(_LOG + key.encode(), _encode(line))))
+        return int(self._run(lambda client: client.rpush(_LOG + key.encode(), encode_text(line))))
 
     def read_log(self, key: str, after: int = 0) -> Sequence[str]:
         lines = self._run(lambda client: client.lrange(_LOG + key.encode(), after, -1), again=True)
-        return [_decode(line) for line in lines]
+        return [decode_text(line) for line in lines]
 
     def list_keys(self, prefix: str) -> Sequence[str]:
         return self._run(
@@ -171,11 +171,3 @@ def _scan(client: Any, prefix: str) -> Iterator[tuple[bytes, bytes]]:
     for kind in (_TEXT, _LOG):
         found = set(client.scan_iter(match=kind + pattern, count=1000))
         yield from ((kind, name) for name in found)
-
-
-def _encode(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
-
-
-def _decode(text: bytes) -> str:
-    return text.decode("utf-8", "surrogatepass")

@@ -28,8 +28,8 @@ from njrt.session.settings import (
 )
 
 if TYPE_CHECKING:
+    from njrt.persistence.cache import ReplyStore
     from njrt.persistence.recorder import Recorder
-    from njrt.persistence.reply_store import ReplyStore
     from njrt.production.budgets.budgeted import Budgeted
     from njrt.production.budgets.ledger import Ledger
 
@@ -193,8 +193,8 @@ def find_cache_place(
 @lru_cache(maxsize=16)
 def get_reply_store(place: str) -> ReplyStore:
     """Return the store of replies in a folder, or at the URL of a store; one for the whole process."""
+    from njrt.persistence.cache import SHARED_PREFIX, ReplyStore, open_reply_store
     from njrt.persistence.open_store import get_store, is_store_url  # and with them sqlite3
-    from njrt.persistence.reply_store import SHARED_PREFIX, ReplyStore, open_reply_store
 
     if is_store_url(place):
         return ReplyStore(get_store(place, os.environ), SHARED_PREFIX)
