@@ -82,7 +82,7 @@ def read_effects(file: Path, blocks: KnownBlocks) -> Iterator[tuple[BlockKey, Ef
 
 
 def read_trace_effects(file: Path) -> Iterator[tuple[BlockKey, Effect]]:
-    """Yield the effects in a trace that were carried out."""
+    """Yield the effects in a trace that were performed."""
     began: dict[str, BeganLine] = {}
     for line in read_trace(file):
         if isinstance(line, BeganLine):

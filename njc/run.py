@@ -27,7 +27,7 @@ from njc.hook import NaturalLoader
 from njrt.errors import ConfigurationError
 
 _FRAMES_BEFORE = (os.path.dirname(__file__) + os.sep, importlib.util.__file__, "<frozen importlib")
-"""How the file names of frames begin that stand before those of a program."""
+"""The beginnings of the file names of frames above those of a program."""
 
 
 def run_as_main(code: CodeType, file: Path, arguments: Sequence[str]) -> BaseException | None:

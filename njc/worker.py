@@ -140,7 +140,7 @@ class Channel:
 
 
 def open_channel(memory_bytes: int | None = None) -> Channel:
-    """Connect this process to its parent, and limit its memory where the system can."""
+    """Connect this process to its parent, and limit its memory if the system can."""
     if memory_bytes is not None:
         with suppress(ImportError, ValueError, OSError):
             import resource

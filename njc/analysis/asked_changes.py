@@ -6,7 +6,7 @@
     Print <total>.                                              print
 
 English verbs at the usual places before a reference; other words and languages are not seen. Proof is the affair of
-the types of what is read: words only decide where a type is the word of the author.
+the types of what is read: words only decide if a type is the word of the author.
 """
 
 from __future__ import annotations

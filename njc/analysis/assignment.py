@@ -365,7 +365,7 @@ def _find_immediate_reads(expression: ast.expr) -> Iterator[ast.Name]:
 
 
 def is_on_lines(lines: Sequence[int], node: ast.AST) -> bool:
-    """Return whether a node, one without a place in any case, stands on one of the lines."""
+    """Return whether a node is on one of the lines; one without a place always is."""
     if not isinstance(node, _WITH_PLACE):
         return True
     first = node.lineno

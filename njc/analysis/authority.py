@@ -138,7 +138,7 @@ def _only_reads(block: NaturalBlock) -> bool:
 
 
 def list_offered_labels(block: NaturalBlock, project: Options) -> tuple[OfferedLabel, ...]:
-    """The jumps that a block may take beyond raise, in fixed order: those that are legal and that its text names.
+    """Return the jumps that a block may take beyond raise, in fixed order: those that are legal and that its text names.
 
     The handlers of an interface may take every legal one.
     """
@@ -202,7 +202,7 @@ def _find_output_obstacle(block: NaturalBlock, path: str, types: TypeReader) -> 
 
 
 def _find_return_obstacle(block: NaturalBlock, types: TypeReader) -> Iterator[Obstacle]:
-    """A type of what the function returns that JSON does not carry; where it says none, anything simple may be."""
+    """Yield an obstacle if JSON does not carry the type that the function returns; without an annotation there is none."""
     scope = block.scope
     returns = getattr(scope.node, "returns", None)
     if scope.kind not in ("function", "async function") or returns is None:
@@ -404,7 +404,7 @@ def _suggest_type(path: str, typed: Typed, changeable: Typed, types: TypeReader)
 
 
 def make_read_only(typed: Typed, types: TypeReader) -> ast.expr | None:
-    """The type with `Sequence`, `Mapping` and `frozenset` in place of what can be changed; None if that is not enough."""
+    """Return the type with `Sequence`, `Mapping` and `frozenset` in place of what can be changed; None if that is not enough."""
     if is_read_only(typed, types):
         return typed.annotation
     match typed.annotation:

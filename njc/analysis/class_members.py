@@ -149,7 +149,7 @@ def _walk_attribute_stores(node: ast.ClassDef) -> Iterator[str]:
 def _list_attributes_set(
     init: ast.FunctionDef, node: ast.ClassDef
 ) -> Iterator[tuple[str, ast.expr]]:
-    """The attributes that `__init__` sets, with their annotations or those of the parameters that they are set to.
+    """Yield the attributes that `__init__` sets, with their annotations or those of the parameters that they are set to.
 
     An attribute that other code of the class sets, too, has no type without an annotation of its own.
     """

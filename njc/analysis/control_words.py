@@ -216,7 +216,7 @@ _VERB_FOLLOWS = frozenset(
         "else>",
     ]
 )
-"""The words after which a verb stands within a sentence."""
+"""The words that a verb follows within a sentence."""
 _AFTER = {
     "break": re.compile(
         r"\s*(?:[.,;:!?)`'\"*–—-]|\Z|(?:if|when|once|after|as|out|from|and|or|unless|on|at|here|now|immediately"
@@ -240,7 +240,7 @@ _OBJECT_FOLLOWS = re.compile(
     r"return\s+(?:(?:it|them|this|that|its|none|true|false|nothing)\b|<)|(?:break|continue)\s+(?:out of|with)?\s*th(?:e|is) (?:\w+ )?loop\b",
     re.IGNORECASE,
 )
-"""What only the statement is followed by, whatever word stands before."""
+"""The texts that follow only the statement, after any word."""
 
 
 def find_control_words(block: NaturalBlock) -> Iterator[re.Match[str]]:

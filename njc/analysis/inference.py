@@ -86,7 +86,7 @@ class TypeReader(ExpressionReader):
         return None
 
     def find_definition(self, name: str, scope: NameScope) -> str | None:
-        """What defines a name, "function", "class" or "import", so that no annotation tells its type; or None."""
+        """Return what defines a name, "function", "class" or "import", so that no annotation tells its type; or None."""
         if (home := self.find_home(name, scope)) is None:
             return "function" if self.is_builtin(name, scope) else None
         for statement in self.find_statements_binding(name, home):

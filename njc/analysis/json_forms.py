@@ -94,9 +94,9 @@ class _FormReader:
 
     types: TypeDefinitions
     around: list[tuple[str, bool]] = field(default_factory=list)
-    """The aliases and classes that a type stands in, and whether each is a class."""
+    """The aliases and classes around a type, and whether each is a class."""
     definitions: dict[str, Json] = field(default_factory=dict)
-    """The schemas of the aliases and classes, to which those that stand in themselves refer."""
+    """The schemas of the aliases and classes; recursive ones refer to them."""
     unions: list[tuple[Sequence[Typed], Sequence[Json]]] = field(default_factory=list)
     parts_read: int = 0
 
@@ -126,7 +126,7 @@ class _FormReader:
         return self.define(alias, forms[0] if len(forms) == 1 else {"anyOf": forms})
 
     def find_around(self, name: str) -> Json | JsonProblem | None:
-        """Return the form of a name that stands in its own definition; None if it does not."""
+        """Return the form of a name that its own definition contains; None if it does not."""
         for index, (outer, is_class) in enumerate(self.around):
             if outer == name:
                 if is_class or any(inner for _, inner in self.around[index:]):
@@ -230,7 +230,7 @@ class _FormReader:
         return {"type": "array", "items": forms[0] if forms else {}, **container}
 
     def are_texts(self, keys: Json) -> bool:
-        """Return whether the names of a JSON object stand for all keys."""
+        """Return whether the names of a JSON object are all keys."""
         parts = [*flatten_alternatives([keys], {"$defs": self.definitions})]
         if all(map(list_constants, parts)):
             return all(isinstance(value, str) for part in parts for value in list_constants(part))

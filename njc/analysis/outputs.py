@@ -59,7 +59,7 @@ def check_flow(
 ) -> Iterator[Diagnostic]:
     """Check the outputs of the blocks of every scope.
 
-    `without_end` are the functions that never return, where the caller has found them already.
+    `without_end` are the functions that never return, if the caller has found them already.
     """
     scopes: dict[NameScope, list[NaturalBlock]] = {}
     for block in blocks:
@@ -78,7 +78,7 @@ def check_flow(
 # Outputs that nothing uses.
 
 BlockReads = dict[tuple[NameScope, str], list[NaturalBlock]]
-"""The blocks that read each variable, by the scope where it lives, in source order."""
+"""The blocks that read each variable, by its scope, in source order."""
 
 
 def _collect_reads(blocks: Sequence[NaturalBlock], outputs: BlockOutputs) -> BlockReads:
@@ -121,7 +121,7 @@ def _check_unused(
 
 
 def _suggest_declaration(name: str, scope: NameScope) -> str | None:
-    """Suggest a declaration where a variable around the function has the name of the output."""
+    """Suggest a declaration if a variable around the function has the name of the output."""
     outer = _find_hidden(name, scope)
     if outer is None:
         return None
@@ -190,7 +190,7 @@ def _is_read_by_block(name: str, writer: NaturalBlock, readers: Sequence[Natural
 
 
 def _reads_back(name: str, block: NaturalBlock) -> bool:
-    """Whether a block reads its own output: one that only blocks bind, or that the text names as output first."""
+    """Return whether a block reads its own output: one that only blocks bind, or that the text names as output first."""
     bindings, first = (
         block.scope.bindings,
         next(tag for tag in block.references if tag.root == name),

@@ -159,7 +159,7 @@ def _has_frozen(keywords: Sequence[ast.keyword]) -> bool:
 def find_changeable_attribute(
     found: ClassDefinition, types: TypeDefinitions, around: tuple[ast.ClassDef, ...]
 ) -> Typed | None:
-    """The type of an attribute of the instances of a class that can be changed, or the class if it has no type."""
+    """Return the type of an attribute of the instances of a class that can be changed, or the class if it has no type."""
     fields = map_fields(found, types)
     undeclared = (
         _name_class((node, scope))

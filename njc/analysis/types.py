@@ -345,7 +345,7 @@ class TypeDefinitions:
         return None
 
     def union_parts(self, typed: Typed, depth: int = 0) -> list[Typed]:
-        """Return the parts of a union; the type alone where it is none, or is too deep."""
+        """Return the parts of a union; the type alone if it is not a union, or too deep."""
         parts: list[ast.expr]
         match typed.annotation:
             case ast.BinOp(left=left, op=ast.BitOr(), right=right):
@@ -405,7 +405,7 @@ def make_builtin_type(name: str, scope: NameScope) -> Typed:
 
 
 def unquote(annotation: ast.expr) -> ast.expr:
-    """Return the annotation in the quotes, where it stands in quotes as a whole."""
+    """Return the annotation without its quotes, if it is in quotes as a whole."""
     match annotation:
         case ast.Constant(value=str(text)):
             return parse_type(text) or annotation

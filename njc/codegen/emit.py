@@ -235,7 +235,7 @@ _FIRST_NEWLINE = re.compile(r"\r\n|\n|\r")
 
 @record
 class BlockSite:
-    """What is replaced where a block stands, and what must surround the lines that replace it."""
+    """The text that a block's lines replace, and the lines that must surround them."""
 
     start: int
     end: int

@@ -107,7 +107,7 @@ def is_intact(compiled: bytes) -> bool:
 
 
 def _match_closing_comment(compiled: bytes) -> re.Match[bytes] | None:
-    """Match the last comment of a compiled file, without looking through all that stands above it."""
+    """Match the last comment of a compiled file, without reading the lines above it."""
     return _CLOSING_COMMENT.match(compiled, max(compiled.rfind(b"# njc lines "), 0))
 
 

@@ -5,7 +5,7 @@
     3:1      from compiled line 3 on, lines 1, 2, 3 ... of the source
     14=12    from compiled line 14 on, every line belongs to the block at line 12
 
-It stands in the comment that ends a compiled file, so a compiled file explains itself.
+It is in the comment that ends a compiled file, so a compiled file explains itself.
 """
 
 from __future__ import annotations

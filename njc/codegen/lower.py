@@ -56,7 +56,7 @@ class Argument:
 
 @record
 class LoweredBlock:
-    """The call that stands for a block: what is declared before it, passed to it, and caught after it."""
+    """The call that replaces a block: the declarations before it, its arguments, and the exceptions caught after it."""
 
     block: NaturalBlock
     declarations: tuple[str, ...]
@@ -81,7 +81,7 @@ class Contained:
 
 @dataclass(frozen=True, slots=True)
 class WrittenBlock:
-    """Code that stands for a block in place of a call: generated when the program is built."""
+    """Code that replaces a block, in place of a call: generated when the program is built."""
 
     block: NaturalBlock
     code: str
@@ -91,7 +91,7 @@ class WrittenBlock:
     needs_runtime: bool = False
     """The code refers to the runtime."""
     attempt: str = ""
-    """Where the code is only tried before the call: the name of the attempt."""
+    """The name of the attempt, if the code is only tried before the call."""
     shapes: tuple[tuple[str, str], ...] = ()
     """The shapes that variables must have for the attempt, by their names."""
     conditions: tuple[str, ...] = ()
@@ -111,7 +111,7 @@ class GuardedBlock:
 
     @property
     def block(self) -> NaturalBlock:
-        """The block that both stand for."""
+        """The block that both replace."""
         return self.live.block
 
 
@@ -409,7 +409,7 @@ def _is_builtin(name: str, scope: NameScope, outputs: BlockOutputs) -> bool:
 
 
 def find_super_parameter(block: NaturalBlock, outputs: BlockOutputs) -> str | None:
-    """Return the parameter that `super()` would take, where the block refers to `super` in a method."""
+    """Return the parameter that `super()` would take, if the block refers to `super` in a method."""
     scope = block.scope
     if "super" not in block.names or not scope.is_function or scope.mangling_class is None:
         return None

@@ -77,7 +77,7 @@ def _unquote(text: str, scope: NameScope, types: TypeDefinitions) -> str:
 
 
 def _is_bound_above(name: str, block: NaturalBlock) -> bool:
-    """Return whether a line above the block, in the class body that it stands in, may bind a name."""
+    """Return whether a line above the block, in its class body, may bind a name."""
     above = [statement for statement in block.scope.node.body if statement.lineno < block.line]
     class_name = block.scope.mangling_class
     bindings = collect_bindings(ast.Module(above, []), class_name)
@@ -85,7 +85,7 @@ def _is_bound_above(name: str, block: NaturalBlock) -> bool:
 
 
 def _find_annotation(name: str, scope: NameScope, types: TypeDefinitions) -> ast.expr | None:
-    """Find the annotation of a variable, if its names mean the same at the block as where it stands."""
+    """Find the annotation of a variable, if its names mean the same at the block as in its own place."""
     home = resolve_name(name, scope, types.outputs)
     if isinstance(home, TypeParameter):
         return None
@@ -122,7 +122,7 @@ def _unwrap_annotation(
     types: TypeDefinitions,
     resolve: Callable[[str, NameScope, BlockOutputs], ResolvedName],
 ) -> ast.expr | None:
-    """The type inside `Final[...]`, `ClassVar[...]` and quotes, if its names mean the same at home and in scope."""
+    """Return the type inside `Final[...]`, `ClassVar[...]` and quotes, if its names mean the same at home and in scope."""
     found = unquote_inside(Typed(annotation, home), types)
     named = found.value if isinstance(found, ast.Subscript) else found
     if getattr(named, "attr", getattr(named, "id", None)) in _QUALIFIERS:
@@ -173,7 +173,7 @@ def unquote_inside(typed: Typed, types: TypeDefinitions) -> ast.expr:
 
 
 def _holds_types(typed: Typed, types: TypeDefinitions) -> bool:
-    """Return whether what stands in the brackets of a type is known to be types."""
+    """Return whether the parts in the brackets of a type are known to be types."""
     assert isinstance(typed.annotation, ast.Subscript)
     origin = types.expand(typed.inside(typed.annotation.value))
     name = types.name_of(origin)

@@ -88,7 +88,7 @@ class NaturalBlock:
 
     @property
     def scope(self) -> NameScope:
-        """The module, class or function whose suite the block stands in."""
+        """The module, class or function with the suite of the block."""
         return self.frame.scope
 
     @cached_property
@@ -408,20 +408,20 @@ _BACKSLASH_AFTER = re.compile(r"[ \t\f;]*\\(?:\r\n|\n|\r)")
 
 @record
 class Placement:
-    """How the block stands among the lines around it."""
+    """The place of a block among the lines around it."""
 
     indent: str
     """The indentation of the suite's statements; of the header, if the suite is on its line."""
     one_line: bool
-    """The suite stands on the line of its header: `if x: \"\"\"natural...`."""
+    """The suite is on the line of its header: `if x: \"\"\"natural...`."""
     after_semicolon: bool
-    """Another statement stands before it on the line: `a = 1; \"\"\"natural...`."""
+    """Another statement is before it on the line: `a = 1; \"\"\"natural...`."""
 
 
 def find_placement(
     source: SourceFile, start: int, body: Sequence[ast.stmt], owner: ast.AST | None
 ) -> Placement:
-    """Find out how the block that begins at `start` stands in the suite `body` of `owner`."""
+    """Find the place of the block at `start` in the suite `body` of `owner`."""
     line_start = source.line_starts[source.place(start)[0] - 1]
     before = source.text[line_start:start]
     before_first = _get_text_before(source, body[0])
@@ -447,7 +447,7 @@ def check_placement(
 
 
 def _get_text_before(source: SourceFile, first: ast.stmt) -> str:
-    """Return what stands before the first statement of a suite on its line; decorators are lines above."""
+    """Return the text before the first statement of a suite on its line; decorators are lines above."""
     line_start = source.line_starts[first.lineno - 1]
     return source.text[line_start : source.get_offset(first.lineno, first.col_offset)]
 

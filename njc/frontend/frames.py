@@ -31,9 +31,9 @@ class Frame:
     scope: NameScope
     in_loop: bool = False
     loop_barred: bool = False
-    """An `except*` suite stands between here and the loop."""
+    """An `except*` suite is between here and the loop."""
     return_barred: bool = False
-    """An `except*` suite stands between here and the function."""
+    """An `except*` suite is between here and the function."""
     loop_in_finally: bool = False
     """A jump to the loop would leave a `finally` suite."""
     return_in_finally: bool = False

@@ -337,7 +337,7 @@ def _bind_pattern(pattern: ast.pattern, seen: _BindingCollector) -> None:
 
 
 def _bind_walrus(expressions: Iterable[ast.expr], seen: _BindingCollector) -> None:
-    """Note the targets of `:=`, also in comprehensions, where they bind in the scope around them."""
+    """Note the targets of `:=`; those in comprehensions bind in the scope around them."""
     waiting: list[ast.AST] = list(expressions)
     while waiting:
         node = waiting.pop()

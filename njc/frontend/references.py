@@ -4,7 +4,7 @@
 
         Reference("count", writes=True, type="int")    Reference("items.open", writes=False)
 
-Whatever else stands in angle brackets is plain text. References are read from the literal as it
+Everything else in angle brackets is plain text. References are read from the literal as it
 stands in the source; the fields of an f-string are blanked first, so that data can never name a
 variable. Offsets count from the start of the text that was given.
 """
@@ -174,7 +174,7 @@ def _find_near_tags(text: str, start: int, end: int) -> Iterator[NearTag]:
 
 
 def _separate_names(colon: str, path: str, after: str) -> str:
-    """Write each name in brackets of its own; a colon before the first stands for all."""
+    """Write each name in brackets of its own; a colon before the first holds for all."""
     rest = (name.strip() for name in after.split(",")[1:])
     return ", ".join([f"<{colon}{path}>", *(f"<{colon}{name.lstrip(':')}>" for name in rest)])
 
@@ -208,7 +208,7 @@ _NON_TYPE_PARTS = (
 
 
 def is_type(expression: ast.expr) -> bool:
-    """Return whether an expression can stand as the annotation of a variable."""
+    """Return whether an expression can be the annotation of a variable."""
     return not isinstance(expression, _NON_TYPE_NODES) and not any(
         isinstance(node, _NON_TYPE_PARTS) for node in ast.walk(expression)
     )

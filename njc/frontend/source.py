@@ -7,7 +7,7 @@
         .place(19)  (2, 1)        line and column, both from 1, the column in characters
 
 Lines end at `\\n`, `\\r\\n` and `\\r` and nowhere else, as Python's tokenizer has it; `str.splitlines`
-would also split at form feeds and at U+2028, which may stand inside a prompt.
+would also split at form feeds and at U+2028, which may be inside a prompt.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class SourceFile:
     known_encoding: str | None = None
     """The encoding, if it is not to be read from the bytes."""
     is_cell: bool = False
-    """Whether it is the cell of a notebook, in which `await` may stand outside of functions."""
+    """Whether it is the cell of a notebook, where `await` is allowed outside of functions."""
 
     @cached_property
     def bom(self) -> bytes:

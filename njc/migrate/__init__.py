@@ -2,7 +2,7 @@
 
     import nightjarpy as nj                     (gone)
 
-    @nj.fn(config=FAST)                         (gone: options stand on the blocks)
+    @nj.fn(config=FAST)                         (gone: the blocks have the options)
     def judge(mail):                            def judge(mail):
         """natural                                  """natural(model="openai/gpt-5.1")
         Is <mail> spam? Set <:spam>.                Is <mail> spam? Set <:spam>.

@@ -211,7 +211,7 @@ def _blank_fstring_fields(literal: str, prefix: str) -> str:
 
 
 def _format_options(options: Mapping[str, Any]) -> str:
-    """Options as they stand on the marker line."""
+    """Options as the marker line has them."""
     said = [
         f"{name}={json.dumps(options[name], ensure_ascii=False)}"
         for name in OPTION_NAMES

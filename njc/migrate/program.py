@@ -1,4 +1,4 @@
-"""Migrating one program: the codemod's text, corrected where the compiler's diagnostics show how.
+"""Migrating one program: the codemod's text, corrected as the compiler's diagnostics say.
 
 migrate_program(SourceFile("mail.py", b"import nightjarpy as nj ..."), "mail.njpy")
     Migration(source="def judge(mail): ...", remarks=(Remark(12, ...),), leftovers=(), compilation=...)

@@ -147,7 +147,7 @@ def list_figures(run: BlockRun) -> list[str]:
 
 
 def list_effect_texts(run: BlockRun) -> list[str]:
-    """Return what each effect was, and what the model was answered where it was."""
+    """Return each effect, and the answer that the model got, if any."""
     return [_format_effect(done) for done in run.effects]
 
 
@@ -309,7 +309,7 @@ def _is_tree_of(tree: ast.Module, text: str) -> bool:
 
 
 def load(shell: Any) -> NaturalCells:
-    """Add natural code to a shell; where it has it, nothing changes."""
+    """Add natural code to a shell, unless it has it."""
     loaded: NaturalCells | None = getattr(shell, "_njc_cells", None)
     if loaded is not None:
         return loaded

@@ -181,7 +181,7 @@ def walk_files(folder: Path, suffix: str, above: frozenset[str] = frozenset()) -
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
-    """Whether it is a directory, or a link to one; a link that leads nowhere, or to where one may not look, is not."""
+    """Return whether it is a directory, or a link to one; a link that leads nowhere, or to where one may not look, is not."""
     try:
         return entry.is_dir()
     except OSError:

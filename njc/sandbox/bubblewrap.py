@@ -171,7 +171,7 @@ def build_bwrap_command(sandbox: Sandbox, socket: Path, program: Sequence[str]) 
 
 
 def _list_isolation() -> list[str]:
-    """The namespaces and capabilities: for root without a user namespace, in which it would stay root for the files."""
+    """Return the namespaces and capabilities: for root without a user namespace, in which it would stay root for the files."""
     if os.geteuid() != 0:
         return ["--unshare-all", "--unshare-user", "--disable-userns", "--cap-drop", "ALL"]
     namespaces = ["pid", "net", "ipc", "uts", "cgroup-try"]

@@ -11,7 +11,7 @@ prompt         the prompts, and finding code in a reply
 extract        the code of the hole from a reply that holds more or less than that
 generate       the conversation with the model, as a generator without I/O
 format         accepted code as it is locked: fresh names, formatted
-splice         locked code as it stands in the compiled file
+splice         locked code as the compiled file has it
 guards         shapes from annotations, for the mode `auto`
 fit            a file with holes; the checks of one hole
 author         the model that writes, by the options of a block

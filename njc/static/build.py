@@ -3,7 +3,7 @@
     units + njc.lock  ->  StaticBuild(written, lock, findings, notes)
 
 Locked code is checked again and used as it is; missing or stale code is generated. A `locked` build asks no model and
-reports what is missing. New code is passed to `keep` at once, so that an interrupted build continues where it was.
+reports what is missing. New code is passed to `keep` at once, so that an interrupted build continues.
 Blocks may be written concurrently; the lock and the findings have the order of the sources.
 """
 
@@ -251,7 +251,7 @@ def _make_refusal_finding(
 def _generate_all(
     holes: Sequence[tuple[StaticFile, Hole]], lock: StaticLock, request: HoleRequest
 ) -> dict[str, HoleResult]:
-    """Have the code of holes written, concurrently where the models allow it, and keep each at once."""
+    """Have the code of holes written, concurrently if the models allow it, and keep each at once."""
     authors = [choose_author(file, hole) for file, hole in holes]
     jobs = request.jobs or (DEFAULT_JOBS if all(author.is_remote for author in authors) else 1)
     fillings: dict[str, HoleResult] = {}

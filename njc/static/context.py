@@ -47,7 +47,7 @@ def render_context(module: Module, block: NaturalBlock) -> str:
 
 
 def _find_host(module: Module, block: NaturalBlock) -> ast.stmt:
-    """Return the statement of the module that the block stands in."""
+    """Return the statement of the module around the block."""
     return next(
         statement
         for statement in module.tree.body

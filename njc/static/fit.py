@@ -62,7 +62,7 @@ class StaticFile:
 def make_static_file(
     unit: Unit, source: SourceFile, project: Options, tuned: tuple[TunedBlock, ...] = ()
 ) -> StaticFile | None:
-    """Find the holes of a file; None if there are none, or where it cannot be compiled anyway."""
+    """Find the holes of a file; None if it has none, or cannot be compiled anyway."""
     is_static = project.mode not in (None, "live")
     if not can_hold_blocks(source.data) or not (is_static or can_set_mode(source.data)):
         return None
@@ -266,7 +266,7 @@ def require_extra() -> None:
 
 
 def normalize_code(code: str, hole: Hole) -> str:
-    """Rename the code's own names where they are taken, and format it for its place."""
+    """Rename the code's own names if they are taken, and format it for its place."""
     renamed = find_renames(code, hole)
     placement = hole.block.placement
     depth = len(placement.indent.expandtabs(4)) // 4 + placement.one_line + (hole.mode == "auto")

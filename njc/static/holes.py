@@ -51,7 +51,7 @@ class Hole:
     labels: tuple[str, ...]
     """The jumps that are legal, as the runtime names them; `raise` always is."""
     first_parameter: str | None
-    """What `super()` needs, where the block names <super>."""
+    """The arguments of `super()`, if the block names <super>."""
     bound_before: frozenset[str]
     """The outputs that are bound on every path to the block."""
     program: str

@@ -112,7 +112,7 @@ class LockEntry:
     digest: str
     """That of the code as the model wrote it."""
     code: str
-    """Empty where the block stays live."""
+    """Empty if the block stays live."""
     usd: float | None = None
     live: str = ""
     """Why the block stays live."""
@@ -121,7 +121,7 @@ class LockEntry:
     shapes: Mapping[str, str] = field(default_factory=dict)
     """What the variables were like in these examples."""
     checks: CheckCounts | None = None
-    """How the program's checks went with this code, where they were run."""
+    """The results of the program's checks with this code, if they were run."""
     contract: str = ""
     """On how many inputs the asserts around the block held."""
     rationale: str = ""

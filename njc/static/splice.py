@@ -1,4 +1,4 @@
-"""Locked code as it stands in the compiled file.
+"""Locked code as the compiled file has it.
 
     import re                           hoisted to the head of the file
     count = len(re.findall("a", s))  -> # natural
@@ -126,7 +126,7 @@ _NEEDS_PARENTHESES = (ast.BoolOp, ast.IfExp, ast.Lambda, ast.NamedExpr)
 def _mark_exits(code: str, tree: ast.Module, name: str) -> list[str]:
     """Mark how the code leaves the block: its own exceptions, to distinguish them from errors, and its jumps.
 
-    Each text stands for a line of the code; where a statement was put before it, it has two.
+    Each text replaces a line of the code; one with a statement put before it has two.
     """
     lines = code.split("\n")
     for statement in reversed(list(_find_exits(tree.body))):
@@ -152,7 +152,7 @@ def _wrap_expression(lines: list[str], expression: ast.expr, call: str) -> None:
 
 
 def _insert_statement(lines: list[str], before: ast.stmt, text: str) -> None:
-    """Put a statement before another one: on a line of its own, where that begins its line."""
+    """Put a statement before another one: on its own line, if the other one begins its line."""
     number, column = before.lineno - 1, before.col_offset
     margin = lines[number].encode()[:column].decode()
     separator = "; " if margin.strip() else f"\n{margin}"
@@ -168,7 +168,7 @@ _Exit = ast.Raise | ast.Return | ast.Break | ast.Continue
 
 
 def _find_exits(body: Sequence[ast.stmt], in_loop: bool = False) -> Iterator[_Exit]:
-    """The statements that leave the block, in the order of the text, without those of inner functions and loops."""
+    """Yield the statements that leave the block, in the order of the text, without those of inner functions and loops."""
     for statement in body:
         match statement:
             case ast.Raise() | ast.Return():
@@ -231,7 +231,7 @@ def _hoist_imports(tree: ast.Module, hole: Hole) -> tuple[tuple[str, ...], set[i
 
 
 def _render_deletion(code: str, hole: Hole, asks: bool) -> Iterator[str]:
-    """Delete the code's own variables from a module or class, where they are bound and unused later."""
+    """Delete the code's own variables from a module or class, if they are bound and unused later."""
     if hole.block.scope.is_function:
         return
     tree = ast.parse(code)

@@ -69,7 +69,7 @@ class _Process:
                 self.generators |= {generator: rest} if rest else {}
 
     def restart_in_child(self) -> None:
-        """After a fork: only the forking thread goes on, and what is open around it."""
+        """After a fork: only the forking thread continues, and what is open around it."""
         self.lock = threading.Lock()
         self.items = list_open()
         self.older_threads = set()
@@ -86,7 +86,7 @@ class Around(Generic[T]):
         return tuple([opened.item for opened in list_open() if opened.stack is self])
 
     def innermost(self) -> tuple[T, ...]:
-        """The items here that no other one was opened in: one, unless it is unknown where this work was started."""
+        """Return the items here that no other one was opened in: one, unless it is unknown where this work was started."""
         here = [opened for opened in list_open() if opened.stack is self]
         if len(here) > 1:
             last = here[-1]
@@ -138,7 +138,7 @@ def restore(before: Carried) -> None:
 
 
 def _list_process_items(here: Carried) -> Iterable[Opened[Any]]:
-    """Return what is open in the process and may hold here, where the context does not tell."""
+    """Return what is open in the process and may hold here, if the context does not tell."""
     items, threads = _process.items, {threading.main_thread().ident}
     if here._origin == "unknown":
         if (thread := threading.get_ident()) not in _process.older_threads:
@@ -190,7 +190,7 @@ _POOLS = {"concurrent.futures.thread", "multiprocessing.pool"}
 
 
 def copy_surroundings() -> Context:
-    """Return a context for work that goes on in a thread of its own, with all that is open here."""
+    """Return a context for work that continues in another thread, with all that is open here."""
     context = copy_context()
     context.run(carried.set, Carried(list_open(), "inherited"))
     return context

@@ -8,7 +8,7 @@
 
     with njrt.using(intercept=allow_no_imports): ...
 
-Every effect of every set is shown before it is carried out, and so is each question of `njrt.llm`. A reply that
+Every effect of every set is shown before it is performed, and so is each question of `njrt.llm`. A reply that
 cannot be read as an effect is not one, and is not shown.
 """
 
@@ -38,7 +38,7 @@ class Edit:
 class Reject:
     """Do not carry the effect out; `words` tell the model why, and what to do instead.
 
-    A question of `njrt.llm` is not asked, and `PolicyError` is raised where it was called.
+    A question of `njrt.llm` is not asked, and its call raises `PolicyError`.
     """
 
     words: str
@@ -53,7 +53,7 @@ class Abort:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """End the block with `Paused`, to go on here later."""
+    """End the block with `Paused`, to continue here later."""
 
 
 Decision = Accept | Edit | Reject | Abort | Pause
@@ -61,7 +61,7 @@ Decision = Accept | Edit | Reject | Abort | Pause
 
 @dataclass(frozen=True, slots=True)
 class PendingEffect:
-    """An effect that the model has requested and that has not been carried out.
+    """An effect that the model has requested and that has not been performed.
 
     `run` and `parent` are those of the event `Began`, `place` is `file.njpy:line`, `turn` the number of the model's
     reply in the run and `number` that of the effect, both from 1 (refused ones count). `instruction` is that of the
@@ -90,7 +90,7 @@ Interceptor = Callable[[PendingEffect], Decision | Awaitable[Decision]]
 
 @dataclass(frozen=True, slots=True)
 class OpenInterceptor:
-    """An interceptor inside its `with using`; `name` stands for it in events, recordings and messages.
+    """An interceptor inside its `with using`; `name` is its name in events, recordings and messages.
 
     With `asks_again` it is also asked about an effect about which the recording has its decision.
     """
@@ -117,7 +117,7 @@ class InterceptorDecision:
 class Interception:
     """What the interceptors around a block decided about an effect, in the order in which they were asked.
 
-    `effect` is the effect after all edits. There are no decisions where none was asked and none is recorded.
+    `effect` is the effect after all edits. Without an interceptor and a recorded decision there are none.
     """
 
     effect: Effect

@@ -17,7 +17,7 @@ from typing import Any
 from njrt.outcome import Outcome
 
 ReferenceId = int
-"""A small integer that stands for a live object: the `addr` of `{"type": "Ref", "addr": N}`."""
+"""A small integer that represents a live object: the `addr` of `{"type": "Ref", "addr": N}`."""
 
 WireValue = Any
 """A value in a model's JSON: scalars, lists, objects, references as `{"type": "Ref", ...}`."""
@@ -97,7 +97,7 @@ class BreakLoop:
 
 @dataclass(frozen=True, slots=True)
 class ContinueLoop:
-    """Go on with the next round of the enclosing loop."""
+    """Continue with the next round of the enclosing loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class RaiseNamed:
 
 @dataclass(frozen=True, slots=True)
 class NeedsCode:
-    """Say that the instruction cannot be carried out without code; the run goes on as `direct`."""
+    """Say that the instruction needs code; the run continues as `direct`."""
 
     reason: str
 

@@ -167,7 +167,7 @@ class CallInDoubtError(NaturalError):
 
 
 class Paused(NaturalError):
-    """An interceptor paused the block before an effect, which has not been carried out.
+    """An interceptor paused the block before an effect, which has not been performed.
 
     `recording` is the file from which the program continues when it is run again, None without one.
     """

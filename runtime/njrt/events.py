@@ -41,7 +41,7 @@ class StateChange:
 
 @record
 class Began:
-    """A block began to run. `parent` is the run of the block whose code called it, if there is one.
+    """The start of a block. `parent` is the run of the block whose code called it, if there is one.
 
     `tried` is the result of code that was tried first (mode `auto`): "ran" if it carried the block out, "unfit" if
     its guard did not hold, "raised" if it raised, "alarmed" if its canaries differed too often: in the last three cases
@@ -106,7 +106,7 @@ class Prediction:
     ending: str = ""
     """How the effect was to end: `goes on`, `break`, `continue`, `return VALUE` or `raise NAME`."""
     mismatches: tuple[str, ...] = ()
-    """Where the prediction was wrong, one text for each variable and for the ending."""
+    """The errors of the prediction, one text for each variable and for the ending."""
     problem: str = ""
     """Why nothing was compared, if so: the model gave no answer, the effect was refused."""
     input_tokens: int = 0

@@ -134,7 +134,7 @@ class Media:
 
     @classmethod
     def from_url(cls, url: str, media_type: str = "") -> Self:
-        """A file behind a URL, which the model's vendor downloads; the bytes of a `data:` URL are decoded here."""
+        """Return a file behind a URL, which the model's vendor downloads; the bytes of a `data:` URL are decoded here."""
         if not isinstance(url, str) or url[:5].lower() != "data:":
             return cls(url=url, media_type=media_type)
         head, comma, text = url[5:].partition(",")

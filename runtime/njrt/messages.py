@@ -101,7 +101,7 @@ class Request:
     limit for all models together, None for no limit. `place` is that of the block (`file.njpy:line`), `turn` the
     number of the request in this run, from 1; both are for errors, recordings and traces, are never sent to a model
     and are not part of a cache key. `schema` is the JSON schema that the text of the reply must fit; adapters have the
-    server enforce it where it can. `wants_probability` asks for the probability of the answer. `on_text` is called with the text of the reply so far, in another thread, while the
+    server enforce it if it can. `wants_probability` asks for the probability of the answer. `on_text` is called with the text of the reply so far, in another thread, while the
     reply comes in; None, or a model that replies at once: never. `before_call` is called by a model that makes several
     calls for one request, before each call but the first, with the usage of those so far; it raises a `LimitError` if
     no further call may be made. `call_layer` gives the layer (`njrt.models.model.Layer`) around each of its calls of a

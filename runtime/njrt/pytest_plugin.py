@@ -44,7 +44,7 @@ _MAX_NAME_CHARS = 100
 
 _outer_variable = pytest.StashKey[str | None]()
 _begun_recordings = pytest.StashKey[set[Path | str]]()
-"""The recordings that a test of this session began; other tests that share one add to it."""
+"""The recordings that a test of this session started; other tests that share one add to it."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -65,7 +65,7 @@ class StoppableClock:
             self._stopped_at = time.monotonic()
 
     def start(self) -> None:
-        """Let the clock go on."""
+        """Let the clock continue."""
         if self._stopped_at is not None:
             stopped_at, self._stopped_at = self._stopped_at, None
             self._stopped_seconds += time.monotonic() - stopped_at

@@ -32,7 +32,7 @@ class _RunLine:
 
 @dataclass(frozen=True, slots=True)
 class BeganLine(_RunLine):
-    """A block began to run. `state` has all its variables; None in traces without states."""
+    """The start of a block. `state` has all its variables; None in traces without states."""
 
     event: Literal["began"]
     place: str

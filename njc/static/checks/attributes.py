@@ -34,7 +34,7 @@ _COLLECTION_TYPES = (
 )
 _BUILTIN_TYPES = ("str", "int", "float", "bool", "bytes", "list", "dict", "set", "tuple")
 _KNOWN_BASES: Mapping[str, tuple[str, ...]] = {"object": (), "BaseModel": ("model_",)}
-"""Bases from elsewhere that are known well enough, with the beginnings of what they add."""
+"""Known bases from elsewhere, with the beginnings of the names that they add."""
 
 
 def find_attribute_problems(
@@ -126,7 +126,7 @@ def _infer_type(expression: ast.expr, types: VariableTypes, classes: Classes) ->
 
 
 def _find_attribute_type(class_: ast.ClassDef, attribute: str) -> ast.expr | None:
-    """Return the annotation of an attribute, in the class body or where a method sets it."""
+    """Return the annotation of an attribute, in the class body or in the method that sets it."""
     for node in ast.walk(class_):
         match node:
             case ast.AnnAssign(target=ast.Name(id=name), annotation=found) if name == attribute:
@@ -158,7 +158,7 @@ def _find_item_type(type_: ast.expr | None) -> ast.expr | None:
 
 
 def find_type_attributes(type_: ast.expr, classes: Classes) -> frozenset[str] | None:
-    """Return the attributes of a type, None if they are not known; `model_*` stands for all that begin so."""
+    """Return the attributes of a type, None if they are not known; `model_*` means all names with this beginning."""
     base = type_.value if isinstance(type_, ast.Subscript) else type_
     if not isinstance(base, ast.Name):
         return None

@@ -36,7 +36,7 @@ InPlaceCheck = Callable[[str], str | None]
 def find_code_refusals(
     code: str, hole: Hole, classes: Classes, in_place: InPlaceCheck
 ) -> tuple[str, ...]:
-    """Give every reason why the code cannot stand in the hole; none if it can."""
+    """Return every reason why the code cannot fill the hole; none if it can."""
     try:
         own, known = _blank_known_imports(code, hole)
         tree, nodes, names, _ = analyze_snippet(own, hole.class_name, 0)

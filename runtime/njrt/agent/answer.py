@@ -64,7 +64,7 @@ class AnswerForm:
 
 
 def make_answer_form(block: Block, scope: Scope) -> AnswerForm:
-    """Return the form of the replies to a block; raise ConfigurationError where an output has no JSON form."""
+    """Return the form of the replies to a block; raise ConfigurationError if an output has no JSON form."""
     return _make_answer_form(
         tuple([(path, find_output_form(scope, path)) for path in scope.outputs]),
         find_return_form(scope) if "return" in block.labels else None,
@@ -112,7 +112,7 @@ def describe_form(
     raising: Sequence[str] = (),
     is_reasoned: bool = False,
 ) -> str:
-    """The form of a reply as the model reads it: its alternatives, what the names of enums mean, exceptions last."""
+    """Return the form of a reply as the model reads it: its alternatives, what the names of enums mean, exceptions last."""
     first, *jumps = examples
     start = REASONED_FORM if is_reasoned else ANSWER_FORM
     if jumps and first == PASS_EXAMPLE:
@@ -179,7 +179,7 @@ def find_output_form(scope: Scope, path: str) -> JsonForm:
 def find_return_form(scope: Scope) -> JsonForm:
     """Return the JSON form of what the block may return: anything simple where nothing is declared, or anything is.
 
-    Raises ConfigurationError where the declared type has none.
+    Raises ConfigurationError if the declared type has none.
     """
     return _find_form(scope, "return", "the type that the function returns", "annotate another one")
 
@@ -216,7 +216,7 @@ _FENCED_JSON = re.compile(r"^```\w*[ \t]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 def parse_answer(
     reply: Reply, outputs: Sequence[str] = (), is_reasoned: bool = False
 ) -> tuple[Effect | Refusal, ...]:
-    """Read a reply as the one effect that it stands for; empty if there is no text at all.
+    """Read a reply as one effect; empty if it has no text.
 
     If it `is_reasoned`, the answer is the last JSON object in the text. `needs_code` may be the name of an output.
     """

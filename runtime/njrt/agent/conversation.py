@@ -1,4 +1,4 @@
-"""The conversation with a model that carries out one block, as a generator without I/O.
+"""The conversation with a model about one block, as a generator without I/O.
 
     Request   ──yielded──>  the driver asks a model   ──sent back──>  Reply
     Snippet   ──yielded──>  the driver runs the code  ──sent back──>  Execution
@@ -50,7 +50,7 @@ MAX_REPLY_CHARACTERS = 200_000
 """Longer replies are not read: text and arguments of calls together."""
 
 MAX_UNUSABLE_REPLIES = 3
-"""Consecutive replies without anything to carry out before the block fails."""
+"""Consecutive replies without an effect before the block fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +288,7 @@ ONE_BLOCK = "Reply with the corrected ```python block, and nothing else."
 
 
 _COUNTED = re.compile(r"^(?:again|refused \d+ times): ")
-"""How a refusal begins that says how often it was made."""
+"""The beginning of a refusal that says how often it was made."""
 
 
 def make_results_message(reply: Reply, results: list[EffectResult], ending: str = "") -> Message:

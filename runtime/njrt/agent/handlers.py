@@ -180,7 +180,7 @@ class Handlers:
         return WireVariables(self.scope, ReferenceTable(self.redactor), only_outputs=is_baseline)
 
     def serve(self, effect: Effect | Refusal, turn: int) -> EffectGenerator:
-        """Serve one effect; a refusal stands for a request that could not be read as one."""
+        """Serve one effect; a request that could not be read as one is a refusal."""
         match effect:
             case BindOutputs(values):
                 result = self.bind_outputs(values)
@@ -214,7 +214,7 @@ class Handlers:
         return self.redact(result)
 
     def redact(self, result: EffectResult) -> EffectResult:
-        """Redact the text of a result, also where a secret of the block's variables was printed or raised."""
+        """Redact the text of a result, with the secrets of the block's variables that were printed or raised."""
         if not isinstance(result, Answer | Refusal) or result == Answer("Success"):
             return result
         find_secrets(self.scope, self.redactor)
@@ -335,7 +335,7 @@ class Handlers:
             )
 
     def count_misfit(self, problem: str) -> Refusal:
-        """Refuse a reply that does not have its form; raise OutputTypeError where that goes on."""
+        """Refuse a reply that does not have its form; raise OutputTypeError if it happens too often."""
         self.misfits += 1
         if self.misfits > MAX_TYPE_MISFITS:
             raise OutputTypeError(f"the model's reply does not have the form: {problem}")
@@ -673,7 +673,7 @@ def find_secrets(scope: Scope, redactor: Redactor) -> None:
 
 
 def redact_secrets(scope: Scope, redactor: Redactor, text: str) -> str:
-    """Redact a text, also where it has a secret of the block's variables."""
+    """Redact a text, and the secrets of the block's variables in it."""
     find_secrets(scope, redactor)
     return redactor.redact(text)
 
@@ -684,7 +684,7 @@ def make_isolated_scope() -> Scope:
 
 
 def make_exception(kind: type[BaseException], message: str) -> BaseException:
-    """An exception with a message; without one, where its constructor takes none. Raises what the constructor raises."""
+    """Return an exception with a message; without one, where its constructor takes none. Raises what the constructor raises."""
     try:
         return kind(message) if message else kind()
     except TypeError as first:
@@ -698,7 +698,7 @@ def make_exception(kind: type[BaseException], message: str) -> BaseException:
 
 
 def find_result_name(code: str) -> str:
-    """The name in the last expression of some code: of a variable, an attribute or an item; or an empty string."""
+    """Return the name in the last expression of some code: of a variable, an attribute or an item; or an empty string."""
     try:
         last = ast.parse(code.strip()).body[-1]
     except (SyntaxError, ValueError, IndexError, RecursionError, MemoryError):

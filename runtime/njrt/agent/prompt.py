@@ -188,7 +188,7 @@ EXAMPLE_CALLS: dict[EffectSet, tuple[tuple[str, str], ...]] = {
 """The calls of the example in the text protocol, each with its result."""
 
 LONG_FORM = 500
-"""The characters above which the form of an answer stands before the values."""
+"""The number of characters above which the form of an answer precedes the values."""
 
 EFFECTS_SHOWING_VALUES = ("answer", "direct", "nightjar", "interface")
 """The effect sets in which the opening shows the values of the inputs."""
@@ -233,7 +233,7 @@ def build_interface_prompt(
 
 
 def format_example_block(effects: EffectSet) -> str:
-    """Return an example of a block that is carried out by calls in the text protocol."""
+    """Return an example of a block that runs by calls in the text protocol."""
     note = "note: str = 'What a day!'" if effects in EFFECTS_SHOWING_VALUES else "note"
     lines = [
         "Example:",
@@ -344,7 +344,7 @@ def choose_rule(instruction: str) -> str:
 def format_output_line(
     block: Block, scope: Scope, path: str, budget: int, redactor: Redactor
 ) -> str:
-    """Return what must be bound, with its type; and its value, where the prompt also reads it.
+    """Return the output to bind, with its type, and its value if the prompt also reads it.
 
     A value that the prompt does not read is not shown: it would only lead a model to repeat it.
     """

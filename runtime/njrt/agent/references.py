@@ -1,4 +1,4 @@
-"""References: small integers that stand for live objects, and the forms of values in the paper's effect sets.
+"""References: small integers that represent live objects, and the forms of values in the paper's effect sets.
 
     encode_wire([1, "a"], heap)                         {"type": "Ref", "addr": 1, "class": "list"}
     encode_level(heap.at(1), heap)                      [1, "a"]
@@ -7,7 +7,7 @@
 
 Nothing is encoded ahead of time and nothing is copied: an object gets its number when the model first sees it, and
 the number always means the object itself. One level of an object is shown, and none of the program's code runs for
-that. A reference to a scalar stands for a `Cell`, which `setref` can change. `WireVariables` has what the effects
+that. A reference to a scalar represents a `Cell`, which `setref` can change. `WireVariables` has what the effects
 `lookup`, `assign`, `deref`, `ref` and `set` of *Sharing State Between Prompts and Programs* do.
 """
 
@@ -69,7 +69,7 @@ ClassFinder = Callable[[str], type]
 
 @dataclass(slots=True, eq=False)
 class Cell:
-    """What a reference to a scalar stands for (state: its value, and the variables that were assigned it)."""
+    """The target of a reference to a scalar (state: its value, and the variables that were assigned it)."""
 
     value: UserValue
     variables: list[str] = field(default_factory=list)
@@ -134,7 +134,7 @@ def encode_wire(value: UserValue, heap: ReferenceTable, name: str = "") -> WireV
 
 
 def is_short_scalar(scalar: UserValue) -> bool:
-    """Return whether a scalar is fit to be shown in the place where it stands."""
+    """Return whether a scalar can be shown in its place."""
     if type(scalar) is int:
         return scalar.bit_length() <= MAX_INTEGER_BITS
     return type(scalar) is not str or len(scalar) <= MAX_TEXT_CHARS
@@ -255,7 +255,7 @@ def refuse_class(name: str) -> type:
 def decode_wire(
     wire: WireValue, heap: ReferenceTable, find_class: ClassFinder = refuse_class
 ) -> UserValue:
-    """Return the value that a model sent: references stand for the objects themselves.
+    """Return the value that a model sent, with the objects in place of references.
 
     Raise ValueError if it has no known form; a JSON object is never taken for a dict.
     """
@@ -296,7 +296,7 @@ def decode_wire(
 def decode_attributes(
     pairs: WireValue, decode: Callable[[WireValue], UserValue]
 ) -> dict[str, UserValue]:
-    """Return the attributes in a list of keys and values, without those that stand for what cannot be sent."""
+    """Return the attributes in a list of keys and values, without the marks of values that cannot be sent."""
     if not isinstance(pairs, list) or not all(map(is_key_value_pair, pairs)):
         raise ValueError('attributes are a list of {"key": NAME, "value": V}')
     return {

@@ -106,7 +106,7 @@ QUOTED_ONLY = Refusal(
 
 
 def find_quotations(bodies: Sequence[str], shown: Sequence[str]) -> set[str]:
-    """Return the fenced blocks of a reply that stand between fences in what the model was shown, too.
+    """Return the fenced blocks of a reply that the model was shown between fences, too.
 
     Values are shown as Python writes them: blanks, quotes and escapes do not count in the comparison.
     """
@@ -155,8 +155,8 @@ def make_call_effect(call: ToolCall | Refusal, effects: BlockEffects) -> Effect 
 def parse_text_calls(text: str) -> tuple[ToolCall | Refusal, ...]:
     """Return the tool calls that a text consists of; none if it is anything else.
 
-    Where one is not quite JSON a refusal stands for it and for all that follows. Small models like to put code
-    into three quotes, as Python would: such a string is taken as it stands.
+    If one is not quite JSON, it and all that follows is one refusal. Small models like to put code
+    into three quotes, as Python would: such a string is taken as it is.
     """
     text = text.strip()
     calls = parse_json_calls(text)
@@ -166,7 +166,7 @@ def parse_text_calls(text: str) -> tuple[ToolCall | Refusal, ...]:
 
 
 def parse_json_calls(text: str) -> tuple[ToolCall | Refusal, ...]:
-    """The calls of a text that has no space around it: `{"name": ..., "arguments": {...}} {...}`, or a list of them."""
+    """Return the calls of a text that has no space around it: `{"name": ..., "arguments": {...}} {...}`, or a list of them."""
     calls: list[ToolCall] = []
     position = 0
     while position < len(text):

@@ -40,9 +40,9 @@ class SnippetNames:
     hidden: dict[str, ast.AST]
     """Names of a nested `global` that a function in between has a variable of its own for."""
     awaits: list[ast.AST]
-    """Where the block itself awaits."""
+    """The places where the block itself awaits."""
     yields: list[ast.AST]
-    """Where the block itself yields."""
+    """The places where the block itself yields."""
     star_imports: list[ast.ImportFrom]
     """Each `from module import *` in the block's own scope."""
 
@@ -113,7 +113,7 @@ def _resolve_names(collector: _NameCollector) -> SnippetNames:
 
 
 def _find_owner(table: _SymbolTable, name: str) -> _SymbolTable | None:
-    """Find the table that holds the variable `name` of `table`; the block's also stands for the program's."""
+    """Find the table that holds the variable `name` of `table`; the block's also means the program's."""
     if name in table.bound and name not in table.declared:
         return table
     if isinstance(table.declared.get(name), ast.Global):

@@ -160,4 +160,4 @@ def format_syntax_error(error: SyntaxError) -> str:
 
 
 _ASSIGNED_JUMP = re.compile(r"\s*\w+\s*[=:]\s*(break|continue|return|raise|pass)\b")
-"""A statement that stands where a value is assigned: models write `jumps = break`."""
+"""A statement in place of an assigned value: models write `jumps = break`."""

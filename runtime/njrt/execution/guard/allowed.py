@@ -127,7 +127,7 @@ DIRECT_EVENTS = _split_words(
     os.putenv os.remove os.rename os.rmdir os.scandir os.symlink os.truncate os.unsetenv os.utime shutil.rmtree
     sqlite3.connect socket.__new__ sys._current_frames object.__setattr__ object.__delattr__"""
 )
-"""Audit events that are refused where a snippet causes them itself: library code does so for paths and the like."""
+"""Audit events that are refused if a snippet causes them itself: library code does so for paths and the like."""
 
 MODULES_WITH_EFFECTS = _split_words(
     """_ctypes _io _posixsubprocess _socket _sqlite3 asyncio ctypes ftplib gc http importlib io marshal

@@ -130,7 +130,7 @@ def _find_positions(nodes: Sequence[ast.AST]) -> Iterator[ast.Name]:
 def list_program_modules(scope: Scope) -> tuple[str, ...]:
     """Return the modules that the prompt names: a block may import them and what is in them.
 
-    Where the names have no values, in static code, they stand for the modules of the same name.
+    In static code, the names have no values and mean the modules of the same name.
     """
     found: set[str] = set()
     for name in scope.names:
@@ -173,7 +173,7 @@ def _find_member_problems(module: ModuleType, name: str, node: ast.AST) -> Itera
 
 
 def find_modules(nodes: Sequence[ast.AST], scope: Scope) -> dict[str, ModuleType]:
-    """Return the names that stand for an importable module in this snippet, by import or plain assignment."""
+    """Return the names of importable modules in this snippet, by import or plain assignment."""
     modules: dict[str, ModuleType] = {}
     for name in scope.scratch:
         if isinstance(found := scope.lookup(name), Bound) and is_a(found.value, ComputingModule):
@@ -240,7 +240,7 @@ def _find_class_problems(node: ast.ClassDef, scope: Scope) -> Iterator[str]:
 
 
 def _binds(node: ast.AST, name: str) -> bool:
-    """Return whether a node of a class body binds a name, deletes it, or declares where it is bound."""
+    """Return whether a node of a class body binds a name, deletes it, or declares its scope."""
     match node:
         case ast.Name(id=bound, ctx=ast.Store() | ast.Del()):
             return bound == name

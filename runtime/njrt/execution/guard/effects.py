@@ -7,9 +7,9 @@
     path.read_text()             a method of an object of the program:   allowed
 
 The other checks keep such functions out of reach; this one also stops them when a check has missed a way. It looks at
-the stack: an effect is the snippet's if only library code stands between the two. It does not see what a
+the stack: an effect is the snippet's if only library code is between the two. It does not see what a
 function of the program, another thread or the event loop does for the snippet, nor reads of variables of the
-environment. Where the prompt names a module or a function that has effects, nothing is refused.
+environment. If the prompt names a module or a function that has effects, nothing is refused.
 """
 
 from __future__ import annotations

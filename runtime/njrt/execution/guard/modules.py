@@ -2,7 +2,7 @@
 
     import json                      a ComputingModule: json.loads, json.dumps, ...; no json.codecs
     from operator import attrgetter  a function that checks the names that it is called with
-    import numpy                     Python's own import: only where the prompt names the module (`check.py`)
+    import numpy                     Python's own import: only if the prompt names the module (`check.py`)
 
 The members are those of `__all__`, or the public names, less the lists of `allowed.py` and less whatever comes from
 a module that may not be imported. Functions that take names of attributes, or turn them into code, are replaced.
@@ -70,7 +70,7 @@ def import_member(path: str, name: str) -> UserValue:
 
 
 def is_importable(path: str) -> bool:
-    """Whether a block may import a module unless the prompt names it: those of the program's own are not listed."""
+    """Return whether a block may import a module unless the prompt names it: those of the program's own are not listed."""
     if path not in IMPORTABLE_MODULES | SUBMODULES:
         return False
     top = path.partition(".")[0]
@@ -114,7 +114,7 @@ def list_public_members(module: ModuleType) -> Iterator[str]:
 
 
 def is_public_member(top: str, name: str, member: UserValue) -> bool:
-    """Whether a member of an importable module is not private, not listed, and not of a module of another kind."""
+    """Return whether a member of an importable module is not private, not listed, and not of a module of another kind."""
     is_private = (name.startswith("_") and not name.endswith("__")) or name == "main"
     is_listed = name in REFUSED_MEMBERS.get(top, ()) or name not in ALLOWED_MEMBERS.get(
         top, (name,)
@@ -123,7 +123,7 @@ def is_public_member(top: str, name: str, member: UserValue) -> bool:
 
 
 def _is_from_other_module(member: UserValue) -> bool:
-    """Whether a member is a module, or comes from one that may not be imported, as `pathlib.Path` in `json.tool`."""
+    """Return whether a member is a module, or comes from one that may not be imported, as `pathlib.Path` in `json.tool`."""
     if is_a(member, ModuleType):
         return True
     home = getattr(member, "__module__", None)
@@ -264,7 +264,7 @@ _REPLACED: dict[str, Any] = {
     "operator.attrgetter": _attrgetter,
     "operator.methodcaller": _methodcaller,
 }
-"""What stands for members that take or make names of attributes."""
+"""The replacements of members that take or make names of attributes."""
 
 if hasattr(copy, "replace"):
     _REPLACED["copy.replace"] = _check_instances(copy.replace)

@@ -87,7 +87,7 @@ class _Rewriter(ast.NodeTransformer):
     visit_AsyncFunctionDef = visit_FunctionDef
 
     def call(self, function: str, arguments: list[ast.expr], node: ast.AST) -> ast.expr:
-        """A call of a check. The namespace of a class body may be the code's own, but a lambda does not read it."""
+        """Return a call of a check. The namespace of a class body may be the code's own, but a lambda does not read it."""
         called: ast.expr = ast.Name(function, ast.Load())
         if self.in_class_body:
             rest = ast.Name("values", ast.Load())

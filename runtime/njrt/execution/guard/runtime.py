@@ -197,7 +197,7 @@ _internal_names: dict[int, tuple[weakref.ref[type], frozenset[str] | None]] = {}
 
 
 def _list_internal_names(cls: type) -> frozenset[str] | None:
-    """The names that may be internal in an instance of a class; None for classes, modules, functions and proxies."""
+    """Return the names that may be internal in an instance of a class; None for classes, modules, functions and proxies."""
     known = _internal_names.get(id(cls))
     if known is not None and known[0]() is cls:
         return known[1]
@@ -312,7 +312,7 @@ def _is_written_elsewhere(value: UserValue, owner: type) -> bool:
 
 
 def get_format_method(value: UserValue, name: str) -> Callable[..., UserValue]:
-    """The method `format` or `format_map` of a value; that of a text checks the attributes that the text names."""
+    """Return the method `format` or `format_map` of a value; that of a text checks the attributes that the text names."""
     if type(value) is str and _READS_CHECKED_NAME.search(value) is None:
         plain: Callable[..., UserValue] = builtins.getattr(value, name)
         return plain
