@@ -279,7 +279,7 @@ def test_a_reply_without_counts_costs_what_was_reserved(ledger: Ledger) -> None:
     model = PricedModel(answer=lambda: reply(0, None))
     put_on_budget(model, ledger, Budget(usd=1, per="day")).ask(REQUEST)
     state, estimate = read_only_account(ledger), estimate_call(model, REQUEST)
-    assert state.tokens == estimate.usage.input + estimate.usage.output
+    assert state.tokens == estimate.input + estimate.output
     assert state.usd == pytest.approx((estimate.usd or 0) * NANO)
 
 
@@ -299,7 +299,7 @@ def test_counts_that_cannot_be_cost_what_was_reserved(ledger: Ledger, usage: Usa
     model = PricedModel(answer=lambda: Reply(ModelMessage("3"), usage=usage, model="m"))
     assert put_on_budget(model, ledger, Budget(usd=1, per="day")).ask(REQUEST).message.text == "3"
     state, estimate = read_only_account(ledger), estimate_call(model, REQUEST)
-    assert state.tokens == estimate.usage.input + estimate.usage.output
+    assert state.tokens == estimate.input + estimate.output
     assert state.usd == pytest.approx((estimate.usd or 0) * NANO)
     assert (state.calls, state.held) == (1, {})
 
@@ -331,7 +331,7 @@ def test_an_unknown_price_is_refused_or_counted_by_tokens(ledger: Ledger) -> Non
 def test_an_estimate_has_a_token_for_each_byte(system: str, text: str) -> None:
     estimate = estimate_call(PricedModel(), Request(system, (UserMessage(text),)))
     sent = (system + text).encode("utf-8", "surrogatepass")
-    assert estimate.usage.input >= len(sent)
+    assert estimate.input >= len(sent)
 
 
 BUSY = ServerError("busy")
@@ -356,7 +356,7 @@ def test_each_call_of_a_model_that_asks_several_is_counted(
         return reply(50, 0.001)
 
     model = PricedModel(answer=answer)
-    needed = estimate_call(model, REQUEST).usage
+    needed = estimate_call(model, REQUEST)
     put_on_budget(wrap(model), ledger, Budget(usd=1, per="day")).ask(REQUEST)
     state = read_only_account(ledger)
     assert (state.held, state.calls, state.tokens) == ({}, counted, 50 * counted)

@@ -83,7 +83,7 @@ def branches(count: int) -> Iterator[list[contextvars.Context]]:
     if steps is None or not count:
         yield [contextvars.copy_context() for _ in range(count)]
         return
-    from dbos._context import get_local_dbos_context
+    from dbos._context import _set_local_dbos_context, get_local_dbos_context
 
     around: Any = get_local_dbos_context()
     first, unit = around.function_id, getattr(around, "unit", 2)
@@ -93,19 +93,12 @@ def branches(count: int) -> Iterator[list[contextvars.Context]]:
     ]
     contexts = [contextvars.copy_context() for _ in made]
     for context, branch in zip(contexts, made, strict=True):
-        context.run(enter_branch, branch)
+        context.run(_set_local_dbos_context, branch)
     with steps.under_way("a gather or map of njrt.durable"):
         yield contexts
     used = max(branch.function_id for branch in made)
     taken = max(0, -(-(used - first) // unit))
     around.function_id += taken if hasattr(around, "unit") else unit * taken + 1
-
-
-def enter_branch(branch: Any) -> None:
-    """Make the current context that of a branch."""
-    from dbos._context import _set_local_dbos_context
-
-    _set_local_dbos_context(branch)
 
 
 @contextmanager

@@ -234,7 +234,13 @@ def note_function(function: Callable[..., Any]) -> None:
 def find_version() -> str:
     """Return the version of the program that has been imported so far."""
     modules = {function.__module__ for function in _functions}
-    modules |= {name for name, module in list(sys.modules.items()) if has_natural_code(module)}
+    # Those of compiled files have the runtime under the name that njc gives it.
+    runtime = sys.modules["njrt"]
+    modules |= {
+        name
+        for name, module in list(sys.modules.items())
+        if getattr(module, "__dict__", {}).get("_nj", module) is runtime
+    }
     texts = {name: read_source(sys.modules.get(name)) for name in modules}
     texts |= {
         f"{function.__module__}.{function.__qualname__}": repr(function.__code__.co_code)
@@ -243,11 +249,6 @@ def find_version() -> str:
     }
     digest = hashlib.sha256(repr(sorted(texts.items())).encode(errors="replace"))
     return digest.hexdigest()[:16]
-
-
-def has_natural_code(module: ModuleType) -> bool:
-    """Return whether a module is a compiled file: it has the runtime under the name that njc gives it."""
-    return getattr(module, "__dict__", {}).get("_nj", module) is sys.modules["njrt"]
 
 
 def read_source(module: ModuleType | None) -> str:
@@ -327,10 +328,13 @@ class WorkflowSteps:
                 f"{name} begins while {self._running} is under way in the same workflow; which is first may differ after a "
                 "crash. Run them one after the other, or with durable.gather or durable.map"
             )
+        from dbos import error as dbos_errors
+
         self._running = name
         try:
-            with mismatches_explained(name):
-                yield
+            yield
+        except dbos_errors.DBOSUnexpectedStepError as error:
+            raise make_mismatch(name) from error
         finally:
             self._running = None
 
@@ -355,23 +359,6 @@ def get_dbos() -> Any:
     return package and cast(Any, package).DBOS
 
 
-@contextmanager
-def mismatches_explained(name: str) -> Iterator[None]:
-    """Raise `RecordingMismatchError` where DBOS finds a step of another name."""
-    from dbos import error as dbos_errors
-
-    try:
-        yield
-    except dbos_errors.DBOSUnexpectedStepError as error:
-        raise make_mismatch(name) from error
-
-
-def check_digest(stored: str, now: str, what: str) -> None:
-    """Raise `RecordingMismatchError` if a stored step belongs to something else."""
-    if stored != now:
-        raise make_mismatch(what)
-
-
 def make_mismatch(what: str) -> RecordingMismatchError:
     """Return the error for a step that is not the stored one."""
     dbos = get_dbos()
@@ -385,7 +372,8 @@ def make_mismatch(what: str) -> RecordingMismatchError:
 def read_step(text: str, key: str, what: str) -> dict[str, Any]:
     """Return what a step has stored for `key`; raises the failure that it has stored."""
     stored: dict[str, Any] = json.loads(text)
-    check_digest(stored["key"], key, what)
+    if stored["key"] != key:
+        raise make_mismatch(what)
     if failure := stored.get("failure"):
         raise failure_from_json(failure)
     return stored

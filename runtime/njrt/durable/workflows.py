@@ -27,7 +27,6 @@ from njrt.durable.effects import (
     check_version,
     find_other_versions,
     find_version,
-    get_dbos,
     normalize_argument,
     normalize_result,
     note_function,
@@ -80,7 +79,8 @@ def workflow(function: Callable[P, R]) -> Callable[P, R]:
 
     async def start(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         arguments, keywords = normalize_arguments(name, arguments, keywords)
-        if identity := get_given_id():
+        # Inside of workflows, the id is not theirs.
+        if (identity := _given_id.get()) and DBOS.workflow_id is None:
             check_version(
                 await DBOS.get_workflow_status_async(identity)
                 if is_async
@@ -220,12 +220,6 @@ def workflow_id(name: str) -> Iterator[None]:
             yield
     finally:
         _given_id.reset(token)
-
-
-def get_given_id() -> str | None:
-    """Return the id that `workflow_id` gives here; None inside of workflows."""
-    dbos = get_dbos()
-    return _given_id.get() if dbos.workflow_id is None else None
 
 
 # ── one process at a time for each executor id of a database ─────────────────────────────────────

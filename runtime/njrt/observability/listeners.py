@@ -76,12 +76,9 @@ class Telemetry:
             case Performed():
                 self._add_effect_span(event, tracer, block)
             case Compared(differences=differences, problem=problem):
-                block.set_attributes(
-                    {
-                        "njrt.production.canary.differences": len(differences),
-                        "njrt.production.canary.problem": problem,
-                    }
-                )
+                canary = "njrt.production.canary"
+                block.set_attribute(f"{canary}.differences", len(differences))
+                block.set_attribute(f"{canary}.problem", problem)
             case Ended():
                 self._end_block_span(event, block)
 
@@ -99,8 +96,9 @@ class Telemetry:
             "njrt.run": event.run,
         }
         if event.model:  # empty if code carried the block out
-            attributes["gen_ai.provider.name"] = get_provider(event.model)
-            attributes["gen_ai.request.model"] = get_model_name(event.model)
+            provider, slash, name = event.model.partition("/")
+            attributes["gen_ai.provider.name"] = provider if slash else ""
+            attributes["gen_ai.request.model"] = name or event.model
             attributes["njrt.effects"] = event.effects
         if event.tried:
             attributes["njrt.tried"] = event.tried
@@ -198,16 +196,6 @@ def _mark_failed(span: Span, kind: str) -> None:
 
 def _to_nanoseconds(seconds: float) -> int:
     return int(seconds * 1_000_000_000)
-
-
-def get_provider(model: str) -> str:
-    """Return the provider in a model's name, `openai` in `openai/gpt-4.1`."""
-    return model.partition("/")[0] if "/" in model else ""
-
-
-def get_model_name(model: str) -> str:
-    """Return the name of a model at its provider."""
-    return model.partition("/")[2] or model
 
 
 EventT = TypeVar("EventT")

@@ -81,16 +81,6 @@ def _count_attempt(place: str, how: AttemptResult) -> None:
         _counts_by_place[place] = replace(counts, made=counts.made + 1, **changes)
 
 
-def find_canary(live: LiveBlock) -> Canary | None:
-    """Return the canary of a block; None if the option `canary` is not set."""
-    options = live.resolve_options() if live.code else None
-    if options is None or options.canary is None:
-        return None
-    from njrt.session.canary import Canary
-
-    return Canary(live, options)
-
-
 class Attempt:
     """One run of such code: what must be restored, and how it ended."""
 
@@ -112,7 +102,12 @@ class Attempt:
         self._kept = take_snapshot(self._scope.list_variables(self._scope.names).values())
         self._meant: BaseException | None = None
         self._end: tuple[str, UserValue] = ("completed", None)
-        self._canary = find_canary(self._live)
+        options = self._live.resolve_options() if code else None
+        self._canary: Canary | None = None
+        if options is not None and options.canary is not None:
+            from njrt.session.canary import Canary
+
+            self._canary = Canary(self._live, options)
         self._is_alarmed = self._canary is not None and self._canary.has_alarm
         if self._canary is not None and not self._is_alarmed:
             self._canary.sample(self._scope)

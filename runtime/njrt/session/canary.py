@@ -173,7 +173,10 @@ class Canary:
         except NotCopyableError as error:
             self._skip(f"the variables hold {error}")
             return
-        if problem := find_copy_problem(copied, scope):
+        # Showing the copies, and what they hold, must not reach the program either.
+        held = (find_outside_value(value, scope.lookup) for value in copied.held)
+        problem = find_outside_access("", scope.lookup, copied.classes)
+        if problem := problem or next(filter(None, held), None):
             self._skip(problem)
         else:
             self._copied = copied
@@ -268,14 +271,6 @@ class Canary:
 
     def _render(self, name: str, value: UserValue) -> str:
         return write_named_value(self._redactor, name, value, _MAX_VALUE_CHARS)
-
-
-def find_copy_problem(copied: CopiedValues, scope: Scope) -> str:
-    """Why copies are not enough to keep a live block away from the program; empty if they are."""
-    if problem := find_outside_access("", scope.lookup, copied.classes):
-        return problem
-    problems = (find_outside_value(value, scope.lookup) for value in copied.held)
-    return next(filter(None, problems), "")
 
 
 def lookup_in(scope: Scope) -> Callable[[str], Bound | Absent]:

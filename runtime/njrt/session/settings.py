@@ -138,7 +138,11 @@ def using(
     if isinstance(model, str):
         options, model = {**options, "model": model}, None
     around = get_settings()
-    recorder = make_recorder(record, mode, options.get("store") or around.options.store)
+    recorder: Recorder | None
+    if isinstance(record, str | Path):
+        recorder = open_recorder(record, mode, options.get("store") or around.options.store)
+    else:
+        recorder = record
     interceptors = around.interceptors
     if intercept is not None:
         opened = OpenInterceptor(get_interceptor_name(intercept), intercept, ask_again)
@@ -267,15 +271,6 @@ def get_stored_trace(trace: str, url: str | None) -> Listener:
 
 
 # ── recordings ───────────────────────────────────────────────────────────────────────────────────
-
-
-def make_recorder(
-    record: str | Path | Recorder | None, mode: RecordMode, store: str | None
-) -> Recorder | None:
-    """Return the given recorder, or a new one for a path, or for a name in the store of a URL."""
-    if record is None or not isinstance(record, str | Path):
-        return record
-    return open_recorder(record, mode, store)
 
 
 def open_recorder(path: str | Path, mode: RecordMode, store: str | None = None) -> Recorder:

@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -92,14 +93,8 @@ class Terminal:
                 self.write(f"  {number:3}  {line}\n")
             return
         # Of the colours of the terminal, so that it can be read on any background.
-        shown = Syntax(
-            code,
-            language,
-            theme="ansi_dark",
-            line_numbers=True,
-            word_wrap=True,
-            background_color="default",
-        )
+        colours = partial(Syntax, theme="ansi_dark", background_color="default")
+        shown = colours(code, language, line_numbers=True, word_wrap=True)
         Console(file=sys.stderr).print(shown)
 
 
@@ -125,7 +120,10 @@ class Approval:
 
     def __call__(self, pending: PendingEffect) -> Decision:
         """Decide as before, or ask."""
-        if self._calls and not self._is_asked_about(pending.effect):
+        effect, calls = pending.effect, self._calls
+        if calls and not (
+            isinstance(effect, Touch) and (calls is True or effect.function in calls)
+        ):
             return Accept()
         with self._lock:
             if (known := self._approvals.find(pending)) is not None:
@@ -140,20 +138,11 @@ class Approval:
             finally:
                 clock.start()
 
-    def _is_asked_about(self, effect: Effect) -> bool:
-        """Return whether an effect is one of the calls that a person decides about."""
-        if not isinstance(effect, Touch):
-            return False
-        return isinstance(self._calls, bool) or effect.function in self._calls
-
     def _decide_alone(self, pending: PendingEffect) -> Decision:
-        match self._otherwise:
-            case "reject":
-                return Reject("nobody is there to approve this; do without it")
-            case "pause":
-                return Pause()
-            case "abort":
-                return Abort()
+        if self._otherwise == "reject":
+            return Reject("nobody is there to approve this; do without it")
+        if self._otherwise is not None:
+            return Pause() if self._otherwise == "pause" else Abort()
         raise ConfigurationError(
             f"{pending.place or 'njrt.llm'}: an effect needs approval, but there is no terminal; run the program on "
             'one, or choose njrt.approve(otherwise="reject"), "pause" or "abort"'
@@ -341,8 +330,9 @@ class ApprovalsFile:
     def lines(self) -> list[ApprovalLine]:
         """All decisions; the file is read when they are first needed."""
         if self._lines is None:
-            is_file = self.path is not None and self.path.exists()
-            self._lines = list(read_approvals(self.path)) if is_file and self.path else []
+            self._lines = (
+                list(read_approvals(self.path)) if self.path and self.path.exists() else []
+            )
         return self._lines
 
     def find(self, pending: PendingEffect) -> Decision | None:

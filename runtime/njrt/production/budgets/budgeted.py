@@ -18,7 +18,7 @@ import os
 import sys
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import groupby
@@ -36,6 +36,7 @@ from njrt.observability.logs import warn
 from njrt.persistence.memory_store import MemoryStore
 from njrt.production.budgets.budget import Budget, find_period
 from njrt.production.budgets.ledger import NANO, Account, Amount, Hold, Ledger, to_nano
+from njrt.stores import encode_text
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import Counter
@@ -134,7 +135,7 @@ class Budgeted:
                 try:
                     ledger.reserve(account, reservation.hold)
                 except BudgetError:
-                    count_refusal(account)
+                    count(account, {"refusals": 1})
                     raise
                 made.append(reservation)
         except BaseException as error:
@@ -158,8 +159,7 @@ class Budgeted:
         groups = groupby(by_key, key=lambda pair: pair[1].key)
         return [_merge_accounts(list(group)) for _, group in groups]
 
-    def _measure(self, account: Account, estimate: Estimate, model: Model) -> Amount:
-        tokens = estimate.usage.input + estimate.usage.output
+    def _measure(self, account: Account, estimate: Usage, model: Model) -> Amount:
         budget = account.budget
         if estimate.usd is None and budget.usd is not None and budget.unpriced == "refuse":
             error = BudgetError(
@@ -167,9 +167,9 @@ class Budgeted:
                 "upgrade genai-prices, or limit tokens and add unpriced=tokens"
             )
             error.budget, error.owner, error.usd_limit = str(budget), account.owner, budget.usd
-            count_refusal(account)
+            count(account, {"refusals": 1})
             raise error
-        return Amount(to_nano(estimate.usd or 0.0), tokens)
+        return Amount(to_nano(estimate.usd or 0.0), estimate.input + estimate.output)
 
 
 def may_be_billed(error: ModelError) -> bool:
@@ -188,10 +188,11 @@ class CallReservation:
     def settle(self, usage: Usage, model: str, is_script: bool = False) -> None:
         """Count what the call has cost."""
         spent = measure_spent(usage, self.hold.amount, is_script)
-        self.count(spent)
-        count_spending(self.account, spent, model)
+        self.book(spent)
+        amounts = {"usd": spent.usd / NANO, "tokens": spent.tokens, "calls": 1}
+        count(self.account, amounts, **{"gen_ai.request.model": model})
 
-    def count(self, spent: Amount) -> bool:
+    def book(self, spent: Amount) -> bool:
         """Count a cost in the store, or with the next call if the store fails; return whether it was counted."""
         try:
             self.ledger.settle(self.account, self.hold, spent)
@@ -242,7 +243,7 @@ def settle_unsettled() -> None:
         items = _unsettled[:]
         _unsettled.clear()
     for number, (reservation, spent) in enumerate(items):
-        if not reservation.count(spent):
+        if not reservation.book(spent):
             with _unsettled_lock:
                 _unsettled.extend(items[number + 1 :])
             return
@@ -283,30 +284,15 @@ def digest_key(model: Model) -> str:
 _UNITS = {"usd": "{USD}", "tokens": "{token}", "calls": "{call}", "refusals": "{call}"}
 
 
-def count_spending(account: Account, spent: Amount, model: str) -> None:
-    """Count what one call has cost."""
-    attributes = make_attributes(account) | {"gen_ai.request.model": model}
-    for name, value in (("usd", spent.usd / NANO), ("tokens", spent.tokens), ("calls", 1)):
-        _add(name, value, attributes)
-
-
-def count_refusal(account: Account) -> None:
-    """Count one call that was not made."""
-    _add("refusals", 1, make_attributes(account))
-
-
-def make_attributes(account: Account) -> dict[str, str]:
-    """Return the attributes of an account."""
-    return {
-        "njrt.budget.name": account.budget.name,
-        "njrt.budget.per": account.budget.per,
-        "njrt.budget.owner": account.owner,
-    }
-
-
-def _add(name: str, value: float, attributes: dict[str, str]) -> None:
+def count(account: Account, amounts: Mapping[str, float], **attributes: str) -> None:
+    """Count amounts of an account, if the program has imported OpenTelemetry."""
     api = sys.modules.get("opentelemetry.metrics")
-    if api is not None:
+    if api is None:
+        return
+    budget = account.budget
+    attributes |= {"njrt.budget.name": budget.name, "njrt.budget.per": budget.per}
+    attributes |= {"njrt.budget.owner": account.owner}
+    for name, value in amounts.items():
         _get_counter(api.get_meter("njrt"), name).add(value, attributes)
 
 
@@ -331,40 +317,23 @@ LINKED_FILE_TOKENS = 200_000
 """What is reserved for a file that the vendor downloads; it may have more."""
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """The most tokens that a call can use, and what they cost in US dollars; None: the price is not known."""
+def estimate_call(model: Model, request: Request, with_price: bool = True) -> Usage:
+    """Return the most tokens that a call can use, and what they cost in US dollars; None: the price is not known.
 
-    usage: Usage
-    usd: float | None
-
-
-def estimate_call(model: Model, request: Request, with_price: bool = True) -> Estimate:
-    """Estimate one call of a model. A scripted model costs nothing that is known before.
-
-    Without the price, its data need not be loaded.
+    A scripted model costs nothing that is known before. Without the price, its data need not be loaded.
     """
-    prompt = sum(len(text.encode("utf-8", "surrogatepass")) for text in list_prompt_texts(request))
+    texts: list[Any] = [[tool.name, tool.description, tool.parameters] for tool in request.tools]
+    texts += [message_to_json(message) for message in request.messages]
+    texts += [request.schema] if request.schema is not None else []
+    shown = [request.system, *(json.dumps(part, ensure_ascii=False) for part in texts)]
+    prompt = sum(len(encode_text(text)) for text in shown)
     prompt += sum(map(count_file_tokens, list_files(request)))
     prompt += EXTRA_TOKENS + TOKENS_PER_MESSAGE * len(request.messages)
-    reply = request.max_reply_tokens + count_thinking_tokens(model.name)
-    usage = Usage(prompt, reply)
+    usage = Usage(prompt, request.max_reply_tokens + count_thinking_tokens(model.name))
     if isinstance(model, Scripted) or not with_price:
-        return Estimate(usage, 0.0)
-    written = compute_cost(model.name, usage, prompt)
-    plain = compute_cost(model.name, usage)
-    costs = [cost for cost in (written, plain) if cost is not None]
-    return Estimate(usage, max(costs, default=None))
-
-
-def list_prompt_texts(request: Request) -> Iterator[str]:
-    """Everything of a request that its server counts."""
-    yield request.system
-    parts: list[Any] = [[tool.name, tool.description, tool.parameters] for tool in request.tools]
-    parts += [message_to_json(message) for message in request.messages]
-    parts += [request.schema] if request.schema is not None else []
-    for part in parts:
-        yield json.dumps(part, ensure_ascii=False)
+        return replace(usage, usd=0.0)
+    costs = [compute_cost(model.name, usage, writes) for writes in (prompt, 0)]
+    return replace(usage, usd=max((cost for cost in costs if cost is not None), default=None))
 
 
 def list_files(request: Request) -> Iterator[Media]:

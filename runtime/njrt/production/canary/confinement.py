@@ -16,7 +16,7 @@ import builtins
 import dis
 import enum
 import types
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from functools import cached_property
 from typing import Any
 
@@ -136,7 +136,7 @@ class _Search:
         size = -1
         while size != (size := len(self._attributes) + len(self._classes) + len(self._functions)):
             for cls in tuple(self._classes):
-                for name, member in _list_own_members(cls):
+                for name, member in get_class_namespace(cls).items():
                     if name in self._attributes or _is_special(name):
                         for function in _list_functions(member):
                             self.visit_function(function)
@@ -286,17 +286,16 @@ class _Search:
             if not _list_functions(member) and type(member).__name__ not in _FIELD_DESCRIPTORS:
                 label = f"{get_class_name(cls)}.{name}"
                 if not (is_enumeration and is_a(member, cls)):
-                    self.visit_value(label, _unwrap_default(member))
+                    is_wrapped = "pydantic" in type(member).__module__  # the default of a field
+                    self.visit_value(
+                        label, getattr(member, "wrapped", member) if is_wrapped else member
+                    )
 
 
 _FIELD_DESCRIPTORS = ("member_descriptor", "getset_descriptor", "_tuplegetter")
 _GLOBAL_LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
 _CELL_LOADS = ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
 _ATTRIBUTE_USES = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "STORE_ATTR", "DELETE_ATTR")
-
-
-def _list_own_members(cls: type) -> Iterator[tuple[str, Any]]:
-    yield from get_class_namespace(cls).items()
 
 
 def _list_functions(member: Any) -> tuple[types.FunctionType, ...]:
@@ -309,11 +308,6 @@ def _list_functions(member: Any) -> tuple[types.FunctionType, ...]:
     else:
         found = (getattr(member, "__func__", member),)
     return tuple(function for function in found if type(function) is types.FunctionType)
-
-
-def _unwrap_default(member: Any) -> Any:
-    """Return what a wrapper of a method holds; for others the value itself."""
-    return getattr(member, "wrapped", member) if "pydantic" in type(member).__module__ else member
 
 
 def _is_constant(value: UserValue) -> bool:
