@@ -21,7 +21,6 @@ from threading import Lock as Mutex
 from typing import TypeVar, assert_never
 
 from njc.analysis.contracts import find_contract, format_assert
-from njc.analysis.inference import TypeReader
 from njc.compiler import Compilation
 from njc.frontend.names import collect_bindings
 from njc.frontend.references import format_annotation
@@ -451,8 +450,7 @@ def make_contract_task(file: StaticFile, hole: Hole, code: str) -> ContractTask 
         return None
     if module is None or not block.ensures or hole.helper in code:
         return None
-    types = TypeReader(file.analysis.outputs, file.source.text, file.analysis.blocks)
-    contract = find_contract(file.source, block, types)
+    contract = find_contract(file.source, block, file.types)
     prelude = tuple(_list_definitions(module.tree))
     known = collect_bindings(ast.parse("\n".join(prelude)), None).bound
     annotations = {

@@ -10,8 +10,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
+from njc.analysis.inference import TypeReader
 from njc.codegen.emit import find_lines_in_strings, indent_code
 from njc.codegen.lower import WrittenBlock, choose_aliases
 from njc.codegen.tuned import TunedBlock
@@ -36,7 +38,7 @@ ShapesByName = Mapping[str, str]
 _MARKER_LENGTH = len('"""natural')
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StaticFile:
     """A file with blocks that are to become code."""
 
@@ -50,6 +52,11 @@ class StaticFile:
     def source(self) -> SourceFile:
         """The file's text."""
         return self.analysis.source
+
+    @cached_property
+    def types(self) -> TypeReader:
+        """The types of the file."""
+        return TypeReader(self.analysis.outputs, self.source.text, self.analysis.blocks)
 
     @property
     def classes(self) -> Mapping[str, ast.ClassDef]:
@@ -108,7 +115,11 @@ def make_code_check(file: StaticFile, hole: Hole, *, is_locked: bool = False) ->
         if not _find_syntax_errors(code) and needs_judgement(hole, code):
             return ()
         return find_code_refusals(
-            code, hole, file.classes, (lambda code: None) if is_locked else in_place
+            code,
+            hole,
+            file.classes,
+            file.types,
+            (lambda code: None) if is_locked else in_place,
         )
 
     return check

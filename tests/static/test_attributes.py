@@ -119,8 +119,10 @@ def use(account: Account, name: str, words: str) -> None:
 @pytest.mark.parametrize(
     ("hole", "code", "refused"),
     [
-        (0, "self.spend(account.owner)", ""),  # not the `Account` of the module
-        (1, "account.owner, account.marked", ""),
+        (0, "self.fill(account.owner)", ""),  # `account` is the `Account` of the module
+        (0, "self.spend(account)", "`self` is a `Account`, which has no `spend`; it has fill"),
+        (1, "account.fill, account.marked", ""),  # the `Account` in the class
+        (1, "account.owner", "which has no `owner`; it has fill"),
         (1, "account.__balance", "which has no `__balance`"),  # means `_Outer__balance` here
         (2, "account.owner, account.marked", ""),
         (2, "account._Account__balance, account._Account__note", ""),

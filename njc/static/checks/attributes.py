@@ -16,54 +16,57 @@ import builtins
 import difflib
 from collections.abc import Iterator, Mapping
 
-from njc.frontend.names import FunctionDefinition, NameScope, list_suites, walk_outwards
+from njc.analysis.inference import TypeReader
+from njc.analysis.types import ClassDefinition, Typed
+from njc.frontend.names import FunctionDefinition, NameScope, walk_outwards
 from njrt.private_names import mangle
 
-Classes = Mapping[str, ast.ClassDef]
-VariableTypes = Mapping[str, ast.expr]
-
-_COLLECTION_TYPES = (
-    "list",
-    "set",
-    "frozenset",
-    "tuple",
-    "Sequence",
-    "Iterable",
-    "Iterator",
-    "Collection",
-)
 _BUILTIN_TYPES = ("str", "int", "float", "bool", "bytes", "list", "dict", "set", "tuple")
 _KNOWN_BASES: Mapping[str, tuple[str, ...]] = {"object": (), "BaseModel": ("model_",)}
 """Known bases from elsewhere, with the beginnings of the names that they add."""
+_BOUND_ONCE = (ast.AnnAssign, ast.For, ast.AsyncFor)
 
 
 def find_attribute_problems(
-    tree: ast.Module, scope: NameScope, bound: Mapping[str, ast.AST], classes: Classes
+    tree: ast.Module, scope: NameScope, bound: Mapping[str, ast.AST], types: TypeReader
 ) -> Iterator[str]:
     """Check each attribute of a name of the program that the code does not bind itself."""
-    types = infer_variable_types(scope, classes)
     *_, module = walk_outwards(scope)
     set_somewhere = frozenset(_list_stored_attributes(module.node, None))
     for node in ast.walk(tree):
         match node:
             case ast.Attribute(value=ast.Name(id=name), attr=attribute, ctx=ast.Load()) if (
-                name in types and name not in bound
+                name not in bound and (typed := _find_certain_type(name, scope, types)) is not None
             ):
-                known = find_type_attributes(types[name], classes)
+                known = find_type_attributes(typed, types)
                 stored = mangle(attribute, scope.mangling_class)
                 if known is not None and not _has_attribute(stored, known | set_somewhere):
-                    message = _describe_missing_attribute(name, types[name], attribute, known)
+                    message = _describe_missing_attribute(name, typed, attribute, known)
                     yield f"line {node.lineno}: {message}"
 
 
+def _find_certain_type(name: str, scope: NameScope, types: TypeReader) -> Typed | None:
+    """Return the type of a variable of a function that is a parameter, annotated or of a loop, and bound once."""
+    bindings, statements = scope.bindings, types.find_statements_binding(name, scope)
+    is_parameter = name in bindings.parameters and name not in bindings.annotations
+    if (
+        not scope.is_function
+        or len(statements) + is_parameter > 1
+        or name in types.outputs.get(scope, ())
+        or not all(isinstance(statement, _BOUND_ONCE) for statement in statements)
+    ):
+        return None
+    return types.infer(ast.Name(name, ast.Load()), scope)
+
+
 def _describe_missing_attribute(
-    name: str, type_: ast.expr, attribute: str, known: frozenset[str]
+    name: str, typed: Typed, attribute: str, known: frozenset[str]
 ) -> str:
     shown = sorted(name for name in known if name.isidentifier() and not name.startswith("_"))
     close = difflib.get_close_matches(attribute, shown, n=1)
     few = f"; it has {', '.join(shown)}" if 0 < len(shown) <= 12 else ""
     hint = f"; did you mean `{close[0]}`?" if close else few
-    return f"`{name}` is a `{ast.unparse(type_)}`, which has no `{attribute}`{hint}"
+    return f"`{name}` is a `{typed}`, which has no `{attribute}`{hint}"
 
 
 def _has_attribute(attribute: str, known: frozenset[str]) -> bool:
@@ -72,106 +75,23 @@ def _has_attribute(attribute: str, known: frozenset[str]) -> bool:
     return attribute in known or is_special or begins
 
 
-def infer_variable_types(scope: NameScope, classes: Classes) -> dict[str, ast.expr]:
-    """Return the types of the variables of a function: parameters, annotated variables, loops over those."""
-    if not scope.is_function:
-        return {}
-    bindings = scope.bindings
-    said = {**bindings.parameters, **bindings.annotations}
-    types = {
-        name: annotation
-        for name, annotation in said.items()
-        if annotation is not None
-        and _count_bindings(scope.node, name) <= (name in bindings.annotations)
-    }
-    owner = scope.parent
-    if owner and isinstance(scope.node, FunctionDefinition):
-        arguments = [*scope.node.args.posonlyargs, *scope.node.args.args]
-        is_method = classes.get(owner.name) is owner.node
-        if arguments and arguments[0].arg == "self" and is_method:
-            types["self"] = ast.Name(owner.name, ast.Load())
-    for loop in _find_loops(scope.node.body):
-        if isinstance(loop.target, ast.Name) and loop.target.id not in types:
-            item = _find_item_type(_infer_type(loop.iter, types, classes))
-            if item is not None and _count_bindings(scope.node, loop.target.id) == 1:
-                types[loop.target.id] = item
-    return types
-
-
-def _find_loops(body: list[ast.stmt]) -> Iterator[ast.For | ast.AsyncFor]:
-    for statement in body:
-        if isinstance(statement, ast.For | ast.AsyncFor):
-            yield statement
-        for suite in list_suites(statement):
-            yield from _find_loops(suite)
-
-
-def _count_bindings(tree: ast.AST, name: str) -> int:
-    """Return how often a name is bound, so that one with several meanings is let alone."""
-    return sum(
-        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
-        for node in ast.walk(tree)
-    )
-
-
-def _infer_type(expression: ast.expr, types: VariableTypes, classes: Classes) -> ast.expr | None:
-    match expression:
-        case ast.Name(id=name):
-            return types.get(name)
-        case ast.Attribute(value=value, attr=attribute):
-            match _infer_type(value, types, classes):
-                case ast.Name(id=name) if name in classes:
-                    return _find_attribute_type(classes[name], attribute)
-    return None
-
-
-def _find_attribute_type(class_: ast.ClassDef, attribute: str) -> ast.expr | None:
-    """Return the annotation of an attribute, in the class body or in the method that sets it."""
-    for node in ast.walk(class_):
-        match node:
-            case ast.AnnAssign(target=ast.Name(id=name), annotation=found) if name == attribute:
-                return found
-            case ast.AnnAssign(target=ast.Attribute(attr=name), annotation=found) if (
-                name == attribute
-            ):
-                return found
-    for method in class_.body:
-        if isinstance(method, ast.FunctionDef) and method.name == "__init__":
-            given = {argument.arg: argument.annotation for argument in method.args.args}
-            for node in ast.walk(method):
-                match node:
-                    case ast.Assign(
-                        targets=[ast.Attribute(attr=name)], value=ast.Name(id=source)
-                    ) if name == attribute:
-                        return given.get(source)
-    return None
-
-
-def _find_item_type(type_: ast.expr | None) -> ast.expr | None:
-    """Return the type of the items of a collection."""
-    match type_:
-        case ast.Subscript(value=ast.Name(id=name), slice=ast.Name() as item) if (
-            name in _COLLECTION_TYPES
-        ):
-            return item
-    return None
-
-
-def find_type_attributes(type_: ast.expr, classes: Classes) -> frozenset[str] | None:
+def find_type_attributes(typed: Typed, types: TypeReader) -> frozenset[str] | None:
     """Return the attributes of a type, None if they are not known; `model_*` means all names with this beginning."""
-    base = type_.value if isinstance(type_, ast.Subscript) else type_
-    if not isinstance(base, ast.Name):
-        return None
-    if base.id in classes:
-        return _find_class_attributes(classes[base.id], classes, frozenset())
-    return frozenset(dir(getattr(builtins, base.id))) if base.id in _BUILTIN_TYPES else None
+    expanded = types.expand(typed)
+    found = types.class_of_type(expanded)
+    if found is not None:
+        return _find_class_attributes(found, types, frozenset())
+    name = types.name_of(expanded)
+    is_plain = isinstance(expanded.annotation, ast.Name | ast.Subscript)
+    return frozenset(dir(getattr(builtins, name))) if is_plain and name in _BUILTIN_TYPES else None
 
 
 def _find_class_attributes(
-    class_: ast.ClassDef, classes: Classes, around: frozenset[str]
+    found: ClassDefinition, types: TypeReader, around: frozenset[ast.ClassDef]
 ) -> frozenset[str] | None:
-    found: set[str] = set()
-    if class_.name in around or class_.keywords:
+    class_, scope = found
+    inherited: set[str] = set()
+    if class_ in around or class_.keywords:
         return None
     for decorator in class_.decorator_list:
         called = decorator.func if isinstance(decorator, ast.Call) else decorator
@@ -179,20 +99,17 @@ def _find_class_attributes(
             return None
     for base in class_.bases:
         name = getattr(base, "id", "")
-        if name in classes:
-            inherited = _find_class_attributes(classes[name], classes, around | {class_.name})
-            if inherited is None:
+        if (inner := types.class_of_type(Typed(base, scope))) is not None:
+            attributes = _find_class_attributes(inner, types, around | {class_})
+            if attributes is None:
                 return None
-            found |= inherited
+            inherited |= attributes
         elif name in _KNOWN_BASES:
-            found |= {f"{prefix}*" for prefix in _KNOWN_BASES[name]}
+            inherited |= {f"{prefix}*" for prefix in _KNOWN_BASES[name]}
         else:
             return None
-    return (
-        None
-        if _has_dynamic_attributes(class_)
-        else frozenset(found | set(_list_own_attributes(class_)))
-    )
+    own = _list_own_attributes(class_)
+    return None if _has_dynamic_attributes(class_) else frozenset((*inherited, *own))
 
 
 def _has_dynamic_attributes(class_: ast.ClassDef) -> bool:

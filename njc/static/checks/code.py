@@ -14,9 +14,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from njc.analysis.assignment import can_reach_end, find_unbound_at_end, is_endless_loop
+from njc.analysis.inference import TypeReader
 from njc.frontend.names import FunctionDefinition
 from njc.frontend.references import parse_type
-from njc.static.checks.attributes import Classes, find_attribute_problems
+from njc.static.checks.attributes import find_attribute_problems
 from njc.static.checks.choices import find_choice_problems
 from njc.static.holes import Hole, has_own_lines, split_import
 from njrt.execution.checks import find_snippet_problems
@@ -29,12 +30,13 @@ from njrt.execution.tracebacks import format_syntax_error
 from njrt.private_names import mangle
 from njrt.scope.scope import Scope, make_scope
 
+Classes = Mapping[str, ast.ClassDef]
 InPlaceCheck = Callable[[str], str | None]
 """Compiles the whole file with the code in its place; says what Python complains of, or None."""
 
 
 def find_code_refusals(
-    code: str, hole: Hole, classes: Classes, in_place: InPlaceCheck
+    code: str, hole: Hole, classes: Classes, types: TypeReader, in_place: InPlaceCheck
 ) -> tuple[str, ...]:
     """Return every reason why the code cannot fill the hole; none if it can."""
     try:
@@ -57,7 +59,7 @@ def find_code_refusals(
         static_scope = make_static_scope(hole)
         problems += find_guard_problems(all_nodes, all_names, static_scope)
         problems += find_unchecked_problems(all_nodes, all_names, static_scope)
-    problems += find_attribute_problems(tree, hole.block.scope, names.bound, classes)
+    problems += find_attribute_problems(tree, hole.block.scope, names.bound, types)
     problems += find_choice_problems(nodes, hole.types, _format_question_template(hole))
     problems += _find_future_imports(nodes)
     problems += _find_unbound_outputs(tree, hole)
