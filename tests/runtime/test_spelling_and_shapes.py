@@ -19,8 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from njrt.values.decode import decode_values
-from njrt.values.encode import encode_values
+from njrt.values.encode import decode_values, encode_values
 from njrt.values.shapes import has_shape, infer_shape, merge_shapes
 
 

@@ -28,7 +28,7 @@ from njrt.execution.lowering import find_host_jumps
 from njrt.messages import ModelMessage, Protocol, Reply, Request, UserMessage
 from njrt.rendering.one_line import write_brief
 from njrt.session.examples import RETURN_VALUE, Example, example_from_json
-from njrt.values.decode import decode_values
+from njrt.values.encode import decode_values
 from njrt.values.equality import is_same_value
 
 MEMORY_LIMIT_BYTES = 2 << 30

@@ -73,7 +73,8 @@ class PersonApproval(DurableInterceptor):
             return format_decision(pending, decision)
 
         name, is_async = f"question {pending.place or 'njrt.llm'}", pending.is_async
-        topic = read_topic(pending, await steps.run(name, ask, is_async))
+        asked = await steps.run(name, ask, is_async)
+        topic = read_step(asked, hash_effect(pending), f"{pending.place}: an effect")["topic"]
         with steps.under_way(name):
             answer = (
                 await DBOS.recv_async(topic, timeout_seconds=self.seconds)
@@ -160,9 +161,3 @@ def format_question(pending: PendingEffect) -> str:
     lines = [*describe_question(pending), *(f"  {line}" for line in code), *describe_names(pending)]
     fields = {"key": hash_effect(pending), "topic": f"decision {DBOS.step_id}"}
     return json.dumps(fields | {"place": pending.place, "text": "\n".join(lines)})
-
-
-def read_topic(pending: PendingEffect, text: str) -> str:
-    """Return the topic in a stored question."""
-    topic: str = read_step(text, hash_effect(pending), f"{pending.place}: an effect")["topic"]
-    return topic

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from njrt.effect_json import effect_to_json, format_call
@@ -309,11 +309,13 @@ class McpServer:
             raise _make_missing_error(call, recorder)
         from njrt.persistence.recording_file import RecordedTouch
         from njrt.session.gate import read_call_result, write_call_result
+        from njrt.session.interception import RecordedSlot
         from njrt.values.failures import failure_to_json
 
         key = format_call(call.effect)  # equal calls are found in their order, others in any order
         asked = RecordedTouch(uuid.uuid4().hex, f"MCP server {self.name}", key, 1, call.effect)
         index, found = recorder.take_call(asked, is_alone=False)
+        slot = RecordedSlot(recorder, index, found or asked, recorder.record_call)
         report = _Report()
         if found is not None and found.was_made:
             report.was_made, report.value = True, read_call_result(found)
@@ -326,15 +328,13 @@ class McpServer:
                 f"the call {key} was interrupted by a crash, and may have been made; it is not made again. "
                 f"Look whether it was; then remove its lines from {recorder.place.name}"
             )
-        index = recorder.record_call(index, replace(asked, state="begun"))
+        slot.write(state="begun")
         try:
             yield report
         except Exception as error:
-            failed = replace(asked, state="failed", result=failure_to_json(error))
-            recorder.record_call(index, failed)
+            slot.write(state="failed", result=failure_to_json(error))
             raise
-        done = replace(asked, state="done", result=write_call_result(report.value))
-        recorder.record_call(index, done)
+        slot.write(state="done", result=write_call_result(report.value))
 
 
 class _Report:

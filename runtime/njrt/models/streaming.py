@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from njrt.models.response import MalformedReplyError, parse_json, validate_reply
 
@@ -26,24 +26,6 @@ OnText = Callable[[str], None]
 
 class BrokenStreamError(Exception):
     """A streamed reply has no end that can be used."""
-
-
-class ReplyAssembler(Protocol):
-    """Puts the events of a stream together."""
-
-    @property
-    def text(self) -> str:
-        """What the model has written so far: text, then the arguments of tool calls."""
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether the last event has come."""
-
-    def add(self, event: Any) -> None:
-        """Add an event, which is any JSON; raises MalformedReplyError or BrokenStreamError."""
-
-    def build(self) -> Any:
-        """Return the reply as the server would have sent it whole."""
 
 
 async def assemble_reply(
@@ -132,7 +114,11 @@ class _CallParts:
 
 
 class CompletionAssembler:
-    """Puts a completion of OpenAI's API together (state: what has come)."""
+    """Puts a completion of OpenAI's API together (state: what has come).
+
+    `text` is what the model has written so far: text, then the arguments of tool calls. `add` raises MalformedReplyError or
+    BrokenStreamError. `build` returns the reply as the server would have sent it whole.
+    """
 
     def __init__(self) -> None:
         self.is_complete = False
@@ -185,7 +171,7 @@ class CompletionAssembler:
 
 
 class MessageAssembler:
-    """Puts a message of Anthropic's API together (state: what has come)."""
+    """Puts a message of Anthropic's API together, in the same way (state: what has come)."""
 
     def __init__(self) -> None:
         self.is_complete = False
@@ -251,3 +237,6 @@ class MessageAssembler:
                 self._blocks[index]["input"] = text
         content = [block for _, block in sorted(self._blocks.items())]
         return self._message | {"content": content, "usage": self._usage or None}
+
+
+ReplyAssembler = CompletionAssembler | MessageAssembler

@@ -30,24 +30,12 @@ from njrt.models.model import CallLister, LayeredModel, Model, run_without_waiti
 T = typing.TypeVar("T")
 
 
-class Calls(typing.Protocol):
-    """How a wrapper asks and waits: in a thread, or on an event loop."""
-
-    async def ask(self, model: Model, request: Request) -> Reply:
-        """Ask a model."""
-
-    async def wait(self, seconds: float) -> None:
-        """Wait."""
-
-    async def run(self, function: Callable[[], T]) -> T:
-        """Call a function that may take a while, such as one that writes to a disk; it is never abandoned."""
-
-    async def gather(self, coroutines: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-        """Run coroutines at the same time; give their results in order, or raise the first error."""
-
-
 class BlockingCalls:
-    """Asks and waits in this thread, and in threads of its own for what happens at the same time."""
+    """How a wrapper asks and waits in this thread, and in others for what happens at the same time.
+
+    `run` calls a function that may take a while, and is never abandoned; `gather` gives the results in order, or raises the
+    first error.
+    """
 
     async def ask(self, model: Model, request: Request) -> Reply:
         return add_call_layer(model, request).ask(request)
@@ -118,6 +106,9 @@ class AwaitedCalls:
                 if not task.cancelling():  # as they are where this call has been cancelled
                     task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+
+Calls = BlockingCalls | AwaitedCalls
 
 
 class WrappedModel(CallLister, ABC):

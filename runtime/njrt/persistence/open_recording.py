@@ -12,12 +12,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import takewhile
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Generic, Self, TypeVar
 
 from njrt.message_json import format_attached, list_new_messages, message_to_json
 from njrt.messages import Json, Request
 from njrt.persistence.recording_file import (
     RecordedCall,
+    RecordedDecision,
+    RecordedTouch,
     Recording,
     RecordingHeader,
     format_recording_lines,
@@ -180,29 +182,14 @@ def _format_line(lines: list[str], at: int) -> str:
 # ── the decisions, or the calls of gated functions, of a recording in use ────────────────────────
 
 
-class Recorded(Protocol):
-    """An item of a recording; `key` is the digest of the conversation before it."""
-
-    @property
-    def key(self) -> str: ...
-
-    @property
-    def identity(self) -> str:
-        """What equal items have in common."""
-
-    @property
-    def is_open(self) -> bool:
-        """Whether its end is missing."""
-
-
-T = TypeVar("T", bound=Recorded)
+T = TypeVar("T", RecordedDecision, RecordedTouch)
 
 
 class ReplayBook(Generic[T]):
     """Recorded items in their order (state: which ones have been used)."""
 
     def __init__(self, old: Iterable[T], *, repeats_last: bool) -> None:
-        self.items = list(old)
+        self.items: list[T] = list(old)
         self._repeats_last = repeats_last
         self._slots: defaultdict[str, list[int]] = defaultdict(list)
         self._used: dict[str, int] = {}

@@ -14,7 +14,6 @@ import base64
 import contextlib
 import os
 import re
-import typing
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import quote, unquote
@@ -29,31 +28,13 @@ STORED_PREFIX = "store:"
 ChangeLines = Callable[[list[str]], list[str]]
 
 
-class RecordingPlace(typing.Protocol):
-    """Where a recording is. Every method raises `RecordingError` where the place cannot be used."""
-
-    @property
-    def name(self) -> str:
-        """The path or the URL, without a password, for messages."""
-
-    def exists(self) -> bool:
-        """Return whether there is a recording."""
-
-    def read(self) -> str:
-        """Return the text of the recording."""
-
-    def rewrite(self, change: ChangeLines) -> None:
-        """Replace the lines by `change(lines)`; there are none if there is no recording, or one that is unreadable."""
-
-    def append(self, line: str) -> None:
-        """Add a line at the end; it is there, also if the process is killed, when this returns."""
-
-    def keep_file(self, name: str, data: bytes) -> None:
-        """Keep a file beside the recording, unless there is one of this name."""
-
-
 class RecordingFile:
-    """A recording in a file of JSON Lines, which only its user may read."""
+    """A recording in a file of JSON Lines, which only its user may read.
+
+    Every method raises `RecordingError` where the place cannot be used. `rewrite` replaces the lines by `change(lines)`;
+    there are none if there is no recording, or one that is unreadable. What `append` has added is there, also if the
+    process is killed. `keep_file` keeps a file beside the recording, unless there is one of this name.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -115,7 +96,7 @@ class RecordingFile:
 
 
 class StoredRecording:
-    """A recording in a store, which processes and machines share."""
+    """The same in a store, which processes and machines share."""
 
     def __init__(self, store: Store, recording: str, name: str) -> None:
         self._store, self._recording, self._name = store, recording, name
@@ -158,6 +139,9 @@ class StoredRecording:
             yield
         except StoreError as error:
             raise RecordingError(f"cannot {verb} the recording {self.name}: {error}") from None
+
+
+RecordingPlace = RecordingFile | StoredRecording
 
 
 def is_stored(place: str) -> bool:

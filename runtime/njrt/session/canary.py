@@ -260,17 +260,18 @@ class Canary:
             value = ending.value if isinstance(ending, Returned) else None
             if isinstance(ending, Raised):
                 value = type(ending.exception)
+
+            def render(name: str, value: UserValue) -> str:
+                return write_named_value(self._redactor, name, value, _MAX_VALUE_CHARS)
+
             live_end = BlockEnd(name_ending(ending)[0], value, variables)
             self._redactor.scan({**self._code_end.variables, **variables}.items())
             try:
-                found = tuple(find_differences(self._code_end, live_end, self._render))
+                found = tuple(find_differences(self._code_end, live_end, render))
             except Exception as error:  # of the program's `__eq__`
                 problem = f"comparing the values failed by {type(error).__name__}"
         self._result = CanaryResult(self._live.place, found, problem)
         return found, problem
-
-    def _render(self, name: str, value: UserValue) -> str:
-        return write_named_value(self._redactor, name, value, _MAX_VALUE_CHARS)
 
 
 def lookup_in(scope: Scope) -> Callable[[str], Bound | Absent]:

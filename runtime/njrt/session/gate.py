@@ -46,8 +46,7 @@ from njrt.session.interception import RecordedSlot, ask_interceptors, is_final
 from njrt.session.session import Session, make_ending_error
 from njrt.session.settings import get_settings
 from njrt.timeouts import clock
-from njrt.values.decode import decode_values
-from njrt.values.encode import encode_values
+from njrt.values.encode import decode_values, encode_values
 from njrt.values.failures import CALL_NOTE, failure_from_json, failure_to_json
 from njrt.values.introspection import read_attributes
 

@@ -1,4 +1,4 @@
-"""Encoding values as Python expressions, from which njrt.values.decode makes equal values.
+"""Encoding values as Python expressions, and decoding equal values from them; nothing is evaluated.
 
     encode_values({"graph": graph, "first": graph.nodes[0]}, own="__main__")
 
@@ -12,15 +12,18 @@ state that an extension type or a weak reference holds.
 
 from __future__ import annotations
 
+import ast
 import enum
+import importlib
 import types
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 
 from njrt.outcome import UserValue
-from njrt.values.introspection import find_member, has_known_state, read_attributes
+from njrt.values.introspection import find_member, has_known_state, list_slots, read_attributes
 
 MAX_ENCODED_OBJECTS = 5_000
 """Objects that are encoded at most, all values together."""
@@ -57,14 +60,10 @@ SecretFinder = Callable[[str, UserValue], str | None]
 """Says what is secret about a value, given its name (empty for an item of a list), or None."""
 
 
-def find_no_secret(name: str, value: UserValue) -> None:
-    """Take nothing for a secret."""
-
-
 def encode_values(
     values: Mapping[str, UserValue],
     own: str = "__main__",
-    find_secret: SecretFinder = find_no_secret,
+    find_secret: SecretFinder = lambda name, value: None,
 ) -> EncodedValues:
     """Encode values, which may share objects; `own` is the name of the program's module.
 
@@ -252,3 +251,95 @@ def _read_state(value: UserValue) -> dict[str, UserValue]:
 def is_inherited_from_object(cls: type, name: str) -> bool:
     """Return whether a class leaves a method as it is in `object`."""
     return find_member(cls, name) is vars(object)[name]
+
+
+# ── and back: from the expressions that are written here, and from no others ─────────────────────
+
+
+def decode_values(
+    texts: Mapping[str, str], namespace: Mapping[str, Any], classes: Mapping[str, str]
+) -> dict[str, UserValue]:
+    """Make the values; `namespace` is that of the program's own file. Raises whatever a constructor raises."""
+    decoder = _Decoder(namespace, classes)
+    return {name: decoder.decode(ast.parse(text, mode="eval").body) for name, text in texts.items()}
+
+
+@dataclass(slots=True)
+class _Decoder:
+    """Makes the values of expressions, and keeps those that are named."""
+
+    namespace: Mapping[str, Any]
+    classes: Mapping[str, str]
+    shared: dict[str, UserValue] = field(default_factory=dict)
+
+    def decode(
+        self, node: ast.expr, keep: Callable[[UserValue], None] = lambda made: None
+    ) -> UserValue:
+        """Make a value; `keep` is called with a mutable object before it is filled."""
+        match node:
+            case ast.Constant(value=value):
+                return value
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=value)):
+                return -value  # type: ignore[operator]
+            case ast.Name(id=name) if name in self.shared:
+                return self.shared[name]
+            case ast.NamedExpr(target=ast.Name(id=name), value=value):
+
+                def remember(made: UserValue) -> None:
+                    self.shared[name] = made
+
+                remember(self.decode(value, remember))
+                return self.shared[name]
+            case ast.List(elts=elements):
+                items: list[UserValue] = []
+                keep(items)
+                items += map(self.decode, elements)
+                return items
+            case ast.Dict(keys=keys, values=values):
+                table: dict[UserValue, UserValue] = {}
+                keep(table)
+                for key, value in zip(keys, values, strict=True):
+                    assert key is not None
+                    table[self.decode(key)] = self.decode(value)
+                return table
+            case ast.Set(elts=elements):
+                return set(map(self.decode, elements))
+            case ast.Tuple(elts=elements):
+                return tuple(map(self.decode, elements))
+            case ast.Call(func=function, args=arguments, keywords=keywords):
+                return self.decode_call(self.find(function), arguments, keywords, keep)
+            case ast.Name() | ast.Attribute():
+                return self.find(node)
+        raise ValueError(f"no value: {ast.unparse(node)}")
+
+    def decode_call(
+        self,
+        function: Any,
+        arguments: list[ast.expr],
+        keywords: list[ast.keyword],
+        keep: Callable[[UserValue], None],
+    ) -> UserValue:
+        """Call a constructor, or make an instance and set its state."""
+        is_bare = function is types.SimpleNamespace
+        is_plain = isinstance(function, type) and is_inherited_from_object(function, "__reduce__")
+        if arguments or not (is_plain or is_bare) or function in CONTAINER_TYPES:
+            return function(*map(self.decode, arguments))
+        instance = function() if is_bare else object.__new__(function)
+        keep(instance)
+        slots = dict(list_slots(function))
+        for keyword in keywords:
+            name, value = str(keyword.arg), self.decode(keyword.value)
+            if name in slots:
+                slots[name].__set__(instance, value)
+            else:
+                vars(instance)[name] = value
+        return instance
+
+    def find(self, node: ast.expr) -> Any:
+        """Find a class, a function or a member of an enumeration by its name."""
+        path = ast.unparse(node)
+        first, *others = path.split(".")
+        known = [name for name in self.classes if path == name or path.startswith(f"{name}.")]
+        module = self.classes[max(known, key=len)] if known else "builtins"
+        namespace = vars(importlib.import_module(module)) if module else self.namespace
+        return reduce(getattr, others, namespace[first])

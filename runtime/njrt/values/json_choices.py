@@ -302,7 +302,7 @@ def check_value(value: JsonValue, schema: Json, place: tuple[str, ...]) -> None:
             raise ValueError(at_place("Input should be a finite number", place))
         case str() if schema.get("type") == "number" and value.strip(" +-").lower() in _NOT_FINITE:
             raise ValueError(at_place("Input should be a finite number", place))
-        case str() if not value.isascii() and not is_encodable(value):
+        case str() if not value.isascii() and value.encode(errors="ignore").decode() != value:
             raise ValueError(at_place("Input should be text without lone surrogates", place))
         case str() | int() | float() if schema.get("format") in _DATES and is_number(value):
             form = schema["format"]
@@ -315,15 +315,6 @@ _NOT_FINITE = ("nan", "inf", "infinity")
 def is_number(value: str | int | float) -> bool:
     """Return whether a value is a number, or text that is one and that would be read as seconds."""
     return not isinstance(value, str) or value.strip().replace(".", "", 1).lstrip("+-").isdigit()
-
-
-def is_encodable(text: str) -> bool:
-    """Return whether text can be written anywhere: it has no lone surrogates."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def is_text_of(text: str, form: str | None) -> bool:
@@ -416,9 +407,14 @@ class FormComparer:
             return any(named[name] is not other_named[name] for name in named.keys() & other_named)
         if all(part.get(CONTAINER) is tuple for part in (*parts, *forms)):
             return True  # a named tuple is made of an array, too
-        if any(is_zero_or_one(part) for part in parts) and any(map(has_truth_values, forms)):
+        constants = [constant for part in parts for constant in list_constants(part)]
+        truths = [constant for form in forms for constant in list_constants(form)]
+        has_truths = any(isinstance(constant, bool) for constant in truths) or any(
+            form.get("type") == "boolean" for form in forms
+        )
+        if has_truths and any(is_one_of(constant, (0, 1)) for constant in constants):
             return True  # `1 == True`, so that pydantic takes one for the other
-        if any(list_constants(part) for part in parts):
+        if constants:
             return False  # a constant is the same value, whichever alternative it is of
         return all(any(self.is_covered(part, form) for form in forms) for part in parts)
 
@@ -483,15 +479,3 @@ class FormComparer:
             keys = ("additionalProperties", "propertyNames", KEYS)
             return all(self.is_covered(one.get(key), other.get(key), assumed) for key in keys)
         return all(self.is_covered(known[name], forms[name], assumed) for name in known)
-
-
-def is_zero_or_one(schema: Json) -> bool:
-    """Return whether a schema lists 0 or 1."""
-    return any(is_one_of(constant, (0, 1)) for constant in list_constants(schema))
-
-
-def has_truth_values(schema: Json) -> bool:
-    """Return whether a schema is of `true` or `false`."""
-    return schema.get("type") == "boolean" or any(
-        isinstance(constant, bool) for constant in list_constants(schema)
-    )
