@@ -93,7 +93,7 @@ EDGE = """
     njc.mcp             servers
     njc.project         build config load outputs tuned units wheel
     njc.evaluation.cases           case_file runner tuner
-    njc.evaluation.comparison      result_file
+    njc.evaluation.comparison      results
     njc.evaluation.repair          command testing time_limit
     njc.evaluation.built_imports   account block_recorder
     njc.evaluation.built_imports.child sitecustomize

@@ -16,12 +16,12 @@ from studio import Studio
 import njrt
 from njc.compiler import compile_source
 from njc.evaluation.comparison.page import render_comparison_page
-from njc.evaluation.comparison.result_file import ResultFile
 from njc.evaluation.comparison.results import (
     ComparedRun,
     ModeBuild,
     ModeSummary,
     ModeUsage,
+    ResultFile,
     compute_pass_interval,
     sum_usage_by_block,
 )

@@ -820,25 +820,6 @@ def test_a_run_is_paused_restarted_and_terminated(control: Control) -> None:
     assert stop(controller).number == 1
 
 
-def test_output_and_input_are_the_terminals_where_they_are_not_captured(tmp_path: Path) -> None:
-    (tmp_path / "program.njpy").write_text(make_program("BLOCK", "print('seen', one)"))
-    driver = """
-from pathlib import Path
-from njc.runs.timeline.controller import RunController
-from njc.runs.timeline.happenings import RunSettings
-with RunController(RunSettings(Path("program.njpy"), captures_output=False)) as controller:
-    controller.start(stops=False)
-    print(controller.wait_for_stop(60), flush=True)
-    controller.step_back_over()
-    controller.wait_for_stop(60)
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", driver], cwd=tmp_path, capture_output=True, text=True, timeout=120
-    )
-    assert done.stdout == "seen 1\nProgramEnded(code=0, error='')\n", done.stderr
-    assert done.stderr == ""
-
-
 def test_nothing_is_left_running(control: Control) -> None:
     controller = control(make_program(*["BLOCK"] * 9), checkpoint_interval=1)
     controller.start()

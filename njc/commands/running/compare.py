@@ -31,13 +31,14 @@ from njc.evaluation.built_imports.account import (
     hash_build,
     make_build_environment,
 )
-from njc.evaluation.comparison.result_file import ResultFile, check_report
 from njc.evaluation.comparison.results import (
     ComparedRun,
     ModeBuild,
     ModeSummary,
     ModeUsage,
+    ResultFile,
     check_gates,
+    check_report,
     format_comparison_json,
     parse_gates,
     sum_usage_by_block,

@@ -30,8 +30,7 @@ from njc.evaluation.cases.summary import (
     format_warnings,
     render_page,
 )
-from njc.evaluation.comparison.result_file import ResultFile, check_report
-from njc.evaluation.comparison.results import check_gates, parse_gates
+from njc.evaluation.comparison.results import ResultFile, check_gates, check_report, parse_gates
 from njc.project.outputs import write_all
 from njc.target import TargetFunction, get_target, make_absolute
 from njrt.errors import ConfigurationError

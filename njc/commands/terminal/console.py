@@ -17,12 +17,14 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from njc.runs.trace_view.tables import TableColumn, format_table
 from njrt.errors import NaturalError
+
+if TYPE_CHECKING:
+    from njc.runs.trace_view.tables import TableColumn
 
 _SEVERITY = re.compile(r"\b(?:(error)|(warning)|(help|note|hint))(\[NJ\d+\])?: ")
 _CARET = re.compile(r"^( +\|[ \t]*)(\^+)$", re.MULTILINE)
@@ -64,6 +66,8 @@ class Console:
 
     def table(self, columns: Sequence[TableColumn], rows: Sequence[Sequence[str]]) -> None:
         """Print a table, as wide as the terminal."""
+        from njc.runs.trace_view.tables import format_table
+
         for line in format_table(columns, rows, get_output_width()):
             click.echo(line)
 

@@ -28,7 +28,7 @@ from typing import Any
 
 from njc.codegen.tuned import serialize_tuned
 from njc.evaluation.cases.case_file import Case, NumberedCase
-from njc.evaluation.comparison.result_file import ResultFile
+from njc.evaluation.comparison.results import ResultFile
 from njc.project.config import find_project
 from njc.project.tuned import find_tuned_blocks
 from njc.project.units import SUFFIX, make_unit

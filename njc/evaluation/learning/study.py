@@ -18,17 +18,15 @@ from typing import Any
 from njc.compiler import generate
 from njc.evaluation.execution_trace import ExecutionTrace
 from njc.evaluation.learning.evaluate import SECONDS_PER_EXAMPLE, WorkerTask
-from njc.evaluation.learning.examples import (
-    ExampleSet,
-    find_observed_shapes,
-    parse_examples,
-    select_examples,
-)
 from njc.evaluation.learning.learn import (
     Evaluation,
     ExampleFailure,
+    ExampleSet,
     HoleRepair,
+    find_observed_shapes,
     make_correction_prompt,
+    parse_examples,
+    select_examples,
 )
 from njc.evaluation.repair.loop import RepairBudget, Repaired, repair_code
 from njc.project.units import explaining_failure

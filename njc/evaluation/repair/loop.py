@@ -88,8 +88,6 @@ class RepairBudget:
     """Input and output of all calls; no call is made once they are used."""
     temperature: float | None = None
     """That of the first call; None: the vendor's."""
-    temperature_step: float = TEMPERATURE_STEP
-    """Added for each further call, up to 1: at the same temperature, small models repeat themselves."""
 
     def allows(self, calls: int, cost: GenerationCost) -> bool:
         return calls < self.calls and (
@@ -99,7 +97,8 @@ class RepairBudget:
     def choose_temperature(self, calls: int) -> float | None:
         if self.temperature is None:
             return None
-        return min(max(1.0, self.temperature), self.temperature + calls * self.temperature_step)
+        # At the same temperature, small models repeat themselves.
+        return min(max(1.0, self.temperature), self.temperature + calls * TEMPERATURE_STEP)
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,12 +61,10 @@ class Agent:
         channel: ControlChannel,
         reconnect: Callable[[], ControlChannel],
         recorder: Callable[[], Recorder | None],
-        captures_output: bool,
     ) -> None:
         self._channel = channel
         self._reconnect = reconnect
         self._recorder = recorder
-        self._captures_output = captures_output
         self._lock = threading.RLock()
         self._builder = StepBuilder()
         self._mode = Mode("into")
@@ -292,7 +290,7 @@ class Agent:
     # ── streams ──────────────────────────────────────────────────────────────────────────────────
 
     def write_output(self, name: str, data: bytes) -> None:
-        if self._is_detached or not self._captures_output:
+        if self._is_detached:
             if not self._is_muted:
                 os.write(1 if name == "stdout" else 2, data)
         else:
@@ -342,7 +340,7 @@ class Agent:
             self._channel.send({"ended": code, "error": error})
 
     def _make_checkpoint_if_due(self) -> None:
-        number = self._builder.state.next.number
+        number = self._builder.next.number
         if not self._schedule.take(number, self._mode.target):
             return
         obstacle = find_obstacle({self._channel.fileno()})

@@ -294,7 +294,6 @@ class RunController(StepMovements):
             "arguments": list(settings.arguments),
             "environment": environment,
             "options": options,
-            "captures_output": settings.captures_output,
         }
         try:
             self._pool.start(message)

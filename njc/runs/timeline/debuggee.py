@@ -48,7 +48,7 @@ def main() -> None:
     start = channel.receive()
     for name, value in start["environment"].items():
         os.environ[name] = value
-    agent = Agent(channel, reconnect, find_recorder, start["captures_output"])
+    agent = Agent(channel, reconnect, find_recorder)
     agent.set_breakpoints(start)
     agent.go(start)
     atexit.register(agent.finish)  # the first to be registered is the last to be called

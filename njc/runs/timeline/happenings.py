@@ -36,8 +36,6 @@ class RunSettings:
     environment: Mapping[str, str] = field(default_factory=dict)
     folder: Path | None = None
     """The working directory of the program; by default that of this process."""
-    captures_output: bool = True
-    """Whether output is reported as `OutputWritten`; else the program writes to the streams of this process."""
     checkpoint_interval: int = 10
     """Steps between two checkpoints; 0 for none."""
 

@@ -65,7 +65,6 @@ class ProcessPool:
         self.stop()
         settings = self._settings
         config = json.dumps({"address": self._listener.address, "key": self._key.hex()})
-        pipe = subprocess.PIPE if settings.captures_output else None
         environment = {**os.environ, "PYTHONHASHSEED": "0", **settings.environment}
         environment["PYTHONPATH"] = make_clean_environment()["PYTHONPATH"]
         environment["NJC_TIMELINE"] = config
@@ -73,8 +72,8 @@ class ProcessPool:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "njc.runs.timeline.debuggee"],
             stdin=subprocess.DEVNULL,
-            stdout=pipe,
-            stderr=pipe,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             cwd=settings.folder,
             env=environment,
             start_new_session=True,

@@ -75,32 +75,24 @@ class CodeLinesEnd:
 ControlLine = TraceLine | PendingLine | CodeLine | CodeLinesEnd
 
 
-@dataclass(frozen=True, slots=True)
-class StepBuilderState:
-    """What a `StepBuilder` knows at one point, to go on from there again."""
-
-    next: Position
-    runs: Mapping[str, OpenRun]
-    begun: int
-
-
+@dataclass(slots=True)
 class StepBuilder:
     """Makes steps of the lines of a trace or of a run under control (state: the runs that have not ended)."""
 
-    def __init__(self, state: StepBuilderState | None = None) -> None:
-        state = state or StepBuilderState(Position(0), {}, 0)
-        self._next, self._begun = state.next, state.begun
-        self._runs = dict(state.runs)
+    next: Position = field(default_factory=lambda: Position(0))
+    """The position of the next step."""
+    runs: dict[str, OpenRun] = field(default_factory=dict)
+    begun: int = 0
+    """The number of runs so far."""
 
-    @property
-    def state(self) -> StepBuilderState:
-        """What is needed to go on from here again."""
-        return StepBuilderState(self._next, dict(self._runs), self._begun)
+    def copy(self) -> StepBuilder:
+        """Return a builder that continues from here."""
+        return replace(self, runs=dict(self.runs))
 
     @property
     def reached(self) -> Position:
         """The position after all steps that have begun."""
-        number, line = self._next.number, self._next.line
+        number, line = self.next.number, self.next.line
         return Position(number - 1, line + 1) if number else Position(0)
 
     def add(self, line: ControlLine) -> Iterator[Step]:
@@ -108,23 +100,23 @@ class StepBuilder:
         if isinstance(line, UnreadableLine):
             return
         if isinstance(line, CodeLinesEnd):
-            self._runs = {key: replace(run, line=None) for key, run in self._runs.items()}
+            self.runs = {key: replace(run, line=None) for key, run in self.runs.items()}
             return
         if isinstance(line, BeganLine):
             yield from self._begin(line)
             return
-        run = self._runs.get(line.run)
+        run = self.runs.get(line.run)
         if run is None:
             return
         match line:
             case AskedLine(turn=turn, shown=shown):
-                self._runs[line.run] = replace(
+                self.runs[line.run] = replace(
                     run, turn=turn, shown=tuple(shown), reply=None, tokens=(0, 0)
                 )
             case RepliedLine(reply=reply):
                 usage = reply.get("usage", {})
                 tokens = (int(usage.get("input", 0)), int(usage.get("output", 0)))
-                self._runs[line.run] = replace(run, reply=reply, tokens=tokens)
+                self.runs[line.run] = replace(run, reply=reply, tokens=tokens)
             case UnansweredLine() | ComparedLine():
                 pass
             case PendingLine(effect=effect):
@@ -139,21 +131,21 @@ class StepBuilder:
                 assert_never(line)
 
     def _make(self, run: OpenRun, kind: StepKind, **fields: Any) -> Step:
-        number, self._next = self._next.number, Position(self._next.number + 1)
+        number, self.next = self.next.number, Position(self.next.number + 1)
         return replace(run.base, position=Position(number), kind=kind, **fields)
 
     def _begin(self, line: BeganLine) -> Iterator[Step]:
-        around = self._runs.get(line.parent or "")
+        around = self.runs.get(line.parent or "")
         if around is not None and around.pending is None:  # a trace: its effect is written later
             yield self._add_effect(line.parent or "", around, None)
-            around = self._runs[line.parent or ""]
-        self._begun += 1
+            around = self.runs[line.parent or ""]
+        self.begun += 1
         variables: dict[str, str] = {}
         apply_changes(variables, line.state or {})
         base = Step(
             Position(0),
             "enter",
-            self._begun,
+            self.begun,
             line.place,
             around.base.run if around else None,
             around.base.depth + 1 if around else 0,
@@ -161,7 +153,7 @@ class StepBuilder:
             line.model,
             line.effects,
         )
-        run = self._runs[line.run] = OpenRun(base, variables=variables, digest=line.digest)
+        run = self.runs[line.run] = OpenRun(base, variables=variables, digest=line.digest)
         done = {"is_done": True, "changes": line.state or {}, "digest": line.digest}
         yield self._make(run, "enter", tried=line.tried, **done)
 
@@ -179,15 +171,15 @@ class StepBuilder:
         is_inner = run.pending is not None and is_call(effect)
         around = (*run.around, run.pending) if run.pending and is_inner else ()
         line = run.line if is_inner else None
-        self._runs[key] = replace(run, pending=step, around=around, line=line, tokens=(0, 0))
+        self.runs[key] = replace(run, pending=step, around=around, line=line, tokens=(0, 0))
         return step
 
     def _add_code_line(self, line: CodeLine, run: OpenRun) -> Iterator[Step]:
         if finished := self._finish_code_line(run, line.changes, line.digest):
             yield finished
-        number = self._next.number - 1
-        self._next = Position(self._next.number, self._next.line + 1)
-        position = Position(number, self._next.line)
+        number = self.next.number - 1
+        self.next = Position(self.next.number, self.next.line + 1)
+        position = Position(number, self.next.line)
         variables = dict(run.variables)
         apply_changes(variables, line.changes)
         effect = run.pending.effect if run.pending else None
@@ -199,7 +191,7 @@ class StepBuilder:
             effect=effect,
             code_line=line.line,
         )
-        self._runs[line.run] = replace(run, variables=variables, line=step, digest=line.digest)
+        self.runs[line.run] = replace(run, variables=variables, line=step, digest=line.digest)
         yield step
 
     def _finish_code_line(
@@ -217,47 +209,48 @@ class StepBuilder:
             made_by_code and run.pending is None
         ):  # a trace has the effect of the code after its calls
             yield self._add_effect(line.run, run, None)
-            run = self._runs[line.run]
+            run = self.runs[line.run]
         if run.pending is None or (made_by_code and not is_call(run.pending.effect)):
             yield self._add_effect(line.run, run, line.effect)
-            run = self._runs[line.run]
+            run = self.runs[line.run]
         assert run.pending is not None
-        if made_by_code:
-            yield self._finish_call(line, run)
+        finished = replace(
+            run.pending,
+            effect=line.effect,
+            decisions=tuple(line.decisions),
+            prediction=line.prediction,
+            result_kind=line.kind,
+            result=line.result,
+            **read_results(line),
+        )
+        if made_by_code:  # the effect around the call continues
+            *around, outer = run.around or (None,)
+            around = list(filter(None, around))
+            self.runs[line.run] = replace(run, pending=outer, around=tuple(around))
+            yield finished
             return
         changes = line.changes or {}
-        if finished := self._finish_code_line(run, changes, line.digest):
-            yield finished
+        if code_line := self._finish_code_line(run, changes, line.digest):
+            yield code_line
         variables = dict(run.variables)
         apply_changes(variables, changes)
-        self._runs[line.run] = replace(
+        self.runs[line.run] = replace(
             run, pending=None, line=None, variables=variables, digest=line.digest
         )
-        yield complete_effect(run.pending, line)
-
-    def _finish_call(self, line: PerformedLine, run: OpenRun) -> Step:
-        """Return a call of a gated function that has been made; the effect around it continues."""
-        assert run.pending is not None
-        *around, outer = run.around or (None,)
-        self._runs[line.run] = replace(run, pending=outer, around=tuple(filter(None, around)))
-        return complete_effect(run.pending, line)
+        yield finished
 
     def _end(self, line: EndedLine, run: OpenRun) -> Iterator[Step]:
         if run.pending is not None:
             yield replace(run.pending, is_done=True, result_kind="outcome", result=line.outcome)
-        del self._runs[line.run]
+        del self.runs[line.run]
         yield self._make(
             run,
             "exit",
             turn=run.turn,
-            is_done=True,
             result_kind="outcome",
             result=line.outcome,
             error=line.note,
-            changes=line.changes or {},
-            digest=line.digest,
-            printed=line.printed,
-            seconds=line.seconds,
+            **read_results(line),
         )
 
 
@@ -272,21 +265,15 @@ def build_timeline(lines: Iterable[TraceLine]) -> Timeline:
     return timeline
 
 
-def complete_effect(pending: Step, line: PerformedLine) -> Step:
-    """Return the step of an effect that has been performed."""
-    return replace(
-        pending,
-        effect=line.effect,
-        is_done=True,
-        decisions=tuple(line.decisions),
-        prediction=line.prediction,
-        result_kind=line.kind,
-        result=line.result,
-        changes=line.changes or {},
-        digest=line.digest,
-        printed=line.printed,
-        seconds=line.seconds,
-    )
+def read_results(line: PerformedLine | EndedLine) -> dict[str, Any]:
+    """Return the fields of a step that are known once it has been carried out."""
+    return {
+        "is_done": True,
+        "changes": line.changes or {},
+        "digest": line.digest,
+        "printed": line.printed,
+        "seconds": line.seconds,
+    }
 
 
 def is_call(effect: Mapping[str, Any] | None) -> bool:
@@ -300,7 +287,7 @@ class Follower:
     def __init__(self) -> None:
         self.timeline = Timeline()
         self._builder = StepBuilder()
-        self._states: dict[int, StepBuilderState] = {}
+        self._builders: dict[int, StepBuilder] = {}
 
     def begin(self) -> None:
         """The next messages are those of a fresh process."""
@@ -308,16 +295,16 @@ class Follower:
 
     def note_checkpoint(self, number: int) -> None:
         """A copy of the program waits before step `number`, which is the next."""
-        self._states[number] = self._builder.state
+        self._builders[number] = self._builder.copy()
 
     def go_on_from(self, number: int) -> None:
         """The next messages are those of the copy that waited before step `number`."""
-        self._builder = StepBuilder(self._states[number])
+        self._builder = self._builders[number].copy()
 
     @property
     def begun(self) -> int:
         """The number of steps that have begun in the process that is going on."""
-        return self._builder.state.next.number
+        return self._builder.next.number
 
     def take(self, message: Json) -> Iterator[Happening]:
         """Add what a message says, and give what is new, or is not as it was."""
@@ -335,7 +322,7 @@ class Follower:
 
     def read_streamed(self, run: str, turn: int, text: str) -> ReplyStreamed | None:
         """Return the part of a reply that a message has; None if its run has ended."""
-        open_run = self._builder.state.runs.get(run)
+        open_run = self._builder.runs.get(run)
         if open_run is None:
             return None
         return ReplyStreamed(open_run.base.run, open_run.base.place, turn, text)
@@ -346,7 +333,8 @@ class Follower:
         step = self.timeline.at(position)
         if step is not None and step.kind in ("effect", "line"):
             self.timeline.put(make_undone(step))
-        self._states = {n: state for n, state in self._states.items() if n <= position.number}
+        known = self._builders.items()
+        self._builders = {n: builder for n, builder in known if n <= position.number}
 
 
 def read_line(message: Json) -> ControlLine | None:
