@@ -117,8 +117,9 @@ class LocalRun:
         self.store.put_outcome(row, outcome)
         self.outages = self.outages + 1 if outcome.is_outage else 0
         if self.outages >= max(MAX_OUTAGES, self.window.calls):
+            message = json.loads(outcome.line)["error"]["message"]
             self.stop = self.stop or ServerError(
-                f"the model failed for {self.outages} rows in succession: {read_message(outcome)}; "
+                f"the model failed for {self.outages} rows in succession: {message}; "
                 "once that is mended, the same command with --retry continues"
             )
 
@@ -209,8 +210,3 @@ def interrupted_by_sigterm() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-
-def read_message(outcome: RowOutcome) -> str:
-    """Return the message of a failed row."""
-    return str(json.loads(outcome.line)["error"]["message"])

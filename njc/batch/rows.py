@@ -152,8 +152,11 @@ def make_failure(
     if isinstance(error, NaturalError) and error.place:
         described["place"] = error.place
     line = _format_line(row.index, {"line": row.line, "error": described}, usage, seconds)
-    stop = error if isinstance(error, NaturalError) and _stops_batch(error) else None
-    if stop is not None:
+    stop = None  # an error by which all other rows would fail, too
+    if isinstance(error, ConfigurationError | AuthenticationError | ModelNotFoundError) or (
+        isinstance(error, CostLimitError) and BUDGET_OPTION.format("usd") in str(error)
+    ):
+        stop = error
         stop.run = None  # it goes from process to process
     is_outage = isinstance(error, ModelError | DeadProcessError) and stop is None
     return RowOutcome(row.index, line, True, usage, stop, is_outage)
@@ -182,13 +185,6 @@ def describe_failed_rows(results: Iterable[str]) -> Iterator[str]:
     if others := ranked[_MAX_REASONS:]:
         count = sum(len(numbers) for _, numbers in others)
         yield f"{count:,} failed for {len(others):,} other reasons, which are in the results"
-
-
-def _stops_batch(error: NaturalError) -> bool:
-    """Return whether all other rows would fail by the same error."""
-    if isinstance(error, CostLimitError):
-        return BUDGET_OPTION.format("usd") in str(error)
-    return isinstance(error, ConfigurationError | AuthenticationError | ModelNotFoundError)
 
 
 def _format_line(index: int, fields: dict[str, Any], usage: RowUsage, seconds: float) -> str:

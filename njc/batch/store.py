@@ -172,7 +172,12 @@ class BatchStore:
         found = self.read_one(
             "SELECT count(*), sum(usd), sum(usd * usd) FROM results WHERE calls > 0"
         )
-        return compute_mean(*found) if found and found[0] else None
+        if not found or not found[0]:
+            return None
+        count, total, squares = found
+        mean = total / count
+        variance = max(0.0, squares - count * mean * mean) / (count - 1) if count > 1 else math.inf
+        return mean, 1.96 * math.sqrt(variance / count)
 
     def iterate_failed(self) -> Iterator[str]:
         query = (
@@ -251,15 +256,6 @@ class BatchStore:
     def read_one(self, query: str, *values: object) -> tuple[Any, ...] | None:
         found: tuple[Any, ...] | None = self.connection.execute(query, values).fetchone()
         return found
-
-
-def compute_mean(count: int, total: float, squares: float) -> tuple[float, float]:
-    """Return the mean of a sum and half its 95 % interval, by the normal approximation; infinite for one value."""
-    mean = total / count
-    if count < 2:
-        return mean, math.inf
-    variance = max(0.0, squares - count * mean * mean) / (count - 1)
-    return mean, 1.96 * math.sqrt(variance / count)
 
 
 @contextmanager

@@ -121,7 +121,11 @@ class Waves:
             file.unlink()
         self._check_vendor()
         while True:
-            self._advance_rows()
+            schemaless = self.journal.list_schemaless_models()
+            for row in read_rows(self.rows, self.count):
+                if not self.store.is_done(row) and not self.journal.is_waiting(row):
+                    replies = RowReplies(self.journal.read_replies(row.index), schemaless)
+                    self._advance_row(row, replies)
             if self.journal.refuse_large_requests(self.api.limits):
                 continue
             self._plan_batches()
@@ -140,13 +144,6 @@ class Waves:
                 )
 
     # --- rows
-
-    def _advance_rows(self) -> None:
-        schemaless = self.journal.list_schemaless_models()
-        for row in read_rows(self.rows, self.count):
-            if not self.store.is_done(row) and not self.journal.is_waiting(row):
-                replies = RowReplies(self.journal.read_replies(row.index), schemaless)
-                self._advance_row(row, replies)
 
     def _advance_row(self, row: BatchRow, replies: RowReplies) -> None:
         """Make the call of a row with the replies that are there; keep its result, or what it asks for."""

@@ -129,7 +129,19 @@ def compare_runs(old: Sequence[TracedRun], new: Sequence[TracedRun]) -> list[Com
         run = pair.old or pair.new
         assert run is not None
         pairs[run.place].append(pair)
-    return [_compare_block(place, found) for place, found in sorted(pairs.items())]
+    blocks = []
+    for place, found in sorted(pairs.items()):
+        both = [(pair.old, pair.new) for pair in found if pair.old and pair.new]
+        effects = sum(old.effects == new.effects for old, new in both)
+        outcomes = sum(old.outcome == new.outcome for old, new in both)
+        differing = tuple(
+            pair
+            for pair in found
+            if not (pair.old and pair.new)
+            or (pair.old.effects, pair.old.outcome) != (pair.new.effects, pair.new.outcome)
+        )
+        blocks.append(ComparedBlock(place, len(found), effects, outcomes, differing))
+    return blocks
 
 
 def _pair_runs(old: Sequence[TracedRun], new: Sequence[TracedRun]) -> Iterator[RunDifference]:
@@ -151,19 +163,6 @@ def _pair_runs(old: Sequence[TracedRun], new: Sequence[TracedRun]) -> Iterator[R
         yield RunDifference(None, run)
 
 
-def _compare_block(place: str, pairs: Sequence[RunDifference]) -> ComparedBlock:
-    both = [(pair.old, pair.new) for pair in pairs if pair.old and pair.new]
-    effects = sum(old.effects == new.effects for old, new in both)
-    outcomes = sum(old.outcome == new.outcome for old, new in both)
-    differing = tuple(
-        pair
-        for pair in pairs
-        if not (pair.old and pair.new)
-        or (pair.old.effects, pair.old.outcome) != (pair.new.effects, pair.new.outcome)
-    )
-    return ComparedBlock(place, len(pairs), effects, outcomes, differing)
-
-
 def format_difference(difference: RunDifference) -> list[str]:
     """Return a few lines that show the first effects and the outcomes that differ."""
     old, new = difference.old, difference.new
@@ -171,14 +170,7 @@ def format_difference(difference: RunDifference) -> list[str]:
         return ["only with the new model" if old is None else "only with the old model"]
     lines = []
     if old.effects != new.effects:
-        at = next(
-            (
-                n
-                for n, (one, other) in enumerate(zip(old.effects, new.effects, strict=False))
-                if one != other
-            ),
-            min(len(old.effects), len(new.effects)),
-        )
+        at = _count_equal(old.effects, new.effects)
         lines.append(f"effect {at + 1}")
         shown = ("; ".join(run.effects[at : at + 1]) or "(no more)" for run in (old, new))
         lines += _show_both(*shown)
@@ -189,12 +181,16 @@ def format_difference(difference: RunDifference) -> list[str]:
 
 def _show_both(old: str, new: str) -> list[str]:
     """Two texts that differ, from shortly before their first difference on."""
-    pairs = enumerate(zip(old, new, strict=False))
-    shorter = min(len(old), len(new))
-    equal = next((at for at, (one, other) in pairs if one != other), shorter)
+    equal = _count_equal(old, new)
     start = max(0, equal - CHARS_BEFORE) if equal > MAX_SHOWN_CHARS // 2 else 0
     before = "…" if start else ""
     texts = (
         before + clip(text[start:].replace("\n", "; "), MAX_SHOWN_CHARS) for text in (old, new)
     )
     return [f"  {side}: {text}" for side, text in zip(("old", "new"), texts, strict=True)]
+
+
+def _count_equal(old: Sequence[str], new: Sequence[str]) -> int:
+    """Return how many items are equal before the first difference."""
+    differ = (at for at, (one, other) in enumerate(zip(old, new, strict=False)) if one != other)
+    return next(differ, min(len(old), len(new)))

@@ -46,32 +46,17 @@ def find_counterpart(file: Path, line: int, project: Project) -> tuple[Path, int
     Raises ConfigurationError if the file is neither, or does not exist.
     """
     if file.suffix == SUFFIX:
-        return _find_compiled_place(file, line, project)
-    return _find_source_place(file, line, project)
-
-
-def _find_compiled_place(file: Path, line: int, project: Project) -> tuple[Path, int]:
-    (unit,) = find_units([file], project)
-    compilation = compile_task(make_compile_task(unit, read_source(unit), project))
-    if compilation.output is None:
-        raise ConfigurationError(
-            f"{format_path(file)} has errors; `njc check {format_path(file)}` shows them"
-        )
-    return unit.output, find_compiled_line(compilation.line_map, line)
-
-
-def _find_source_place(file: Path, line: int, project: Project) -> tuple[Path, int]:
+        (unit,) = find_units([file], project)
+        compilation = compile_task(make_compile_task(unit, read_source(unit), project))
+        if compilation.output is None:
+            name = format_path(file)
+            raise ConfigurationError(f"{name} has errors; `njc check {name}` shows them")
+        return unit.output, find_compiled_line(compilation.line_map, line)
     data = read_file(file)
     header, line_map = parse_header(data), parse_line_map(data)
     if header is None or line_map is None:
         raise ConfigurationError(f"{format_path(file)} was not compiled by njc; build it first")
-    return _find_source_file(header.path, file.absolute(), project), find_source_line(
-        line_map, line
-    )
-
-
-def _find_source_file(path: str, compiled: Path, project: Project) -> Path:
-    """Look for the source of a compiled file in the project's source roots, then beside the file."""
-    beside = compiled.with_suffix(SUFFIX)
-    candidates = [*(root / path for root in project.src), beside]
-    return next((file for file in candidates if file.exists()), Path(path))
+    beside = file.absolute().with_suffix(SUFFIX)
+    candidates = [*(root / header.path for root in project.src), beside]
+    source = next((place for place in candidates if place.exists()), Path(header.path))
+    return source, find_source_line(line_map, line)

@@ -114,8 +114,7 @@ def _read_parts(
 ) -> tuple[list[NumberedCase], list[NumberedCase]]:
     """Return the cases to choose on, and those to check on.
 
-    Raises:
-        ConfigurationError: there are too few, or a case is in both files.
+    Raises ConfigurationError: there are too few, or a case is in both files.
     """
     if check_file is None:
         choosing, held_out = split_cases(read_cases(cases))

@@ -106,7 +106,12 @@ class Annotator:
             tried = self.compile_types(apply_replacements(result.source, [proposed]))
             what = f"{self.unit.display_path}:{missing.block.line}: `{proposed.replacement}`"
             if _count(tried) > _count(result):
-                self.console.note(f"{what} is left out: {_describe_new(result, tried)}")
+                known_messages = {found.message for found in result.diagnostics}
+                messages = (found.message for found in tried.diagnostics)
+                reason = next(
+                    (it for it in messages if it not in known_messages), "it does not compile"
+                )
+                self.console.note(f"{what} is left out: {reason}")
             elif new := self.find_type_errors(tried.source) - known:
                 self.console.note(f"{what} is left out: {min(new)}")
             else:
@@ -183,9 +188,3 @@ def _make_key(missing: MissingType) -> tuple[str, bool, int]:
 
 def _count(result: CompileResult) -> int:
     return len(result.diagnostics) + (result.output is None)
-
-
-def _describe_new(before: CompileResult, after: CompileResult) -> str:
-    known = {found.message for found in before.diagnostics}
-    new = (found.message for found in after.diagnostics if found.message not in known)
-    return next(new, "it does not compile")

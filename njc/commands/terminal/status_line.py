@@ -51,7 +51,7 @@ class _OpenCall:
 
 
 class StatusLine:
-    """The line (state: the calls that are open, what was used, whether it is painted)."""
+    """The line, as a listener of events (state: the calls that are open, what was used, whether it is painted)."""
 
     def __init__(self, terminal: TextIO) -> None:
         self._terminal = terminal
@@ -67,6 +67,32 @@ class StatusLine:
         self._thread = threading.Thread(target=self._repaint, name="njc-status", daemon=True)
         self._thread.start()
 
+    def __call__(self, event: Event) -> None:
+        match event:
+            case Began(run=run, model=model):
+                self.begin_run(run, model)
+            case Asked(run=run, request=request):
+                self.begin_call(run, request.place)
+            case Replied(run=run, reply=reply):
+                usage, is_free = reply.usage, reply.source == "cache"
+                self.end_call(run, usage.input + usage.output, 0.0 if is_free else usage.usd)
+            case Unanswered(run=run):
+                self.end_call(run)
+            case Ended(run=run, warnings=warnings):
+                self.end_run(run, len(warnings))
+            case _:
+                pass
+
+    def receive_streamed(self, event: Streamed) -> None:
+        """Show the end of a text that is coming in."""
+        self.set_text(event.run, event.text)
+
+    def set_text(self, run: str, text: str) -> None:
+        """A part of the reply has come."""
+        with self._lock:
+            if call := self._calls.get(run):
+                call.text = text[-_SHOWN_TEXT_CHARS:]
+
     def begin_run(self, run: str, model: str) -> None:
         """Remember which model a run asks."""
         with self._lock:
@@ -77,11 +103,6 @@ class StatusLine:
         with self._lock:
             self._calls[run] = _OpenCall(place, time.monotonic())
             self._changed.notify()
-
-    def set_text(self, run: str, text: str) -> None:
-        with self._lock:
-            if call := self._calls.get(run):
-                call.text = text[-_SHOWN_TEXT_CHARS:]
 
     def end_call(self, run: str, tokens: int = 0, usd: float | None = None) -> None:
         """The model has replied, or failed to."""
@@ -187,33 +208,6 @@ class _WatchedStream:
         self._stream.writelines(lines)
 
 
-class StatusListener:
-    """A listener that shows the calls of blocks on a line."""
-
-    def __init__(self, line: StatusLine) -> None:
-        self._line = line
-
-    def __call__(self, event: Event) -> None:
-        match event:
-            case Began(run=run, model=model):
-                self._line.begin_run(run, model)
-            case Asked(run=run, request=request):
-                self._line.begin_call(run, request.place)
-            case Replied(run=run, reply=reply):
-                usage, is_free = reply.usage, reply.source == "cache"
-                self._line.end_call(run, usage.input + usage.output, 0.0 if is_free else usage.usd)
-            case Unanswered(run=run):
-                self._line.end_call(run)
-            case Ended(run=run, warnings=warnings):
-                self._line.end_run(run, len(warnings))
-            case _:
-                pass
-
-    def receive_streamed(self, event: Streamed) -> None:
-        """Show the end of a text that is coming in."""
-        self._line.set_text(event.run, event.text)
-
-
 def is_status_shown(console: Console) -> bool:
     """Return whether there is a terminal that can show the line, and nobody wants less output."""
     stream = sys.stderr
@@ -228,7 +222,7 @@ def show_status(console: Console) -> Iterator[None]:
         yield
         return
     line = StatusLine(cast(TextIO, sys.stderr))
-    remove = add_listener(StatusListener(line))
+    remove = add_listener(line)
     try:
         yield
     finally:

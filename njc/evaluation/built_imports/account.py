@@ -45,16 +45,15 @@ class BuiltFile:
 
 def describe_build(units: Iterable[Unit]) -> tuple[BuiltFile, ...]:
     """Describe the compiled files that were written for these units."""
-    return tuple(
-        _describe_file(unit, unit.output.read_bytes()) for unit in units if not unit.is_copy
-    )
-
-
-def _describe_file(unit: Unit, compiled: bytes) -> BuiltFile:
-    header = parse_header(compiled)
-    digest = hashlib.sha256(compiled).hexdigest()
-    source, output = unit.source.resolve(), unit.output.resolve()
-    return BuiltFile(unit.path, source, output, header.digest if header else "", digest)
+    build = []
+    for unit in units:
+        if not unit.is_copy:
+            compiled = unit.output.read_bytes()
+            header, digest = parse_header(compiled), hashlib.sha256(compiled).hexdigest()
+            source, output = unit.source.resolve(), unit.output.resolve()
+            of_source = header.digest if header else ""
+            build.append(BuiltFile(unit.path, source, output, of_source, digest))
+    return tuple(build)
 
 
 def hash_build(build: Iterable[BuiltFile]) -> str:

@@ -171,8 +171,7 @@ def run_cases(
 def run_case(target: TargetFunction, planned: PlannedRun, program: str) -> CaseResult:
     """Call the function for a case, and check the result.
 
-    Raises:
-        ConfigurationError, AuthenticationError, ModelNotFoundError, ServerError: no case can be run now.
+    Raises ConfigurationError, AuthenticationError, ModelNotFoundError, ServerError: no case can be run now.
     """
     case, began = planned.numbered.case, time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
@@ -242,8 +241,7 @@ def run_eval_process(
 ) -> None:
     """Run the cases on a version of a program in another process, which writes the results into the file `out`.
 
-    Raises:
-        ConfigurationError: the process has failed.
+    Raises ConfigurationError: the process has failed.
     """
     words = [target, str(cases.absolute()), "--out", str(out.absolute())]
     words += ["--repeats", str(repeats), "-j", str(jobs)]

@@ -95,7 +95,8 @@ def split_cases(
     """Return the cases to choose on and the held-out cases, in the order of the file; equal cases stay together."""
 
     def order(case: NumberedCase) -> str:
-        return hashlib.sha256(_get_contents(case).encode()).hexdigest()
+        contents = case.digest.rpartition("-")[0]  # the part of the digest that equal cases share
+        return hashlib.sha256(contents.encode()).hexdigest()
 
     groups = sorted({order(case) for case in cases})
     held_out = set(groups[1::2])
@@ -103,11 +104,6 @@ def split_cases(
         [case for case in cases if order(case) not in held_out],
         [case for case in cases if order(case) in held_out],
     )
-
-
-def _get_contents(case: NumberedCase) -> str:
-    """Return the part of the digest that equal cases share."""
-    return case.digest.rpartition("-")[0]
 
 
 def list_forms(block: NaturalBlock, effects: str) -> Iterator[Form]:
@@ -314,8 +310,7 @@ class Tuner:
     ) -> dict[str, Form]:
         """Return the forms with a second model, if a threshold separates right answers of the first one.
 
-        Raises:
-            ConfigurationError: several blocks run in a case, or the block has no answer with a schema.
+        Raises ConfigurationError: several blocks run in a case, or the block has no answer with a schema.
         """
         if len(self.places) != 1:
             raise ConfigurationError("--second needs a function with one block")
@@ -353,7 +348,8 @@ class Tuner:
             nonlocal best, results
             votes = form.options.get("votes", 1)
             assert isinstance(votes, int)
-            if not self.can_afford(len(cases) * self.repeats * votes):
+            calls = len(cases) * self.repeats * votes
+            if self.used + calls + self.reserved > self.calls:
                 self.note(f"  {form}: left out, {self.calls:,} calls would not be enough")
                 return
             without = form.cases | best.cases
@@ -404,8 +400,7 @@ class Tuner:
     def make_missing_runs(self, digest: str, cases: Sequence[NumberedCase], folder: Path) -> None:
         """Make the runs that are not in the file of results.
 
-        Raises:
-            ConfigurationError: the other process has failed.
+        Raises ConfigurationError: the other process has failed.
         """
         planned = list_planned_runs(cases, [self.model], self.repeats)
         if all(run.make_key(digest) in self.results.known for run in planned):
@@ -421,9 +416,6 @@ class Tuner:
             models=[self.model],
         )
         self.results.read()
-
-    def can_afford(self, calls: int) -> bool:
-        return self.used + calls + self.reserved <= self.calls
 
     def count_looks(self, held_out: Sequence[NumberedCase]) -> int:
         """Return how many candidates were compared on the held-out cases, this one included."""

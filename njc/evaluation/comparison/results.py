@@ -55,8 +55,7 @@ class ResultFile(Generic[ResultT]):
     def read(self) -> None:
         """Read the file, if it exists; leave out a line that a killed process did not finish.
 
-        Raises:
-            ConfigurationError: the file is no file of such results; the message has the line and the field.
+        Raises ConfigurationError: the file is no file of such results; the message has the line and the field.
         """
         if not self.path.exists():
             return
@@ -99,12 +98,6 @@ class ModeUsage:
 
     def __add__(self, other: ModeUsage) -> ModeUsage:
         return ModeUsage(*map(sum, zip(astuple(self), astuple(other), strict=True)))
-
-    def divide(self, count: int) -> ModeUsage:
-        """Return the mean of `count` runs: whole calls, tokens and runs, but exact seconds and dollars."""
-        means = {name: round(value / (count or 1)) for name, value in asdict(self).items()}
-        means |= {name: getattr(self, name) / (count or 1) for name in ("usd", "seconds")}
-        return ModeUsage(**means)
 
     @property
     def tokens(self) -> int:
@@ -202,7 +195,10 @@ class ModeSummary(PassSummary):
 
     @property
     def usage(self) -> ModeUsage:
-        return sum((run.usage for run in self.runs), ModeUsage()).divide(len(self.runs))
+        """What one run used on average: whole calls, tokens and runs, but exact seconds and dollars."""
+        total, count = sum((run.usage for run in self.runs), ModeUsage()), len(self.runs) or 1
+        means = {name: round(value / count) for name, value in asdict(total).items()}
+        return ModeUsage(**means | {"usd": total.usd / count, "seconds": total.seconds / count})
 
 
 def compute_pass_interval(passed: float, runs: int, z: float = 1.96) -> tuple[float, float]:
@@ -246,24 +242,20 @@ _ATTEMPT_USAGE: Mapping[str, ModeUsage] = {
 
 def format_comparison_json(rows: Sequence[ModeSummary], command: str) -> str:
     """Write the whole comparison as JSON."""
-    return json.dumps(
-        {"command": command, "modes": [_summary_to_json(row) for row in rows]},
-        indent=2,
-        ensure_ascii=False,
-    )
-
-
-def _summary_to_json(row: ModeSummary) -> dict[str, Any]:
-    return {
-        "mode": row.name,
-        "build": asdict(row.build),
-        "trials": [asdict(run) for run in row.runs],
-        "passed": row.passed,
-        "pass_rate": row.pass_rate if row.runs else None,
-        "pass_rate_interval": list(row.pass_interval) if row.runs else None,
-        "median_seconds": row.seconds,
-        "usage_per_trial": asdict(row.usage),
-    }
+    modes = [
+        {
+            "mode": row.name,
+            "build": asdict(row.build),
+            "trials": [asdict(run) for run in row.runs],
+            "passed": row.passed,
+            "pass_rate": row.pass_rate if row.runs else None,
+            "pass_rate_interval": list(row.pass_interval) if row.runs else None,
+            "median_seconds": row.seconds,
+            "usage_per_trial": asdict(row.usage),
+        }
+        for row in rows
+    ]
+    return json.dumps({"command": command, "modes": modes}, indent=2, ensure_ascii=False)
 
 
 _GATE = re.compile(

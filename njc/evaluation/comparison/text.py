@@ -100,7 +100,9 @@ def format_block_rows(rows: Sequence[ModeSummary]) -> list[tuple[str, ...]]:
 
 def write_advice(rows: Sequence[ModeSummary]) -> list[str]:
     """Write what to know before choosing a mode; a mode that passed no run is never recommended."""
-    good = sorted((row for row in rows if row.passed), key=_make_sort_key)
+    # Run times vary too much to decide between equal modes.
+    good = [row for row in rows if row.passed]
+    good.sort(key=lambda row: (-row.pass_rate, row.usage.tokens))
     failing = [row for row in rows if row.runs and not row.passed]
     advice = [*_compare_with_best(good), *_compute_break_even(good)]
     if failing and not good:
@@ -110,11 +112,6 @@ def write_advice(rows: Sequence[ModeSummary]) -> list[str]:
     return advice + [
         f"{row.name} was not built: {row.build.failure}" for row in rows if row.build.failure
     ]
-
-
-def _make_sort_key(row: ModeSummary) -> tuple[float, int]:
-    """Sort by pass rate and tokens; run times vary too much to decide between equal modes."""
-    return -row.pass_rate, row.usage.tokens
 
 
 def _compare_with_best(good: Sequence[ModeSummary]) -> Iterator[str]:

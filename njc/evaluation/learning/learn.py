@@ -76,7 +76,9 @@ def select_examples(hole: Hole, examples: Iterable[Example]) -> ExampleSet:
             unusable[problem] = None
         else:
             usable.append(example)
-    chosen = _sample_evenly(_merge_by_majority(usable), MAX_EXAMPLES)
+    merged = _merge_by_majority(usable)
+    step = max(1.0, len(merged) / MAX_EXAMPLES)
+    chosen = [merged[int(at * step)] for at in range(min(len(merged), MAX_EXAMPLES))]
     hold = len(chosen) >= _MIN_TO_HOLD_OUT
     return ExampleSet(
         tuple(example for at, example in enumerate(chosen) if not (hold and at % 3 == 2)),
@@ -110,23 +112,16 @@ def _merge_by_majority(examples: Sequence[Example]) -> list[Example]:
     groups: defaultdict[str, list[Example]] = defaultdict(list)
     for example in examples:
         groups[json.dumps(example.before, sort_keys=True)].append(example)
-    return [_pick_most_common(group) for group in groups.values()]
-
-
-def _pick_most_common(group: Sequence[Example]) -> Example:
-    done = Counter(map(_make_outcome_key, group))
-    (most, _), *_ = done.most_common(1)
-    return next(example for example in group if _make_outcome_key(example) == most)
+    merged = []
+    for group in groups.values():
+        ((most, _),) = Counter(map(_make_outcome_key, group)).most_common(1)
+        merged.append(next(it for it in group if _make_outcome_key(it) == most))
+    return merged
 
 
 def _make_outcome_key(example: Example) -> str:
     after = json.dumps(example.after, sort_keys=True)
     return f"{example.outcome} {example.value} {example.error} {after}"
-
-
-def _sample_evenly(examples: Sequence[Example], most: int) -> list[Example]:
-    step = max(1.0, len(examples) / most)
-    return [examples[int(at * step)] for at in range(min(len(examples), most))]
 
 
 def find_observed_shapes(hole: Hole, examples: Sequence[Example]) -> Mapping[str, str]:
@@ -210,7 +205,8 @@ def make_correction_prompt(
     """Describe a run that went wrong, each time another one, with its steps as comments in the code."""
     failure = evaluation.failures[(turn - 1) % len(evaluation.failures)]
     before = "\n".join(
-        f"{name} = {_truncate(text)}" for name, text in failure.example.before.items()
+        f"{name} = {text if len(text) <= _MAX_CHARS else f'{text[:_MAX_CHARS]}...'}"
+        for name, text in failure.example.before.items()
     )
     wrong = "\n".join(f"- {difference}" for difference in failure.differences)
     return f"""\
@@ -246,7 +242,3 @@ def make_hint(hole: Hole, code: str) -> str:
 
 
 _MAX_CHARS = 600
-
-
-def _truncate(text: str) -> str:
-    return text if len(text) <= _MAX_CHARS else f"{text[:_MAX_CHARS]}..."

@@ -29,18 +29,16 @@ def read_rationale(text: str) -> str:
     return _HEADING.sub("", before)[:MAX_RATIONALE_CHARS].strip()
 
 
-def list_code_blocks(text: str) -> Iterator[str]:
-    """Yield the fenced pieces of a text; one that a limit on tokens cut off ends with the text."""
-    parts = text.replace("\r\n", "\n").split(_FENCE)
-    for piece in parts[1::2]:
-        language, newline, code = piece.partition("\n")
-        if newline and language.strip().lower() in ("", "python", "py", "python3"):
-            yield code.rstrip() + "\n"
-
-
 def find_program(text: str, entry_point: str) -> str:
     """Return the last piece of code that defines a function of this name, else the last one; empty if there is none."""
-    blocks = [block for block in list_code_blocks(text) if block.strip()]
+    blocks = []
+    for piece in text.replace("\r\n", "\n").split(_FENCE)[
+        1::2
+    ]:  # one that was cut off ends with the text
+        language, newline, code = piece.partition("\n")
+        is_python = language.strip().lower() in ("", "python", "py", "python3")
+        if newline and is_python and code.strip():
+            blocks.append(code.rstrip() + "\n")
     complete = [block for block in blocks if entry_point in find_defined_names(block)]
     return (complete or blocks or [""])[-1]
 

@@ -99,6 +99,7 @@ PROGRAM_FILENAME = "<program>"
 TESTS_FILENAME = "<tests>"
 _MAX_TEST_CHARS = 600
 _MAX_VALUE_CHARS = 200
+_WRITING_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _LEFT, _RIGHT, _EXPLAIN = "_nj_left", "_nj_right", "_nj_explain"
 _REFUSED_EVENTS = (
     *("socket.", "subprocess.", "ctypes.", "shutil.", "ftplib.", "urllib.", "winreg."),
@@ -124,15 +125,11 @@ def main() -> None:
 def _refuse_effects(event: str, arguments: tuple[Any, ...]) -> None:
     if event.startswith(_REFUSED_EVENTS):
         raise PermissionError(f"tests may not use {event}")
-    if event == "open" and _opens_for_writing(arguments):
-        raise PermissionError("tests may not write files")
-
-
-def _opens_for_writing(arguments: tuple[Any, ...]) -> bool:
-    mode, flags = arguments[1], arguments[2]
-    is_writing_mode = isinstance(mode, str) and bool(set(mode) & set("wax+"))
-    writing_flags = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-    return is_writing_mode or (isinstance(flags, int) and bool(flags & writing_flags))
+    if event == "open":
+        mode, flags = arguments[1], arguments[2]
+        is_writing_mode = isinstance(mode, str) and bool(set(mode) & set("wax+"))
+        if is_writing_mode or (isinstance(flags, int) and flags & _WRITING_FLAGS):
+            raise PermissionError("tests may not write files")
 
 
 def run_task(code: str, tests: str, seconds: float, traces: bool) -> Mapping[str, Any]:

@@ -421,8 +421,7 @@ In TEXT, \\n is a new line; `/edit` alone shows the text."""
 def run_console_command(run: RunController, line: str) -> str:
     """Carry out a command; return what to show.
 
-    Raises:
-        RunControlError: it is not a command, or cannot be carried out now.
+    Raises RunControlError: it is not a command, or cannot be carried out now.
     """
     name, _, words = line[1:].partition(" ")
     if name == "help":

@@ -242,8 +242,7 @@ class MessageReader:
 
         Lines that are not a header are skipped.
 
-        Raises:
-            MessageError: the message is too long or not a JSON object.
+        Raises MessageError: the message is too long or not a JSON object.
         """
         length = self._read_header()
         if length is None:

@@ -57,13 +57,6 @@ def build_stack(timeline: Timeline, step: Step) -> list[Frame]:
     return frames
 
 
-def list_outputs(instruction: str) -> tuple[str, ...]:
-    """Return the variables that a prompt binds."""
-    tags = find_tags(instruction)
-    names = (tag.root for tag in tags if isinstance(tag, Reference) and tag.writes)
-    return tuple(dict.fromkeys(names))
-
-
 def describe_effect(step: Step) -> list[tuple[str, str]]:
     """Return what is known of an effect: what the model asks for, what it cost, and what came of it."""
     effect = step.effect or {}
@@ -72,14 +65,6 @@ def describe_effect(step: Step) -> list[tuple[str, str]]:
     rows += [("tokens", f"{step.input_tokens} in, {step.output_tokens} out")] * bool(step.tokens)
     rows += [("result", step.result)] * step.is_done
     return rows
-
-
-def describe_messages(step: Step) -> list[tuple[str, str]]:
-    """Return the messages to the model that were new in this turn, and its reply."""
-    rows = [
-        (str(number), format_messages([message])) for number, message in enumerate(step.shown, 1)
-    ]
-    return rows + ([("reply", format_reply(step.reply))] if step.reply is not None else [])
 
 
 def choose_stop_reason(reason: str, is_entry: bool = False) -> str:
@@ -148,8 +133,11 @@ class StopView:
         shown: dict[str, Any] = {"id": number, "column": int(self._client.columns_start_at1)}
         if frame.entry is None:
             name = name_effect(step.effect or {})
-            text = self._keep_text(format_effect(step.effect or {}))
-            source: dict[str, Any] = {"sourceReference": text, "origin": "the model"}
+            text = format_effect(step.effect or {})
+            if text not in self._texts:
+                self._texts.append(text)
+            reference = self._texts.index(text) + 1
+            source: dict[str, Any] = {"sourceReference": reference, "origin": "the model"}
             source["name"] = f"{name} (step {step.number})"
             line = self._client.show_line(step.code_line or 1)
             return {**shown, "name": name, "source": source, "line": line, "canRestart": False}
@@ -167,18 +155,22 @@ class StopView:
         frame = self.get_frame(arguments.frame_id)
         run = self._run
         if not frame.is_current:
-            texts = run.timeline.variables_before(frame.step.position)
-            return {"scopes": [self._make_scope("Variables", TextRows(tuple(texts.items())))]}
+            before = tuple(run.timeline.variables_before(frame.step.position).items())
+            return {"scopes": [self._make_scope("Variables", TextRows(before))]}
         step = run.timeline.at(frame.step.position)
         assert step is not None, "frames are those of steps"
-        outputs = list_outputs(step.instruction)
+        tags = find_tags(step.instruction)
+        writes = (tag.root for tag in tags if isinstance(tag, Reference) and tag.writes)
+        outputs = tuple(dict.fromkeys(writes))
         scopes = [self._make_scope("Variables", LivePath())]  # editors open the first one
         scopes += [self._make_scope("Outputs", LivePath(only=outputs))] * bool(outputs)
         if step.effect is not None:
             rows = TextRows(tuple(describe_effect(self._show(step))))
             scopes.append(self._make_scope("Effect", rows))
         if step.shown or step.reply is not None:
-            rows = TextRows(tuple(describe_messages(step)))
+            texts = [(str(n), format_messages([it])) for n, it in enumerate(step.shown, 1)]
+            texts += [("reply", format_reply(step.reply))] if step.reply is not None else []
+            rows = TextRows(tuple(texts))
             scopes.append({**self._make_scope("Shown to the model", rows), "expensive": True})
         return {"scopes": scopes}
 
@@ -272,11 +264,6 @@ class StopView:
         if not 1 <= number <= len(self._handles):
             raise RequestError("the variables are no longer there")
         return self._handles[number - 1]
-
-    def _keep_text(self, text: str) -> int:
-        if text not in self._texts:
-            self._texts.append(text)
-        return self._texts.index(text) + 1
 
     def _find_source(self, place: str) -> Path | None:
         settings = self._run.settings

@@ -83,8 +83,7 @@ class Predictor(Protocol):
 def open_predictor(name: str) -> Predictor:
     """Return the predictor of `MODULE:FILE`.
 
-    Raises:
-        ConfigurationError: there is no such module or file.
+    Raises ConfigurationError: there is no such module or file.
     """
     module, found, file = name.partition(":")
     if not found:

@@ -137,21 +137,15 @@ def list_open_files() -> list[int]:
 
 def list_unsafe_files(own_files: Collection[int]) -> dict[int, str]:
     """Return the open files, apart from these, that copies cannot share: what each is."""
-    return {
-        handle: kind
-        for handle in list_open_files()
-        if handle > 2 and handle not in own_files and (kind := _find_unsafe_kind(handle))
-    }
-
-
-def _find_unsafe_kind(handle: int) -> str | None:
-    try:
-        mode = os.fstat(handle).st_mode
-    except OSError:  # closed
-        return None
-    if stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISCHR(mode):
-        return None
-    return "socket" if stat.S_ISSOCK(mode) else "pipe" if stat.S_ISFIFO(mode) else "event queue"
+    found = {}
+    for handle in list_open_files():
+        with suppress(OSError):  # it has been closed
+            mode = os.fstat(handle).st_mode
+            is_safe = stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISCHR(mode)
+            if handle > 2 and handle not in own_files and not is_safe:
+                is_socket, is_pipe = stat.S_ISSOCK(mode), stat.S_ISFIFO(mode)
+                found[handle] = "socket" if is_socket else "pipe" if is_pipe else "event queue"
+    return found
 
 
 _KINDS = ("event queue", "pipe", "socket")

@@ -171,8 +171,7 @@ class RunController(StepMovements):
     def set_breakpoints(self, breakpoints: tuple[Breakpoint, ...]) -> tuple[Breakpoint, ...]:
         """Replace all breakpoints; return them as they were set.
 
-        Raises:
-            RunControlError: there is no block at the line of a `LineBreakpoint`.
+        Raises RunControlError: there is no block at the line of a `LineBreakpoint`.
         """
         folders = (self.settings.folder or Path(), self.settings.program.parent)
         self.breakpoints = tuple(locate_breakpoint(each, folders) for each in breakpoints)
@@ -192,15 +191,14 @@ class RunController(StepMovements):
         return self._list({"command": "expand", "path": list(path)})
 
     def evaluate(self, expression: str) -> ShownVariable:
-        answer = self._ask({"command": "evaluate", "expression": expression})
-        return ShownVariable(**answer["variable"])
+        return self._list({"command": "evaluate", "expression": expression})[0]
 
     def set_variable(self, name: str, expression: str) -> ShownVariable:
         """Bind a variable to the value of an expression; what was known of later steps is forgotten."""
         fields = {"name": name, "expression": expression}
-        answer = self._ask({"command": "set", **fields})
+        (variable,) = self._list({"command": "set", **fields})
         self._add_edit("set", fields)
-        return ShownVariable(**answer["variable"])
+        return variable
 
     def edit_effect(self, effect: Mapping[str, Any]) -> None:
         """Carry this effect, with its `kind`, out in place of the pending one."""

@@ -84,8 +84,7 @@ def format_reply(reply: Mapping[str, Any]) -> str:
 def read_effect_text(effect: Mapping[str, Any], text: str) -> dict[str, Any]:
     """Return an effect of the same kind that does what the text says, which is of the form that `format_effect` writes.
 
-    Raises:
-        RunControlError: the text does not have that form.
+    Raises RunControlError: the text does not have that form.
     """
     changed = dict(effect) | _read_fields(effect, text)
     if unknown := changed.keys() - effect.keys():

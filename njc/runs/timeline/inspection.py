@@ -101,8 +101,7 @@ def evaluate(
 ) -> UserValue:
     """Return the value of an expression over variables, builtins and the names of the program's module.
 
-    Raises:
-        EvaluationError: it is not an expression, raised an exception or took too long.
+    Raises EvaluationError: it is not an expression, raised an exception or took too long.
     """
     names = {"__builtins__": builtins, **(globals_ or {}), **variables}
     try:
@@ -156,19 +155,18 @@ class RunVariables:
         match question["command"]:
             case "variables":
                 shown = [show_variable(*variable, redactor) for variable in variables.items()]
-                return {"variables": [asdict(variable) for variable in shown]}
             case "expand":
                 shown = expand(variables, question["path"], redactor)
-                return {"variables": [asdict(variable) for variable in shown]}
             case "evaluate":
                 clock.start()
                 try:
                     value = evaluate(question["expression"], variables, self._read_module(run))
                 finally:
                     clock.stop()
-                return {"variable": asdict(show_variable("", value, redactor))}
+                shown = [show_variable("", value, redactor)]
             case command:
                 raise EvaluationError(f"unknown command {command!r}")
+        return {"variables": [asdict(variable) for variable in shown]}
 
     def set(self, change: Json, run: RunId) -> Json:
         """Bind a variable of a run to the value of an expression; raises EvaluationError."""
@@ -179,7 +177,7 @@ class RunVariables:
             raise EvaluationError(f"`{name}` is not the name of a variable")
         value = self.evaluate(change["expression"], run)
         scope.rebind(name, value)
-        return {"variable": asdict(show_variable(name, value, Redactor()))}
+        return {"variables": [asdict(show_variable(name, value, Redactor()))]}
 
     def _read_module(self, run: RunId) -> Mapping[str, Any]:
         return self._scopes[run][0].module if run in self._scopes else {}

@@ -91,20 +91,17 @@ class ProcessPool:
 
         `prepare` is called with it before the copy sends messages.
         """
-        while (
-            found := max((n for n in self._checkpoints if n <= number), default=None)
-        ) is not None:
+        for found in reversed([n for n in self.checkpoints if n <= number]):
             self.stop()
             self._has_connected.clear()
             prepare(found)
+            checkpoint = self._checkpoints[found]
             try:
-                checkpoint = self._checkpoints[found]
                 checkpoint.send(message)
                 self._await_connection(checkpoint.has_message)  # it never sends any, but ends
+                return found
             except (ChannelClosedError, TimeoutError):
                 self._checkpoints.pop(found).close()
-                continue
-            return found
         return None
 
     def forget_checkpoints(self, after: int) -> None:
@@ -156,21 +153,17 @@ class ProcessPool:
             except Exception:  # not one of our processes, or one that has ended already
                 continue
             if hello["hello"] == "checkpoint":
-                self._add_checkpoint(hello["number"], channel)
+                number = hello["number"]
+                if (old := self._checkpoints.get(number)) is not None:
+                    old.close()
+                self._checkpoints[number] = channel
+                if len(self._checkpoints) > MAX_CHECKPOINTS:
+                    self._checkpoints.pop(choose_superfluous(self.checkpoints, number)).close()
                 continue
             self._channel, self._pid = channel, hello["pid"]
             arguments = channel, self._generation
-            threading.Thread(
-                target=self._read, args=arguments, name="debugger", daemon=True
-            ).start()
+            threading.Thread(target=self._read, args=arguments, daemon=True).start()
             self._has_connected.set()
-
-    def _add_checkpoint(self, number: int, channel: ControlChannel) -> None:
-        if (old := self._checkpoints.get(number)) is not None:
-            old.close()
-        self._checkpoints[number] = channel
-        if len(self._checkpoints) > MAX_CHECKPOINTS:
-            self._checkpoints.pop(choose_superfluous(self.checkpoints, number)).close()
 
     def _follow(self, name: str, stream: IO[bytes]) -> None:
         """Report what a process writes to its file descriptors, as the program's messages do."""

@@ -193,7 +193,10 @@ def parse_trace_line(line: bytes, number: int) -> TraceLine | None:
         if kind == "union_tag_invalid":
             return None
         if kind == "union_tag_not_found" or not line.lstrip().startswith(b"{"):
-            return UnreadableLine(number, _describe_other_file(line))
+            is_recording = b'"format"' in line and b'"protocol"' in line
+            what = "this is a recording, not a trace" if is_recording else "not a line of a trace"
+            problem = f"{what}: it has no `event`; NJC_TRACE=FILE writes traces"
+            return UnreadableLine(number, problem)
         if not line.endswith(b"\n"):
             return UnreadableLine(number, "cut off: the line has no end")
         return UnreadableLine(number, describe_validation_error(error))
@@ -211,12 +214,6 @@ def _validate(line: bytes) -> EventLine:
         except ValueError:
             text = ""
         return _LINE.validate_json(text.encode("utf-8", "replace") or line, strict=True)
-
-
-def _describe_other_file(line: bytes) -> str:
-    is_recording = b'"format"' in line and b'"protocol"' in line
-    what = "this is a recording, not a trace" if is_recording else "not a line of a trace"
-    return f"{what}: it has no `event`; NJC_TRACE=FILE writes traces"
 
 
 _LINE: TypeAdapter[EventLine] = TypeAdapter(Annotated[EventLine, Discriminator("event")])

@@ -193,8 +193,12 @@ def make_stand_in(statement: ast.AST | None, name: str) -> StandIn:
 
 
 def _execute(statement: ast.stmt, name: str) -> StandIn:
+    import dataclasses
+    import enum
+
     tree = ast.fix_missing_locations(ast.Module([statement], []))
-    namespace = _make_namespace()
+    names = {it: getattr(enum, it, enum.Enum) for it in _ENUMERATIONS}
+    namespace = {"__name__": "__main__", "dataclass": dataclasses.dataclass, **names}
     try:
         code = compile(
             tree, "<stand-in>", "exec", __future__.annotations.compiler_flag, dont_inherit=True
@@ -203,14 +207,6 @@ def _execute(statement: ast.stmt, name: str) -> StandIn:
     except Exception as error:  # such as a dataclass whose fields with defaults come first
         raise NoStandIn from error
     return namespace[name]
-
-
-def _make_namespace() -> dict[str, Any]:
-    import dataclasses
-    import enum
-
-    names = {name: getattr(enum, name, enum.Enum) for name in _ENUMERATIONS}
-    return {"__name__": "__main__", "dataclass": dataclasses.dataclass, **names}
 
 
 def _keep_signature(
@@ -242,23 +238,20 @@ def _keep_fields(definition: ast.ClassDef) -> ast.ClassDef:
         name = base.id if isinstance(base, ast.Name) else ""
         if name in _ENUMERATIONS or isinstance(getattr(builtins, name, None), type):
             kept.bases.append(base)
-    kept.body = [_make_docstring(definition), *_keep_members(definition)]
+    kept.body = [_make_docstring(definition)]
+    for statement in definition.body:
+        match statement:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                kept.body.append(_keep_signature(statement))
+            case ast.AnnAssign(target=ast.Name() as target, annotation=annotation, value=value):
+                literal = _keep_literal(value) if value else None
+                kept.body.append(ast.AnnAssign(target, annotation, literal, 1))
+            case ast.Assign(targets=[ast.Name()] as targets, value=value):
+                kept.body.append(ast.Assign(targets, _keep_literal(value)))
     kept.decorator_list = [ast.Name("dataclass", ast.Load())] * is_dataclass(definition)
     if hasattr(kept, "type_params"):
         kept.type_params = []
     return kept
-
-
-def _keep_members(definition: ast.ClassDef) -> Iterator[ast.stmt]:
-    for statement in definition.body:
-        match statement:
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                yield _keep_signature(statement)
-            case ast.AnnAssign(target=ast.Name() as target, annotation=annotation, value=value):
-                kept = _keep_literal(value) if value else None
-                yield ast.AnnAssign(target, annotation, kept, 1)
-            case ast.Assign(targets=[ast.Name()] as targets, value=value):
-                yield ast.Assign(targets, _keep_literal(value))
 
 
 def _keep_literal(value: ast.expr) -> ast.expr:

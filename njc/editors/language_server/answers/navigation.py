@@ -49,9 +49,17 @@ def describe_name(reading: Reading, scope: NameScope, name: str) -> VisibleName:
     """Return a name as `scope` sees it."""
     home = reading.types.find_home(name, scope)
     nodes = list(_list_bindings(reading, home, name)) if home is not None else []
-    lines = tuple(sorted({node.lineno for node in nodes} | _list_output_lines(reading, home, name)))
+    outputs = {
+        reading.module.source.place(tag.start)[0]
+        for block in reading.blocks_by_scope.get(home, ())
+        for tag in block.references
+        if tag.writes and tag.path == name
+    }
+    lines = tuple(sorted({node.lineno for node in nodes} | outputs))
     kind = _find_kind(nodes[0]) if nodes else "output" if lines else "variable"
-    return VisibleName(name, kind, find_type(reading, scope, name), lines)
+    types = reading.types
+    typed = types.infer(ast.Name(name, ast.Load()), scope) or types.output_type(name, scope)
+    return VisibleName(name, kind, str(typed) if typed is not None else "", lines)
 
 
 def _list_bindings(reading: Reading, home: NameScope, name: str) -> Iterator[ast.arg | ast.stmt]:
@@ -62,17 +70,6 @@ def _list_bindings(reading: Reading, home: NameScope, name: str) -> Iterator[ast
         named = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *rest)
         yield from (argument for argument in named if argument and argument.arg == name)
     yield from reading.types.find_statements_binding(name, home)
-
-
-def _list_output_lines(reading: Reading, home: NameScope | None, name: str) -> set[int]:
-    """Return the lines of the blocks' outputs of a name in its scope."""
-    source = reading.module.source
-    return {
-        source.place(tag.start)[0]
-        for block in reading.blocks_by_scope.get(home, ())
-        for tag in block.references
-        if tag.writes and tag.path == name
-    }
 
 
 def _find_kind(node: ast.arg | ast.stmt) -> NameKind:
@@ -86,13 +83,6 @@ def _find_kind(node: ast.arg | ast.stmt) -> NameKind:
         case ast.arg():
             return "parameter"
     return "variable"
-
-
-def find_type(reading: Reading, scope: NameScope, name: str) -> str:
-    """Return the type of a variable, as text; empty if it is not known."""
-    types = reading.types
-    typed = types.infer(ast.Name(name, ast.Load()), scope) or types.output_type(name, scope)
-    return str(typed) if typed is not None else ""
 
 
 def find_class_of_path(

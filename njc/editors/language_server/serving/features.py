@@ -14,7 +14,6 @@ from typing import Any
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 
-from njc.codegen.linemap import LineMap
 from njc.editors.language_server.answers.actions import list_corrections
 from njc.editors.language_server.answers.completion import complete
 from njc.editors.language_server.answers.highlighting import (
@@ -130,16 +129,15 @@ def _change(server: NaturalLanguageServer, params: lsp.DidChangeTextDocumentPara
     document = server.documents.get(uri)
     if document is None:
         return
-    changes = [_read_change(change) for change in params.content_changes]
+    changes = []
+    for change in params.content_changes:
+        span = None
+        if isinstance(change, lsp.TextDocumentContentChangePartial):
+            start, end = change.range.start, change.range.end
+            span = (start.line, start.character, end.line, end.character)
+        changes.append(ContentChange(change.text, span))
     server.documents[uri] = apply_changes(document, changes, version, server.encoding)
     server.publish_later(uri)
-
-
-def _read_change(change: lsp.TextDocumentContentChangeEvent) -> ContentChange:
-    if isinstance(change, lsp.TextDocumentContentChangePartial):
-        start, end = change.range.start, change.range.end
-        return ContentChange(change.text, (start.line, start.character, end.line, end.character))
-    return ContentChange(change.text)
 
 
 def _close(server: NaturalLanguageServer, params: lsp.DidCloseTextDocumentParams) -> None:
@@ -255,7 +253,11 @@ def _get_compiled_text(server: NaturalLanguageServer, params: Params) -> Mapping
     compilation, text = document.compilation, None
     if compilation.output is not None and document.is_python:
         text = compilation.output.decode(compilation.source.encoding, "replace")
-    segments = _list_segments(compilation.line_map) if text is not None else []
+    # Lines from 0: from `compiled` on, the lines from `source` on, or all of them line `source`.
+    segments = [
+        {"compiled": it.compiled - 1, "source": it.source - 1, "isAuthors": it.running}
+        for it in (compilation.line_map.segments if text is not None else ())
+    ]
     return {"uri": uri, "version": document.version, "text": text, "lineMap": segments}
 
 
@@ -266,14 +268,6 @@ def _read_uri(params: Params) -> str:
         return str(identifier["uri"] if isinstance(identifier, dict) else identifier.uri)
     except (TypeError, KeyError, AttributeError):
         raise JsonRpcInvalidParams("the parameters are {textDocument: {uri}}") from None
-
-
-def _list_segments(line_map: LineMap) -> list[Mapping[str, Answer]]:
-    """The line map, lines from 0: from `compiled` on, the lines from `source` on, or all of them line `source`."""
-    return [
-        {"compiled": it.compiled - 1, "source": it.source - 1, "isAuthors": it.running}
-        for it in line_map.segments
-    ]
 
 
 def _make_run_command(server: NaturalLanguageServer) -> Callable[..., Answer]:

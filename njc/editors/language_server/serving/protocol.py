@@ -51,7 +51,9 @@ class NaturalProtocol(LanguageServerProtocol):
             structured = self._structure(message)
         except JsonRpcException as error:
             log.warning("a message was not handled: %s", error.message)
-            if message is None or not (_is_response(message) or _is_notification(message)):
+            known = message or {}
+            is_notification = isinstance(known.get("method"), str) and "id" not in known
+            if not (_is_response(known) or is_notification):
                 refusal = {"code": error.code, "message": error.message}
                 self._send_data({"jsonrpc": self.VERSION, "id": identifier, "error": refusal})
             return
@@ -167,7 +169,3 @@ def _check_fields(message: JsonObject) -> None:
 
 def _is_response(message: JsonObject) -> bool:
     return "method" not in message and ("result" in message or "error" in message)
-
-
-def _is_notification(message: JsonObject) -> bool:
-    return isinstance(message.get("method"), str) and "id" not in message

@@ -15,10 +15,10 @@ import os
 import re
 import stat
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import BinaryIO, Protocol, TypeVar
+from typing import BinaryIO, TypeVar
 
 from lsprotocol import types as lsp
 from pygls.io_ import StdinAsyncReader, StdoutWriter
@@ -98,13 +98,9 @@ class NaturalLanguageServer(LanguageServer):
     def open_document(self, uri: str, text: str, version: int | None) -> Document:
         file = get_file(uri)
         mark, text = split_mark(text)
-        if file is None:
-            path = uri.rpartition("/")[2].rpartition(":")[2]
-            path = path if path.endswith(SUFFIX) else f"{path}{SUFFIX}"
-            document = Document(uri, path, text, version, mark=mark)
-        else:
-            path = self.files.get_unit_path(file)
-            document = Document(uri, path, text, version, self._find_project(uri), mark=mark)
+        path = uri.rpartition("/")[2].rpartition(":")[2].removesuffix(SUFFIX) + SUFFIX
+        path = path if file is None else self.files.get_unit_path(file)
+        document = Document(uri, path, text, version, self._find_project(uri), mark=mark)
         self.documents[uri] = document
         return document
 
@@ -250,14 +246,7 @@ MAX_MESSAGE_BYTES = 256 * 2**20
 _CONTENT_LENGTH = re.compile(rb"content-length[ \t]*:[ \t]*(\d{1,18})[ \t]*\r?\n", re.IGNORECASE)
 
 
-class ByteReader(Protocol):
-    """A stream of bytes."""
-
-    def readline(self) -> Awaitable[bytes]:
-        """Read to the end of a line, or of the stream."""
-
-    def readexactly(self, n: int, /) -> Awaitable[bytes]:
-        """Read so many bytes; fewer, or IncompleteReadError, at the end of the stream."""
+ByteReader = StdinAsyncReader | asyncio.StreamReader
 
 
 async def read_messages(reader: ByteReader) -> AsyncIterator[bytes]:

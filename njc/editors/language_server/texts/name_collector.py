@@ -119,13 +119,6 @@ class _NameCollector:
         if match := pattern.search(self.text, start, end):
             self._add_word(match.start("name"), role, scope, node)
 
-    def _add_last_word(self, end: int, scope: VariableScope) -> None:
-        """Note the name that ends at an offset."""
-        start = end
-        while start and (self.text[start - 1].isalnum() or self.text[start - 1] == "_"):
-            start -= 1
-        self._add_word(start, "bind", scope)
-
     def _start(self, node: ast.expr | ast.stmt | ast.arg | ast.alias | ast.pattern) -> int:
         return self.place(node.lineno, node.col_offset)
 
@@ -173,7 +166,10 @@ class _NameCollector:
     def _visit_MatchAs(self, node: ast.MatchAs | ast.MatchStar, scope: VariableScope) -> None:
         self._wait_for_children(node, scope)
         if node.name:
-            self._add_last_word(self._end(node), scope)
+            start = self._end(node)
+            while start and (self.text[start - 1].isalnum() or self.text[start - 1] == "_"):
+                start -= 1
+            self._add_word(start, "bind", scope)
 
     _visit_MatchStar = _visit_MatchAs
 
