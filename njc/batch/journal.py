@@ -162,7 +162,14 @@ class RequestJournal:
                 line = body_size + limits.overhead
                 is_full = count >= limits.requests or size + line > limits.bytes
                 if model != wanted or is_full:
-                    number, model, count, size = self._add_batch(wanted, at), wanted, 0, 0
+                    model, count, size = wanted, 0, 0
+                    query = "SELECT coalesce(max(number), 0) + 1 FROM batches"
+                    number = self._store.read_number(query)
+                    key = f"njc-{self._store.get_fact('run')}-{number}"
+                    connection.execute(
+                        "INSERT INTO batches VALUES (?, ?, ?, 0, 0, 'new', NULL, ?)",
+                        (number, key, model, at),
+                    )
                 count, size = count + 1, size + line
                 connection.execute("UPDATE requests SET batch = ? WHERE id = ?", (number, name))
             connection.execute(
@@ -175,15 +182,6 @@ class RequestJournal:
         query = f"SELECT id, model, size FROM {_READY} ORDER BY model, requests.row LIMIT 1000"
         while piece := self._connection.execute(query, (self._count,)).fetchall():
             yield from piece
-
-    def _add_batch(self, model: str, at: float) -> int:
-        number = self._store.read_number("SELECT coalesce(max(number), 0) + 1 FROM batches")
-        key = f"njc-{self._store.get_fact('run')}-{number}"
-        self._connection.execute(
-            "INSERT INTO batches VALUES (?, ?, ?, 0, 0, 'new', NULL, ?)",
-            (number, key, model, at),
-        )
-        return number
 
     def list_open_batches(self) -> list[SentBatch]:
         query = "SELECT * FROM batches WHERE state != 'ended' ORDER BY number"

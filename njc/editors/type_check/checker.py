@@ -86,7 +86,13 @@ def _choose_folders(places: Sequence[Path]) -> tuple[Path, Path]:
     """Return the directory that is copied, and the one in which the checker runs: this one, if all places are below."""
     here = Path.cwd()
     for start in (here, places[0] if places[0].is_dir() else places[0].parent):
-        base = find_project_folder(start)
+        configured = (
+            folder
+            for folder in (start, *start.parents)
+            if (folder / ".git").exists()
+            or any((folder / name).is_file() for name in _CONFIGURATION_FILES)
+        )
+        base = next(configured, start)
         if all(place.is_relative_to(base) for place in places):
             return base, here if here.is_relative_to(base) else base
     raise ConfigurationError(
@@ -102,18 +108,13 @@ def _find_sources(places: Sequence[Path], project: Project) -> list[Path]:
             raise ConfigurationError(f"no such file or directory: {format_path(place)}")
         if place.is_file() and place.suffix not in (SUFFIX, ".py", ".pyi"):
             raise ConfigurationError(f"{format_path(place)} is neither a {SUFFIX} file nor Python")
-        found.update(dict.fromkeys(_find_sources_around(place)))
+        folder = place if place.is_dir() else place.parent
+        package = find_top_package(folder, Path(folder.anchor))
+        whole = package or (place if place.is_dir() else None)
+        around = walk_files(whole, SUFFIX) if whole else sorted(folder.glob(f"*{SUFFIX}"))
+        found.update(dict.fromkeys(around))
     selected = (make_unit(file, project) for file in found)
     return [unit.source for unit in selected if is_selected(unit.source, unit.root, project)]
-
-
-def _find_sources_around(place: Path) -> Iterator[Path]:
-    folder = place if place.is_dir() else place.parent
-    package = find_top_package(folder, Path(folder.anchor))
-    if package is not None or place.is_dir():
-        yield from walk_files(package or place, SUFFIX)
-    else:
-        yield from sorted(folder.glob(f"*{SUFFIX}"))
 
 
 # ── the process ──────────────────────────────────────────────────────────────────────────────────
@@ -234,15 +235,6 @@ class Mirror:
         own = self.project / path.relative_to(self.folder)
         natural = own.with_suffix(".njpy")
         return natural if own.suffix == ".py" and natural in self.files else own
-
-
-def find_project_folder(start: Path) -> Path:
-    """Find the directory whose files configure the checker: the nearest one with a configuration, or `start`."""
-    for folder in (start, *start.parents):
-        is_configured = any((folder / name).is_file() for name in _CONFIGURATION_FILES)
-        if is_configured or (folder / ".git").exists():
-            return folder
-    return start
 
 
 @contextmanager

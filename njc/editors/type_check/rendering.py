@@ -142,7 +142,11 @@ def _render_block(
     """Render a block: its jumps on lines of their own, then its reads and outputs on one line."""
     block = lowered.block
     marker = (block.start, block.start + len(block.literal.split()[0]))
-    jumps = [_spell_jump(statement, aliases) for _, statement in lowered.arms]
+    # What is returned has a type that every function may return.
+    typing = aliases.returned
+    value = f"return {typing}.cast({typing}.NoReturn, {aliases.runtime}.eval(''))"
+    arms = (statement for _, statement in lowered.arms)
+    jumps = [value if jump.endswith(".value") else jump for jump in arms]
     certain = [jump for jump in jumps if jump.startswith("return") and _ends_function(block)]
     yield RenderedPiece(site.before, *marker, False)
     for jump in jumps:
@@ -157,14 +161,6 @@ def _render_block(
         yield from statement
     if site.after:
         yield RenderedPiece(site.after, block.end, block.end, False)
-
-
-def _spell_jump(statement: str, aliases: Aliases) -> str:
-    """Return the statement of a jump; what is returned has a type that every function may return."""
-    if not statement.endswith(".value"):
-        return statement
-    typing = aliases.returned
-    return f"return {typing}.cast({typing}.NoReturn, {aliases.runtime}.eval(''))"
 
 
 def _ends_function(block: NaturalBlock) -> bool:
@@ -238,17 +234,13 @@ def _render_output(
     if declared is not None:
         above, below = ": ", f" = {value}"
     before, after = (RenderedPiece(text, start, end, False) for text in (above, below))
-    return [path, before, _render_type(source, reference, end), after]
-
-
-def _render_type(source: SourceFile, reference: Reference, path_end: int) -> RenderedPiece:
-    """Return the type as its author spells it, or on one line where it takes several."""
-    start, end = source.text.index(":", path_end) + 1, reference.end - 1
+    # The type as its author spells it, or on one line if it takes several.
+    start, end = source.text.index(":", end) + 1, reference.end - 1
     written = source.text[start:end]
     start, end = end - len(written.lstrip()), start + len(written.rstrip())
-    if "\n" in written or "\r" in written:
-        return RenderedPiece(reference.type or "", start, end, False)
-    return RenderedPiece(source.text[start:end], start, end, True)
+    is_long = "\n" in written or "\r" in written
+    shown = (reference.type or "") if is_long else source.text[start:end]
+    return [path, before, RenderedPiece(shown, start, end, not is_long), after]
 
 
 def _find_path(source: SourceFile, reference: Reference) -> tuple[int, int]:

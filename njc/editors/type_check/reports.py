@@ -33,7 +33,12 @@ def find_source_place(
     own_line, own_start = file.source.place(file.find_source_offset(start))
     if own_start == 1 and file.source.line(own_line).rstrip("\r\n") == text:
         return own_line, place[1]
-    offsets = [start + length for length in _list_lengths(text, place[1], unit)]
+    column = place[1]
+    lengths = [_count_characters(text, max(column, 0) * _WIDTHS[unit], unit)]
+    if unit == "utf-8" and not text.isascii():
+        # mypy 2.4 counts the characters of as many bytes as there are characters.
+        lengths += [n for n in range(len(text)) if _count_characters(text, n, unit) == column][:1]
+    offsets = [start + length for length in lengths]
     starting = [offset for offset in offsets if file.starts_piece(offset)]
     found = file.find_source_offset((starting or offsets)[0], is_end=is_end)
     line, column = file.source.place(found)
@@ -42,14 +47,6 @@ def find_source_place(
 
 
 _WIDTHS = {"utf-8": 1, "utf-16-le": 2}
-
-
-def _list_lengths(text: str, column: int, unit: ColumnUnit) -> list[int]:
-    """What a column may be in characters: mypy 2.4 counts the characters of as many bytes as there are characters."""
-    found = [_count_characters(text, max(column, 0) * _WIDTHS[unit], unit)]
-    if unit == "utf-8" and not text.isascii():
-        found += [n for n in range(len(text)) if _count_characters(text, n, unit) == column][:1]
-    return found
 
 
 def _count_characters(text: str, size: int, unit: ColumnUnit) -> int:

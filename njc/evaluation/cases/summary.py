@@ -45,7 +45,21 @@ def format_table(summaries: Sequence[Summary]) -> str:
 
 def _make_table(summaries: Sequence[Summary]) -> tuple[list[str], list[list[str]]]:
     head = ["model", "passed", "rate", "95 % interval", "calls", "tokens", "cost", "seconds"]
-    rows = [[each.name, *_format_cells(each)] for each in summaries]
+    rows = []
+    for each in summaries:
+        runs, (low, high) = each.runs, each.pass_interval
+        rows.append(
+            [
+                each.name,
+                f"{each.passed:,} of {len(runs):,}",
+                f"{each.pass_rate:.3f}",
+                f"{low:.3f} to {high:.3f}",
+                f"{sum(run.calls for run in runs):,}",
+                f"{sum(run.input + run.output for run in runs):,}",
+                f"${sum(run.usd for run in runs):.4f}",
+                f"{sum(run.seconds for run in runs):.1f}",
+            ]
+        )
     if any(run.warnings for each in summaries for run in each.runs):
         head.append("warnings")
         rows = [
@@ -70,17 +84,6 @@ def format_warnings(
     yield from [*lines][:most]
     if len(lines) > most:
         yield f"{len(lines) - most:,} more warnings"
-
-
-def _format_cells(summary: Summary) -> Iterator[str]:
-    runs, (low, high) = summary.runs, summary.pass_interval
-    yield f"{summary.passed:,} of {len(runs):,}"
-    yield f"{summary.pass_rate:.3f}"
-    yield f"{low:.3f} to {high:.3f}"
-    yield f"{sum(run.calls for run in runs):,}"
-    yield f"{sum(run.input + run.output for run in runs):,}"
-    yield f"${sum(run.usd for run in runs):.4f}"
-    yield f"{sum(run.seconds for run in runs):.1f}"
 
 
 def format_failures(

@@ -325,17 +325,16 @@ def parse_gates(
 
 def check_gates(gates: Iterable[PassGate], rows: Sequence[PassSummary]) -> list[GateResult]:
     """Return each gate on each row that it is for; a mode that could not be built does not hold it."""
-    pairs = ((gate, row) for gate in gates for row in rows if gate.name in (None, row.name))
-    return [_check_gate(gate, row) for gate, row in pairs]
-
-
-def _check_gate(gate: PassGate, row: PassSummary) -> GateResult:
-    estimate, cases = row.estimate_power(gate.power), len(row.groups)
-    if cases > 1:
-        interval = compute_pass_interval(estimate * cases, cases)
-    else:
-        low, high = row.pass_interval
-        interval = low**gate.power, high**gate.power
-    return GateResult(
-        gate, row.name, estimate, interval, row.count > 0 and estimate >= gate.threshold
-    )
+    checked = []
+    for gate, row in ((gate, row) for gate in gates for row in rows):
+        if gate.name not in (None, row.name):
+            continue
+        estimate, cases = row.estimate_power(gate.power), len(row.groups)
+        if cases > 1:
+            interval = compute_pass_interval(estimate * cases, cases)
+        else:
+            low, high = row.pass_interval
+            interval = low**gate.power, high**gate.power
+        holds = row.count > 0 and estimate >= gate.threshold
+        checked.append(GateResult(gate, row.name, estimate, interval, holds))
+    return checked

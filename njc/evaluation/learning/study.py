@@ -312,24 +312,21 @@ def _run_worker(task: WorkerTask, hole: Hole, ask: Callable[[Request], Reply]) -
         worker.send(asdict(task))
         try:
             while (message := worker.receive(seconds)) is not None:
-                if "ask" in message:
-                    worker.send(_answer_question(hole, message["ask"], ask))
-                else:
+                if "ask" not in message:
                     yield message
+                    continue
+                question = message["ask"]
+                request = Request(
+                    system=question["system"],
+                    messages=(UserMessage(question["question"]),),
+                    temperature=0.0,
+                    max_reply_tokens=hole.options.max_reply_tokens or 1024,
+                    timeout=hole.options.max_call_seconds or 120.0,
+                    place=hole.place,
+                )
+                try:
+                    worker.send({"text": ask(request).message.text})
+                except NaturalError as error:
+                    worker.send({"error": str(error)})
         except TimeoutError:
             return
-
-
-def _answer_question(hole: Hole, question: Message, ask: Callable[[Request], Reply]) -> Message:
-    request = Request(
-        system=question["system"],
-        messages=(UserMessage(question["question"]),),
-        temperature=0.0,
-        max_reply_tokens=hole.options.max_reply_tokens or 1024,
-        timeout=hole.options.max_call_seconds or 120.0,
-        place=hole.place,
-    )
-    try:
-        return {"text": ask(request).message.text}
-    except NaturalError as error:
-        return {"error": str(error)}

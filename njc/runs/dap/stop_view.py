@@ -27,7 +27,7 @@ from njc.runs.timeline.effect_text import (
     name_effect,
 )
 from njc.runs.timeline.inspection import ShownVariable
-from njc.runs.timeline.steps import Position, Step, Timeline
+from njc.runs.timeline.steps import Position, Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,21 +40,6 @@ class Frame:
     """The entry of the block; None for an effect."""
     is_current: bool = True
     """Whether this is the block of the stop, or its effect."""
-
-
-def build_stack(timeline: Timeline, step: Step) -> list[Frame]:
-    """Return the frames from the innermost one on."""
-    has_effect = step.kind in ("effect", "line") and step.effect is not None
-    frames = [Frame(step, None)] if has_effect else []
-    run: int | None = step.run
-    while run is not None:
-        steps = [
-            other for other in timeline if other.run == run and other.position <= step.position
-        ]
-        last = step if run == step.run else steps[-1]
-        frames.append(Frame(last, steps[0].position, run == step.run))
-        run = last.parent
-    return frames
 
 
 def describe_effect(step: Step) -> list[tuple[str, str]]:
@@ -118,7 +103,18 @@ class StopView:
 
     def list_frames(self, arguments: requests.StackTraceArguments) -> Any:
         step = self._run.step if self._run.state == "stopped" else None
-        self._frames = [] if step is None else build_stack(self._run.timeline, self._show(step))
+        self._frames = []
+        if step is not None:
+            step = self._show(step)
+            if step.kind in ("effect", "line") and step.effect is not None:
+                self._frames.append(Frame(step, None))
+            earlier = [it for it in self._run.timeline if it.position <= step.position]
+            run: int | None = step.run
+            while run is not None:
+                steps = [it for it in earlier if it.run == run]
+                last = step if run == step.run else steps[-1]
+                self._frames.append(Frame(last, steps[0].position, run == step.run))
+                run = last.parent
         end = arguments.start_frame + arguments.levels if arguments.levels else None
         numbered = list(enumerate(self._frames, 1))[arguments.start_frame : end]
         shown = [self._show_frame(number, frame) for number, frame in numbered]

@@ -37,41 +37,23 @@ def format_table(
         max([len(column.name), *(measure_text(row[index]) for row in rows)])
         for index, column in enumerate(columns)
     ]
-    kept = choose_columns(columns, widths, width)
+    kept = list(range(len(columns)))
     if width is not None:
-        widths = shrink_widths(columns, widths, kept, width)
+        least = [min(size, 16) if columns[i].can_shrink else size for i, size in enumerate(widths)]
+        for rank in sorted({column.rank for column in columns if column.rank is not None}):
+            if sum(least[index] + GAP for index in kept) - GAP > width:
+                kept = [index for index in kept if columns[index].rank != rank]
+        shrinkable = [index for index in kept if columns[index].can_shrink]
+        excess = sum(widths[index] + GAP for index in kept) - GAP - width
+        while excess > 0 and shrinkable:
+            widest = max(shrinkable, key=lambda index: widths[index])
+            if widths[widest] <= 4:
+                break
+            widths[widest] -= 1
+            excess -= 1
     for row in [[column.name for column in columns], *rows]:
         cells = [fit_text(row[index], widths[index], columns[index].is_number) for index in kept]
         yield (" " * GAP).join(cells).rstrip()
-
-
-def choose_columns(
-    columns: Sequence[TableColumn], widths: Sequence[int], width: int | None
-) -> list[int]:
-    """Return the indexes of the columns that are kept."""
-    kept = list(range(len(columns)))
-    least = [min(size, 16) if columns[i].can_shrink else size for i, size in enumerate(widths)]
-    for rank in sorted({column.rank for column in columns if column.rank is not None}):
-        if width is None or sum(least[index] + GAP for index in kept) - GAP <= width:
-            break
-        kept = [index for index in kept if columns[index].rank != rank]
-    return kept
-
-
-def shrink_widths(
-    columns: Sequence[TableColumn], widths: Sequence[int], kept: Sequence[int], width: int
-) -> list[int]:
-    """Return the widths with those columns made smaller that can be, the widest first."""
-    fitting = list(widths)
-    shrinkable = [index for index in kept if columns[index].can_shrink]
-    excess = sum(fitting[index] + GAP for index in kept) - GAP - width
-    while excess > 0 and shrinkable:
-        widest = max(shrinkable, key=lambda index: fitting[index])
-        if fitting[widest] <= 4:
-            break
-        fitting[widest] -= 1
-        excess -= 1
-    return fitting
 
 
 def fit_text(text: str, width: int, is_number: bool) -> str:

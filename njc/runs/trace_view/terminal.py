@@ -197,7 +197,22 @@ def format_pairs(
             f"{letter}  {name}: {summarize_runs(index.runs, len(index.runs))}", width, "   "
         )
     yield ""
-    yield from format_table(PAIR_COLUMNS, [_make_pair_row(pair) for pair in shown], width)
+    rows = []
+    for pair in shown:
+        place = "  " * min(pair.any.depth, _MAX_DEPTH_SHOWN) + escape_unprintable(pair.any.place)
+        row = ["" if pair.is_same else "!", place]
+        for run in (pair.a, pair.b):
+            if run is None:
+                row += ["", "", "", "(none)"]
+            else:
+                row += [
+                    f"{run.number}",
+                    f"{run.tokens:,}",
+                    f"{run.seconds:.2f}",
+                    describe_outcome(run),
+                ]
+        rows.append(row)
+    yield from format_table(PAIR_COLUMNS, rows, width)
     yield ""
     different = [pair for pair in pairs if not pair.is_same]
     if not different:
@@ -258,19 +273,6 @@ def _list_parts(
     if other is None or step.shown != other.shown:
         parts.append(list(_indent(step.shown, "  < ", width)))
     return parts
-
-
-def _make_pair_row(pair: RunPair) -> list[str]:
-    sides: list[str] = []
-    for run in (pair.a, pair.b):
-        sides += (
-            ["", "", "", "(none)"]
-            if run is None
-            else [f"{run.number}", f"{run.tokens:,}", f"{run.seconds:.2f}", describe_outcome(run)]
-        )
-    depth = min(pair.any.depth, _MAX_DEPTH_SHOWN)
-    place = "  " * depth + escape_unprintable(pair.any.place)
-    return ["" if pair.is_same else "!", place, *sides]
 
 
 def _wrap(text: str, width: int | None, indent: str = "") -> list[str]:

@@ -17,7 +17,6 @@ from njc.editors.language_server.texts.documents import (
     Reading,
     count_units,
 )
-from njc.frontend.blocks import NaturalBlock
 from njc.frontend.markers import match_opening
 from njc.frontend.references import Reference
 
@@ -42,22 +41,22 @@ def list_tokens(document: Document) -> list[SemanticToken]:
     reading = document.reading
     if reading is None or not document.is_python:
         return []
-    return [token for block in reading.blocks for token in _list_block_tokens(reading, block)]
-
-
-def _list_block_tokens(reading: Reading, block: NaturalBlock) -> Iterator[SemanticToken]:
-    opened = match_opening(block.literal)
-    assert opened is not None, "a block begins with its marker"
-    marker = block.start + opened.start("marker")
-    yield SemanticToken(marker, marker + len(opened["marker"]), "keyword")
-    for option in _OPTION_NAME.finditer(block.literal, *opened.span("options")):
-        yield SemanticToken(block.start + option.start(1), block.start + option.end(1), "property")
-    position = block.start + opened.end()
-    for reference in block.references:
-        yield from _split_lines(reading, position, reference.start, "string")
-        yield from _list_reference_tokens(reading, reference)
-        position = reference.end
-    yield from _split_lines(reading, position, block.end - 3, "string")
+    tokens = []
+    for block in reading.blocks:
+        opened = match_opening(block.literal)
+        assert opened is not None, "a block begins with its marker"
+        marker = block.start + opened.start("marker")
+        tokens.append(SemanticToken(marker, marker + len(opened["marker"]), "keyword"))
+        for option in _OPTION_NAME.finditer(block.literal, *opened.span("options")):
+            start, end = option.span(1)
+            tokens.append(SemanticToken(block.start + start, block.start + end, "property"))
+        position = block.start + opened.end()
+        for reference in block.references:
+            tokens += _split_lines(reading, position, reference.start, "string")
+            tokens += _list_reference_tokens(reading, reference)
+            position = reference.end
+        tokens += _split_lines(reading, position, block.end - 3, "string")
+    return tokens
 
 
 def _list_reference_tokens(reading: Reading, reference: Reference) -> Iterator[SemanticToken]:

@@ -64,7 +64,13 @@ def rename(
     places = reading.names.variables[variable]
     if mangle(new_name, occurrence.scope.class_name) == variable.name:
         return []
-    edits = [_make_edit(place, new_name) for place in places]
+    edits = []
+    for place in places:
+        text = new_name
+        match place.node:
+            case ast.alias(name=imported, asname=None) if place.role == "import":
+                text = f"{imported} as {new_name}"
+        edits.append(TextEdit(place.start, place.end, text))
     _check_meaning(document, reading.names, variable, edits, new_name)
     return edits
 
@@ -77,14 +83,6 @@ def _find_variable(document: Document, offset: int) -> tuple[Reading, Occurrence
     if occurrence is None:
         raise RenameRefused("there is no variable here")
     return reading, occurrence, reading.names.resolve(occurrence)
-
-
-def _make_edit(place: Occurrence, new_name: str) -> TextEdit:
-    """Replace one name; an import under its own name gets an `as`."""
-    match place.node:
-        case ast.alias(name=imported, asname=None) if place.role == "import":
-            return TextEdit(place.start, place.end, f"{imported} as {new_name}")
-    return TextEdit(place.start, place.end, new_name)
 
 
 # ── what makes a name unsafe to change ───────────────────────────────────────────────────────────

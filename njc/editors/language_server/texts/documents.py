@@ -170,7 +170,13 @@ class Document:
     @cached_property
     def analysis(self) -> Analysis:
         """The blocks and the findings, without those that need the compiled form."""
-        return analyze_always(self.source)
+        analysis = analyze(self.source)
+        if analysis.module is not None or analysis.diagnostics:
+            return analysis
+        module = parse(self.source)  # a text without natural blocks
+        if isinstance(module, Diagnostic):
+            return replace(analysis, diagnostics=(module,))
+        return replace(analysis, module=module)
 
     @cached_property
     def compilation(self) -> Compilation:
@@ -269,20 +275,13 @@ def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
     return "".join([*parts, text[position:]])
 
 
-def analyze_always(source: SourceFile) -> Analysis:
-    """Analyze a text, and parse it also if it has no natural blocks."""
-    analysis = analyze(source)
-    if analysis.module is not None or analysis.diagnostics:
-        return analysis
-    module = parse(source)
-    if isinstance(module, Diagnostic):
-        return replace(analysis, diagnostics=(module,))
-    return replace(analysis, module=module)
-
-
 def carry_over(findings: Iterable[Diagnostic], before: str, after: str) -> Iterator[Diagnostic]:
     """Yield the findings of an earlier version that are not on the lines that have changed since, where they are now."""
-    start, at_end = find_change(before, after)
+    most = min(len(before), len(after))
+    start = _count_equal(most, lambda count: before[:count] != after[:count])
+    at_end = _count_equal(
+        most - start, lambda n: before[len(before) - n :] != after[len(after) - n :]
+    )
     first = before.count("\n", 0, start) + 1
     last = before.count("\n", 0, len(before) - at_end) + 1
     added = after.count("\n") - before.count("\n")
@@ -291,15 +290,6 @@ def carry_over(findings: Iterable[Diagnostic], before: str, after: str) -> Itera
             yield it
         elif it.line > last:
             yield replace(it, line=it.line + added, end_line=it.end_line + added)
-
-
-def find_change(before: str, after: str) -> tuple[int, int]:
-    """Return the number of equal characters at the start and at the end of two texts; they do not overlap."""
-    most = min(len(before), len(after))
-    start = _count_equal(most, lambda count: before[:count] != after[:count])
-    return start, _count_equal(
-        most - start, lambda n: before[len(before) - n :] != after[len(after) - n :]
-    )
 
 
 def _count_equal(most: int, differs: Callable[[int], bool]) -> int:
