@@ -260,10 +260,7 @@ class BatchStore:
 
 @contextmanager
 def open_batch_store(folder: Path) -> Iterator[BatchStore]:
-    """Open the state of a batch, or begin one; only one process may have it open.
-
-    Raises ConfigurationError, also where the body of the `with` statement cannot write to the state.
-    """
+    """Open the state of a batch, or begin one, alone; raises ConfigurationError, also for failed writes in the `with`."""
     path = folder / STATE_NAME
     try:
         folder.mkdir(mode=0o700, exist_ok=True)

@@ -199,10 +199,7 @@ def choose_measured_model(model: Model, replies: RowReplies) -> Model:
 def pass_row(
     target: TargetFunction, row: BatchRow, replies: RowReplies, wrap: Callable[[Model], Model]
 ) -> Any:
-    """Make the call of a row once, with the models that it chooses wrapped; None if it was given up.
-
-    Raises InvalidRowError, or what the call raises.
-    """
+    """Make the call of a row once, with its models wrapped; None if it was given up. Raises what the call raises."""
     positional, keywords = bind_arguments(target, parse_row(row))
     with wrapping(wrap):
         return run_pass(lambda: target.function(*positional, **keywords), target.is_async, replies)

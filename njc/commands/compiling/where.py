@@ -41,10 +41,7 @@ def _parse_place(place: str) -> tuple[Path, int]:
 
 
 def find_counterpart(file: Path, line: int, project: Project) -> tuple[Path, int]:
-    """Find the source of a line of a compiled file, or the compiled line of a line of a source.
-
-    Raises ConfigurationError if the file is neither, or does not exist.
-    """
+    """Map a line of a compiled file to its source, or the reverse; raises ConfigurationError if the file is neither."""
     if file.suffix == SUFFIX:
         (unit,) = find_units([file], project)
         compilation = compile_task(make_compile_task(unit, read_source(unit), project))

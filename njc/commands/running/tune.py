@@ -112,10 +112,7 @@ def command(
 def _read_parts(
     cases: Path, check_file: Path | None
 ) -> tuple[list[NumberedCase], list[NumberedCase]]:
-    """Return the cases to choose on, and those to check on.
-
-    Raises ConfigurationError: there are too few, or a case is in both files.
-    """
+    """Return the cases to choose on, and those to check on; raises ConfigurationError for too few, or one in both."""
     if check_file is None:
         choosing, held_out = split_cases(read_cases(cases))
     else:

@@ -121,10 +121,7 @@ def selection_flags(command: CommandFunction) -> CommandFunction:
 
 
 def resolve_project(places: Sequence[Path], flags: Mapping[str, FlagValue]) -> Project:
-    """Read the settings for sources at `places`: flags, environment, project file.
-
-    Raises ConfigurationError if they are wrong or require another version of njc.
-    """
+    """Read the settings for sources at `places`: flags, environment, project file; raises ConfigurationError."""
     project = find_project(places[0] if places else Path(), os.environ)
     options = (
         *flags.get("options", ()),

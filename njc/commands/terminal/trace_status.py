@@ -31,10 +31,7 @@ from njrt.errors import ConfigurationError
 
 
 def choose_command(words: Sequence[str]) -> list[str]:
-    """Return the command of these words, perhaps after `--`: pytest by default.
-
-    Raises ConfigurationError if there is no such command.
-    """
+    """Return the command of these words, perhaps after `--`: pytest by default; raises ConfigurationError without one."""
     given = words[1:] if words and words[0] == "--" else words
     chosen = list(given) or [sys.executable, "-m", "pytest", "-q"]
     if shutil.which(chosen[0]) is None:

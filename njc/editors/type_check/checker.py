@@ -50,10 +50,7 @@ class TypeReport:
 
 
 def check_types(arguments: Sequence[Path], command: Sequence[str], project: Project) -> TypeReport:
-    """Run a checker on the sources that the arguments name, or else on those of the project.
-
-    Raises ConfigurationError if there is nothing to check, or the checker cannot be started.
-    """
+    """Run a checker on the sources that the arguments name, or else on the project's; raises ConfigurationError."""
     places = [
         Path(os.path.normpath(place.absolute())) for place in choose_places(arguments, project)
     ]

@@ -30,10 +30,7 @@ _STUBGEN = "from mypy.stubgen import main; main()"
 
 
 def plan_stubs(units: Iterable[Unit], project: Project, *, force: bool) -> list[OutputChange]:
-    """Make the stubs that are missing or out of date, beside the compiled files; nothing is written.
-
-    Raises ConfigurationError if a stub may not be replaced, or mypy is missing or fails.
-    """
+    """Make the stubs that are missing or out of date, but write nothing; raises ConfigurationError."""
     stubs = [
         replace(unit, output=unit.output.with_suffix(STUB_SUFFIX))
         for unit in units

@@ -58,10 +58,7 @@ class NumberedCase:
 
 
 def read_cases(path: Path, needs_result: bool = True) -> list[NumberedCase]:
-    """Read a file of cases; unless it `needs_result`, a case may have inputs alone.
-
-    Raises ConfigurationError: a line is not a case, or the file is empty.
-    """
+    """Read a file of cases, or raise ConfigurationError; unless it `needs_result`, a case may have inputs alone."""
     try:
         with explaining_failure(f"read {path}"):
             lines = path.read_text(encoding="utf-8-sig").split("\n")

@@ -239,10 +239,7 @@ def run_eval_process(
     models: Sequence[str] = (),
     environ: Mapping[str, str] | None = None,
 ) -> None:
-    """Run the cases on a version of a program in another process, which writes the results into the file `out`.
-
-    Raises ConfigurationError: the process has failed.
-    """
+    """Run the cases on a version of a program in another process, which writes `out`; raises ConfigurationError."""
     words = [target, str(cases.absolute()), "--out", str(out.absolute())]
     words += ["--repeats", str(repeats), "-j", str(jobs)]
     words += [word for model in models if model for word in ("--model", model)]

@@ -398,10 +398,7 @@ class Tuner:
         return collect_results(self.results, digest, cases, self.model, self.repeats)
 
     def make_missing_runs(self, digest: str, cases: Sequence[NumberedCase], folder: Path) -> None:
-        """Make the runs that are not in the file of results.
-
-        Raises ConfigurationError: the other process has failed.
-        """
+        """Make the runs that are not in the file of results; raises ConfigurationError if the other process fails."""
         planned = list_planned_runs(cases, [self.model], self.repeats)
         if all(run.make_key(digest) in self.results.known for run in planned):
             return

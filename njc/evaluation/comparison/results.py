@@ -53,10 +53,7 @@ class ResultFile(Generic[ResultT]):
     known: dict[Any, ResultT] = field(default_factory=dict)
 
     def read(self) -> None:
-        """Read the file, if it exists; leave out a line that a killed process did not finish.
-
-        Raises ConfigurationError: the file is no file of such results; the message has the line and the field.
-        """
+        """Read the file, if it exists, without an unfinished last line; raises ConfigurationError with line and field."""
         if not self.path.exists():
             return
         lines = self.path.read_text(encoding="utf-8").split("\n")

@@ -110,10 +110,7 @@ class TestedProgram:
     seconds: float
 
     def test_entry(self, file: StaticFile, hole: Hole, entry: LockEntry) -> CommandEvaluation:
-        """Build the program with an entry in place of the locked one, and run the command.
-
-        Raises ConfigurationError if the program cannot be built without a model.
-        """
+        """Run the command on a build with this entry; raises ConfigurationError if it cannot be built without a model."""
         build = fill_holes(self.files, add_entries(self.lock, [entry]), HoleRequest(locked=True))
         if build.findings:
             raise ConfigurationError(format_finding_messages(build.findings))
@@ -151,10 +148,7 @@ class TestedProgram:
 
 
 def _cut_code(text: str, numbers: Sequence[int]) -> tuple[str, int, int]:
-    """Return the code of a block in a compiled text, and the numbers of its first and last line.
-
-    What stands around it is left out: the prompt and the declarations above, the comment below.
-    """
+    """Return a block's code in a compiled text, without prompt, declarations and comments, and its first and last line."""
     lines = text.split("\n")
     code = [number for number in numbers if not _SCAFFOLD.match(lines[number - 1])] or list(numbers)
     first, last = code[0], code[-1]

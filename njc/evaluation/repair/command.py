@@ -81,10 +81,7 @@ def name_signal(number: int) -> str:
 def run_test_command(
     words: Sequence[str], out: Path, build: Sequence[BuiltFile], block: BlockLines, seconds: float
 ) -> CommandResult:
-    """Run a command on the compiled files in `out`.
-
-    Raises OSError if the system cannot run it, ConfigurationError if it did not use the compiled files.
-    """
+    """Run a command on the compiled files in `out`; raises OSError, or ConfigurationError if it did not use them."""
     with tempfile.TemporaryDirectory() as folder:
         exit_code, tail = _run(
             [word.replace("{out}", str(out)) for word in words],

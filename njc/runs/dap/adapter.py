@@ -22,10 +22,10 @@ from typing import Any, BinaryIO, assert_never
 from pydantic import BaseModel, ValidationError
 
 from njc.runs.dap import requests
-from njc.runs.dap.breakpoint_sets import BreakpointSets
 from njc.runs.dap.predicted_run import PredictedRun
 from njc.runs.dap.requests import (
     CAPABILITIES,
+    BreakpointSets,
     MessageError,
     MessageReader,
     RequestError,
@@ -419,10 +419,7 @@ In TEXT, \\n is a new line; `/edit` alone shows the text."""
 
 
 def run_console_command(run: RunController, line: str) -> str:
-    """Carry out a command; return what to show.
-
-    Raises RunControlError: it is not a command, or cannot be carried out now.
-    """
+    """Carry out a command; return what to show. Raises RunControlError if it is none, or cannot be carried out now."""
     name, _, words = line[1:].partition(" ")
     if name == "help":
         return HELP

@@ -1,6 +1,7 @@
-"""The arguments of the requests that the adapter serves, as far as it reads them.
+"""What a client of the adapter sends: messages, the arguments of requests, its breakpoints.
 
     LaunchArguments.model_validate({"program": "mail.njpy", "stopOnEntry": True})
+    BreakpointSets().set_functions(...)      {"breakpoints": [{"name": "effect Run"}]} sets EffectBreakpoint("Run")
 
 Names and meanings are those of the Debug Adapter Protocol; unknown fields are ignored, as it demands. The arguments
 of `launch` are our own.
@@ -8,10 +9,12 @@ of `launch` are our own.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 from urllib.parse import unquote, urlsplit
@@ -19,6 +22,17 @@ from urllib.parse import unquote, urlsplit
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
+from njc.runs.timeline.breakpoints import (
+    Breakpoint,
+    LimitBreakpoint,
+    LineBreakpoint,
+    RefusalBreakpoint,
+    TypeBreakpoint,
+    VariableBreakpoint,
+    check_condition,
+    find_block_at,
+    parse_breakpoint,
+)
 from njc.runs.timeline.happenings import RunSettings, choose_recording
 
 ExceptionFilter = Literal["refusal", "limit", "type", "divergence"]
@@ -199,6 +213,87 @@ def make_settings(launch: LaunchArguments, program: Path, folder: Path) -> RunSe
         environment,
         folder.absolute(),
     )
+
+
+EXCEPTION_BREAKPOINTS: Mapping[ExceptionFilter, tuple[Breakpoint, ...]] = {
+    "refusal": (RefusalBreakpoint(),),
+    "limit": (LimitBreakpoint(),),
+    "type": (TypeBreakpoint(),),
+    "divergence": (),  # the controller always stops there
+}
+
+
+class BreakpointSets:
+    """The breakpoints so far (state)."""
+
+    def __init__(self) -> None:
+        self._breakpoints: dict[str, tuple[Breakpoint, ...]] = {}
+        self.filters: tuple[ExceptionFilter, ...] = ("divergence",)
+
+    def set_in_file(self, arguments: SetBreakpointsArguments, client: InitializeArguments) -> Any:
+        if arguments.source.path is None:
+            raise RequestError("breakpoints are set in files")
+        file = client.read_path(arguments.source.path)
+
+        def read(wanted: WantedBreakpoint) -> Breakpoint:
+            line = client.read_line(wanted.line)
+            block = find_block_at(file, line)
+            if block is None:
+                raise ValueError(
+                    "no natural block has this line; breakpoints in Python are those of a Python debugger"
+                )
+            return LineBreakpoint(str(file), line, block.first)
+
+        answers = self._set(f"file {file}", arguments.wanted, read)
+        for wanted, answer in zip(arguments.wanted, answers["breakpoints"], strict=True):
+            block = find_block_at(file, client.read_line(wanted.line))
+            if block is None or not answer["verified"]:
+                answer["line"] = wanted.line
+            else:
+                answer["line"] = client.show_line(block.first)
+                answer["endLine"] = client.show_line(block.last)
+        return answers
+
+    def set_functions(self, arguments: SetBreakpointsArguments) -> Any:
+        """Set those in words, such as `effect Run`."""
+
+        def read(wanted: WantedBreakpoint) -> Breakpoint:
+            breakpoint = parse_breakpoint(wanted.name)
+            if isinstance(breakpoint, LineBreakpoint):
+                raise ValueError("breakpoints on lines are set in their file")
+            return breakpoint
+
+        return self._set("functions", arguments.breakpoints, read)
+
+    def set_exceptions(self, arguments: SetBreakpointsArguments) -> Any:
+        self.filters = arguments.filters
+        points = (EXCEPTION_BREAKPOINTS[name] for name in arguments.filters)
+        self._breakpoints["exceptions"] = tuple(itertools.chain.from_iterable(points))
+        return {"breakpoints": [{"verified": True} for _ in arguments.filters]}
+
+    def set_data(self, arguments: SetBreakpointsArguments) -> Any:
+        return self._set(
+            "data", arguments.breakpoints, lambda wanted: VariableBreakpoint(wanted.data_id)
+        )
+
+    def _set(self, key: str, wanted: Sequence[Any], read: Callable[[Any], Breakpoint]) -> Any:
+        """Replace the breakpoints of a key; `read` raises ValueError for one that cannot be set."""
+        answers: list[dict[str, Any]] = []
+        found: list[Breakpoint] = []
+        for each in wanted:
+            try:
+                breakpoint = read(each)
+                check_condition(each.condition)
+            except ValueError as error:
+                answers.append({"verified": False, "message": str(error)})
+                continue
+            found.append(replace(breakpoint, condition=each.condition or breakpoint.condition))
+            answers.append({"verified": True})
+        self._breakpoints[key] = tuple(found)
+        return {"breakpoints": answers}
+
+    def collect(self) -> tuple[Breakpoint, ...]:
+        return tuple(itertools.chain.from_iterable(self._breakpoints.values()))
 
 
 _CAPABILITIES = (

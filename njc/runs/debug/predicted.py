@@ -81,10 +81,7 @@ class Predictor(Protocol):
 
 
 def open_predictor(name: str) -> Predictor:
-    """Return the predictor of `MODULE:FILE`.
-
-    Raises ConfigurationError: there is no such module or file.
-    """
+    """Return the predictor of `MODULE:FILE`; raises ConfigurationError if there is no such module or file."""
     module, found, file = name.partition(":")
     if not found:
         raise ConfigurationError(f"--predicted is MODULE:FILE, not {name!r}")

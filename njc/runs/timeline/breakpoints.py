@@ -179,10 +179,7 @@ def describe_breakpoint(breakpoint: Breakpoint) -> str:
 
 
 def parse_breakpoint(text: str) -> Breakpoint:
-    """Read a breakpoint as `describe_breakpoint` writes it.
-
-    Raises ValueError: it is not one; the message says what can be written.
-    """
+    """Read a breakpoint as `describe_breakpoint` writes it; raises ValueError, which says what can be written."""
     words, _, condition = text.strip().partition(" if ")
     kind, _, rest = words.strip().partition(" ")
     breakpoint, condition = _make_breakpoint(kind, rest.strip()), condition.strip()

@@ -169,10 +169,7 @@ class RunController(StepMovements):
     # ── at a stop ────────────────────────────────────────────────────────────────────────────────
 
     def set_breakpoints(self, breakpoints: tuple[Breakpoint, ...]) -> tuple[Breakpoint, ...]:
-        """Replace all breakpoints; return them as they were set.
-
-        Raises RunControlError: there is no block at the line of a `LineBreakpoint`.
-        """
+        """Replace all breakpoints; return them as set. Raises RunControlError for a line outside of all blocks."""
         folders = (self.settings.folder or Path(), self.settings.program.parent)
         self.breakpoints = tuple(locate_breakpoint(each, folders) for each in breakpoints)
         if self.state in ("running", "stopped"):

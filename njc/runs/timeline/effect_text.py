@@ -82,10 +82,7 @@ def format_reply(reply: Mapping[str, Any]) -> str:
 
 
 def read_effect_text(effect: Mapping[str, Any], text: str) -> dict[str, Any]:
-    """Return an effect of the same kind that does what the text says, which is of the form that `format_effect` writes.
-
-    Raises RunControlError: the text does not have that form.
-    """
+    """Return the effect that a text in the form of `format_effect` says; raises RunControlError for another form."""
     changed = dict(effect) | _read_fields(effect, text)
     if unknown := changed.keys() - effect.keys():
         raise RunControlError(f"not an effect: there is no field `{min(unknown)}`")

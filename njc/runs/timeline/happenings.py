@@ -41,10 +41,7 @@ class RunSettings:
 
 
 def choose_recording(setting: str, program: Path) -> tuple[Path | None, bool]:
-    """Read NJC_RECORD: the recording of a run, and whether it is only replayed.
-
-    Raises ConfigurationError for what the debugger, which runs a program several times, cannot do.
-    """
+    """Read NJC_RECORD: the recording, and whether it is only replayed; raises ConfigurationError for other modes."""
     mode, _, name = setting.partition(":")
     if mode in ("", "off"):
         return None, False

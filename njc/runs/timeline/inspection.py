@@ -99,10 +99,7 @@ def evaluate(
     globals_: Mapping[str, Any] | None = None,
     seconds: float = EVALUATION_SECONDS,
 ) -> UserValue:
-    """Return the value of an expression over variables, builtins and the names of the program's module.
-
-    Raises EvaluationError: it is not an expression, raised an exception or took too long.
-    """
+    """Return the value of an expression over variables, builtins and the module's names; raises EvaluationError."""
     names = {"__builtins__": builtins, **(globals_ or {}), **variables}
     try:
         code = compile(expression.strip(), "<debugger>", "eval")

@@ -81,10 +81,7 @@ class UnansweredLine(_RunLine):
 
 @dataclass(frozen=True, slots=True)
 class PerformedLine(_RunLine):
-    """An effect was performed or refused. `changes` are those since the line before of this run.
-
-    `decisions` are those of interceptors, in the order in which they were asked.
-    """
+    """An effect was performed or refused: `changes` since the run's line before, `decisions` in the order of interceptors."""
 
     event: Literal["performed"]
     turn: int

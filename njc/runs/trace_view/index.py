@@ -115,10 +115,7 @@ def _read_line_at(file: BinaryIO, offset: int) -> bytes:
 
 
 def read_index(path: Path, search: str = "") -> TraceIndex:
-    """Find the runs of a trace, and those whose texts contain `search`, in any case.
-
-    Raises ConfigurationError if the file cannot be read or has no line of a trace.
-    """
+    """Find the runs of a trace, and those that have the text `search`, in any case; raises ConfigurationError."""
     with explaining_failure(f"read the trace {path}"), open(path, "rb") as file:
         return _IndexReader(path, search).read(file)
 

@@ -242,10 +242,7 @@ def pack(data: str | bytes) -> str:
 
 
 def write_page(target: Path, indexes: Sequence[TraceIndex], selection: Selection) -> None:
-    """Write the page of one trace or two; needs jinja2 (the extra `trace`).
-
-    Raises ConfigurationError if it cannot be written; a page that was there before is then kept.
-    """
+    """Write the page of one trace or two, or raise ConfigurationError and keep the old page; needs the extra `trace`."""
     require_packages("the page", "njpy[trace]", "jinja2")
     import jinja2
 

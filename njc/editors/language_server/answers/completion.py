@@ -22,8 +22,7 @@ from njc.editors.language_server.answers.navigation import (
     list_names_at,
     list_type_names,
 )
-from njc.editors.language_server.texts.documents import Document, Reading
-from njc.editors.language_server.texts.recovery import find_open_prompt
+from njc.editors.language_server.texts.documents import Document, Reading, find_open_prompt
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import CODES
 from njrt.options import DEFAULTS, OPTION_CHOICES, OPTION_NAMES

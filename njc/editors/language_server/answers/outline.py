@@ -107,10 +107,7 @@ def list_lenses(
     recorded: Collection[str],
     tested: Collection[str] = (),
 ) -> list[BlockLens]:
-    """Return the lenses of a text; costs, as text, and recordings go by the place of a block, such as `mail.njpy:12`.
-
-    `tested` are the functions with cases.
-    """
+    """Return the lenses; `costs`, as text, and `recorded` go by places such as `mail.njpy:12`, `tested` by functions."""
     reading = document.reading
     lenses: list[BlockLens] = []
     for block in reading.blocks if reading is not None else ():

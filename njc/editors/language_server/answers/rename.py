@@ -48,10 +48,7 @@ def find_renamed(document: Document, offset: int) -> Occurrence:
 def rename(
     document: Document, offset: int, new_name: str, others: Iterable[SourceFile] = ()
 ) -> list[TextEdit]:
-    """Return the edits that rename the variable at an offset; `others` are the other modules of the project.
-
-    Raises RenameRefused where the name is not valid, or the program could mean something else afterwards.
-    """
+    """Return the edits that rename a variable; raises RenameRefused. `others` are the other modules of the project."""
     reading, occurrence, variable = _find_variable(document, offset)
     new_name = unicodedata.normalize("NFKC", new_name)
     if not new_name.isidentifier() or keyword.iskeyword(new_name):
