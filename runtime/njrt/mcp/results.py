@@ -78,7 +78,6 @@ def read_result(tool: str, result: CallToolResult, expected: Any, is_wrapped: bo
 
 
 def _read_parts(result: CallToolResult) -> Iterator[Part]:
-    """Yield the parts of the content of a result."""
     from mcp.types import TextResourceContents
 
     for block in result.content:

@@ -75,8 +75,6 @@ class CallForm(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """One call of a tool, ready to be sent."""
-
     server: str
     tool: str
     arguments: dict[str, Any]
@@ -184,7 +182,6 @@ class McpServer:
     # ── the session ──────────────────────────────────────────────────────────────────────────────
 
     async def _answer(self, call: _Call) -> Any:
-        """Return the value of a call that is made."""
         async with self._translated(call.tool):
             try:
                 found = await self._send(call)

@@ -54,7 +54,6 @@ from njrt.models.response import (
     check_token_counts,
     validate_reply,
 )
-from njrt.models.sends import Sends
 from njrt.models.streaming import MessageAssembler
 from njrt.models.strict_schema import make_strict_schema, restore_strict_reply
 
@@ -77,6 +76,7 @@ class Anthropic(RemoteModel):
 
     sdk = "anthropic"
     client_name, error_name = "AsyncAnthropic", "AnthropicError"
+    assembler = MessageAssembler
 
     def __init__(
         self,
@@ -97,14 +97,8 @@ class Anthropic(RemoteModel):
             return make_missing_key_error(self.name, self.server)
         return super().explain_sdk_error(error)
 
-    async def exchange(self, request: Request, sends: Sends) -> Reply:
-        messages = self.get_client().messages
-
-        async def exchange(request: Request) -> Reply:
-            body = make_message_body(request, self._model)
-            return await self.call_or_stream(messages, request, body, MessageAssembler(), sends)
-
-        return await self.exchange_schema(request, exchange)
+    def get_api(self) -> Any:
+        return self.get_client().messages
 
     def make_body(self, request: Request) -> Body:
         return make_message_body(request, self._model)
@@ -234,7 +228,6 @@ def _build_content(message: Message, name: str) -> list[Json]:
 
 
 def _build_file(attachment: Attachment) -> list[Json]:
-    """Return the blocks of a file: its name, then its contents."""
     media = attachment.media
     label = f"<{attachment.name}>:"
     if media.media_type.startswith("text/") and media.data:

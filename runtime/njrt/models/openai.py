@@ -104,6 +104,7 @@ class OpenAI(RemoteModel):
 
     sdk = "openai"
     client_name, error_name = "AsyncOpenAI", "OpenAIError"
+    assembler = CompletionAssembler
     stream_fields: ClassVar[Mapping[str, Any]] = {
         "stream": True,
         "stream_options": {"include_usage": True},
@@ -138,21 +139,13 @@ class OpenAI(RemoteModel):
         return self._key or ("none" if self.is_own_server else None)
 
     async def exchange(self, request: Request, sends: Sends) -> Reply:
-        client = self.get_client()
         if self._model is None:
             async with self._listing:
-                self._model = self._model or await self._find_first_model(client, sends)
-        model = self._model
+                self._model = self._model or await self._find_first_model(sends)
+        return await super().exchange(request, sends)
 
-        async def exchange(request: Request) -> Reply:
-            body = make_completion_body(request, model, self.is_own_server)
-            completions = client.chat.completions
-            assembler = CompletionAssembler()
-            if request.wants_probability:
-                request = replace(request, on_text=None)  # the tokens come with a whole response
-            return await self.call_or_stream(completions, request, body, assembler, sends)
-
-        return await self.exchange_schema(request, exchange)
+    def get_api(self) -> Any:
+        return self.get_client().chat.completions
 
     def make_body(self, request: Request) -> Body:
         if self._model is None:
@@ -172,8 +165,9 @@ class OpenAI(RemoteModel):
             self._price(*parse_completion_usage(counted), is_batch) if counted is not None else None
         )
 
-    async def _find_first_model(self, client: Any, sends: Sends) -> str:
-        list_models = partial(self.call_server, client.models.with_raw_response.list)
+    async def _find_first_model(self, sends: Sends) -> str:
+        models = self.get_client().models
+        list_models = partial(self.call_server, models.with_raw_response.list)
         response = await sends.run(list_models, is_billed=False)
         for model in validate_reply(response, ModelList).data or ():
             return model.id
@@ -366,7 +360,6 @@ def _build_message(message: Message) -> Iterator[Body]:
 
 
 def _build_file(attachment: Attachment) -> Iterator[Body]:
-    """Yield the parts of a file: its name, then its contents."""
     media = attachment.media
     label = f"<{attachment.name}>:"
     if media.media_type.startswith("text/") and media.data:

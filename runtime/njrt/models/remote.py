@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -79,7 +78,7 @@ class Server:
     allows_http: bool = False
 
 
-class RemoteModel(CallLister, ABC):
+class RemoteModel(CallLister):
     """A `Model` that stands behind a server."""
 
     sdk: ClassVar[str]
@@ -88,6 +87,9 @@ class RemoteModel(CallLister, ABC):
     client_name: ClassVar[str]
     error_name: ClassVar[str]
     """The names of the SDK's asynchronous client, and of the base of its documented exceptions."""
+
+    assembler: ClassVar[type[ReplyAssembler]]
+    """What puts the events of a streamed reply together."""
 
     unstreamable: ClassVar[tuple[type[Exception], ...]] = ()
     """What is raised, besides HTTP errors, by a model that cannot stream."""
@@ -129,9 +131,21 @@ class RemoteModel(CallLister, ABC):
         """Return the key that the SDK's client is given; None: it looks for the vendor's."""
         return self._key
 
-    @abstractmethod
     async def exchange(self, request: Request, sends: Sends) -> Reply:
         """Ask the server, by `sends`; runs on the network's loop."""
+        api = self.get_api()
+
+        async def exchange(request: Request) -> Reply:
+            body = self.make_body(request)
+            if request.wants_probability:
+                request = replace(request, on_text=None)  # the tokens come with a whole response
+            return await self.call_or_stream(api, request, body, self.assembler(), sends)
+
+        return await self.exchange_schema(request, exchange)
+
+    def get_api(self) -> Any:
+        """Return the part of the SDK's client that creates replies."""
+        raise NotImplementedError
 
     def make_body(self, request: Request) -> dict[str, Any]:
         """Return the JSON that asks the server `request`; ConfigurationError if requests are not sent as JSON."""
@@ -478,7 +492,6 @@ def make_missing_key_error(name: str, server: Server) -> AuthenticationError:
 
 
 def _get_server_message(failure: Exception) -> str:
-    """Return the server's own message, in one short line."""
     body = getattr(failure, "body", None)
     if isinstance(body, dict):
         body = body.get("error", body)

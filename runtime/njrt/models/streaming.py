@@ -106,8 +106,6 @@ class CompletionChunk:
 
 @dataclass(slots=True)
 class _CallParts:
-    """A tool call, as far as it has come."""
-
     id: str | None = None
     name: str = ""
     arguments: list[str] = field(default_factory=list)

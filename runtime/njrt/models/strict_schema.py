@@ -110,8 +110,6 @@ def restore_value(value: JsonValue, schema: Json, definitions: Json) -> JsonValu
 
 
 class _Restorer(SchemaMatcher):
-    """Restores values in the strict form of schemas."""
-
     whole = (int, float)
 
     def restore(self, value: JsonValue, schema: Json) -> JsonValue:

@@ -214,8 +214,6 @@ class Watch:
 
 @dataclass(slots=True)
 class _OpenRun:
-    """A run that has not ended yet."""
-
     began: Began
     watches: tuple[Watch, ...]
     asked: Asked | None = None

@@ -157,7 +157,6 @@ class ReplyStore:
         self.store.close()
 
     def _run_safely(self, query: Callable[[], T], default: T) -> T:
-        """Call `query`; return `default` if it fails."""
         if self._opens_at and self._clock() < self._opens_at:
             return default
         try:

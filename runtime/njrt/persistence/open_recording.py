@@ -162,7 +162,6 @@ def list_shown(request: Request) -> list[Json]:
 
 
 def _list_text_lines(messages: Iterable[Json]) -> list[str]:
-    """Return all lines of text of messages in JSON."""
     lines: list[str] = []
     for message in messages:
         lines += message.get("user", ())

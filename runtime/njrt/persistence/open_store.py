@@ -203,7 +203,6 @@ class SignedStore:
         return f"{_VERSION}{hmac.new(self._secret, signed, hashlib.sha256).hexdigest()}:{text}"
 
     def _check(self, kind: Literal["text", "line"], key: str, signed: str) -> str | None:
-        """Return the text if its signature is right, else None."""
         text = signed[len(_VERSION) + 65 :]
         right = self._sign(kind, key, text).encode("utf-8", "surrogatepass")
         given = signed.encode("utf-8", "surrogatepass")

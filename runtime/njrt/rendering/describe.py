@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import types
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import EnumMeta
 from inspect import cleandoc
@@ -72,9 +72,9 @@ class ValueDescription:
     """A value as text: `title` is its type and size, `text` the value, `lines` its structure."""
 
     title: str
-    text: str
-    lines: Iterator[str]
-    is_whole: bool
+    text: str = ""
+    lines: Iterable[str] = ()
+    is_whole: bool = False
 
 
 def describe_variable(
@@ -92,10 +92,10 @@ def describe_variable(
     description = _describe_value(value, max(0, budget - len(name) - 2), redactor)
     shown = redactor.write_named(name, value, lambda: description.text)
     if description.is_whole and not is_for_code:
-        return _join_lines(budget, f"{name} = {shown}", iter(()))
+        return _join_lines(budget, f"{name} = {shown}", ())
     text = f" = {shown}" if shown and value is not None else ""
     if shown != description.text:
-        return _join_lines(budget, f"{name}: {description.title}{text}", iter(()))
+        return _join_lines(budget, f"{name}: {description.title}{text}", ())
     return _join_lines(budget, f"{name}: {description.title}{text}", description.lines)
 
 
@@ -136,7 +136,7 @@ def render_value(value: UserValue, budget: int = 1000, redactor: Redactor | None
     return _join_lines(budget, description.title + text, description.lines)
 
 
-def _join_lines(budget: int, first: str, lines: Iterator[str]) -> str:
+def _join_lines(budget: int, first: str, lines: Iterable[str]) -> str:
     """Join the lines that fit; the last one says when there are more."""
     written = [clip(escape_unprintable(first), budget)]
     left = budget - len(written[0])
@@ -162,29 +162,23 @@ def _describe_value(value: UserValue, room: int, redactor: Redactor) -> ValueDes
     except Exception as error:
         # Showing a value must never raise in the program.
         name = get_class_name(type(value))
-        return ValueDescription(
-            name, f"<cannot be shown: {get_class_name(type(error))}>", iter(()), False
-        )
+        return ValueDescription(name, f"<cannot be shown: {get_class_name(type(error))}>")
 
 
 def _build_description(value: UserValue, room: int, writer: ValueWriter) -> ValueDescription:
     """Describe a value according to its kind: class, function, module, type form or object."""
     cls = type(value)
     if is_a(value, type):
-        return ValueDescription(
-            _format_class_title(value), "", describe_class(value, writer), False
-        )
+        return ValueDescription(_format_class_title(value), lines=describe_class(value, writer))
     if is_exactly(value, *_FUNCTION_TYPES):
-        return ValueDescription(
-            _format_function_title(value, writer), "", _read_doc_lines(value), False
-        )
+        return ValueDescription(_format_function_title(value, writer), lines=_read_doc_lines(value))
     if is_a(value, types.ModuleType):
         title = f"module {read_attributes(value).get('__name__', '?')}"
-        return ValueDescription(title, "", describe_module(value, writer), False)
+        return ValueDescription(title, lines=describe_module(value, writer))
     if get_module_name(cls) in ("typing", "types") and get_class_name(cls).endswith(
         ("Alias", "Union", "UnionType")
     ):
-        return ValueDescription(f"type {format_type(value)}", "", iter(()), False)
+        return ValueDescription(f"type {format_type(value)}")
     title = _format_title(value)
     lines = describe_members(_find_explained_classes(value), writer, own=is_user_class(cls))
     text = writer.write_whole(value, room - len(title) - 3)
@@ -192,14 +186,10 @@ def _build_description(value: UserValue, room: int, writer: ValueWriter) -> Valu
         return ValueDescription(title, text, lines, True)
     if is_user_class(cls) and not _format_length(value):
         return _describe_by_attributes(value, title, room, writer)
-    # Some room is left for the lines on the structure, where there are any.
     share = room - len(title) - 3
-    return ValueDescription(
-        title,
-        writer.write_brief(value, share if not _find_explained_classes(value) else share * 2 // 3),
-        lines,
-        False,
-    )
+    if _find_explained_classes(value):
+        share = share * 2 // 3  # some room is left for the lines on the structure
+    return ValueDescription(title, writer.write_brief(value, share), lines)
 
 
 def _describe_by_attributes(
@@ -220,11 +210,10 @@ def _describe_by_attributes(
         yield from describe_members([type(value)], writer, own=True)
 
     text = writer.write_brief(value, room // 4) if has_custom_repr(type(value)) else ""
-    return ValueDescription(title, text, lines(), False)
+    return ValueDescription(title, text, lines())
 
 
 def _format_title(value: UserValue) -> str:
-    """Return the type of a value, and its length."""
     for base in get_mro(type(value)):
         if kind := find_library_kind(base):
             return format_library_title(value, kind)

@@ -169,7 +169,6 @@ def describe_constructor(cls: type, writer: ValueWriter, name: str = "") -> Iter
 
 
 def _format_annotated_names(cls: type) -> list[str]:
-    """Return the annotated names of a class and its ancestors, `title: str`."""
     optional = get_class_namespace(cls).get("__optional_keys__") or ()
     return [
         f"{name}: {format_type(annotation)}" + (" (optional)" if name in optional else "")
@@ -179,7 +178,6 @@ def _format_annotated_names(cls: type) -> list[str]:
 
 
 def _format_field(name: str, field: Any, writer: ValueWriter) -> str:
-    """Return a field of a pydantic model: type, default, constraints."""
     text = f"{name}: {format_type(field.annotation)}"
     if field.default_factory is not None:
         text += " = ..."
@@ -231,14 +229,14 @@ def _format_member(name: str, member: Any, writer: ValueWriter) -> str:
         )
         arrow = f" -> {format_type(returned)}" if returned is not None else ""
         return f"{name}{arrow}  (property){_format_doc_comment(getter)}"
-    if type(member) is staticmethod:
-        return f"{name}{_format_member_signature(member.__func__, writer)}{_format_doc_comment(member.__func__)}"
-    if type(member) is classmethod:
-        return f"{name}{_format_member_signature(member.__func__, writer, bound=True)}{_format_doc_comment(member.__func__)}"
-    if type(member) is types.FunctionType:
-        prefix = "async " if describe_function_kind(member).startswith("async") else ""
-        return f"{prefix}{name}{_format_member_signature(member, writer, bound=True)}{_format_doc_comment(member)}"
-    return ""
+    kind = type(member)
+    is_method = kind is staticmethod or kind is classmethod
+    if not is_method and kind is not types.FunctionType:
+        return ""
+    function = member.__func__ if is_method else member
+    is_async = not is_method and describe_function_kind(member).startswith("async")
+    signature = _format_member_signature(function, writer, bound=kind is not staticmethod)
+    return f"{'async ' if is_async else ''}{name}{signature}{_format_doc_comment(function)}"
 
 
 def _format_member_signature(
@@ -251,7 +249,6 @@ def _format_member_signature(
 
 
 def _format_doc_comment(documented: Any) -> str:
-    """Return the first line of a docstring as a comment at the end of a line."""
     doc = documented.__doc__ if type(documented) is types.FunctionType else documented
     line = get_doc_summary(doc)
     return f"  # {line}" if line else ""

@@ -63,7 +63,6 @@ _MAX_INT_BITS = 2000  # bits; from about 4,300 digits on, Python refuses to writ
 
 
 def _make_plain_writer(write: Callable[[Any], str]) -> WriteFunction:
-    """Make the function that writes a short text, whatever the room is."""
     return lambda writer, value, room, exact: write(value)
 
 

@@ -52,7 +52,6 @@ def format_type(annotation: UserValue, depth: int = _MAX_DEPTH) -> str:
 
 
 def _format_special_form(annotation: UserValue, depth: int) -> str:
-    """Write a special form of `typing` or `types`: unions, generic aliases, literals, type variables."""
     if get_module_name(type(annotation)) not in (
         "typing",
         "types",

@@ -213,7 +213,6 @@ class ValueWriter:
 
 
 def _abbreviate(value: UserValue) -> str:
-    """Write the type of a value that is nested too deeply, or contains itself."""
     for kind, text in ((dict, "{...}"), (list, "[...]"), (tuple, "(...)"), (set, "{...}")):
         if is_a(value, kind):
             return text

@@ -401,7 +401,6 @@ class Scope:
             self._store(name, value)
 
     def _store(self, name: str, value: UserValue) -> None:
-        """Bind a variable of the program where it lives."""
         if (cell := self.find_cell(name)) is not None:
             cell.cell_contents = value
         elif name in self.own and self.namespace is not None:

@@ -336,7 +336,6 @@ def _is_file(value: UserValue, cls: Any, arguments: tuple[Any, ...]) -> bool:
 
 
 def _is_subclass(value: UserValue, declared: Any) -> bool:
-    """Return whether a value is a class that `type[declared]` admits."""
     if not isinstance(value, type):
         return False
     alternatives = typing.get_args(declared) if typing.get_origin(declared) in (Union, types.UnionType) else (declared,)  # fmt: skip

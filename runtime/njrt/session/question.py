@@ -256,6 +256,5 @@ def read_answer(reply: Reply, form: JsonForm | None) -> UserValue:
 
 
 def _get_reply_text(reply: Reply) -> str:
-    """Return the text of a reply, or of its calls."""
     calls = [call.raw for call in reply.message.calls]
     return reply.message.text or " ".join(calls)

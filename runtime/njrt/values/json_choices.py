@@ -147,8 +147,6 @@ class SchemaMatcher:
 
 
 class _Reader(SchemaMatcher):
-    """Reads values by schemas that hold the members of enums."""
-
     def read(
         self, value: JsonValue, schema: JsonValue, place: tuple[str, ...], in_union: bool = False
     ) -> UserValue:

@@ -98,7 +98,6 @@ def _get_shape_kind(shape: str) -> str:
 
 
 def _merge_pair(left: str, right: str) -> str:
-    """Merge two shapes of the same kind."""
     kind = _get_shape_kind(left)
     match _parse_shape(left), _parse_shape(right):
         case (ast.Call() | ast.Dict()) as one, (ast.Call() | ast.Dict()) as other:
@@ -124,7 +123,6 @@ def _merge_pair(left: str, right: str) -> str:
 
 
 def _read_fields(node: ast.expr) -> dict[UserValue, ast.expr]:
-    """Return the fields of a dict's or an object's shape."""
     if isinstance(node, ast.Call):
         return {keyword.arg: keyword.value for keyword in node.keywords}
     assert isinstance(node, ast.Dict)

@@ -95,7 +95,6 @@ def _save_object(value: UserValue, steps: list[RestoreStep]) -> Iterator[UserVal
 def _refill(
     value: UserValue, content: list[UserValue] | dict[UserValue, UserValue] | set[UserValue]
 ) -> None:
-    """Put the content back into the same object."""
     if isinstance(value, list | bytearray):
         value[:] = content
     else:

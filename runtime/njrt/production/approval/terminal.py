@@ -149,7 +149,6 @@ class Approval:
         )
 
     def _ask(self, pending: PendingEffect) -> Decision:
-        """Ask until there is a decision."""
         terminal, requested = self._terminal, pending.effect
         self._show(pending)
         while True:
@@ -195,7 +194,6 @@ class Approval:
         return decision
 
     def _edit(self, pending: PendingEffect) -> PendingEffect:
-        """Have the effect edited, and show the result."""
         from dataclasses import replace
 
         try:
@@ -235,7 +233,6 @@ def _format_for_editor(effect: Effect) -> tuple[str, str]:
 
 
 def _read_edited(pending: PendingEffect, text: str) -> Effect:
-    """Return the edited effect; raises ValueError."""
     effect: Any = pending.effect
     fields = effect_to_json(effect)
     if isinstance(effect, AskModel):

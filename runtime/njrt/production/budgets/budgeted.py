@@ -258,7 +258,6 @@ def _release_all(reservations: Iterable[CallReservation]) -> None:
 
 
 def _merge_accounts(pairs: list[tuple[Ledger, Account]]) -> tuple[Ledger, Account]:
-    """One account for several budgets of the same key."""
     ledger, account = pairs[0]
     budgets = [other.budget for _, other in pairs]
     merged = replace(
