@@ -61,6 +61,7 @@ from njrt.messages import Reply, Request
 from njrt.models.model import Model
 from njrt.observability.listeners import Notified, make_added_listener
 from njrt.options import DEFAULTS, merge_option_layers, read_environment_options
+from njrt.private_names import mangle
 from njrt.session.layered_model import find_recorder, make_layered_model
 from njrt.session.limits import Meter, Metered, list_open_meters, read_limits
 from njrt.session.settings import get_settings
@@ -446,9 +447,9 @@ def make_contract_task(file: StaticFile, hole: Hole, code: str) -> ContractTask 
     """Return the test of a block's code; None if there is no contract, or it cannot be tested."""
     block, module = hole.block, file.analysis.module
     node = block.scope.node
-    if not isinstance(node, ast.FunctionDef) or hole.class_name is not None or hole.labels:
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or module is None:
         return None
-    if module is None or not block.ensures or hole.helper in code:
+    if not block.ensures or hole.helper in code or _needs_its_place(code, hole):
         return None
     contract = find_contract(file.source, block, file.types)
     prelude = tuple(_list_definitions(module.tree))
@@ -465,6 +466,19 @@ def make_contract_task(file: StaticFile, hole: Hole, code: str) -> ContractTask 
         return None
     requires = tuple(format_assert(file.source, statement) for statement in block.requires)
     return ContractTask(prelude, code, inputs, requires, contract.texts)
+
+
+def _needs_its_place(code: str, hole: Hole) -> bool:
+    """Return whether code awaits, or uses private names of a class, so that it cannot run alone."""
+    waits = (ast.Await, ast.AsyncFor, ast.AsyncWith)
+    return any(
+        isinstance(node, waits)
+        or (
+            hole.class_name is not None
+            and mangle(getattr(node, "id", getattr(node, "attr", "")), "C").startswith("_C__")
+        )
+        for node in ast.walk(ast.parse(code))
+    )
 
 
 def _list_definitions(tree: ast.Module) -> Iterator[str]:

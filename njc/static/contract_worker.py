@@ -12,7 +12,7 @@ import ast
 import copy
 import sys
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import ModuleType
 from typing import Any
 
@@ -22,7 +22,7 @@ from njrt.execution.contracts import parse_assert
 EXAMPLES = 200
 MAX_SHOWN = 200
 MEMORY_BYTES = 2 << 30
-_FUNCTION = "_nj_block"
+_FUNCTION, _ROUND, _NAMES = "_nj_block", "_nj_round", "_nj_names"
 
 
 class BrokenContractError(Exception):
@@ -38,9 +38,9 @@ def test_contract(task: Message) -> dict[str, Any]:
     namespace = vars(sys.modules.setdefault("contract", ModuleType("contract")))
     for text in task["prelude"]:
         exec(text, namespace)
+    namespace[_NAMES] = Names
     kinds = {name: eval(text, namespace) for name, text in task["inputs"].items()}
-    body = textwrap.indent(task["code"].strip("\n") or "pass", "    ")
-    exec(f"def {_FUNCTION}({', '.join(kinds)}):\n{body}\n    return locals()", namespace)
+    exec(write_function(task["code"], kinds), namespace)
     held = 0
 
     @settings(
@@ -60,6 +60,8 @@ def test_contract(task: Message) -> dict[str, Any]:
             if type(error).__module__.startswith("hypothesis"):
                 raise
             return  # what the code raises is the program's affair
+        if not isinstance(after, Names):
+            return  # a jump leaves the block before its asserts
         for text in task["ensures"]:
             if not holds(text, namespace | after):
                 raise BrokenContractError(describe(text, values, after))
@@ -70,6 +72,19 @@ def test_contract(task: Message) -> dict[str, Any]:
     except BrokenContractError as error:
         return {"held": 0, "refusal": str(error)}
     return {"held": held, "refusal": ""}
+
+
+class Names(dict[str, Any]):
+    """The variables of code that has not jumped."""
+
+
+def write_function(code: str, parameters: Iterable[str]) -> str:
+    """Return a function around code, in which it may jump, that returns the `Names` of the code at its end."""
+    body = textwrap.indent(code.strip("\n") or "pass", " " * 8)
+    return (
+        f"def {_FUNCTION}({', '.join(parameters)}):\n    for {_ROUND} in (0,):\n{body}\n"
+        f"        return {_NAMES}(locals())\n"
+    )
 
 
 def holds(text: str, names: Mapping[str, Any]) -> bool:
@@ -84,7 +99,7 @@ def describe(text: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> 
     made = ", ".join(
         f"{name}={cut(value)}"
         for name, value in after.items()
-        if name not in before or value != before[name]
+        if name != _ROUND and (name not in before or value != before[name])
     )
     return f"with {given} it gives {made or 'nothing'}, and `assert {text}` is false"
 

@@ -56,9 +56,8 @@ def test_code_that_never_holds_is_not_built(studio: Studio) -> None:
 
 UNTESTED = {
     "an input without a type": ("n: int", "n"),
-    "a coroutine": ("def digits", "async def digits"),
+    "a function": ("of <n> into", "of <n>, without <digits>, into"),
     "no asserts": ("    assert total >= 0, \"a sum of digits\"\n    assert total <= n\n", ""),
-    "a jump": ("into <:total: int>.", "into <:total: int>, or return 0."),
 }  # fmt: skip
 
 
@@ -68,10 +67,30 @@ def test_what_is_not_tested_has_no_evidence(studio: Studio, old: str, new: str) 
     assert read_contract(studio.folder) == ""
 
 
+PLACES = {
+    "a coroutine": ("def digits", "async def digits"),
+    "a jump": ("into <:total: int>.", "into <:total: int>, or return 0."),
+    "a method": ("def digits(n", "class Sums:\n  def digits(self, n"),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_code_is_tested_in_all_places(studio: Studio, place: str) -> None:
+    old, new = PLACES[place]
+    program = DIGITS.replace(old, new, 1)
+    if place == "a method":
+        program = program.replace("\n    ", "\n      ")
+    studio.built(program, WRONG, RIGHT)
+    assert "with n=0 it gives total=1, and `assert total <= n` is false" in str(studio.asked[1])
+    assert read_contract(studio.folder) == "held on 200 inputs"
+
+
 TASK = ContractTask((), "x = n", {"n": "int"}, (), ("x == n",))
 VERDICTS = {
     "held": (TASK, ContractVerdict(200)),
     "precondition": (ContractTask((), "x = n", {"n": "int"}, ("n > 5",), ("x > 5",)), ContractVerdict(200)),
+    "returns": (ContractTask((), "if n: return {'x': 1}\nx = 0", {"n": "int"}, (), ("x == 0",)), ContractVerdict(1)),
+    "continues": (ContractTask((), "continue", {"n": "int"}, (), ("x <= 3",)), ContractVerdict()),
     "raises": (ContractTask((), "x = 1 // 0", {"n": "int"}, (), ("x == n",)), ContractVerdict()),
     "a class": (
         ContractTask(("from dataclasses import dataclass", "@dataclass\nclass P:\n    a: int"), "x = p.a", {"p": "P"}, (), ("x == p.a",)),
@@ -89,6 +108,12 @@ VERDICTS = {
 @pytest.mark.parametrize(("task", "verdict"), VERDICTS.values(), ids=VERDICTS)
 def test_verdicts(task: ContractTask, verdict: ContractVerdict) -> None:
     assert run_contract(task) == verdict
+
+
+def test_inputs_on_which_the_code_jumps_do_not_count() -> None:
+    code = "if n > 3: break\nx = n"
+    verdict = run_contract(ContractTask((), code, {"n": "int"}, (), ("x <= 3",)))
+    assert 0 < verdict.held < 200, verdict
 
 
 def test_the_counterexample_is_small() -> None:
