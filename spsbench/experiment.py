@@ -1,7 +1,7 @@
 """A resumable experiment: runs the trials that its file lacks, and writes each result at once.
 
-    run_experiment(Experiment("repairs", Path("repairs.jsonl"), Workers(4), jobs, ...), show_line)
-        ->  ExperimentSummary(results, done=93, left=0)
+    run_experiment(Experiment("repairs", Path("repairs.jsonl"), Workers(4), jobs, ...), format_text)
+        ->  0, the exit code
 
 The same experiment continues where its file ends. Trials are run in the order of the jobs: a run that is stopped early
 should have compared all conditions on the same problems.
@@ -12,8 +12,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
+
+import click
 
 from spsbench.journal import Journal
 from spsbench.results import ExperimentResults, RunLine
@@ -24,7 +27,6 @@ from spsbench.trials.workers import ExecuteJob, LostTrial, RunnableJob, run_jobs
 
 JobT = TypeVar("JobT", bound=RunnableJob)
 ResultsT = TypeVar("ResultsT", bound=ExperimentResults[Any, Any])
-ShowLine = Callable[[str], None]
 
 
 def refuse_nothing(results: Any) -> None:
@@ -51,24 +53,11 @@ class Experiment(Generic[JobT, ResultsT]):
     """Raises `OtherConditionsError` for other reasons."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExperimentSummary(Generic[ResultsT]):
-    """The state of an experiment after a run."""
-
-    results: ResultsT
-    done: int
-    left: int
-    problem: str = ""
-    """Why trials are left: the last one that was lost."""
-    is_down: bool = False
-    """Whether the run stopped because the model's server failed repeatedly."""
-
-
 def run_experiment(
-    experiment: Experiment[JobT, ResultsT], show_line: ShowLine
-) -> ExperimentSummary[ResultsT]:
-    """Run the remaining trials of an experiment."""
-    out, total = experiment.out, len(experiment.jobs)
+    experiment: Experiment[JobT, ResultsT], format_results: Callable[[ResultsT], str]
+) -> int:
+    """Run the remaining trials of an experiment, print all results, and return the exit code."""
+    out, total, show_line = experiment.out, len(experiment.jobs), partial(click.echo, err=True)
     with Journal(out, experiment.read) as journal:
         _refuse_other_values(journal.results.runs, experiment.run, experiment.compared)
         experiment.refuse(journal.results)
@@ -109,20 +98,16 @@ def run_experiment(
                 break
     with out.open(encoding="utf-8") as lines:
         results = experiment.read(lines)
-    problem = "".join(f"{trial.trial}: {trial.reason}" for trial in lost[-1:])
-    is_down = failed >= workers.most_failures
-    return ExperimentSummary(results, done, total - done, problem, is_down)
-
-
-def show_end(summary: ExperimentSummary[Any], noun: str, out: Path, show_line: ShowLine) -> int:
-    """Print how an experiment ended; return the exit code."""
-    if summary.is_down:
+    if results.results:
+        click.echo(format_results(results))
+    if failed >= workers.most_failures:
         show_line("the model's server failed repeatedly; check it first")
-    if summary.left:
-        reason = f"{summary.problem}; " if summary.problem else ""
-        show_line(f"{reason}{summary.left} {noun} are left; the same command continues with them")
+    if left := total - done:
+        reason = "".join(f"{trial.trial}: {trial.reason}; " for trial in lost[-1:])
+        rest = f"{left} {experiment.noun} are left; the same command continues with them"
+        show_line(f"{reason}{rest}")
         return 1
-    show_line(f"{summary.done} {noun} are done; results: {out}")
+    show_line(f"{done} {experiment.noun} are done; results: {out}")
     return 0
 
 

@@ -25,6 +25,10 @@ from annotated_types import MinLen
 from njrt.typed_json import InvalidJsonError, from_json
 from spsbench.failures import EffectError, FailureCategory
 
+Timestamp = str
+"""ISO 8601, UTC."""
+Ordinal = int
+"""From 1."""
 TrialEnding = Literal["finished", "raised", "timeout", "crashed", "not built", "cost limit"]
 """How the process of a trial ended.
 
@@ -70,8 +74,7 @@ class Hardware:
 class RunLine:
     """One start of a command on a results file, and the machine."""
 
-    started: str
-    """ISO 8601, UTC."""
+    started: Timestamp
     model: str
     jobs: int = 1
     """How many trials run at a time."""
@@ -104,8 +107,8 @@ class Trial(TrialLine):
     method: str
     model: str
     """As the options name it: `openai/gpt-4.1`."""
-    repeat: int
-    """From 1. Part of every cache key, so that repeats are independent."""
+    repeat: Ordinal
+    """Part of every cache key, so that repeats are independent."""
 
     def __str__(self) -> str:
         return f"{self.program} {self.method} {self.repeat}"
@@ -159,8 +162,7 @@ class TrialResult(Trial):
     """US dollars, building included; None if a call has no known price."""
     failure: Failure | None
     """None if all checks hold."""
-    started: str
-    """ISO 8601, UTC."""
+    started: Timestamp
     digest: str = ""
     """Of the program and its checks; empty in results that were written before there were digests."""
     reused_calls: int = 0
@@ -242,8 +244,7 @@ class StudyResult(Measures, TrialLine):
     passed: bool
     ending: StudyEnding
     error: str | None
-    started: str
-    """ISO 8601, UTC."""
+    started: Timestamp
 
     def describe(self) -> tuple[str, str]:
         """Return the verdict on a result and its usage."""
@@ -260,8 +261,7 @@ class GraphTrial(TrialLine):
     size: int
     method: str
     model: str
-    repeat: int
-    """From 1."""
+    repeat: Ordinal
     question: str
 
     def __str__(self) -> str:
@@ -282,8 +282,7 @@ class Gsm8kTrial(TrialLine):
     problem: int
     method: str
     model: str
-    repeat: int
-    """From 1."""
+    repeat: Ordinal
 
     def __str__(self) -> str:
         return f"problem {self.problem} {self.method} #{self.repeat}"

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -108,7 +107,7 @@ def score_files(values: Mapping[str, Any]) -> None:
         with Journal(values["out"], read_crux_results) as journal:
             for result in found:
                 journal.append(result)
-    click.echo(render_crux_text(CruxResultSet(results=tuple(found))), nl=False)
+    click.echo(render_crux_text(CruxResultSet(results=tuple(found))))
 
 
 def score_file(
@@ -155,21 +154,18 @@ def ask_questions(values: Mapping[str, Any]) -> int:
     from spsbench.crux.asking import answer_job, list_jobs
     from spsbench.crux.results import read_crux_results
     from spsbench.crux.tables import render_crux_text
-    from spsbench.experiment import Experiment, run_experiment, show_end
+    from spsbench.experiment import Experiment, run_experiment
     from spsbench.trials.collecting import Workers
 
     workers = Workers(values["jobs"], values["scheduler"])
     problems, digest = read_data(values["data"])
     run = build_run(values, problems, digest, workers)
-    out, show = values["out"], partial(click.echo, err=True)
     jobs = list_jobs(run, problems, values["seconds"], os.environ.get("NJC_BASE_URL"))
     compared = ("data", "seed", "temperature", "max_steps")
     questions = Experiment(
-        "questions", out, workers, jobs, answer_job, run, read_crux_results, compared
+        "questions", values["out"], workers, jobs, answer_job, run, read_crux_results, compared
     )
-    summary = run_experiment(questions, show)
-    click.echo(render_crux_text(summary.results), nl=False)
-    return show_end(summary, "questions", out, show)
+    return run_experiment(questions, render_crux_text)
 
 
 def build_run(

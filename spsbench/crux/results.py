@@ -16,7 +16,15 @@ from typing import Literal
 
 from spsbench.crux.prediction import StateScore
 from spsbench.crux.scoring import CruxTask
-from spsbench.results import ExperimentResults, SampledRun, TrialLine, format_usage, read_experiment
+from spsbench.results import (
+    ExperimentResults,
+    Ordinal,
+    SampledRun,
+    Timestamp,
+    TrialLine,
+    format_usage,
+    read_experiment,
+)
 from spsbench.states.actions import Action
 
 CruxForm = Literal["direct", "action", "path", "trace"]
@@ -37,8 +45,7 @@ class AnswerTrial(TrialLine):
     form: CruxForm
     problem: str
     model: str
-    repeat: int
-    """From 1."""
+    repeat: Ordinal
 
     def __str__(self) -> str:
         return f"{self.task} {self.form} {self.problem} #{self.repeat}"
@@ -51,8 +58,8 @@ class StateTrial(TrialLine):
     action: Action
     problem: str
     model: str
-    repeat: int
-    """From 1; each has another step."""
+    repeat: Ordinal
+    """Each has another step."""
 
     def __str__(self) -> str:
         return f"{self.action} {self.problem} #{self.repeat}"
@@ -70,8 +77,7 @@ class CruxUsage:
     output_tokens: int
     seconds: float
     """Waiting for the model."""
-    started: str
-    """ISO 8601, UTC."""
+    started: Timestamp
 
     def __str__(self) -> str:
         return format_usage(self.calls, self.input_tokens, self.output_tokens, self.seconds)

@@ -220,7 +220,7 @@ def format_percent(score: float | None) -> str:
 
 def render_crux_text(results: CruxResultSet) -> str:
     """Return the tables for a terminal."""
-    return "\n\n\n".join(map(format_table_as_text, build_tables(results))) + "\n"
+    return "\n\n\n".join(map(format_table_as_text, build_tables(results)))
 
 
 def render_crux_report(results: CruxResultSet, source: str, digest: str) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -70,7 +69,7 @@ def command(ctx: click.Context, /, rescore: Path | None, **values: Any) -> None:
     --rationales), and turn1 (as trace, after two right repairs of --turn). The same command continues where the
     results end.
     """
-    from spsbench.experiment import Experiment, run_experiment, show_end
+    from spsbench.experiment import Experiment, run_experiment
     from spsbench.repair.problems import RepairProblemError, sample_problems
     from spsbench.repair.results import read_repairs
     from spsbench.repair.solving import execute_repair, list_differences, list_jobs
@@ -79,11 +78,11 @@ def command(ctx: click.Context, /, rescore: Path | None, **values: Any) -> None:
     from spsbench.trials.problems import report_problems
     from spsbench.trials.schedule import OtherConditionsError
 
-    out, show_line = values["out"], partial(click.echo, err=True)
+    out = values["out"]
     with report_problems(RepairProblemError):
         problems, digests = _read_data(values["data"])
         if rescore is not None:
-            _rescore(rescore, problems, values["test_seconds"], show_line)
+            _rescore(rescore, problems, values["test_seconds"])
             return
         workers = Workers(values["jobs"], values["scheduler"])
         rationales, writer = _read_rationales(values["rationales"])
@@ -104,10 +103,7 @@ def command(ctx: click.Context, /, rescore: Path | None, **values: Any) -> None:
         repairs = Experiment(
             "repairs", out, workers, jobs, execute_repair, run, read_repairs, refuse=refuse
         )
-        summary = run_experiment(repairs, show_line)
-    if summary.results.results:
-        click.echo(REPORT.format_text(summary.results))
-    ctx.exit(show_end(summary, "repairs", out, show_line))
+        ctx.exit(run_experiment(repairs, REPORT.format_text))
 
 
 def _read_data(paths: tuple[Path, ...]) -> tuple[list[RepairProblem], dict[str, str]]:
@@ -211,20 +207,12 @@ def _read_rationales(path: Path | None) -> tuple[dict[str, str], str]:
     return rationales, ", ".join(sorted({result.model for result in results}))
 
 
-def _rescore(
-    path: Path, problems: list[RepairProblem], seconds: float, show_line: Callable[[str], None]
-) -> None:
+def _rescore(path: Path, problems: list[RepairProblem], seconds: float) -> None:
     """Test the fixes of a file again; a verdict that differs is an error."""
-    from njc.evaluation.repair.reply import complete_program
-    from njc.evaluation.repair.testing import PassedTests, run_tests
     from spsbench.repair.solving import find_differing_verdicts
 
-    def passes(problem: RepairProblem, code: str) -> bool:
-        program = complete_program(code, problem.code)
-        return isinstance(run_tests(program, problem.tests, seconds), PassedTests)
-
-    results = _read_results(path).results
-    differing = list(find_differing_verdicts(results, problems, passes, show_line))
+    results, show_line = _read_results(path).results, partial(click.echo, err=True)
+    differing = list(find_differing_verdicts(results, problems, seconds, show_line))
     for result in differing:
         recorded = "passes" if result.passed else "fails"
         click.echo(f"{result.problem} {result.condition} #{result.sample}: recorded as {recorded}")

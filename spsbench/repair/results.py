@@ -14,7 +14,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from spsbench.results import ExperimentResults, SampledRun, TrialLine, read_experiment
+from spsbench.results import (
+    ExperimentResults,
+    Ordinal,
+    SampledRun,
+    Timestamp,
+    TrialLine,
+    read_experiment,
+)
 
 Condition = Literal["trace", "test", "neither", "rationale", "turn1", "turn2", "turn3"]
 """What the model is shown with the buggy program.
@@ -49,8 +56,7 @@ class RepairTrial(TrialLine):
     problem: str
     condition: Condition
     model: str
-    sample: int
-    """From 1."""
+    sample: Ordinal
 
     def __str__(self) -> str:
         return f"{self.problem} {self.condition} #{self.sample}"
@@ -78,8 +84,7 @@ class RepairResult(RepairTrial):
     output_tokens: int
     seconds: float
     """Wall time, tests included."""
-    started: str
-    """ISO 8601, UTC."""
+    started: Timestamp
     error: str = ""
     """Why the model did not answer, if so: the prompt was too long."""
     shown_rationale: str = ""

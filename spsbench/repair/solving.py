@@ -232,14 +232,16 @@ def list_differences(run: RepairRun, rationales: Rationales, found: RepairResult
 def find_differing_verdicts(
     results: Sequence[RepairResult],
     problems: Sequence[RepairProblem],
-    passes: Callable[[RepairProblem, str], bool],
+    seconds: float,
     show_line: Callable[[str], None],
 ) -> Iterator[RepairResult]:
     """Yield the results whose verdict is another one when the programs of all replies are tested again."""
     by_name = {problem.name: problem for problem in problems}
     for number, result in enumerate(results, 1):
         if problem := by_name.get(result.problem):
-            again = any(passes(problem, reply.code) for reply in result.replies)
+            programs = (complete_program(reply.code, problem.code) for reply in result.replies)
+            outcomes = (run_tests(program, problem.tests, seconds) for program in programs)
+            again = any(isinstance(outcome, PassedTests) for outcome in outcomes)
             show_line(f"[{number}/{len(results)}] {result}")
             if again != result.passed:
                 yield result

@@ -32,7 +32,7 @@ from njrt.messages import ModelMessage, Reply, Request, ToolMessage
 from njrt.models.model import Ask, LayeredModel, Model
 from spsbench.llm import use_model
 from spsbench.methods import Method
-from spsbench.results import Measures, StudyEnding, TrialLimits
+from spsbench.results import Measures, StudyEnding, Timestamp, TrialLimits
 from spsbench.suite import load_manual_program, load_natural_program
 from spsbench.trials.answering import InterpreterModel
 from spsbench.trials.machine import read_timestamp
@@ -76,8 +76,7 @@ class StudyLimits:
 class StudyOutcome:
     """How a program ended, what it returned, and what it used."""
 
-    started: str
-    """ISO 8601, UTC."""
+    started: Timestamp
 
     ending: StudyEnding
     value: StudyValue

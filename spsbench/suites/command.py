@@ -9,7 +9,6 @@ spsbench suite-report bfcl.jsonl m3.jsonl
 from __future__ import annotations
 
 import os
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +43,7 @@ def command(ctx: click.Context, /, **values: Any) -> None:
     folder). The forms are json, codeact, natural, and answer for mtp, bfcl for bfcl. The same command again continues its
     results file.
     """
-    from spsbench.experiment import Experiment, run_experiment, show_end
+    from spsbench.experiment import Experiment, run_experiment
     from spsbench.report.results_report import format_tables
     from spsbench.studies.study_command import load_study_model
     from spsbench.suites.running import list_jobs, play_job
@@ -53,7 +52,6 @@ def command(ctx: click.Context, /, **values: Any) -> None:
     from spsbench.trials.collecting import Workers
     from spsbench.trials.problems import report_problems
 
-    out, show_line = values["out"], partial(click.echo, err=True)
     with report_problems(SuiteError):
         tasks = load_tasks(values["suite"], values["data"])
         run = build_run(values, len(tasks))
@@ -61,11 +59,9 @@ def command(ctx: click.Context, /, **values: Any) -> None:
         jobs = list_jobs(run, tasks, model, values["keep"])
         compared = ("suite", "model", "limits")
         played = Experiment(
-            "tasks", out, Workers(), jobs, play_job, run, read_suite_results, compared
+            "tasks", values["out"], Workers(), jobs, play_job, run, read_suite_results, compared
         )
-        summary = run_experiment(played, show_line)
-    click.echo(format_tables(list_tables(summary.results)))
-    ctx.exit(show_end(summary, "tasks", out, show_line))
+        ctx.exit(run_experiment(played, lambda found: format_tables(list_tables(found))))
 
 
 def build_run(values: dict[str, Any], tasks: int) -> SuiteRun:

@@ -24,7 +24,9 @@ from pydantic import TypeAdapter, ValidationError
 from njrt.messages import Json
 from spsbench.results import (
     ExperimentResults,
+    Ordinal,
     SampledRun,
+    Timestamp,
     TrialLine,
     format_usage,
     read_experiment,
@@ -185,8 +187,7 @@ class SuiteTrial(TrialLine):
     task: str
     form: FormName
     model: str
-    repeat: int
-    """From 1."""
+    repeat: Ordinal
 
     def __str__(self) -> str:
         return f"{self.task} {self.form} #{self.repeat}"
@@ -210,8 +211,7 @@ class SuiteResult(SuiteTrial):
     """Wall time."""
     model_seconds: float
     """The part of it spent waiting for the model."""
-    started: str
-    """ISO 8601, UTC."""
+    started: Timestamp
 
     def describe(self) -> tuple[str, str]:
         """Return the verdict on a task, and its usage."""

@@ -8,7 +8,6 @@ spsbench surprise-report surprises.jsonl --out surprise.md
 from __future__ import annotations
 
 import os
-from functools import partial
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -49,7 +48,7 @@ def command(
     value, a dropped statement, a dropped jump). A wrong prediction is an alarm. The same command again goes on
     where the results end.
     """
-    from spsbench.experiment import Experiment, run_experiment, show_end
+    from spsbench.experiment import Experiment, run_experiment
     from spsbench.studies.study_command import load_study_model
     from spsbench.surprise.playing import (
         STRATA,
@@ -65,7 +64,7 @@ def command(
 
     if model is None:
         raise click.UsageError("nothing says which model predicts: --model NAME")
-    show_line, workers = partial(click.echo, err=True), Workers(jobs, scheduler)
+    workers = Workers(jobs, scheduler)
     effects = list(list_planted_effects(Random(seed).randrange))
     chosen = sample_effects(effects, sample, Random(seed).random)
     run = SurpriseRun(
@@ -91,10 +90,7 @@ def command(
     with report_problems():
         if load_study_model(model, os.environ) is None:
             raise click.UsageError("a script cannot predict; name a model")
-        summary = run_experiment(predictions, show_line)
-    if summary.results.results:
-        click.echo(REPORT.format_text(summary.results))
-    ctx.exit(show_end(summary, "predictions", out, show_line))
+        ctx.exit(run_experiment(predictions, REPORT.format_text))
 
 
 @report_command("surprise-report", "Write Markdown.")
