@@ -116,7 +116,7 @@ EDGE = """
     njc.notebook        extension
     spsbench            experiment flags journal
     spsbench.trials     answering command executing interpreter_process machine playing running trial workers
-    spsbench.studies    graph_command gsm8k_command study study_command
+    spsbench.studies    graph_command gsm8k_command study
     spsbench.replay     command programs
     spsbench.states     actions command process programs values
     spsbench.export     command

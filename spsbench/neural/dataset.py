@@ -19,8 +19,7 @@ from random import Random
 from spsbench.neural.programs import write_program
 from spsbench.states.actions import ACTIONS, TakenStep, list_taken_steps
 from spsbench.states.programs import record_call
-from spsbench.states.stacks import StackState, list_stacks
-from spsbench.states.trace import StateTrace
+from spsbench.states.trace import StackState, StateTrace, list_stacks
 from spsbench.states.trajectories import (
     Trajectory,
     read_trajectory_lines,

@@ -14,7 +14,7 @@ from spsbench.neural.network import load_network
 from spsbench.neural.predictors import NeuralDebugger
 from spsbench.states.actions import Action, ActionStep, find_target
 from spsbench.states.process import ProgramTask, record_in_process
-from spsbench.states.stacks import Frame, StackState, list_stacks
+from spsbench.states.trace import Frame, StackState, list_stacks
 from spsbench.states.values import render_value
 
 RUN_SECONDS = 10.0

@@ -18,8 +18,7 @@ from typing import cast, get_args
 
 from spsbench.neural.vocabulary import MAX_FRAMES, MAX_LINES, Vocabulary, decode_names
 from spsbench.states.actions import Action
-from spsbench.states.stacks import Frame, StackState
-from spsbench.states.trace import StateEvent
+from spsbench.states.trace import Frame, StackState, StateEvent
 
 _EVENTS: Mapping[str, StateEvent] = {f"<{event}>": event for event in get_args(StateEvent)}
 STOP = "<stop>"

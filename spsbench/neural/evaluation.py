@@ -29,8 +29,7 @@ from spsbench.neural.predictors import (
     Predictor,
 )
 from spsbench.states.actions import Action, is_inverse
-from spsbench.states.stacks import StackState, list_stacks
-from spsbench.states.trace import StateTrace
+from spsbench.states.trace import StackState, StateTrace, list_stacks
 from spsbench.states.trajectories import Trajectory
 
 NGRAM_PROGRAMS = 10_000

@@ -25,7 +25,7 @@ from spsbench.neural.encoding import (
 from spsbench.neural.network import Network, Reading
 from spsbench.neural.vocabulary import Vocabulary, read_names
 from spsbench.states.actions import Action, is_inverse
-from spsbench.states.stacks import Frame, StackState, list_stacks
+from spsbench.states.trace import Frame, StackState, list_stacks
 from spsbench.states.trajectories import Trajectory
 
 MAX_ANSWER = 200

@@ -37,7 +37,7 @@ from spsbench.neural.encoding import StepEncoder, TooLongError
 from spsbench.neural.network import ROTATION_BASE, NetworkSize
 from spsbench.neural.vocabulary import Vocabulary, collect_vocabulary
 from spsbench.states.actions import TakenStep
-from spsbench.states.stacks import StackState, list_stacks
+from spsbench.states.trace import StackState, list_stacks
 from spsbench.states.trajectories import Trajectory, read_trajectory_lines
 
 Row = Any

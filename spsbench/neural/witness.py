@@ -21,7 +21,7 @@ from njrt.errors import ConfigurationError, ModelError
 from njrt.messages import ModelMessage, Protocol, Reply, Request, UserMessage
 from spsbench.neural.network import load_network
 from spsbench.neural.predictors import NeuralDebugger, NoPredictionError, Predictor
-from spsbench.states.stacks import Frame, StackState
+from spsbench.states.trace import Frame, StackState
 
 MAX_STEPS = 60
 """Steps over of one effect."""

@@ -40,8 +40,12 @@ from spsbench.repair.results import (
     RepairTrial,
 )
 from spsbench.script import SCRIPTED
-from spsbench.studies.study import answer_all, format_study_error, is_prompt_too_long
-from spsbench.studies.study_command import load_study_model
+from spsbench.studies.study import (
+    answer_all,
+    format_study_error,
+    is_prompt_too_long,
+    load_study_model,
+)
 from spsbench.trials.machine import read_timestamp
 from spsbench.trials.workers import LostTrial
 

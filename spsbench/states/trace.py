@@ -12,7 +12,7 @@ states after it that are deeper than its caller's, up to its return.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -136,4 +136,40 @@ def list_locals(states: Iterable[ProgramState]) -> list[Locals]:
         found.append(stack[-1])
         if state.event == "return":
             stack.pop()
+    return found
+
+
+# ── the states as a debugger shows them: the whole stack of functions, with all their variables ────
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A function that is being run: the line of its last state, and its variables as text."""
+
+    line: int
+    locals: Locals
+
+
+@dataclass(frozen=True, slots=True)
+class StackState:
+    """A state, with all functions that are being run; the innermost one is the last."""
+
+    event: StateEvent
+    frames: tuple[Frame, ...]
+    value: str | None = None
+    """The value that is returned, or the exception."""
+
+    @property
+    def depth(self) -> int:
+        """The functions around the innermost one."""
+        return len(self.frames) - 1
+
+
+def list_stacks(states: Sequence[ProgramState]) -> list[StackState]:
+    """Return the stack of each state."""
+    found: list[StackState] = []
+    frames: tuple[Frame, ...] = ()
+    for state, held in zip(states, list_locals(states), strict=True):
+        frames = (*frames[: state.depth], Frame(state.line, held))
+        found.append(StackState(state.event, frames, state.value))
     return found

@@ -48,8 +48,7 @@ def command(
 ) -> None:
     """Ask questions on citation graphs of growing size."""
     from spsbench.studies.graph_asking import ask_graph_question, format_graph_table
-    from spsbench.studies.study import StudyLimits
-    from spsbench.studies.study_command import load_study_model, open_study, run_trials
+    from spsbench.studies.study import StudyLimits, load_study_model, open_study, run_trials
 
     trials = list(list_graph_trials(**asked))
     limits = StudyLimits(effects, seconds, context, temperature)

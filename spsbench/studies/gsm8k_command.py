@@ -47,18 +47,18 @@ def command(
     from spsbench.methods import METHODS
     from spsbench.results import Gsm8kTrial
     from spsbench.studies.gsm8k_solving import (
+        ProblemError,
         format_gsm8k_table,
         parse_problems,
         read_sample_problems,
         solve_problem,
     )
-    from spsbench.studies.study import StudyLimits
-    from spsbench.studies.study_command import load_study_model, open_study, run_trials
+    from spsbench.studies.study import StudyLimits, load_study_model, open_study, run_trials
 
     live = tuple(name for name, method in METHODS.items() if not method.is_static)
     names = flags.list_names(methods, live, "live method")
     limits = StudyLimits(effects, seconds, temperature=temperature)
-    with open_study(out) as journal:
+    with open_study(out, ProblemError) as journal:
         lines = read_sample_problems() if problems is None else problems
         by_number = {problem.number: problem for problem in islice(parse_problems(lines), first)}
         asked = load_study_model(model, os.environ)

@@ -13,10 +13,14 @@ import functools
 import io
 import re
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
+
+import click
 
 import njrt
 from njrt.errors import (
@@ -29,13 +33,26 @@ from njrt.errors import (
 )
 from njrt.events import Event
 from njrt.messages import ModelMessage, Reply, Request, ToolMessage
+from njrt.models.choose import choose_model
 from njrt.models.model import Ask, LayeredModel, Model
+from njrt.options import Options
+from spsbench.journal import Journal
 from spsbench.llm import use_model
 from spsbench.methods import Method
-from spsbench.results import Measures, StudyEnding, Timestamp, TrialLimits
+from spsbench.results import (
+    Measures,
+    ResultSet,
+    StudyEnding,
+    Timestamp,
+    TrialLimits,
+    TrialLine,
+    read_results,
+)
+from spsbench.script import SCRIPTED
 from spsbench.suite import load_manual_program, load_natural_program
 from spsbench.trials.answering import InterpreterModel
 from spsbench.trials.machine import read_timestamp
+from spsbench.trials.problems import report_problems
 
 Asked = TypeVar("Asked")
 Answered = TypeVar("Answered")
@@ -239,3 +256,41 @@ def answer_all(
     except StopIteration as end:
         result: Result = end.value
         return result
+
+
+# ── what the commands of the case studies share: a study continues where its file ends ─────────────
+
+
+TrialT = TypeVar("TrialT", bound=TrialLine)
+ResultT = TypeVar("ResultT", bound=TrialLine)
+
+
+@contextmanager
+def open_study(out: Path | None, *problems: type[Exception]) -> Iterator[Journal[ResultSet]]:
+    """Open the results file of a study, if it has one; `problems` and others end the command with a message."""
+    with report_problems(NaturalError, *problems), Journal(out, read_results) as journal:
+        yield journal
+
+
+def run_trials(
+    trials: Sequence[TrialT],
+    known: Sequence[ResultT],
+    run_trial: Callable[[TrialT], ResultT],
+    journal: Journal[ResultSet],
+) -> list[ResultT]:
+    """Run the missing trials, append their results to the journal, and return all results."""
+    results: dict[TrialLine, ResultT] = {result.trial: result for result in known}
+    for number, trial in enumerate(trials, 1):
+        if trial not in results:
+            result = results[trial] = run_trial(trial)
+            journal.append(result)
+            verdict, usage = result.describe()
+            click.echo(f"{number}/{len(trials)} {trial}: {verdict} ({usage})", err=True)
+    return [results[trial] for trial in trials]
+
+
+def load_study_model(name: str, environ: Mapping[str, str]) -> Model | None:
+    """Return the model of a name, at NJC_BASE_URL if that is set; None if scripts answer."""
+    if name == SCRIPTED:
+        return None
+    return choose_model(Options(model=name, base_url=environ.get("NJC_BASE_URL")), environ)

@@ -45,7 +45,7 @@ def command(ctx: click.Context, /, **values: Any) -> None:
     """
     from spsbench.experiment import Experiment, run_experiment
     from spsbench.report.results_report import format_tables
-    from spsbench.studies.study_command import load_study_model
+    from spsbench.studies.study import load_study_model
     from spsbench.suites.running import list_jobs, play_job
     from spsbench.suites.table import list_tables
     from spsbench.suites.task import SuiteError, read_suite_results

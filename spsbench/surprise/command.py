@@ -49,7 +49,7 @@ def command(
     where the results end.
     """
     from spsbench.experiment import Experiment, run_experiment
-    from spsbench.studies.study_command import load_study_model
+    from spsbench.studies.study import load_study_model
     from spsbench.surprise.playing import (
         STRATA,
         answer_surprise,

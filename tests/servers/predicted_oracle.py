@@ -11,7 +11,7 @@ ORACLE = """\
 from spsbench.neural.debugging import DebugPredictor
 from spsbench.states.actions import ActionStep, find_target
 from spsbench.states.programs import record_call
-from spsbench.states.stacks import list_stacks
+from spsbench.states.trace import list_stacks
 
 
 class Oracle(DebugPredictor):

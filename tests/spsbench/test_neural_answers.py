@@ -29,7 +29,7 @@ from spsbench.neural.vocabulary import (
     decode_names,
     read_names,
 )
-from spsbench.states.stacks import Frame, StackState, list_stacks
+from spsbench.states.trace import Frame, StackState, list_stacks
 
 CRUX = Path(__file__).parent / "crux_functions.jsonl"
 HERE = StackState("line", (Frame(9, {"n": "3"}), Frame(2, {"k": "1", "m": "[1, 2]"})))

@@ -20,7 +20,7 @@ from spsbench.neural.dataset import find_ends, read_part, write_dataset
 from spsbench.neural.encoding import StepEncoder
 from spsbench.neural.network import load_network
 from spsbench.neural.training import pack_trajectory, stack_rows
-from spsbench.states.stacks import list_stacks
+from spsbench.states.trace import list_stacks
 
 ENVIRON = {**os.environ, "OMP_NUM_THREADS": "1"}
 

@@ -17,7 +17,7 @@ from njrt.session.prediction import read_prediction
 from spsbench.neural.predictors import NoPredictionError
 from spsbench.neural.witness import MAX_STEPS, Witness
 from spsbench.states.actions import Action
-from spsbench.states.stacks import Frame, StackState
+from spsbench.states.trace import Frame, StackState
 
 REQUEST = "Instruction:\n\nAdd.\n\nVariables before the step:\n\n{}\n\nStep:\n\n{}"
 

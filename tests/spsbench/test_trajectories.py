@@ -13,8 +13,7 @@ from spsbench.neural.dataset import choose_part, generate_trajectories, read_par
 from spsbench.neural.programs import FAMILIES, write_program
 from spsbench.states.actions import Action, ActionStep, find_target, list_taken_steps
 from spsbench.states.programs import record_call
-from spsbench.states.stacks import Frame, StackState, list_stacks
-from spsbench.states.trace import DamagedStatesError, ProgramState
+from spsbench.states.trace import DamagedStatesError, Frame, ProgramState, StackState, list_stacks
 from spsbench.states.trajectories import read_trajectory_lines, write_trajectory_lines
 
 RECURSION = """\
