@@ -1,13 +1,11 @@
 '''The natural function interfaces of the Nightjar paper, written as data of `njrt.interface`.
 
     TOOLS = make_tool_interface("calendar", [add_event, find_events])      tool use (appendix B.2)
-    """natural(interface=ISOLATED)                                         isolated state (B.3): values only
     """natural(interface=SHARED_STATE)                                     shared program state (4.2)
     """natural(interface=INTERFACES["shared-python"])                      specialized to Python (5.2)
 
-A handler that returns an effect of `njrt.effects` leaves it to the runtime: variables, references and the rules of Python are
-the same for all interfaces. These interfaces have the tools of the runtime's own effect sets, by name, parameter and
-description; `tests/spsbench/test_paper_interfaces.py` compares them, and has the rules of the paper, one a test.
+A handler that returns an effect of `njrt.effects` leaves it to the runtime. These interfaces have the tools of the runtime's
+effect sets; `tests/spsbench/test_paper_interfaces.py` compares them, and has the rules of the paper, one a test.
 '''
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
 """The isolated model call of the manual programs: text in, text or data out.
 
-    llm("Who wrote Emma?")                                   'Jane Austen'
-    llm("How many legs have two cats?", {"type": "integer"})  8
-    llm("Make up a person.", Person)                          Person(name='Ada', age=36)
-
     with use_model(model):              # a njrt model: a vendor's, a recorded or a scripted one
-        program.main()
+        llm("How many legs have two cats?", {"type": "integer"})  8
+        llm("Make up a person.", Person)                          Person(name='Ada', age=36)
 
 A schema is a JSON schema or a pydantic model. It is sent as the parameter of a tool `answer`, or, to models of plain
 text, as a part of the prompt.

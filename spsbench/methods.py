@@ -1,11 +1,8 @@
 """The methods that the tables compare: which program is run, and how its prompts are executed.
 
 METHODS["direct"]          natural.njpy, live, with the effects of that name
-METHODS["rewritten"]       rewritten.njpy of the eight tasks that have one, else natural.njpy
 METHODS["static"]          natural.njpy, its blocks written as Python by a model when it is built
 METHODS["manual"]          manual.py, whose prompts see no state
-
-parse_methods("direct,manual")  ->  (METHODS["manual"], METHODS["direct"])        parse_methods("all")
 """
 
 from __future__ import annotations
@@ -121,11 +118,6 @@ METHODS: Mapping[str, Method] = {
         Method("auto", "natural.njpy", "as static, and live where the code fails", mode="auto"),
     )
 }
-
-
-def parse_methods(text: str) -> tuple[Method, ...]:
-    """Return the methods in `text`, separated by commas, in the order of the tables; `all` for all."""
-    return tuple(METHODS[name] for name in parse_name_list(text, tuple(METHODS), "method"))
 
 
 def parse_name_list(text: str, names: tuple[str, ...], kind: str) -> tuple[str, ...]:

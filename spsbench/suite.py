@@ -4,7 +4,6 @@ load_task("menu")                 Task("menu", cases=...)
 load_natural_program("menu")      the natural program, compiled by njc in memory, as a module
 
 Eight tasks have a second natural program, `rewritten.njpy`: its blocks only judge, and Python changes the state.
-The rewritten suite is these eight and the natural programs of the other tasks.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
 """The lines of a results file of `spsbench crux`: JSON Lines, one for each start and one for each result.
 
-    {"kind": "crux run", "started": "2026-03-01T09:30:00Z", "model": "openai/local", "sample": 40, "seed": 1, ...}
-    {"kind": "answer", "task": "output", "form": "direct", "problem": "sample_7", "passed": true, ...}
-    {"kind": "state", "action": "step_over", "problem": "sample_7", "score": {"event": true, ...}, ...}
-    {"kind": "generations", "task": "output", "file": "codellama.json", "pass_at_1": 34.2, ...}
-
-The last line of a trial counts. A last line without its newline was cut off by a kill, and its trial is run again.
+{"kind": "crux run", "started": "2026-03-01T09:30:00Z", "model": "openai/local", "sample": 40, "seed": 1, ...}
+{"kind": "answer", "task": "output", "form": "direct", "problem": "sample_7", "passed": true, ...}
+{"kind": "state", "action": "step_over", "problem": "sample_7", "score": {"event": true, ...}, ...}
 """
 
 from __future__ import annotations

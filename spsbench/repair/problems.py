@@ -3,11 +3,8 @@
     {"task_id": "Python/0", "prompt": "def ...", "buggy_solution": "...", "test": "def check(...) ...", ...}
     {"name": "bitcount", "buggy": "def bitcount(n): ...", "correct": "...", "tests": [[[127], 7], ...]}
 
-    parse_repair_problems(lines)     RepairProblem("humanevalfix/0", code, tests, "has_close_elements", correct), ...
-
-The program of HumanEvalFix has its docstring, and its tests are those of the data set. A test of QuixBugs becomes an
-`assert`: generators are listed, the pairs of `hanoi` compared as lists, and `sqrt` within its epsilon, as QuixBugs's
-own tests do; like these, it leaves out one test each of `knapsack` and `levenshtein`, which take minutes.
+A test of QuixBugs becomes an `assert`: generators are listed, the pairs of `hanoi` compared as lists, and `sqrt` within its
+epsilon, as QuixBugs's own tests do; like these, it leaves out one test each of `knapsack` and `levenshtein`.
 """
 
 from __future__ import annotations

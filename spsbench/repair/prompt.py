@@ -1,17 +1,10 @@
 """The prompts of a repair: the program, and what the condition shows of its failure.
 
-The comments are the values after each step of the run that failed.      condition `trace`
-
-```python
-def total(prices):                  # (1) prices = [3, 4]
-    spent = 0                       # (2) spent = 0
-    ...
-```
-
-This test fails:                                                         all conditions but `neither`
-
-assert total([3, 4]) == 7
-`total([3, 4])` is 4, but should be 7
+    ```python
+    def total(prices):                  # (1) prices = [3, 4]           the steps: conditions `trace` and turns
+        spent = 0                       # (2) spent = 0
+    ```
+    This test fails: assert total([3, 4]) == 7                          all conditions but `neither`
 
 All conditions have the same system prompt and the same task at the end.
 """

@@ -3,8 +3,6 @@
     {"kind": "repair run", "started": ..., "model": ..., "settings": {...}, "hardware": {...}, ...}
     {"kind": "repair", "problem": "quixbugs/gcd", "condition": "trace", "model": ..., "sample": 1, "passed": true, ...}
 
-    read_repairs(lines)   ->  RepairResults(runs=(...), results=(...))
-
 A line has what the model wrote, and no text of a data set: `spsbench repair --rescore` tests it again with the data.
 """
 

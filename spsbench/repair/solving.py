@@ -14,12 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from njc.evaluation.repair.annotate import remove_step_comments
-from njc.evaluation.repair.loop import (
-    Proposal,
-    RefusedProposal,
-    RepairBudget,
-    repair_code,
-)
+from njc.evaluation.repair.loop import Proposal, RefusedProposal, RepairBudget, repair_code
 from njc.evaluation.repair.reply import complete_program, find_program, read_rationale
 from njc.evaluation.repair.testing import FailedTests, PassedTests, TestOutcome, run_tests
 from njc.static.generate import NO_CODE

@@ -18,13 +18,7 @@ from dataclasses import dataclass, replace
 
 from njrt.effects import WireValue
 from njrt.errors import ModelError
-from njrt.messages import (
-    ModelMessage,
-    Protocol,
-    Request,
-    ToolMessage,
-    UserMessage,
-)
+from njrt.messages import ModelMessage, Protocol, Request, ToolMessage, UserMessage
 from njrt.models.scripted import Scripted
 from njrt.observability.accounts import BlockRun
 from spsbench.replay.agreement import NameMap, compare_answers

@@ -2,11 +2,9 @@
 
     build_advice(rows, fresh)    Advice("Use direct: it passes most, ...", (("direct", "passes 71% of the checks ..."), ...))
 
-Two methods are compared over the programs that both have. They are equally good, as far as the data shows, where
-the interval of their paired difference contains zero, or where these programs are fewer than `MIN_PROGRAMS`. Of the
-methods that are as good as the best, the advice takes the one of least cost: in dollars where all prices are known,
-else in tokens. Methods that were tried on fewer programs are not candidates. A method that passes no check is never
-recommended. Not seen: whether other programs or models would order the methods differently.
+Two methods are equally good, as far as the data shows, if the interval of their paired difference over common programs
+contains zero, or if these are fewer than `MIN_PROGRAMS`. Of the methods as good as the best, the advice takes the one of
+least cost, in dollars or else in tokens. Not seen: whether other programs or models would order them differently.
 """
 
 from __future__ import annotations

@@ -2,15 +2,11 @@
 
     estimate_pass_at_k(10, 3, 5)                       0.917: from 10 samples, of which 3 passed
     estimate_rate({"gcd": [True, False], ...}, 2)      RateEstimate(k=2, problems=31, rate=0.6, low=0.43, high=0.75)
-    compare_rates(traced, untraced, uniform)           PairedDifference(problems=31, difference=0.08, ...)
 
-pass@k is the unbiased estimator of Chen et al. (2021, arXiv:2107.03374): 1 - C(n - c, k) / C(n, k) for a problem with
-n samples of which c pass, averaged over problems. Its interval is that of Wilson (1927) at 95 % with the number of
-problems as its size: the samples of a problem are not independent. With several samples it is wider than it has to be;
-it is never empty, also where all problems have the same rate.
-
-The interval of a difference is paired: the middle 95 % of a bootstrap over the problems that both have, each with the
-difference of its two rates. Where all problems have the same difference there is none: a bootstrap then knows no spread.
+pass@k is the unbiased estimator of Chen et al. (2021, arXiv:2107.03374): 1 - C(n - c, k) / C(n, k) for n samples of which c
+pass, averaged over problems. Its interval is that of Wilson (1927) at 95 % with the number of problems as its size: the
+samples of a problem are not independent. The interval of a difference is paired: the middle 95 % of a bootstrap over the
+problems that both have; there is none if all problems have the same difference.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ def command(results: tuple[Path, ...], out: Path | None, check: bool) -> None:
 
     RESULTS are files of `spsbench run`, `spsbench graph` and `spsbench gsm8k`. The page needs the extra `bench`.
     """
-    from spsbench.report.files import build_report_files, find_file_differences, write_report_files
+    from spsbench.report.files import build_report_files, find_file_differences
     from spsbench.results import DamagedResultsError
 
     if check and out is None:
@@ -41,7 +41,9 @@ def command(results: tuple[Path, ...], out: Path | None, check: bool) -> None:
     if out is None:
         click.echo(files["report.txt"], nl=False)
     elif not check:
-        write_report_files(files, out)
+        out.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            (out / name).write_text(text, encoding="utf-8", newline="\n")
         click.echo(f"{out / 'index.html'} and {len(files) - 1} more files")
     elif found := find_file_differences(files, out):
         raise click.ClickException("the report differs from the results\n" + "\n".join(found))

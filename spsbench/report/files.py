@@ -1,7 +1,6 @@
 """The files of a report: read results files, build the report, write it, or compare it with a folder.
 
     files = build_report_files([Path("local.jsonl"), Path("graph.jsonl")], out)   {"index.html": ..., "report.md": ..., ...}
-    write_report_files(files, out)
     find_file_differences(files, out)      the files of the folder that are missing or differ
 
 Random numbers have a fixed seed, and no time of day is used: the same results make the same bytes, as long as
@@ -44,13 +43,6 @@ def build_report_files(paths: Sequence[Path], out: Path | None) -> dict[str, str
         if out is None
         else render_report(report, facts)
     )
-
-
-def write_report_files(files: Mapping[str, str], out: Path) -> None:
-    """Write the files of a report into a folder."""
-    out.mkdir(parents=True, exist_ok=True)
-    for name, text in files.items():
-        (out / name).write_text(text, encoding="utf-8", newline="\n")
 
 
 def find_file_differences(files: Mapping[str, str], out: Path) -> list[str]:

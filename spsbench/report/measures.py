@@ -3,12 +3,9 @@
     summarize_method(setting, method, results, scope, uniform)
         -> MethodSummary("direct", rate=PassRate(0.71, sd=0.02, low=0.60, high=0.81), run_seconds=Spread(8.1, 0.9, 61.0), ...)
 
-    format_coverage(summary.coverage)    "75 trials"    or    "22 of 25 programs, 1 of 3 repeats whole (31 of 75 trials)"
-
-Every program has the same weight: a mean is over programs, and for each program over its repeats. The standard
-deviation is that of the whole repeats, with n - 1. The interval is the middle 95 % of a bootstrap in two stages:
-of P programs, P are drawn with replacement, and of each one's R repeats R are, `BOOTSTRAP_ROUNDS` times. It does
-not cover what all trials share: the model, the machine, and how the checks were chosen.
+Every program has the same weight: a mean is over programs, and for each over its repeats. The deviation is that of the
+whole repeats, with n - 1. The interval is the middle 95 % of a bootstrap in two stages: programs are drawn with
+replacement, and of each its repeats. Not covered: the model, the machine, and how the checks were chosen.
 """
 
 from __future__ import annotations

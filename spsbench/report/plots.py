@@ -1,13 +1,10 @@
 """The plots of the page, drawn by matplotlib from the rows of the tables, as inline SVG.
 
     draw_rate_plots(rows, published, numbers)    pass rate against seconds: a numbered mark for each method
-    draw_effect_plots(rows)                      effects against seconds: a dot for each trial
-    draw_token_bars(rows)                        tokens: input, cached, output, build
     draw_graph_plots(asked, numbers)             the growing graph: a line for each method
 
-A plot is 360 units wide, the width of a phone. Its colours are those of the page's style (`--ink`, `--ours`), so that
-it follows light and dark: matplotlib draws with placeholders, which `render_svg` replaces. The page has one copy of
-each font, the reader's own, and texts stay texts.
+A plot is 360 units wide, the width of a phone. Its colours are those of the page's style, so that it follows light and
+dark: matplotlib draws with placeholders, which `render_svg` replaces. Texts stay texts, in the reader's fonts.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
-"""The paper's tables with our rows next to theirs, as data for text, Markdown, CSV and the page.
+"""The paper's tables with our rows next to theirs.
 
     build_suite_table(PUBLISHED_TABLES[4], summaries)
-        | source   | model        | method             | pass rate   | run s           | ... | trials    |
         | paper    | GPT-4.1      | Nightjar           | 0.78 ± 0.03 | 19.6 (3.0-72.1) | ... |           |
         | measured | openai/local | nightjar           | 0.52 ± 0.02 | 31.2 (4.1-96.0) | ... | 75 trials |
 
-Rows are sorted by method, so that each of our numbers is next to the paper's. Numbers of the paper are quoted as
-printed.
+Rows are sorted by method. Numbers of the paper are quoted as printed.
 """
 
 from __future__ import annotations

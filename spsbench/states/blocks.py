@@ -1,7 +1,6 @@
 """The states of natural blocks, from a trace file.
 
     block shop.njpy:3             call     prices = list[int], 2 items = [3, 4]
-        # Put the sum of <prices> into <:total>.
         Run: total = sum(prices)  line     (before the effect)
         end                       line     total = int = 7
                                   return   completed

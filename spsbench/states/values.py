@@ -1,13 +1,11 @@
 """Rendering values as bounded text without running the program's code.
 
-    render_value([1, "a", {2: None}])      [1, 'a', {2: None}]
     render_value(Point(1, 2))              Point(x=1, y=2)         its own attributes; `__repr__` is not called
     render_value("x" * 1000, 10)           'xxxxxxxxx...
 
-Values of Python's own types are rendered as Python writes them, so that the text of a whole value can be read by
-`ast.literal_eval`. A text that ends in `...` is cut. The elements of a set are sorted by their text.
-
-Not shown: what a property would compute, and the state of iterators, views, slices, files and most other objects in C.
+Values of Python's own types are rendered as Python writes them, so that `ast.literal_eval` reads the text of a whole
+value; the elements of a set are sorted by their text. Not shown: what a property would compute, and the state of
+iterators, views, slices, files and most other objects in C.
 """
 
 from __future__ import annotations

@@ -17,7 +17,6 @@ import click
 from spsbench import flags
 
 if TYPE_CHECKING:
-    from spsbench.methods import Method
     from spsbench.results import GraphTrial
 
 QUESTION_NAMES = ("cite", "publish", "retract", "who", "how many", "leave")
@@ -71,7 +70,12 @@ def list_graph_trials(
     from spsbench.results import GraphTrial
     from spsbench.studies.graph_questions import MIN_PAPERS
 
-    comparable = tuple(name for name, method in METHODS.items() if is_comparable(method))
+    # Methods that differ in how a graph is passed, and not in a cache or static code.
+    comparable = tuple(
+        name
+        for name, method in METHODS.items()
+        if not (method.is_static or method.has_interpreter or name == "shared-python-cached")
+    )
     try:
         counts = sorted({int(size) for size in sizes.split(",")})
     except ValueError as problem:
@@ -82,9 +86,3 @@ def list_graph_trials(
         raise click.UsageError(f"a graph has {MIN_PAPERS} papers or more")
     for size, repeat, name, question in product(counts, range(1, repeats + 1), names, asked):
         yield GraphTrial(size, name, model, repeat, question)
-
-
-def is_comparable(method: Method) -> bool:
-    """Return whether a method differs from the others in how a graph is passed, and not in a cache or static code."""
-    is_cached_variant = method.name == "shared-python-cached"
-    return not (method.is_static or method.has_interpreter or is_cached_variant)

@@ -1,12 +1,9 @@
 """Citation graphs of any size, and six questions on each whose right answers are known.
 
     graph = build_citation_graph(1000)    1000 papers, each citing up to three older ones; always the same graph
-    questions = build_questions(graph)    cite, publish, retract, who, how many, leave
-    questions["who"].queries              ("Which papers cite paper 500?",)
-    questions["who"].holds(responses, graph_as_left)
+    build_questions(graph)["who"].queries              ("Which papers cite paper 500?",)
 
-The graph grows by its number of papers, but the work for a question does not: the study measures how a program
-passes a large object to a prompt.
+The graph grows by its number of papers, but the work for a question does not.
 """
 
 from __future__ import annotations

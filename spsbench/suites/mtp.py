@@ -2,10 +2,9 @@
 
     load_mtp_tasks(Path("mtp-evaluation"))    ->  (SuiteTask("math_problem", ...), ...)
 
-The folder is a clone of the repository jaseci-labs/mtp-evaluation. Its licence is not stated: the inputs are read from
-its programs when the command runs, and nothing of it is here. It has no expected answers; the judgements are ours. The
-four other tasks (a joke, an essay's grade, an expert's answer, a level of a game) have no right answer. The Wikipedia
-task has a tool; it looks up short texts of ours, so that the task needs no network.
+The folder is a clone of jaseci-labs/mtp-evaluation. Its licence is not stated: the inputs are read from its programs when
+the command runs. It has no expected answers; the judgements are ours. The four other tasks have no right answer. The
+tool of the Wikipedia task looks up short texts of ours, so that it needs no network.
 """
 
 from __future__ import annotations

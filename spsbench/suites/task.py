@@ -1,6 +1,5 @@
 """A task of a suite, independent of its form.
 
-    task = SuiteTask("multi_turn_base_0", turns=("Move the report.", "Sort it."), open=..., judge=..., ...)
     bench = task.open()                        its tools and objects, as new
     bench.log.start_turn()
     bench.tools[0].function(folder="document") a call, noted in `bench.log`

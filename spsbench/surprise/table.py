@@ -2,13 +2,7 @@
 
 model  planted      effects  not compared  alarms  share          95 %
 -----  -----------  -------  ------------  ------  -----  ------------
-local  none              10             1       3   0.33  0.12 to 0.65
 local  wrong value       10             2       6   0.75  0.41 to 0.93
-
-model  measure     share  of          95 %
------  ----------  -----  --  ------------
-local  precision    0.67   9  0.35 to 0.88
-local  recall       0.75   8  0.41 to 0.93
 """
 
 from __future__ import annotations

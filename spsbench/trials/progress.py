@@ -1,10 +1,5 @@
 """The progress of a run: a table that is updated on a terminal, or a line for each trial elsewhere.
 
-method    trials   pass rate   seconds
-direct     12/75       0.81       14.2
-manual     11/75       0.77        6.3
-23 of 150 trials, $0.41, about 34 min left
-
 [ 23/150] menu direct 1: 4/4 checks, 12.3 s, $0.0131
 [ 24/150] menu manual 1: 2/4 checks, 4.0 s, $0.0042 (wrong result: not so: without: two ramens ...)
 """

@@ -13,7 +13,7 @@ import pytest
 from njrt.typed_json import to_json
 from spsbench.failures import EffectError, FailureCategory
 from spsbench.journal import Journal, JournalInUseError
-from spsbench.methods import METHODS, parse_methods
+from spsbench.methods import METHODS, parse_name_list
 from spsbench.report.data import collect_data
 from spsbench.results import (
     BenchmarkRun,
@@ -246,10 +246,11 @@ def test_times_are_told_as_people_say_them(seconds: float, words: str) -> None:
 
 
 def test_the_methods_are_those_of_the_tables() -> None:
-    assert [method.name for method in parse_methods("all")] == list(METHODS)
-    assert [method.name for method in parse_methods(" direct , manual,")] == ["manual", "direct"]
+    known = tuple(METHODS)
+    assert parse_name_list("all", known, "method") == known
+    assert parse_name_list(" direct , manual,", known, "method") == ("manual", "direct")
     with pytest.raises(ValueError, match="no method `sttic`; did you mean `static`"):
-        parse_methods("sttic")
+        parse_name_list("sttic", known, "method")
     assert all(
         (method.file == "manual.py") == ("manual" in name) for name, method in METHODS.items()
     )
