@@ -21,10 +21,7 @@ from spsbench.trials.problems import report_problems
 
 if TYPE_CHECKING:
     from spsbench.trials.progress import RunProgress, ShowResult
-    from spsbench.trials.running import RunPlan, RunSummary
-
-EXIT_UNFINISHED, EXIT_COST_LIMIT = 1, 3
-"""Exit codes: trials are left because a cluster or a server failed; because the limit on cost was reached."""
+    from spsbench.trials.running import RunPlan
 
 
 @click.command("run")
@@ -63,8 +60,7 @@ def command(ctx: click.Context, /, plain: bool, **flag_values: Any) -> None:
     plan = build_run_plan(flag_values, show_message)
     display = choose_display(plain or not sys.stdout.isatty())
     with report_problems():
-        summary = run_benchmark(plan, show_message, display)
-    ctx.exit(report_run_end(summary, plan, show_message))
+        ctx.exit(run_benchmark(plan, show_message, display))
 
 
 def build_run_plan(values: dict[str, Any], show_message: Callable[[str], None]) -> RunPlan:
@@ -130,22 +126,3 @@ def choose_display(plain: bool) -> Callable[[RunProgress], AbstractContextManage
     except ImportError:
         return lines
     return progress.show_table
-
-
-def report_run_end(summary: RunSummary, plan: RunPlan, show_message: Callable[[str], None]) -> int:
-    """Print how the run ended; returns the exit code."""
-    for lost in summary.lost:
-        show_message(f"lost: {lost.trial}: {lost.reason}")
-    if summary.is_spent:
-        show_message(
-            f"the limit of ${plan.limit_cost:g} is reached, and {summary.left} trials are left; "
-            "to continue, run the same command with a higher --limit-cost"
-        )
-        return EXIT_COST_LIMIT
-    if summary.is_down:
-        show_message("the model's server failed repeatedly; check it first")
-    if summary.left:
-        show_message(f"{summary.left} trials are left; the same command continues with them")
-        return EXIT_UNFINISHED
-    show_message(f"{summary.done} trials are done; results: {plan.out}")
-    return 0

@@ -1,6 +1,6 @@
 """A run of the benchmark: the remaining trials are run, and each result is written at once.
 
-    run_benchmark(plan, show_message, display)   ->  RunSummary(done=75, left=0, lost=(), is_spent=False)
+    run_benchmark(plan, show_message, display)   ->  0, the exit code
 
 The same plan continues where the file ends.
 """
@@ -24,6 +24,10 @@ MAX_SERVER_FAILURES = 3
 """Consecutive trials that the model's server may fail before the run stops."""
 
 
+EXIT_UNFINISHED, EXIT_COST_LIMIT = 1, 3
+"""Exit codes: trials are left because a cluster or a server failed; because the limit on cost was reached."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunPlan:
     """What to run, where, and where the results are."""
@@ -40,25 +44,12 @@ class RunPlan:
     keep: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RunSummary:
-    """The state of a plan after a run."""
-
-    done: int
-    left: int
-    lost: tuple[LostTrial, ...]
-    is_spent: bool
-    """Whether the limit on cost was reached."""
-    is_down: bool = False
-    """Whether the run stopped because the model's server failed repeatedly."""
-
-
 def run_benchmark(
     plan: RunPlan,
     show_message: Callable[[str], None],
     display: Callable[[RunProgress], AbstractContextManager[ShowResult]],
-) -> RunSummary:
-    """Run the remaining trials of a plan."""
+) -> int:
+    """Run the remaining trials of a plan, print how the run ended, and return the exit code."""
     run = plan.run
     trials = list_trials(run.programs, run.methods, run.model, run.repeats)
     with Journal(plan.out, read_results) as journal:
@@ -69,29 +60,40 @@ def run_benchmark(
         to_do = list_remaining_trials(trials, results.results)
         if before := len(trials) - len(to_do):
             show_message(f"{before} of {len(trials)} trials are done in {plan.out}")
-        if not to_do:
-            return RunSummary(len(trials), 0, (), False)
-        journal.append(run)
-        final = [result for result in results.results if result.is_final]
-        progress = RunProgress(trials, final, run.jobs)
+        lost, failed, left = list[LostTrial](), 0, len(to_do)
         budget = TrialBudget(plan.limit_cost, results.spent)
-        lost, failed = [], 0
-        with display(progress) as show:
-            jobs = make_jobs(to_do, plan, budget)
-            for result in run_jobs(jobs, execute_job, plan.jobs, plan.scheduler):
-                if isinstance(result, LostTrial):
-                    lost.append(result)
-                    continue
-                journal.append(result)
-                budget.spent += result.cost or 0.0
-                show(result)
-                failed = failed + 1 if result.is_server_failure else 0
-                if failed >= MAX_SERVER_FAILURES:
-                    break
-        left = len(trials) - sum(result.is_final for result in progress.results.values())
-        is_down = failed >= MAX_SERVER_FAILURES
-        is_spent = budget.left == 0.0 and left > 0
-        return RunSummary(len(trials) - left, left, tuple(lost), is_spent, is_down)
+        if to_do:
+            journal.append(run)
+            final = [result for result in results.results if result.is_final]
+            progress = RunProgress(trials, final, run.jobs)
+            with display(progress) as show:
+                jobs = make_jobs(to_do, plan, budget)
+                for result in run_jobs(jobs, execute_job, plan.jobs, plan.scheduler):
+                    if isinstance(result, LostTrial):
+                        lost.append(result)
+                        continue
+                    journal.append(result)
+                    budget.spent += result.cost or 0.0
+                    show(result)
+                    failed = failed + 1 if result.is_server_failure else 0
+                    if failed >= MAX_SERVER_FAILURES:
+                        break
+            left = len(trials) - sum(result.is_final for result in progress.results.values())
+    for trial in lost:
+        show_message(f"lost: {trial.trial}: {trial.reason}")
+    if left and budget.left == 0.0:
+        show_message(
+            f"the limit of ${plan.limit_cost:g} is reached, and {left} trials are left; "
+            "to continue, run the same command with a higher --limit-cost"
+        )
+        return EXIT_COST_LIMIT
+    if failed >= MAX_SERVER_FAILURES:
+        show_message("the model's server failed repeatedly; check it first")
+    if left:
+        show_message(f"{left} trials are left; the same command continues with them")
+        return EXIT_UNFINISHED
+    show_message(f"{len(trials)} trials are done; results: {plan.out}")
+    return 0
 
 
 @dataclass(slots=True)
