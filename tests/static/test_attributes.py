@@ -84,6 +84,57 @@ def test_what_is_not_there(code: str, words: str) -> None:
     assert f"line 1: {words}" in refused(code)
 
 
+def test_a_program_may_set_attributes_by_name() -> None:
+    unit = Unit(Path("program.njpy"), Path(), Path("program.py"))
+    for setting in (
+        "setattr(self, key, value)",
+        "self.__dict__[key] = value",
+        "vars(self)[key] = value",
+    ):
+        program = PROGRAM.replace(
+            "self.owner = owner",
+            f"self.owner = owner\n        key, value = owner\n        {setting}",
+        )
+        file = make_static_file(
+            unit,
+            SourceFile("program.njpy", program.encode()),
+            Options(mode="static", policy="open"),
+        )
+        assert file is not None
+        check = make_code_check(file, file.holes[0])
+        assert check("print(self.inbox)") == ()
+        assert "which has no `lines`" in " ".join(check("print(name.lines)"))
+
+
+ITEMS = '''\
+class Mail:
+    text: str = ""
+
+Mails = list[Mail]
+
+def count(mails: Mails, boxes: dict[str, Mail], rows: "list[Mail]", *rest: Mail) -> None:
+    for number, mail in enumerate(mails):
+        for name, box in boxes.items():
+            for row, other in zip(rows, rest):
+                """natural
+                Use <number>, <mail>, <name>, <box>, <row>, <other>.
+                """
+'''
+
+
+@pytest.mark.parametrize("name", ["mail", "box", "row", "other"])
+def test_items_of_collections(name: str) -> None:
+    unit = Unit(Path("program.njpy"), Path(), Path("program.py"))
+    file = make_static_file(
+        unit, SourceFile("program.njpy", ITEMS.encode()), Options(mode="static", policy="open")
+    )
+    assert file is not None
+    check = make_code_check(file, file.holes[0])
+    assert check(f"print({name}.text, number.real, name.upper())") == ()
+    (refusal,) = check(f"print({name}.subject)")
+    assert f"`{name}` is a `Mail`, which has no `subject`; it has text" in refusal
+
+
 PRIVATE = '''\
 class Account:
     __slots__ = ("owner", "__note")

@@ -5,7 +5,7 @@
             ...                         mail.kind    `mail` is a `Mail`, which has no `kind`; it has sender, text
 
 Only what is certain is reported: names with one plain type that the program binds once, and classes of the same file
-whose bases are known. Not seen: attributes of other expressions, of unions, and of values whose type is quoted. An
+whose bases are known, in a program that sets no attributes by name. Not seen: attributes of other expressions, of unions, and of values whose type is quoted. An
 attribute that the program sets anywhere in the file, on whatever object, counts as one of every class.
 """
 
@@ -14,6 +14,7 @@ from __future__ import annotations
 import ast
 import builtins
 import difflib
+import re
 from collections.abc import Iterator, Mapping
 
 from njc.analysis.inference import TypeReader
@@ -24,6 +25,8 @@ from njrt.private_names import mangle
 _BUILTIN_TYPES = ("str", "int", "float", "bool", "bytes", "list", "dict", "set", "tuple")
 _KNOWN_BASES: Mapping[str, tuple[str, ...]] = {"object": (), "BaseModel": ("model_",)}
 """Known bases from elsewhere, with the beginnings of the names that they add."""
+_SETS_BY_NAME = re.compile(r"\b(?:setattr|vars|__dict__|__setattr__)\b")
+"""By which a program may set attributes of any name."""
 _BOUND_ONCE = (ast.AnnAssign, ast.For, ast.AsyncFor)
 
 
@@ -80,7 +83,8 @@ def find_type_attributes(typed: Typed, types: TypeReader) -> frozenset[str] | No
     expanded = types.expand(typed)
     found = types.class_of_type(expanded)
     if found is not None:
-        return _find_class_attributes(found, types, frozenset())
+        is_open = _SETS_BY_NAME.search(types.text)
+        return None if is_open else _find_class_attributes(found, types, frozenset())
     name = types.name_of(expanded)
     is_plain = isinstance(expanded.annotation, ast.Name | ast.Subscript)
     return frozenset(dir(getattr(builtins, name))) if is_plain and name in _BUILTIN_TYPES else None
