@@ -36,7 +36,6 @@ class BlockSteps(WorkflowSteps):
         return DurableModel(model, self) if self.must_store("a natural block") else model
 
     def wrap_interceptor(self, decide: Interceptor, name: str) -> Interceptor:
-        """Return the function of an interceptor whose decisions are steps."""
         if not self.must_store("an interceptor") or isinstance(decide, DurableInterceptor):
             return decide
         return make_durable_decide(decide, name, self)

@@ -135,7 +135,6 @@ class EffectCall:
             return self.format_failure(error)
 
     def format_result(self, result: Any) -> str:
-        """Return what is stored of a result."""
         return json.dumps(
             {"key": self.digest, "result": normalize(result, f"the result of the {self.name}")}
         )

@@ -18,7 +18,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -90,7 +90,6 @@ class _Call:
 
     @property
     def effect(self) -> dict[str, Any]:
-        """The call as an effect, in JSON."""
         return effect_to_json(Touch(self.name, self.arguments))
 
 
@@ -212,8 +211,9 @@ class McpServer:
                 f"{name} has not answered in {self.timeout:g} seconds (timeout=)"
             ) from None
         except SessionLostError as error:
+            log = f"\nthe server has written: {self._log}" if self._log else ""
             sent = "; the call may have been made" if error.was_sent else ""
-            text = f"{name}: no connection to {self._describe()}: {error}{sent}{self._read_log()}"
+            text = f"{name}: no connection to {self._describe()}: {error}{sent}{log}"
             raise ToolConnectionError(text) from None
         except MCPError as error:
             raise ToolError(f"{name}: {error}") from None
@@ -221,12 +221,10 @@ class McpServer:
     def _get_session(self) -> Session:
         """Return the session; called on the loop."""
         if self._session is None or self._process != os.getpid():
-            self._session, self._process = open_session(self._open_client), os.getpid()
+            require_packages(f"the MCP server {self.name}", "njpy-runtime[mcp]", "mcp")
+            opener = self._open_url if self.url else self._open_command
+            self._session, self._process = open_session(opener), os.getpid()
         return self._session
-
-    def _open_client(self) -> AbstractAsyncContextManager[Client]:
-        require_packages(f"the MCP server {self.name}", "njpy-runtime[mcp]", "mcp")
-        return self._open_url() if self.url else self._open_command()
 
     @asynccontextmanager
     async def _open_url(self) -> Any:
@@ -276,9 +274,6 @@ class McpServer:
 
     def _describe(self) -> str:
         return self.url or f"`{' '.join(self.command)}`"
-
-    def _read_log(self) -> str:
-        return f"\nthe server has written: {self._log}" if self._log else ""
 
     # ── waiting and recording ────────────────────────────────────────────────────────────────────
 

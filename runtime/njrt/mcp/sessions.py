@@ -42,7 +42,6 @@ class SessionLostError(Exception):
     """The connection was lost; `was_sent` if a call may have reached the server."""
 
     def __init__(self, reason: str, was_sent: bool) -> None:
-        """Keep the reason, and whether the call may have taken effect."""
         super().__init__(reason)
         self.was_sent = was_sent
 
@@ -51,7 +50,6 @@ class Session:
     """A session with one server (state: the client while it is open). Its coroutines run on the loop of `submit`."""
 
     def __init__(self, make_client: Callable[[], AbstractAsyncContextManager[Client]]) -> None:
-        """Open nothing yet."""
         self._make_client = make_client
         self._client: Client | None = None
         self._holder: asyncio.Task[None] | None = None

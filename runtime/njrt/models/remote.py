@@ -173,7 +173,6 @@ class RemoteModel(CallLister):
         )
 
     def get_failure_types(self) -> tuple[type[Exception], ...]:
-        """Return the documented exceptions of the SDK."""
         return (getattr(import_module(self.sdk), self.error_name),)
 
     def get_client(self) -> Any:
@@ -224,7 +223,7 @@ class RemoteModel(CallLister):
             return self.read_response(response, request)
         except MalformedReplyError:
             with suppress(MalformedReplyError):
-                sends.note_unusable(self.read_usage(response))
+                sends.unusable = self.read_usage(response)
             raise
 
     async def stream_or_wait(
@@ -310,7 +309,6 @@ class RemoteModel(CallLister):
         check_server(self.name, self.server, self._key)
 
     def explain_failure(self, failure: Exception) -> ModelError:
-        """Return the error for a documented exception of the SDK."""
         return make_model_error(failure, self.name, self.server, self._key)
 
     async def _exchange_with_timeout(self, request: Request) -> Reply:

@@ -52,7 +52,8 @@ class Sends:
         self._retries = retries
         self._wait = first_wait
         self._lost: list[CallAttempt] = []
-        self._unusable: Usage | None = None
+        self.unusable: Usage | None = None
+        """What a response used that is no reply; None if it does not say."""
         self._began: float | None = None
 
     async def run(self, send: Callable[[], Awaitable[T]], *, is_billed: bool = True) -> T:
@@ -94,10 +95,6 @@ class Sends:
                 return False
         return True
 
-    def note_unusable(self, used: Usage | None) -> None:
-        """Note what a response used that is no reply; None if it does not say."""
-        self._unusable = used
-
     def finish(self, reply: Reply) -> Reply:
         """Return the reply with all calls, if there were several."""
         if not self._lost:
@@ -110,9 +107,9 @@ class Sends:
         """Note in an error the calls that were made before it, if there were several or one that has been counted."""
         attempts = list(self._lost)
         if self._began is not None and isinstance(error, ModelError):
-            used = self._unusable or Usage(usd=0.0)
+            used = self.unusable or Usage(usd=0.0)
             attempts.append(self._make_attempt(type(error).__name__, used))
-        if self._lost or self._unusable is not None:
+        if self._lost or self.unusable is not None:
             error.attempts = tuple(attempts)
 
     def _make_attempt(self, outcome: str, used: Usage) -> CallAttempt:

@@ -59,7 +59,6 @@ class Telemetry:
         return self._tracer is not None or "opentelemetry.trace" in sys.modules
 
     def __call__(self, event: Event) -> None:
-        """Start or end the span of an event."""
         if isinstance(event, Began):
             tracer = self._find_tracer()
             if tracer is not None:
@@ -255,7 +254,6 @@ class SafeListener:
         self.receive_streamed: StreamListener | None = streamed and partial(self._pass, streamed)
 
     def __call__(self, event: Event) -> None:
-        """Pass an event on."""
         self._pass(self._listener, event)
 
     def _pass(self, receive: Callable[[EventT], None], event: EventT) -> None:

@@ -57,7 +57,6 @@ class TraceFile:
         self._has_failed = False
 
     def __call__(self, event: Event) -> None:
-        """Append one event."""
         self.add(format_event_line(event))
 
     def add(self, line: str) -> None:

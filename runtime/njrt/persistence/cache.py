@@ -43,7 +43,6 @@ class Cache:
     repeat: int | None = None
 
     async def answer(self, request: Request, ask: Ask) -> Reply:
-        """Answer from the cache, or ask the model and store the reply."""
         if request.temperature and self.repeat is None:
             return await ask(request)
         key = make_request_key(request, self.model, self.repeat)
@@ -132,7 +131,6 @@ class ReplyStore:
         return self.store.name
 
     def get(self, key: str) -> str | None:
-        """Return the text stored under `key`, or None."""
         text = self._run_safely(lambda: self.store.get(self._prefix + key), None)
         with self._lock:
             self._hits += text is not None
@@ -140,7 +138,6 @@ class ReplyStore:
         return text
 
     def put(self, key: str, text: str) -> None:
-        """Store `text` under `key`."""
         self._run_safely(lambda: self.store.put(self._prefix + key, text), None)
 
     def read_stats(self) -> ReplyStats:

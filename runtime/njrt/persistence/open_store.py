@@ -105,7 +105,6 @@ class StoredTrace:
         self._has_failed = False
 
     def __call__(self, event: Event) -> None:
-        """Append one event; after a failure, do nothing."""
         if self._has_failed:
             return
         try:

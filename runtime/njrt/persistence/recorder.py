@@ -102,12 +102,10 @@ class Recorder:
 
     @property
     def records(self) -> bool:
-        """Whether anything new is recorded."""
         return self._get_open_recording().records
 
     @property
     def has_decisions(self) -> bool:
-        """Whether the recording holds decisions of interceptors."""
         return bool(self._get_open_recording().decisions.items)
 
     def take_decision(self, asked: RecordedDecision) -> tuple[int | None, RecordedDecision | None]:
@@ -178,7 +176,6 @@ class Recorder:
             return index
 
     async def answer(self, request: Request, ask: Ask) -> Reply:
-        """Answer from the recording, or ask the model and record the reply."""
         key = hash_conversation(request.messages)
         if (recorded := self._find_reply(key, request)) is not None:
             return recorded

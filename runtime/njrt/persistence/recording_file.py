@@ -70,7 +70,6 @@ class RecordedDecision:
 
     @property
     def lasting_decisions(self) -> tuple[InterceptorDecision, ...]:
-        """The decisions that hold again."""
         return () if self.is_open else self.decisions
 
 
@@ -103,12 +102,10 @@ class RecordedTouch:
 
     @property
     def was_made(self) -> bool:
-        """Whether the end of the call is known."""
         return self.state in ("done", "failed")
 
     @property
     def lasting_decisions(self) -> tuple[InterceptorDecision, ...]:
-        """The decisions that hold again."""
         return () if self.state == "pending" else self.decisions
 
 

@@ -54,7 +54,10 @@ class RecordingFile:
 
     def rewrite(self, change: ChangeLines) -> None:
         with self._open_for_writing():
-            lines = change(self._read_existing_lines())
+            lines: list[str] = []
+            with contextlib.suppress(FileNotFoundError, UnicodeDecodeError):
+                lines = split_lines(self.path.read_bytes().decode())
+            lines = change(lines)
             _replace_file(self.path, "\n".join(lines).encode() + b"\n", is_locked=True)
 
     def append(self, line: str) -> None:
@@ -88,11 +91,6 @@ class RecordingFile:
             raise RecordingError(
                 f"cannot write the recording {self.path}: {error.strerror or error}; choose a folder that can be written to"
             ) from None
-
-    def _read_existing_lines(self) -> list[str]:
-        with contextlib.suppress(FileNotFoundError, UnicodeDecodeError):
-            return split_lines(self.path.read_bytes().decode())
-        return []
 
 
 class StoredRecording:

@@ -192,14 +192,10 @@ def _format_field(name: str, field: Any, writer: ValueWriter) -> str:
 def _describe_constants(cls: type, writer: ValueWriter) -> Iterator[str]:
     annotated = read_annotations(cls)
     for name, value in list(islice(get_class_namespace(cls).items(), MAX_MEMBERS)):
-        if name.startswith(("_", "model_")) or name in annotated or _is_method_or_property(value):
+        if name.startswith(("_", "model_")) or name in annotated:
             continue
         if is_exactly(value, int, float, str, bool, bytes, list, tuple, dict, set, frozenset):
             yield f".{name} = {writer.write_named(name, value, 2 * _DEFAULT_CHARS)}"
-
-
-def _is_method_or_property(member: Any) -> bool:
-    return is_exactly(member, types.FunctionType, staticmethod, classmethod, property)
 
 
 def _describe_methods(

@@ -272,7 +272,6 @@ class Scope:
         return {name: self._read_binding(name) for name in sorted(self.bindable)}
 
     def restore_bindings(self, bindings: SavedBindings) -> None:
-        """Restore bindings that `save_bindings` returned."""
         for name, was in bindings.items():
             match was:
                 case Bound(value):

@@ -153,11 +153,9 @@ class Attempt:
         return self._meant
 
     def note(self, jump: Jump) -> None:
-        """Take note that the code leaves the block by a jump."""
         self._end = (_JUMP_OUTCOMES[jump], None)
 
     def note_return(self, value: T) -> T:
-        """Take note that the code returns a value, and return it."""
         self._end = ("returned", value)
         return value
 

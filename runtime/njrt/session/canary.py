@@ -140,7 +140,6 @@ class Canary:
     """The live block beside one run by code, if that is sampled (state: the copies on which it runs, its scope)."""
 
     def __init__(self, live: LiveBlock, options: Options) -> None:
-        """Take a block, and its options with all layers merged."""
         self._live, self._options, self._settings = live, options, get_settings()
         rule = AlarmRule(options.canary_tolerated or 0.0, options.canary_false_alarms or 1.0)
         self._watch = get_block_watch(live.code, options.store, rule)
@@ -229,7 +228,6 @@ class Canary:
                 asyncio.run(running)
 
     def open(self, scope: Scope) -> None:
-        """Take the scope of the live block."""
         self._scope = scope
 
     def decide(self, pending: PendingEffect) -> Decision:

@@ -111,7 +111,8 @@ def make_secret_finder(redactor: Redactor) -> SecretFinder:
         if type(value) is str:
             shown = redactor.redact_whole(redactor.write_named(name, value, lambda: value))
             return None if shown == value else "a value that is redacted"
-        if is_secret(name, value) or (type(value) is bytes and _is_redacted(value, redactor)):
+        text = value.decode("latin-1") if type(value) is bytes else ""
+        if is_secret(name, value) or redactor.redact(text) != text:
             return "a value that is redacted"
         if is_user_class(type(value)) and (hidden := list_hidden_attributes(value, writer)):
             return f"a {type(value).__name__} that hides {', '.join(sorted(hidden))}"
@@ -120,11 +121,6 @@ def make_secret_finder(redactor: Redactor) -> SecretFinder:
         return None
 
     return find_secret
-
-
-def _is_redacted(value: bytes, redactor: Redactor) -> bool:
-    text = value.decode("latin-1")
-    return redactor.redact(text) != text
 
 
 def _read_values(scope: Scope) -> dict[str, UserValue]:

@@ -69,7 +69,6 @@ class _Call:
     result: Any = None
 
     def write(self, state: TouchState, result: dict[str, Any] | None = None) -> None:
-        """Record how far the call has come."""
         if self.record is not None:
             self.record.write(state=state, decisions=self.decisions, result=result or {})
 

@@ -62,7 +62,6 @@ class DecisionRecord:
 
     @property
     def has_decisions(self) -> bool:
-        """Whether the recording holds any decisions."""
         return self._recorder.has_decisions
 
     @property

@@ -79,7 +79,6 @@ class EffectPredictor:
         return OpenPrediction(prediction, before)
 
     def compare(self, opened: OpenPrediction, result: EffectResult) -> Prediction:
-        """Compare a prediction with what the effect did."""
         prediction = opened.prediction
         if prediction.problem:
             return prediction

@@ -174,7 +174,6 @@ class _Encoder:
         return self.encode_object(value)
 
     def encode_object(self, value: UserValue) -> str:
-        """Write one object."""
         match value:
             case list() if type(value) is list:
                 return f"[{', '.join(map(self.write, value))}]"
@@ -319,7 +318,6 @@ class _Decoder:
         keywords: list[ast.keyword],
         keep: Callable[[UserValue], None],
     ) -> UserValue:
-        """Call a constructor, or make an instance and set its state."""
         is_bare = function is types.SimpleNamespace
         is_plain = isinstance(function, type) and is_inherited_from_object(function, "__reduce__")
         if arguments or not (is_plain or is_bare) or function in CONTAINER_TYPES:

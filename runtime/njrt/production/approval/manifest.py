@@ -74,7 +74,6 @@ class Manifest:
         }
 
     def __call__(self, pending: PendingEffect) -> Decision:
-        """Accept what the block's section allows."""
         key = find_block_key(pending.place, pending.instruction, pending.effect)
         allowed = self._allowed.get(key)
         if allowed is None:

@@ -60,7 +60,6 @@ class EffectNeeds:
 
     @property
     def parts(self) -> dict[str, frozenset[str]]:
-        """The fields by name."""
         return {part.name: getattr(self, part.name) for part in fields(self)}
 
     def __or__(self, other: EffectNeeds) -> EffectNeeds:

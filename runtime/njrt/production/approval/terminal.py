@@ -56,7 +56,6 @@ class Terminal:
     """Where a person is asked."""
 
     def is_interactive(self) -> bool:
-        """Return whether a person can be asked."""
         return all(
             stream is not None and not stream.closed and stream.isatty()
             for stream in (sys.stdin, sys.stderr)
@@ -79,7 +78,6 @@ class Terminal:
         return line.decode(errors="replace").strip()
 
     def write(self, text: str) -> None:
-        """Show a text."""
         sys.stderr.write(text)
         sys.stderr.flush()
 

@@ -109,7 +109,8 @@ class Budgeted:
             if used.input + used.output:
                 for reservation in reservations:
                     reservation.settle(used, model.name)
-            elif not may_be_billed(error):
+            elif not (isinstance(error, ServerError) and error.was_sent and error.status is None):
+                # Else the connection was lost, or it took too long: it may have cost something.
                 _release_all(reservations)
             raise
         for reservation in reservations:
@@ -172,11 +173,6 @@ class Budgeted:
         return Amount(to_nano(estimate.usd or 0.0), estimate.input + estimate.output)
 
 
-def may_be_billed(error: ModelError) -> bool:
-    """Whether a call that ended by this error may have cost something: the connection was lost, or it took too long."""
-    return isinstance(error, ServerError) and error.was_sent and error.status is None
-
-
 @dataclass(frozen=True, slots=True)
 class CallReservation:
     """What one call has reserved in one account."""
@@ -186,7 +182,6 @@ class CallReservation:
     hold: Hold
 
     def settle(self, usage: Usage, model: str, is_script: bool = False) -> None:
-        """Count what the call has cost."""
         spent = measure_spent(usage, self.hold.amount, is_script)
         self.book(spent)
         amounts = {"usd": spent.usd / NANO, "tokens": spent.tokens, "calls": 1}

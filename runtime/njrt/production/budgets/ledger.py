@@ -52,7 +52,6 @@ class Account:
 
     @property
     def key(self) -> str:
-        """The key of the account in the store."""
         budget = self.budget
         name, owner = shorten_name(budget.name), shorten_name(self.owner)
         return make_store_key("budget", name, budget.per, budget.each, owner, self.period)
@@ -154,7 +153,6 @@ class Ledger:
         self._change(account.key, change)
 
     def release(self, account: Account, hold: Hold) -> None:
-        """Forget a reservation."""
         self._change(
             account.key, lambda state: state.without_hold(hold) if hold.id in state.held else None
         )
@@ -169,7 +167,6 @@ class Ledger:
         update(self.store, key, change_text)
 
     def read(self, account: Account) -> AccountState:
-        """Return an account as it is now."""
         state = read_state(self.store.get(account.key), account.key)
         return state.without_expired(self.store.now())
 

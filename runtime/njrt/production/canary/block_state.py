@@ -103,7 +103,6 @@ class CanaryStore:
         return _parse_state(self.store.get(key), key)
 
     def add_result(self, block: str, result: CanaryResult, rule: AlarmRule) -> CanaryState:
-        """Count a sampled run; return the state after it."""
         key, now = make_store_key("canary", block), self.store.now()
 
         def change(text: str | None) -> str | None:

@@ -54,7 +54,6 @@ class DifferenceHistory:
     epochs: tuple[Epoch, ...] = (Epoch(),)
 
     def add(self, is_different: bool) -> DifferenceHistory:
-        """Return the history with one more run."""
         epochs = self.epochs
         if self.runs and self.runs % EPOCH_RUNS == 0:
             begun = Epoch(epochs[-1].number + 1, self.runs, self.differences)
