@@ -60,35 +60,28 @@ Body = dict[str, Any]
 VENDOR_URL = "https://api.openai.com/v1"
 
 
-@dataclass(frozen=True, slots=True)
-class ThinkingFamily:
-    """Models that think before they reply: they take no temperature, and their token limit includes thinking.
+THINKING_FAMILIES: Mapping[str, Literal["thinking", "unthinking", "never"]] = {
+    "o1": "thinking",
+    "o3": "thinking",
+    "o4": "thinking",
+    "gpt-5": "thinking",
+    "gpt-5.4": "unthinking",
+    "gpt-5.5": "unthinking",
+    "gpt-5.6": "unthinking",
+    "gpt-6": "unthinking",
+    "gpt-6-astra": "never",
+    "gpt-6.1": "never",
+}
+"""Models that think before they reply: they take no temperature, and their token limit includes thinking.
 
-    `tools` tells when chat completions lets them call tools: always, only without thinking, or never.
-    """
-
-    prefix: str
-    tools: Literal["thinking", "unthinking", "never"] = "thinking"
-
-
-THINKING_FAMILIES = (
-    ThinkingFamily("o1"),
-    ThinkingFamily("o3"),
-    ThinkingFamily("o4"),
-    ThinkingFamily("gpt-5"),
-    ThinkingFamily("gpt-5.4", tools="unthinking"),
-    ThinkingFamily("gpt-5.5", tools="unthinking"),
-    ThinkingFamily("gpt-5.6", tools="unthinking"),
-    ThinkingFamily("gpt-6", tools="unthinking"),
-    ThinkingFamily("gpt-6-astra", tools="never"),
-    ThinkingFamily("gpt-6.1", tools="never"),
-)
+The values tell when chat completions lets them call tools: always, only without thinking, or never.
+"""
 
 
-def find_thinking_family(model: str) -> ThinkingFamily | None:
-    """Return the family of a thinking model, by the longest matching prefix; None for other models."""
-    families = [family for family in THINKING_FAMILIES if model.startswith(family.prefix)]
-    return max(families, key=lambda family: len(family.prefix), default=None)
+def find_tools_of_thinking_model(model: str) -> str | None:
+    """Return when a thinking model calls tools, by the longest matching prefix; None for other models."""
+    prefixes = [prefix for prefix in THINKING_FAMILIES if model.startswith(prefix)]
+    return THINKING_FAMILIES[max(prefixes, key=len)] if prefixes else None
 
 
 def find_vendor_url(environ: Mapping[str, str]) -> str:
@@ -120,8 +113,7 @@ class OpenAI(RemoteModel):
         retries: int = MAX_RETRIES,
         allow_http: bool = False,
     ) -> None:
-        family = find_thinking_family(model or "")
-        textual = base_url is not None or (family is not None and family.tools == "never")
+        textual = base_url is not None or find_tools_of_thinking_model(model or "") == "never"
         variable = "OPENAI_API_KEY" if base_url is None else OWN_KEY_VARIABLE
         super().__init__(
             f"openai/{model}" if model else f"the first model of {base_url}",
@@ -310,9 +302,9 @@ def make_completion_body(request: Request, model: str, own_server: bool = False)
         body["logprobs"] = True
     if not own_server:
         body["prompt_cache_key"] = make_prompt_cache_key(request)
-    if family := find_thinking_family(model):
+    if tools := find_tools_of_thinking_model(model):
         body["max_completion_tokens"] = request.max_reply_tokens + THINKING_TOKENS
-        if request.tools and family.tools == "unthinking":
+        if request.tools and tools == "unthinking":
             body["reasoning_effort"] = "none"
         return body
     body["max_tokens" if own_server else "max_completion_tokens"] = request.max_reply_tokens

@@ -56,14 +56,6 @@ class Part:
         return [self.calls, self.tokens, self.open]
 
 
-@dataclass(frozen=True, slots=True)
-class Reservation:
-    """A call that counts against the limit: the number of its part of the time, and its tokens."""
-
-    part: int
-    tokens: int
-
-
 class Window:
     """The calls of the last `seconds` (state: its parts); `now` is the time of the store."""
 
@@ -151,7 +143,7 @@ class RateLimitModel(ModelAround, WrappedModel):
     async def answer(self, request: Request, calls: Calls) -> Reply:
         attempts = Attempts(request, calls)
         prompt = estimate_prompt_tokens(request)
-        held: list[Reservation] = []
+        held: list[tuple[int, int]] = []
         tokens: int | None = None
         try:
             await self._wait_for_turn(request, calls, prompt, held)
@@ -163,14 +155,14 @@ class RateLimitModel(ModelAround, WrappedModel):
                 tokens = None
         finally:
             # Also where the call was cancelled: nothing is awaited here.
-            for reserved in held:
-                self._settle(reserved, tokens)
+            for part, reserved in held:
+                self._settle(part, reserved, tokens)
         return attempts.finish(result)
 
     async def _wait_for_turn(
-        self, request: Request, calls: Calls, prompt: int, held: list[Reservation]
+        self, request: Request, calls: Calls, prompt: int, held: list[tuple[int, int]]
     ) -> None:
-        """Wait until the call fits, and add what is reserved for it to `held`."""
+        """Wait until the call fits, and add its part of the time and the tokens reserved for it to `held`."""
         began = time.monotonic()
         most = request.timeout if request.seconds_left is None else request.seconds_left
         while (wait := await calls.run(lambda: self._reserve(prompt, request, held))) > 0:
@@ -179,7 +171,7 @@ class RateLimitModel(ModelAround, WrappedModel):
             # Those that wait do not all come back at the same moment.
             await calls.wait(wait * (1 + random.random() / 20))
 
-    def _reserve(self, prompt: int, request: Request, held: list[Reservation]) -> float:
+    def _reserve(self, prompt: int, request: Request, held: list[tuple[int, int]]) -> float:
         """Count a call that is about to be made and return 0.0, or return the seconds until it may fit."""
         bound = prompt + request.max_reply_tokens
         wait = 0.0
@@ -201,16 +193,14 @@ class RateLimitModel(ModelAround, WrappedModel):
 
         self._update(change)
         if wait == 0.0:
-            held.append(Reservation(number, bound))
+            held.append((number, bound))
         return wait
 
-    def _settle(self, reserved: Reservation, tokens: int | None) -> None:
+    def _settle(self, part: int, reserved: int, tokens: int | None) -> None:
         """Count what a call really used; None: it was not made."""
         calls, used = (-1, 0) if tokens is None else (0, tokens)
         try:
-            self._update(
-                lambda window: window.change(reserved.part, calls, used - reserved.tokens, -1)
-            )
+            self._update(lambda window: window.change(part, calls, used - reserved, -1))
         except Exception as error:  # of the store: the reply is there, and paid for
             logs = import_module("njrt.observability.logs")  # a layer above the models
             logs.warn("a call counts with what was reserved for it: %s", error)

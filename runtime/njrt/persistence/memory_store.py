@@ -66,12 +66,9 @@ class MemoryStore:
     def clear(self, prefix: str) -> int:
         deleted = self.measure(prefix).entries
         with self._lock:
-            self._texts = {
-                key: text for key, text in self._texts.items() if not key.startswith(prefix)
-            }
-            self._logs = {
-                key: lines for key, lines in self._logs.items() if not key.startswith(prefix)
-            }
+            for table in (self._texts, self._logs):
+                for key in [key for key in table if key.startswith(prefix)]:
+                    del table[key]
         return deleted
 
     def close(self) -> None:

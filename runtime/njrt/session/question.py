@@ -200,7 +200,11 @@ def ask_until_valid(prompt: str, form: JsonForm | None, session: Session) -> Con
     if form is not None:
         example = describe_form([describe_object({"value": form})], list_meanings([form.declared]))
         question = f"{prompt}\n---\n{example}"
-        schema = make_reply_schema(form)
+        # The answer is the `value` of an object.
+        definitions: dict[str, Json] = {}
+        inner = move_definitions(form.schema, definitions)
+        schema = make_object_schema({"value": inner})
+        schema |= {"$defs": definitions} if definitions else {}
     messages: tuple[Message, ...] = (UserMessage(question),)
     problem = ""
     for turn in range(1, MAX_ANSWERS + 1):
@@ -224,13 +228,6 @@ def ask_until_valid(prompt: str, form: JsonForm | None, session: Session) -> Con
         text = _get_reply_text(reply)[:1000]
         messages = (UserMessage(f"{question}\n---\nNot {text!r}: {problem}. Answer again."),)
     raise ReplyError(f"the model's answer does not fit what was asked for: {problem}")
-
-
-def make_reply_schema(form: JsonForm) -> Json:
-    """Return the schema of an object that holds the answer as `value`."""
-    definitions: dict[str, Json] = {}
-    inner = move_definitions(form.schema, definitions)
-    return make_object_schema({"value": inner}) | ({"$defs": definitions} if definitions else {})
 
 
 def read_answer(reply: Reply, form: JsonForm | None) -> UserValue:

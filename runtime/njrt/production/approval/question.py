@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from njrt.decisions import PendingEffect
 from njrt.effect_json import effect_to_json, format_call
@@ -28,7 +28,7 @@ from njrt.effects import (
     Touch,
     get_effect_code,
 )
-from njrt.production.approval.needs import CodeNames, find_code_names
+from njrt.production.approval.needs import find_code_names
 from njrt.rendering.writer import clip, escape_unprintable
 
 MAX_INSTRUCTION_LINES = 4
@@ -82,22 +82,20 @@ def describe_names(pending: PendingEffect) -> Iterator[str]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         yield "  (this code cannot be parsed; it will be refused)"
         return
-    yield from _format_code_names(names, now)
+    shown = {
+        "imports": names.imports,
+        "reads": tuple(_format_now(name, now) for name in names.reads if name in now),
+        "binds": tuple(_format_now(name, now) for name in names.binds),
+        "changes": names.changes,
+        "calls": names.calls,
+        "jumps": names.jumps,
+    }
+    for title, listed in shown.items():
+        yield from _format_names(title, listed)
     if isinstance(effect, Run) and effect.done:
         yield "  and ends the block"
     if isinstance(effect, Run | Exec) and not names.binds and not names.changes and names.calls:
         yield "  (calls may change objects)"
-
-
-def _format_code_names(names: CodeNames, now: Mapping[str, str]) -> Iterator[str]:
-    yield from _format_names("imports", names.imports)
-    yield from _format_names(
-        "reads", (_format_now(name, now) for name in names.reads if name in now)
-    )
-    yield from _format_names("binds", (_format_now(name, now) for name in names.binds))
-    yield from _format_names("changes", names.changes)
-    yield from _format_names("calls", names.calls)
-    yield from _format_names("jumps", names.jumps)
 
 
 def _format_now(name: str, now: Mapping[str, str]) -> str:
@@ -108,6 +106,6 @@ def _format_now(name: str, now: Mapping[str, str]) -> str:
     return f"{name} (now {clip(value, VALUE_CHARS)})"
 
 
-def _format_names(title: str, names: Iterator[str] | tuple[str, ...] | list[str]) -> Iterator[str]:
+def _format_names(title: str, names: Iterable[str]) -> Iterator[str]:
     if shown := ", ".join(names):
         yield f"  {title:8} {escape_unprintable(shown)}"

@@ -347,11 +347,11 @@ def count_file_tokens(media: Media) -> int:
 def count_thinking_tokens(name: str) -> int:
     """Return the tokens that a model may think with, beyond those of the reply."""
     from njrt.models.anthropic import NON_THINKING_PREFIXES
-    from njrt.models.openai import find_thinking_family
+    from njrt.models.openai import find_tools_of_thinking_model
     from njrt.models.remote import THINKING_TOKENS
 
     provider, _, model = name.partition("/")
-    thinks = (provider == "openai" and find_thinking_family(model)) or (
+    thinks = (provider == "openai" and find_tools_of_thinking_model(model)) or (
         provider == "anthropic" and not model.startswith(NON_THINKING_PREFIXES)
     )
     return THINKING_TOKENS if thinks else 0
