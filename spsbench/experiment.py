@@ -29,10 +29,6 @@ JobT = TypeVar("JobT", bound=RunnableJob)
 ResultsT = TypeVar("ResultsT", bound=ExperimentResults[Any, Any])
 
 
-def refuse_nothing(results: Any) -> None:
-    """Accept all earlier results."""
-
-
 @dataclass(frozen=True, slots=True)
 class Experiment(Generic[JobT, ResultsT]):
     """The trials, the file of results, and the run that is to be recorded."""
@@ -49,7 +45,7 @@ class Experiment(Generic[JobT, ResultsT]):
     read: Callable[[Iterable[str]], ResultsT]
     compared: tuple[str, ...] = ()
     """Fields of the run: results with another value cannot be compared with new ones."""
-    refuse: Callable[[ResultsT], None] = refuse_nothing
+    refuse: Callable[[ResultsT], None] = lambda results: None
     """Raises `OtherConditionsError` for other reasons."""
 
 
@@ -59,20 +55,27 @@ def run_experiment(
     """Run the remaining trials of an experiment, print all results, and return the exit code."""
     out, total, show_line = experiment.out, len(experiment.jobs), partial(click.echo, err=True)
     with Journal(out, experiment.read) as journal:
-        _refuse_other_values(journal.results.runs, experiment.run, experiment.compared)
+        for name in experiment.compared:
+            now = getattr(experiment.run, name)
+            for before in (getattr(run, name) for run in journal.results.runs):
+                if before != now:
+                    raise OtherConditionsError(
+                        f"the file has results with another {name.replace('_', '-')} ({before}, not {now}); name another "
+                        "file by --out, or use the same"
+                    )
         experiment.refuse(journal.results)
         for remark in journal.results.remarks:
             show_line(f"{out}: {remark}")
         known = {result.trial for result in journal.results.results}
         to_do = [job for job in experiment.jobs if job.trial not in known]
-        before = total - len(to_do)
-        if before:
-            show_line(f"{before} of {total} {experiment.noun} are done in {out}")
+        done = total - len(to_do)
+        if done:
+            show_line(f"{done} of {total} {experiment.noun} are done in {out}")
         if to_do:
             journal.append(experiment.run)
 
         pace, workers = Pace(time.monotonic), experiment.workers
-        done, failed, lost = before, 0, list[LostTrial]()
+        failed, lost = 0, list[LostTrial]()
 
         def take() -> Iterator[JobT]:
             for job in to_do:
@@ -109,13 +112,3 @@ def run_experiment(
         return 1
     show_line(f"{done} {experiment.noun} are done; results: {out}")
     return 0
-
-
-def _refuse_other_values(runs: Iterable[RunLine], run: RunLine, compared: Iterable[str]) -> None:
-    for earlier in runs:
-        for name in compared:
-            if (before := getattr(earlier, name)) != (now := getattr(run, name)):
-                raise OtherConditionsError(
-                    f"the file has results with another {name.replace('_', '-')} ({before}, not {now}); name another "
-                    "file by --out, or use the same"
-                )

@@ -73,7 +73,7 @@ def build_answer_table(answers: Sequence[AnswerResult]) -> Table:
     """Return pass@1 and pass@k of each task and form."""
     rows = []
     for key, group in group_answers(answers).items():
-        passes = group_passes(group, get_problem)
+        passes = group_passes(group, lambda result: result.problem)
         samples = count_samples(passes)
         rows.append(
             (
@@ -98,7 +98,7 @@ def build_answer_table(answers: Sequence[AnswerResult]) -> Table:
 def build_difference_table(answers: Sequence[AnswerResult]) -> Table:
     """Return how much more one form passes than another, for each task."""
     groups = group_answers(answers).items()
-    passes = {key: group_passes(group, get_problem) for key, group in groups}
+    passes = {key: group_passes(group, lambda result: result.problem) for key, group in groups}
     rows = list_difference_rows(passes, make_uniform)
     columns = (
         *("model", "task", "form", "minus", "problems"),
@@ -117,11 +117,6 @@ def group_answers(answers: Sequence[AnswerResult]) -> dict[tuple[str, ...], list
     return group_by(
         sorted(answers, key=order), lambda result: (result.model, result.task, result.form)
     )
-
-
-def get_problem(result: AnswerResult) -> str:
-    """Return the name of a problem."""
-    return result.problem
 
 
 def build_state_table(

@@ -89,30 +89,25 @@ def report_command(
             "--check", is_flag=True, help="Write nothing; exit code 1 where --out differs."
         )
         def command(results: tuple[Path, ...], out: Path | None, check: bool) -> None:
-            report_results(load(), results, out, check)
+            if check and out is None:
+                raise click.UsageError("--check compares with a report: name it by --out")
+            report = load()
+            found = [(path, read_results_file(path, report.read)) for path in results]
+            if out is None:
+                for path, read in found:
+                    click.echo(f"{path}\n\n{report.format_text(read)}\n")
+                return
+            paths = (Path(os.path.relpath(path, out.parent)).as_posix() for path in results)
+            made_by = f"spsbench {report.command} {' '.join(paths)} --out {out.name}"
+            text = report.render(found, made_by)
+            if not check:
+                out.write_text(text, encoding="utf-8", newline="\n")
+            elif not out.is_file() or out.read_text(encoding="utf-8") != text:
+                raise click.ClickException(f"{out} differs from the results")
 
         return command
 
     return make_command
-
-
-def report_results(
-    report: ResultsReport[Any], paths: Sequence[Path], out: Path | None, check: bool
-) -> None:
-    """Print the tables of files, or write or check a report on them."""
-    if check and out is None:
-        raise click.UsageError("--check compares with a report: name it by --out")
-    found = [(path, read_results_file(path, report.read)) for path in paths]
-    if out is None:
-        for path, results in found:
-            click.echo(f"{path}\n\n{report.format_text(results)}\n")
-        return
-    names = " ".join(Path(os.path.relpath(path, out.parent)).as_posix() for path in paths)
-    text = report.render(found, f"spsbench {report.command} {names} --out {out.name}")
-    if not check:
-        out.write_text(text, encoding="utf-8", newline="\n")
-    elif not out.is_file() or out.read_text(encoding="utf-8") != text:
-        raise click.ClickException(f"{out} differs from the results")
 
 
 def format_sample(asked: int, population: int, noun: str, runs: Iterable[SampledRun]) -> str:

@@ -173,13 +173,11 @@ def _write_default_dict(value: Any, limit: int, outer: tuple[int, ...]) -> Piece
     yield ")"
 
 
-def _make_wrapping_writer(
-    name: str, write_inner: WriteValue, size: Callable[[Any], Any]
-) -> WriteValue:
+def _make_dict_writer(name: str) -> WriteValue:
     def write(value: Any, limit: int, outer: tuple[int, ...]) -> Pieces:
         yield f"{name}("
-        if size(value):
-            yield from write_inner(value, limit, outer)
+        if dict.__len__(value):
+            yield from _write_dict(value, limit, outer)
         yield ")"
 
     return write
@@ -218,8 +216,8 @@ _WRITERS_BY_CLASS: Mapping[type, WriteValue] = {
     set: _make_set_writer(set, "{", "}"),
     frozenset: _make_set_writer(frozenset, "frozenset({", "})"),
     dict: _write_dict,
-    Counter: _make_wrapping_writer("Counter", _write_dict, dict.__len__),
-    OrderedDict: _make_wrapping_writer("OrderedDict", _write_dict, dict.__len__),
+    Counter: _make_dict_writer("Counter"),
+    OrderedDict: _make_dict_writer("OrderedDict"),
     defaultdict: _write_default_dict,
     deque: _make_sequence_writer(deque, "deque([", "])"),
     FunctionType: lambda value, limit, outer: iter((f"<function {value.__name__}>",)),
