@@ -32,11 +32,8 @@ def command(console: Console, code: str | None) -> None:
     if code is None:
         rows = (f"{name}  {found.severity:7}  {found.title}" for name, found in CODES.items())
         console.result("\n".join(rows))
-    else:
-        console.result(_explain_code(code.upper()))
-
-
-def _explain_code(code: str) -> str:
+        return
+    code = code.upper()
     if code not in CODES:
         close = difflib.get_close_matches(code, CODES, n=1)
         hint = f"did you mean {close[0]}?" if close else "`njc explain` lists all codes"
@@ -44,4 +41,4 @@ def _explain_code(code: str) -> str:
     found = CODES[code]
     ignored = "" if found.fatal else f"\n\nA comment `# njc: ignore[{code}]` silences it."
     explanation = textwrap.fill(found.explanation, 88, break_long_words=False)
-    return f"{code} ({found.severity}): {found.title}\n\n{explanation}{ignored}"
+    console.result(f"{code} ({found.severity}): {found.title}\n\n{explanation}{ignored}")

@@ -228,7 +228,12 @@ def _format_statuses(
         if hole.name in alarms:
             yield f"    live at run time: {alarms[hole.name]}; `njc canary --clear '{hole.name}'`"
         if why and isinstance(status, Locked | Stale):
-            yield f"    {_format_history(status.entry)}"
+            entry = status.entry
+            usd = "" if entry.usd is None else f", ${entry.usd:.4f}"
+            yield (
+                f"    written by {entry.model or 'an unnamed model'} on {entry.date} in "
+                f"{format_count(entry.attempts, 'attempt')}, {entry.tokens.input} + {entry.tokens.output} tokens{usd}"
+            )
 
 
 def find_alarms(holes: Sequence[Hole], statuses: Mapping[str, HoleStatus]) -> dict[str, str]:
@@ -244,11 +249,3 @@ def find_alarms(holes: Sequence[Hole], statuses: Mapping[str, HoleStatus]) -> di
         if alarm := store.read(name_static_code(hole, status.entry.code)).alarm:
             alarms[hole.name] = describe_alarm(alarm)
     return alarms
-
-
-def _format_history(entry: LockEntry) -> str:
-    usd = "" if entry.usd is None else f", ${entry.usd:.4f}"
-    return (
-        f"written by {entry.model or 'an unnamed model'} on {entry.date} in "
-        f"{format_count(entry.attempts, 'attempt')}, {entry.tokens.input} + {entry.tokens.output} tokens{usd}"
-    )

@@ -79,12 +79,9 @@ def read_cases(path: Path, needs_result: bool = True) -> list[NumberedCase]:
 
 def format_case(case: Case) -> str:
     """Return a case as a line of its file."""
-    written: dict[str, Any] = {"inputs": case.inputs}
-    written |= {"expect": case.expect} if case.has_expected_result else {}
-    written |= {
-        name: value for name in ("after", "check", "name") if (value := getattr(case, name))
-    }
-    return format_json_line(written)
+    names = ["expect"] if case.has_expected_result else []
+    names += [name for name in ("after", "check", "name") if getattr(case, name)]
+    return format_json_line({name: getattr(case, name) for name in ("inputs", *names)})
 
 
 def _read_case(line: str, place: str, needs_result: bool) -> Case:

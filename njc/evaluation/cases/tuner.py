@@ -65,6 +65,10 @@ class Form:
     cases: frozenset[str] = frozenset()
     """The cases that the examples are taken from."""
 
+    def add(self, **options: OptionValue) -> Form:
+        """Return the form with more options."""
+        return replace(self, options={**self.options, **options})
+
     def __str__(self) -> str:
         parts = [f'{name}="{value}"' if isinstance(value, str) else f"{name}={value}" for name, value in self.options.items()]  # fmt: skip
         if self.examples:
@@ -148,15 +152,11 @@ def choose_examples(
     """Return up to `count` examples from right cases and the digests of these cases: different answers first."""
     found: list[tuple[str, str, str]] = []
     for digest, runs in results.items():
-        for result in runs[:1]:
-            for run in result.blocks:
-                shown = run.shown and extract_shown(run.shown, run.instruction)
-                if (
-                    run.instruction == instruction
-                    and shown
-                    and len(shown) + len(run.reply) <= MAX_EXAMPLE
-                ):
-                    found.append((digest, shown, run.reply))
+        for run in (run for result in runs[:1] for run in result.blocks):
+            shown = (run.shown and extract_shown(run.shown, run.instruction)) or ""
+            is_short = len(shown) + len(run.reply) <= MAX_EXAMPLE
+            if run.instruction == instruction and shown and is_short:
+                found.append((digest, shown, run.reply))
     found.sort(key=lambda example: hashlib.sha256(example[1].encode()).hexdigest())
     chosen: list[tuple[str, str, str]] = []
     answers: set[str] = set()
@@ -234,16 +234,6 @@ def describe_sure_runs(runs: Sequence[tuple[float, bool]], of: int) -> str:
     )
 
 
-def with_second(form: Form, model: str, below: float) -> Form:
-    """Return the form with a second model behind the first."""
-    return replace(form, options={**form.options, "second_model": model, "second_below": below})
-
-
-def with_votes(form: Form) -> Form:
-    """Return the form with several replies for each question."""
-    return replace(form, options={**form.options, "votes": VOTES})
-
-
 def _list_results(results: ResultsByCase) -> Iterator[CaseResult]:
     for runs in results.values():
         yield from runs
@@ -316,7 +306,7 @@ class Tuner:
             raise ConfigurationError("--second needs a function with one block")
         (instruction,) = self.places
         form = chosen.get(instruction, PLAIN)
-        probe = {instruction: with_second(form, second, 0.0)}
+        probe = {instruction: form.add(second_model=second, second_below=0.0)}
         runs = list_sure_runs(self.run(probe, cases))
         if not runs:
             raise ConfigurationError(
@@ -330,7 +320,7 @@ class Tuner:
             return chosen
         alone = [run for run in runs if run[0] >= threshold]
         self.note(f"  second_below={threshold}: {describe_sure_runs(alone, len(runs))}")
-        return {instruction: with_second(form, second, threshold)}
+        return {instruction: form.add(second_model=second, second_below=threshold)}
 
     def choose_form(
         self,
@@ -378,7 +368,7 @@ class Tuner:
                 try_form(Form(base.options, examples, digests))
         is_answer = best.options.get("effects", run.effects) == "answer"
         if is_answer and VOTES * compute_score(results).tokens <= limit:
-            try_form(with_votes(best))
+            try_form(best.add(votes=VOTES))
         return best
 
     def run(self, forms: dict[str, Form], cases: Sequence[NumberedCase]) -> ResultsByCase:

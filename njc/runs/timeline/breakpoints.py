@@ -288,7 +288,4 @@ def _parse_block_lines(file: Path, changed_at: int) -> tuple[BlockLines, ...]:
 def find_source(place: str, folders: Iterable[Path]) -> Path | None:
     """Return the file of a place such as `shop/mail.njpy:12`, in one of these folders."""
     name = place.rpartition(":")[0]
-    for folder in folders:
-        if name and (folder / name).is_file():
-            return folder / name
-    return None
+    return next((folder / name for folder in folders if name and (folder / name).is_file()), None)
