@@ -53,9 +53,18 @@ def command(
     elif not found:
         console.note(f"{store.store.name}: no canary has run")
     else:
-        console.table(_COLUMNS, [_format_row(*item) for item in found.items()])
+        rows = []
         for name, state in found.items():
-            _explain(console, name, state)
+            history, runs = state.history, "live" if state.alarm else "code"
+            counts = (history.runs, history.differences, state.skipped)
+            rows.append((name, *(f"{count:,}" for count in counts), runs))
+        console.table(_COLUMNS, rows)
+        for name, state in found.items():
+            if state.alarm:
+                example = f"\n    {state.alarm.example}"
+                console.result(f"{name}: {describe_alarm(state.alarm)}{example}")
+            if state.problem:
+                console.note(f"{name}: skipped, the last time because: {state.problem}")
     return int(any(state.alarm for state in found.values()))
 
 
@@ -74,25 +83,6 @@ def _clear(console: Console, store: CanaryStore, blocks: Sequence[str]) -> None:
     for name in names:
         store.clear(name)
     console.note(f"{format_count(len(names), 'block')} cleared")
-
-
-def _format_row(name: str, state: CanaryState) -> tuple[str, ...]:
-    history = state.history
-    return (
-        name,
-        f"{history.runs:,}",
-        f"{history.differences:,}",
-        f"{state.skipped:,}",
-        "live" if state.alarm else "code",
-    )
-
-
-def _explain(console: Console, name: str, state: CanaryState) -> None:
-    """Say why there was an alarm, and why runs were skipped."""
-    if state.alarm:
-        console.result(f"{name}: {describe_alarm(state.alarm)}\n    {state.alarm.example}")
-    if state.problem:
-        console.note(f"{name}: skipped, the last time because: {state.problem}")
 
 
 def _state_to_json(state: CanaryState) -> dict[str, Any]:

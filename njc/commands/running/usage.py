@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -63,7 +62,11 @@ def command(
     if forget is not None:
         if shows_all or as_json:
             raise ConfigurationError("--forget shows nothing; leave --all and --json out")
-        _forget(console, ledger, found, forget)
+        before = ledger.store.now() - forget * _DAY
+        old = [account for account in found if account.state.at < before]
+        for account in old:
+            ledger.forget(account.key)
+        console.note(f"{ledger.store.name}: {format_count(len(old), 'account')} deleted")
         return
     now = ledger.store.now()
     if as_json:
@@ -76,14 +79,6 @@ def command(
         console.note(f"{ledger.store.name}: no budget has been used{past}")
         return
     console.table(_COLUMNS, [_format_row(account) for account in shown])
-
-
-def _forget(console: Console, ledger: Ledger, accounts: Sequence[StoredAccount], days: int) -> None:
-    before = ledger.store.now() - days * _DAY
-    old = [account for account in accounts if account.state.at < before]
-    for account in old:
-        ledger.forget(account.key)
-    console.note(f"{ledger.store.name}: {format_count(len(old), 'account')} deleted")
 
 
 def is_current(account: StoredAccount, now: float) -> bool:

@@ -34,8 +34,18 @@ def command(console: Console, offline: bool, format: Literal["text", "json"], **
 
     The exit code is 0 if programs can run, 2 if the configuration is wrong, 3 if the model does not answer.
     """
+    project = find_project(Path(), environ={})
+    place = f"[tool.njc] of {format_path(project.file)}" if project.file else "the project"
+    host = HostEnvironment(
+        sys.version_info[:3],
+        os.environ,
+        Path.cwd(),
+        (("--set", parse_set_flags(flags["options"])), (place, project.options)),
+        _find_version,
+        find_sandbox_obstacle(),
+    )
     checks = []
-    for check in diagnose(_collect_environment(flags), None if offline else _probe_server):
+    for check in diagnose(host, None if offline else _probe_server):
         checks.append(check)
         if format == "text":
             status = click.style(f"{check.status:5}", fg=_COLORS[check.status])
@@ -45,19 +55,6 @@ def command(console: Console, offline: bool, format: Literal["text", "json"], **
     elif offline:
         console.note("the server was not asked (--offline)")
     return min((check.exit_code for check in checks if check.exit_code), default=0)
-
-
-def _collect_environment(flags: dict[str, Any]) -> HostEnvironment:
-    project = find_project(Path(), environ={})
-    place = f"[tool.njc] of {format_path(project.file)}" if project.file else "the project"
-    return HostEnvironment(
-        sys.version_info[:3],
-        os.environ,
-        Path.cwd(),
-        (("--set", parse_set_flags(flags["options"])), (place, project.options)),
-        _find_version,
-        find_sandbox_obstacle(),
-    )
 
 
 def _find_version(package: str) -> str | None:

@@ -3,7 +3,7 @@
     code ─> evaluation ─> request ─> reply ─> proposal ─> evaluation ─> the better code ─> request ─> ...
 
 A `CodeRepair` says how code is tested, what the model is asked, and how its reply is read: of static blocks tested
-on recorded runs (`njc.evaluation.learning`) or by a command, of programs with tests (`njc.evaluation.repair.program`). The best code so far
+on recorded runs (`njc.evaluation.learning`) or by a command, of programs with tests (`spsbench.repair`). The best code so far
 goes back to the model; code that is not better is dropped.
 """
 

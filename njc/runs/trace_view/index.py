@@ -370,9 +370,12 @@ class Selection:
         )
 
     def has_step(self, step: TraceStep) -> bool:
+        texts = [step.code, step.result, step.shown, step.reply, step.printed]
+        texts += [f"{change.name}: {change.after}" for change in step.changes]
+        texts.append(format_differences(step.prediction))
         wanted = self.search.casefold()
         return self._has(step, step.is_refused, step.is_surprise, step.cost.usd) and (
-            not wanted or any(wanted in text.casefold() for text in list_texts(step))
+            not wanted or any(wanted in text.casefold() for text in texts)
         )
 
     def _has(
@@ -386,10 +389,3 @@ class Selection:
             and (self.slow is None or it.seconds >= self.slow)
             and (self.expensive is None or (usd or 0.0) >= self.expensive)
         )
-
-
-def list_texts(step: TraceStep) -> list[str]:
-    """Return the texts of a step that are searched."""
-    changes = [f"{change.name}: {change.after}" for change in step.changes]
-    predicted = format_differences(step.prediction)
-    return [step.code, step.result, step.shown, step.reply, step.printed, predicted, *changes]

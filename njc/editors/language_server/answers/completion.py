@@ -69,7 +69,20 @@ def complete(document: Document, offset: int) -> list[Suggestion]:
     if options := _OPEN_OPTIONS.search(text, line_start, offset):
         return list(_suggest_options(options["before"], options["word"], offset, quoted=True))
     if comment := _OPEN_COMMENT.search(text, line_start, offset):
-        return list(_suggest_in_comment(comment, offset))
+        if (code := comment["code"]) is not None:
+            start = offset - len(code)
+            return [
+                Suggestion(name, "code", start, offset, meaning.title)
+                for name, meaning in CODES.items()
+                if not meaning.fatal
+            ]
+        before, word = comment["before"], comment["word"]
+        if "ignore" in before:
+            return []
+        suggestions = list(_suggest_options(before, word, offset, quoted=False))
+        if not before.strip():
+            suggestions.append(Suggestion("ignore[", "option", offset - len(word), offset))
+        return suggestions
     opened = _OPEN_REFERENCE.search(text, max(0, offset - MAX_REFERENCE), offset)
     if opened is None or find_open_prompt(text, offset) is None:
         return []
@@ -129,16 +142,3 @@ def _suggest_options(before: str, word: str, offset: int, *, quoted: bool) -> It
         yield Suggestion(f"{name}=", "option", start, offset, detail)
     if quoted:  # on the marker line of a block
         yield Suggestion("interface=", "option", start, offset, "an njrt.Interface")
-
-
-def _suggest_in_comment(comment: re.Match[str], offset: int) -> Iterator[Suggestion]:
-    if comment["code"] is not None:
-        for code, meaning in CODES.items():
-            if not meaning.fatal:
-                yield Suggestion(code, "code", offset - len(comment["code"]), offset, meaning.title)
-        return
-    if "ignore" in comment["before"]:
-        return
-    yield from _suggest_options(comment["before"], comment["word"], offset, quoted=False)
-    if not comment["before"].strip():
-        yield Suggestion("ignore[", "option", offset - len(comment["word"]), offset)

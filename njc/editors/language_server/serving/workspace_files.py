@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Container, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby, islice
 from pathlib import Path
@@ -133,18 +134,12 @@ def _read_run_file(file: Path) -> RunFile:
         by_place = groupby(runs, key=lambda run: run.place)
         return RunFile({place: summarize_block([*group]) for place, group in by_place})
     if b'"format"' in first[:200]:
-        return RunFile(recorded=frozenset(_list_places(rest)))
+        places = set()
+        for line in rest.splitlines():
+            with suppress(ValueError, KeyError, TypeError, RecursionError):
+                places.add(json.loads(line)["place"])
+        return RunFile(recorded=frozenset(it for it in places if isinstance(it, str)))
     return RunFile()
-
-
-def _list_places(lines: bytes) -> Iterator[str]:
-    for line in lines.splitlines():
-        try:
-            place = json.loads(line)["place"]
-        except (ValueError, KeyError, TypeError, RecursionError):
-            continue
-        if isinstance(place, str):
-            yield place
 
 
 def _get_state(file: Path) -> _FileState | None:
