@@ -185,8 +185,8 @@ class CallAttempt:
 
     model: str
     outcome: str
-    usage: Usage
-    seconds: float
+    usage: Usage = field(default_factory=Usage)
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -418,3 +418,15 @@ def test_any_reply_comes_back_as_it_was(reply: Reply) -> None:
     assert [(c.id, c.name, c.arguments) for c in back.message.calls] == [
         (c.id, c.name, c.arguments) for c in reply.message.calls
     ]
+
+
+def test_a_recorded_attempt_needs_its_model_and_its_end_only(path: Path) -> None:
+    played(path, "all", Scripted([run("n = 1")]), asking("Count."))
+    text = path.read_text()
+    old = text.replace(
+        '"reply": {', '"reply": {"attempts": [{"model": "big", "outcome": "TimeoutError"}], ', 1
+    )
+    assert old != text, "the line has the reply"
+    path.write_text(old)
+    (reply,) = played(path, "none", nobody(), asking("Count."))
+    assert reply.message.calls[0].arguments == {"code": "n = 1", "done": False}
