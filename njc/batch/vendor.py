@@ -139,7 +139,10 @@ class VendorBatches(ABC):
         """
 
     def _list_batches(self, model: RemoteModel, batches: str, since: float) -> Iterator[Any]:
-        """Yield the batches that were created since, the newest first; `batches` is their place in the client."""
+        """Yield the batches of all pages with one that was created since, the newest first.
+
+        `batches` is their place in the client.
+        """
 
         async def list_page(client: Any) -> Any:
             call = attrgetter(batches)(client).with_raw_response.list
@@ -150,17 +153,20 @@ class VendorBatches(ABC):
         after = ""
         for _ in range(_MAX_PAGES):
             page = model.call_client(list_page, CALL_SECONDS)
-            for listed in page["data"]:
-                if _read_time(listed["created_at"]) < since - CLOCK_SKEW_SECONDS:
-                    return
-                yield listed
+            yield from page["data"]
             if not page["data"] or not page.get("has_more"):
+                return
+            if _is_before(page["data"][-1], since):
                 return
             after = str(page["data"][-1]["id"])
 
 
-def _read_time(written: float | str) -> float:
-    return datetime.fromisoformat(written).timestamp() if isinstance(written, str) else written
+def _is_before(listed: Any, since: float) -> bool:
+    """Return whether a batch was created before this time, by a clock that may differ."""
+    created = listed["created_at"]
+    if isinstance(created, str):
+        created = datetime.fromisoformat(created).timestamp()
+    return bool(created < since - CLOCK_SKEW_SECONDS)
 
 
 ENDPOINT = "/v1/chat/completions"
@@ -329,6 +335,8 @@ class AnthropicBatches(VendorBatches):
     ) -> FoundBatch | None:
         undecided = False
         for listed in self._list_batches(model, "messages.batches", batch.at):
+            if _is_before(listed, batch.at):
+                break
             size = sum(listed["request_counts"].values())
             if listed["id"] in known or size != batch.requests:
                 continue

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     "turns",
     multiple=True,
     type=flags.EXISTING_FILE,
-    help="Results with right repairs, for the condition turn1; again: turn2, turn3.",
+    help="Right repairs for turn1; again: turn2, turn3.",
 )
 @click.option(
     "--turn-data", multiple=True, type=flags.EXISTING_FILE, help="The problems of these results."
