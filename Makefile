@@ -53,7 +53,7 @@ types: $(VENV)/.dev ## check the types (mypy), those of the compiled files too (
 TRACING := tests/runtime/test_code_lines.py tests/spsbench/test_state_versions.py tests/repair/test_execution_trace.py
 TRACING_PROGRAMS := tests/spsbench/test_crux.py tests/spsbench/test_program_states.py
 TRACING_COMMANDS := tests/spsbench/test_bad_input.py tests/spsbench/test_collecting.py tests/spsbench/test_reply_seconds.py
-TRACING_STEPS := $(addprefix tests/spsbench/,test_trajectories.py test_neural_answers.py test_neural_page.py test_neural_training.py)
+TRACING_STEPS := $(addprefix tests/spsbench/,test_trajectories.py test_neural_answers.py test_neural_page.py test_neural_training.py) tests/debug/test_predicted.py
 
 limits: $(VENV)/.dev ## check the limits of lines and of wording (.ci/source_limits.json)
 	$(BIN)/python .ci/source_limits.py
