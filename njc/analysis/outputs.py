@@ -103,7 +103,7 @@ def _check_unused(
         for block in within
         for name in block.binds
         if not name.startswith("_")
-        and resolve_name(name, scope, outputs) == Local(scope)
+        and resolve_name(name, scope, outputs) is scope.as_home
         and not _is_read_by_block(name, block, reads.get((scope, name), ()))
     ]
     if not waiting:

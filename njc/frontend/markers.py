@@ -32,8 +32,8 @@ _NEAR_MISS = re.compile(
     re.IGNORECASE,
 )
 _REST_OF_STRING = {
-    '"""': re.compile(r'(?:[^\\"]|\\.|"(?!""))*"""', re.DOTALL),
-    "'''": re.compile(r"(?:[^\\']|\\.|'(?!''))*'''", re.DOTALL),
+    '"""': re.compile(r'[^\\"]*(?:(?:\\.|"(?!""))[^\\"]*)*"""', re.DOTALL),
+    "'''": re.compile(r"[^\\']*(?:(?:\\.|'(?!''))[^\\']*)*'''", re.DOTALL),
 }
 
 
