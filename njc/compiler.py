@@ -144,7 +144,6 @@ def generate(
     `tuned` has forms chosen by measurement; `written` is code that replaces some blocks, and `note` a line about it.
     """
     source, module, blocks = analysis.source, analysis.module, analysis.blocks
-    project = NO_OPTIONS if project == NO_OPTIONS else project  # then known by its identity
     if analysis.has_errors:
         return Compilation(source, blocks, analysis.diagnostics, None, LineMap())
     added = serialize_written(source, written, note) + serialize_tuned(tuned)
