@@ -366,13 +366,11 @@ def _find_immediate_reads(expression: ast.expr) -> Iterator[ast.Name]:
 
 def is_on_lines(lines: Sequence[int], node: ast.AST) -> bool:
     """Return whether a node is on one of the lines; one without a place always is."""
-    if not isinstance(node, _WITH_PLACE):
+    place = get_line_span(node)
+    if place is None:
         return True
-    first = node.lineno
-    if isinstance(node, _DECORATED) and node.decorator_list:
-        first = node.decorator_list[0].lineno
-    following = bisect_left(lines, first)
-    return following < len(lines) and lines[following] <= (node.end_lineno or node.lineno)
+    following = bisect_left(lines, place[0])
+    return following < len(lines) and lines[following] <= place[1]
 
 
 _WITH_PLACE = (ast.expr, ast.stmt, ast.arg, ast.keyword, ast.excepthandler, ast.pattern, ast.alias)
@@ -381,9 +379,9 @@ _DECORATED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 def get_line_span(node: ast.AST) -> tuple[int, int] | None:
     """Return the first and the last line of a node, with its decorators."""
-    line: int | None = getattr(node, "lineno", None)
-    if line is None:
+    if not isinstance(node, _WITH_PLACE):
         return None
-    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-    first = decorators[0].lineno if decorators else line
-    return first, getattr(node, "end_lineno", None) or line
+    first = node.lineno
+    if isinstance(node, _DECORATED) and node.decorator_list:
+        first = node.decorator_list[0].lineno
+    return first, node.end_lineno or node.lineno
