@@ -55,9 +55,6 @@ TRACING_PROGRAMS := tests/spsbench/test_crux.py tests/spsbench/test_program_stat
 TRACING_COMMANDS := tests/spsbench/test_bad_input.py tests/spsbench/test_collecting.py tests/spsbench/test_reply_seconds.py
 TRACING_STEPS := $(addprefix tests/spsbench/,test_trajectories.py test_neural_answers.py test_neural_page.py test_neural_training.py) tests/debug/test_predicted.py
 
-# The service has threads of its own: alone, it meets no settings that other tests have left in the process.
-SERVICE := tests/deploy/test_service.py
-
 limits: $(VENV)/.dev ## check the limits of lines and of wording (.ci/source_limits.json)
 	$(BIN)/python .ci/source_limits.py
 
@@ -68,8 +65,7 @@ quick: $(VENV)/.dev
 
 # On two cores three processes are quicker than two, because many of these tests wait.
 slow: $(VENV)/.dev
-	$(BIN)/pytest -n 3 --dist worksteal -m slow --durations=30 $(addprefix --ignore=,$(TRACING) $(TRACING_PROGRAMS) $(TRACING_COMMANDS) $(TRACING_STEPS) $(SERVICE))
-	$(BIN)/pytest $(SERVICE)
+	$(BIN)/pytest -n 3 --dist worksteal -m slow --durations=30 $(addprefix --ignore=,$(TRACING) $(TRACING_PROGRAMS) $(TRACING_COMMANDS) $(TRACING_STEPS))
 
 tracing: $(VENV)/.dev
 	$(BIN)/pytest $(TRACING)

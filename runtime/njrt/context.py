@@ -24,7 +24,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from contextvars import Context, copy_context
+from contextvars import Context, ContextVar, copy_context
 from functools import partial, wraps
 from inspect import CO_ASYNC_GENERATOR, CO_GENERATOR
 from typing import Any, Generic, TypeVar
@@ -128,13 +128,32 @@ def list_open() -> tuple[Opened[Any], ...]:
     return _unite(found, _list_of_generators()) if _process.generators else found
 
 
-def restore(before: Carried) -> None:
-    """Carry again what was carried `before`, unless it has been closed: code that has got hold of a context may drop it."""
-    now = carried.get()
-    if now is not before and any(
-        opened in _process.items and opened not in now._items for opened in before._items
-    ):
-        carried.set(before)
+class ContextMark:
+    """A point of a program, and the items that its context carries there.
+
+    A coroutine or a generator may end in another context than the one it ran in; that one keeps its items.
+    """
+
+    __slots__ = ("_before", "_token")
+
+    def __init__(self) -> None:
+        self._before = carried.get()
+        self._token = _marks.set(None)
+
+    def restore(self) -> None:
+        """Carry open items again that code has dropped from this context."""
+        try:
+            _marks.reset(self._token)
+        except ValueError:  # another context
+            return
+        now, open_items = carried.get(), _process.items
+        if now is not self._before and any(
+            opened in open_items and opened not in now._items for opened in self._before._items
+        ):
+            carried.set(self._before)
+
+
+_marks: ContextVar[None] = ContextVar("njrt.marks")
 
 
 def _list_process_items(here: Carried) -> Iterable[Opened[Any]]:

@@ -293,11 +293,10 @@ def test_wrong_requests_ask_no_model_and_leave_nothing(database: str) -> None:
             response = connection.getresponse()
             assert response.status == status, (method, path, body, response.read())
         connection = service.connect()
-        headers = {"transfer-encoding": "chunked"}
-        with contextlib.suppress(
-            BrokenPipeError
-        ):  # the service answers, and closes, before it has the body
-            connection.request("PUT", "/tickets/a1", iter([b"{}"]), headers, encode_chunked=True)
+        connection.putrequest("PUT", "/tickets/a1")
+        connection.putheader("transfer-encoding", "chunked")
+        # Without its body, which the service refuses unread: a body in flight when it closes could reset the connection.
+        connection.endheaders()
         assert connection.getresponse().status == 411
         assert service.ask("GET", "/tickets/a1")[0] == 404
         wait_until(lambda: service.gate.running == 0)

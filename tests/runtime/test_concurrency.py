@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import gc
 import sys
 import threading
@@ -19,6 +20,7 @@ from playing import play
 from programs import Program, ended_by
 
 import njrt
+from njrt.context import list_open
 from njrt.messages import Reply, Request, ToolCall, UserMessage
 from njrt.models.scripted import Scripted, run
 from njrt.observability.accounts import _open_runs
@@ -303,8 +305,6 @@ def test_code_that_catches_its_cancellation_may_clean_up() -> None:
 
 
 def test_a_coroutine_that_is_dropped_half_way_is_closed_anywhere() -> None:
-    import contextvars
-
     class Never:
         def __await__(self) -> Any:
             yield None
@@ -320,6 +320,26 @@ def test_a_coroutine_that_is_dropped_half_way_is_closed_anywhere() -> None:
     with njrt.using(model=Scripted(ended_by("result = 1"))), njrt.watch() as watch:
         assert PROGRAM.load()["outer"](None) == 1
     assert watch.runs[0].parent is None
+
+
+def test_the_context_that_closes_a_dropped_coroutine_keeps_what_it_carries() -> None:
+    @njrt.gated
+    def send() -> None:  # from now on, blocks open a gate for the calls of their code
+        raise AssertionError("not called")
+
+    class Never:
+        def __await__(self) -> Any:
+            yield None
+
+    log: list[Any] = []
+    coroutine = PROGRAM.load()["waits"](Never(), log)
+    with njrt.using(model=Scripted(ended_by("await event"))):
+        contextvars.copy_context().run(coroutine.send, None)
+    with njrt.watch():
+        inside = list_open()
+        coroutine.close()
+        assert (log, list_open()) == (["unbound"], inside)
+    assert list_open() == ()
 
 
 def test_the_event_loop_runs_on_while_the_model_thinks() -> None:

@@ -19,8 +19,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from types import CellType, CodeType, TracebackType
 
-from njrt.carried import OUTSIDE, carried
-from njrt.context import restore
+from njrt.context import ContextMark
 from njrt.effects import Refusal
 from njrt.execution.checks import MODULE_NAMES, find_snippet_problems
 from njrt.execution.guard.check import find_guard_refusal, list_program_modules
@@ -83,23 +82,25 @@ class Snippet:
 class RaiseTracker(RaisedError):
     """Records the exception that the snippet's own `raise` raised last.
 
-    `around` is what is open around the block (`njrt.context`), which the snippet must not close.
+    `around` marks what is open around the block, which the snippet must not close.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.traceback: TracebackType | None = None
-        self.around = OUTSIDE
+        self.around: ContextMark | None = None
 
     def start(self) -> None:
         """Note what the program handles, and what is open, before the snippet runs."""
-        self.around = carried.get()
+        self.around = ContextMark()
         self.handled = sys.exception()
         self.traceback = self.handled.__traceback__ if self.handled else None
 
     def clear(self) -> None:
         """Forget all exceptions, and open again what the snippet has closed."""
-        restore(self.around)
+        if self.around is not None:
+            self.around.restore()
+            self.around = None
         self.last = self.handled = self.traceback = None
         self.reraises = False
 
