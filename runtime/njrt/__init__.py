@@ -12,10 +12,10 @@
     njrt.watch(), njrt.last_run()                       calls, tokens, cost, seconds of the blocks run
     njrt.Interface("shop", effects=[reserve])           the effects of a block, as functions (njrt.interface)
     njrt.Image.from_path("a.png")                       a file that a block shows to its model (njrt.media)
-    njrt.Scripted([...])                                a model for tests, whose replies are given
+    njrt.Scripted([...])                                a model for tests, with given replies
     njrt.NaturalError                                   the root of the runtime's errors (njrt.errors)
 
-Importing it costs next to nothing: what runs a block is loaded when the first block runs.
+Importing it costs next to nothing: the modules that run blocks are loaded when the first block runs.
 """
 
 import njrt.carried  # noqa: F401  (marks the context of this import)

@@ -24,7 +24,7 @@ class Block:
 
     `instruction` is the prompt without its marker line and margins. `labels` are the jumps that are legal
     and offered here, of `break`, `continue`, `return` and `bare_return`; `raise` always is. `place` is
-    `file.njpy:line`. `options` are complete: nothing in them that has a default is None.
+    `file.njpy:line`. `options` are complete: no option with a default is None.
     """
 
     instruction: str
@@ -33,7 +33,7 @@ class Block:
     is_async: bool
     options: Options
     reads: tuple[str, ...] = ()
-    """The outputs that the prompt reads as well. The compiler says which: the instruction may have values in it."""
+    """Outputs that the prompt also reads. They come from the compiler: the instruction may have values in it."""
     examples: tuple[tuple[str, str], ...] = ()
     """Earlier values as they were shown, each with the reply, to show before the values of this run."""
     code: str = ""

@@ -1,6 +1,6 @@
-"""What a context carries: the open `with` statements of njrt around it (see `njrt.context`).
+"""The open `with` statements of njrt around a context (see `njrt.context`).
 
-It is apart from them because `import njrt` loads it: the context of that import is thereby known to be outside of
+It is a separate module because `import njrt` loads it: the context of that import is thereby known to be outside of
 every `with`, and so are the tasks that inherit from it.
 """
 
@@ -14,13 +14,12 @@ if TYPE_CHECKING:
 
 
 class Carried:
-    """The items that are open around a context, outermost first, and how it came to know them.
+    """The items that are open around a context, outermost first, and their origin.
 
-    `inherited`: from the context in which the work was started; there are no others. `thread`: from the context in
-    which its thread was started. `unknown`: nothing is known about where its work comes from.
-
-    Code of a model may come by a context, of which it can read the variables; the guard does not let it read these
-    attributes, which are of the runtime and begin with `_`.
+    `inherited`: from the context that started the work; there are no others. `thread`: from the context that started
+    its thread. `unknown`: nothing is known about the origin of its work.
+    Code of a model may get a context and read the variables in it; the guard does not let it read these
+    attributes, which are of the runtime and start with `_`.
     """
 
     __slots__ = ("_items", "_origin")

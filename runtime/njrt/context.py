@@ -1,18 +1,18 @@
-"""Stacks of what `with` statements open around the code inside them: settings, limits, watches.
+"""Stacks of the items that `with` statements open around the code inside them: settings, limits, watches.
 
     _watches: Around[Watch] = Around()
     with _watches.opened(watch): ...         _watches.here() == (..., watch) for everything that is started inside
 
-All stacks are carried together, in one context variable. Which items hold for a piece of work:
+All stacks are carried together, in one context variable. These items hold for a piece of work:
 
-    asyncio tasks, callbacks, jobs of thread pools       what was open where it was started
-    `threading.Thread`, `Timer`                          the same, and what the main thread has open
+    asyncio tasks, callbacks, jobs of thread pools       the items open at its start
+    `threading.Thread`, `Timer`                          the same, and the items open in the main thread
     a forked process                                     the same, counted in that process
     a generator that opens an item                       the item holds in it, whoever resumes it
-    work whose start cannot be told, such as in          everything that is open in the process
+    work with an unknown start, such as in               everything that is open in the process
     `contextvars.Context()` or threads made in C
 
-So an item may hold for more than what was started inside of it, never for less, also when its `with` has ended. Not
+So an item may hold for more than the work started inside of it, never for less, also when its `with` has ended. Not
 followed: spawned processes, work that another thread than the main one hands by a queue to a thread that was started
 outside, `__del__` and `weakref.finalize`.
 """
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 class Opened(Generic[T]):
-    """An open item: in which stack and thread, and what was open around it."""
+    """An open item, its stack and thread, and the open items around it."""
 
     __slots__ = ("around", "before", "item", "stack", "thread")
 
@@ -46,14 +46,14 @@ class Opened(Generic[T]):
 
 
 class _Process:
-    """What is open in this process (state: the items; the frames of generators that have opened some)."""
+    """The open items of this process (state: the items; the frames of generators that have opened some)."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.items: tuple[Opened[Any], ...] = ()
         self.generators: dict[int, tuple[Opened[Any], ...]] = {}
         self.older_threads = {thread.ident for thread in threading.enumerate()}
-        """Those that were started before `Thread.start` was wrapped."""
+        """Threads that were started before `Thread.start` was wrapped."""
 
     def add(self, opened: Opened[Any], generator: int | None) -> None:
         with self.lock:
@@ -69,7 +69,7 @@ class _Process:
                 self.generators |= {generator: rest} if rest else {}
 
     def restart_in_child(self) -> None:
-        """After a fork: only the forking thread continues, and what is open around it."""
+        """After a fork: keep only the forking thread, with the items open around it."""
         self.lock = threading.Lock()
         self.items = list_open()
         self.older_threads = set()
@@ -157,7 +157,7 @@ _marks: ContextVar[None] = ContextVar("njrt.marks")
 
 
 def _list_process_items(here: Carried) -> Iterable[Opened[Any]]:
-    """Return what is open in the process and may hold here, if the context does not tell."""
+    """Return the open items of the process that may hold here, if the context does not know."""
     items, threads = _process.items, {threading.main_thread().ident}
     if here._origin == "unknown":
         if (thread := threading.get_ident()) not in _process.older_threads:
@@ -167,7 +167,7 @@ def _list_process_items(here: Carried) -> Iterable[Opened[Any]]:
 
 
 def _list_of_generators() -> Iterator[Opened[Any]]:
-    """Yield what the generators have open that are being resumed here."""
+    """Yield the items opened by the generators that are being resumed here."""
     frames, frame = [], sys._getframe(2)
     while frame is not None:
         frames.append(_process.generators.get(id(frame), ()))
@@ -177,7 +177,7 @@ def _list_of_generators() -> Iterator[Opened[Any]]:
 
 
 def _find_generator() -> int | None:
-    """Return the id of the frame that enters a `with`, if it is that of a generator, which others may resume."""
+    """Return the id of the frame that enters a `with`, if it belongs to a generator, which others may resume."""
     frame = sys._getframe(2)
     while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] in _OWN:
         frame = frame.f_back
@@ -194,7 +194,7 @@ def _without(items: tuple[Opened[Any], ...], closed: Opened[Any]) -> tuple[Opene
 def _unite(
     items: tuple[Opened[Any], ...], others: Iterable[Opened[Any]]
 ) -> tuple[Opened[Any], ...]:
-    """Return all of both, once, those of the first last: they are nearer."""
+    """Return the items of both, each once, with `items` last: they are nearer."""
     return (*(other for other in others if other not in items), *items)
 
 
@@ -205,7 +205,7 @@ _process = _Process()
 
 
 _POOLS = {"concurrent.futures.thread", "multiprocessing.pool"}
-"""The modules of pools, whose workers are started by one part of a program and work for all."""
+"""Modules of pools, with workers that are started by one part of a program and work for all."""
 
 
 def copy_surroundings() -> Context:
@@ -216,14 +216,14 @@ def copy_surroundings() -> Context:
 
 
 def start_outside(thread: threading.Thread) -> None:
-    """Start a thread of the runtime's own, in which nothing is open."""
+    """Start a thread of the runtime with no open items."""
     context = copy_context()
     context.run(carried.set, OUTSIDE)
     context.run(thread.start)
 
 
 def _start(start: Callable[[threading.Thread], None], thread: threading.Thread) -> None:
-    """Start a thread whose `run` is inside of what is open here."""
+    """Start a thread inside of the items that are open here."""
     if getattr(getattr(thread, "_target", None), "__module__", None) in _POOLS:
         _wrap_pool()
         return start(thread)
@@ -250,7 +250,7 @@ def _submit(
     *args: Any,
     **kwargs: Any,
 ) -> Any:
-    """Submit a call to a pool of threads, which is inside of what is open here."""
+    """Submit a call to a pool of threads, inside of the items that are open here."""
     if type(pool).__module__ != "concurrent.futures.interpreter":  # whose calls are pickled
         function = partial(_call, Carried(list_open(), "inherited"), function)
     return submit(pool, function, *args, **kwargs)

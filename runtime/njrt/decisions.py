@@ -1,4 +1,4 @@
-"""What an interceptor is shown of an effect, and what it may decide.
+"""An effect as interceptors see it, and their possible decisions.
 
     def allow_no_imports(pending: PendingEffect) -> Decision:
         match pending.effect:
@@ -36,7 +36,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """Do not carry the effect out; `words` tell the model why, and what to do instead.
+    """Do not perform the effect; `words` give the model the reason and an alternative.
 
     A question of `njrt.llm` is not asked, and its call raises `PolicyError`.
     """
@@ -63,9 +63,9 @@ Decision = Accept | Edit | Reject | Abort | Pause
 class PendingEffect:
     """An effect that the model has requested and that has not been performed.
 
-    `run` and `parent` are those of the event `Began`, `place` is `file.njpy:line`, `turn` the number of the model's
-    reply in the run and `number` that of the effect, both from 1 (refused ones count). `instruction` is that of the
-    block, empty for a question of `njrt.llm`. `effects` is the block's effect set.
+    `run` and `parent` are as in the event `Began`, `place` is `file.njpy:line`, `turn` the number of the model's
+    reply in the run and `number` the effect's number in it, both from 1 (refused ones count). `instruction` is the
+    block's instruction, empty for a question of `njrt.llm`. `effects` is the block's effect set.
     """
 
     run: str
@@ -115,9 +115,9 @@ class InterceptorDecision:
 
 @dataclass(frozen=True, slots=True)
 class Interception:
-    """What the interceptors around a block decided about an effect, in the order in which they were asked.
+    """The decisions of the interceptors around a block about an effect, in order.
 
-    `effect` is the effect after all edits. Without an interceptor and a recorded decision there are none.
+    `effect` is the effect after all edits. Without an interceptor and a recorded decision, `decisions` is empty.
     """
 
     effect: Effect
@@ -130,6 +130,6 @@ class Interception:
 
 
 def get_interceptor_name(interceptor: Interceptor) -> str:
-    """Return the name of an interceptor: that of the function, or of the object's class."""
+    """Return the name of an interceptor: of the function, or of the object's class."""
     name = getattr(interceptor, "__name__", None)
     return name if isinstance(name, str) else type(interceptor).__name__

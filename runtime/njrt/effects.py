@@ -4,7 +4,7 @@
     Done()             Completed(), or Refusal("`y` is not bound yet ...")
 
 An effect is a request of the prompt to the program around it. A handler serves it and either *resumes* the prompt,
-with an `Answer` or with a `Refusal` that says what to do instead, or *cancels* it, with the `Outcome` of the block
+with an `Answer` or with a `Refusal` that names an alternative, or *cancels* it, with the `Outcome` of the block
 (Plotkin and Pretnar's effects and handlers, as in section 4 of the Nightjar paper).
 """
 
@@ -143,7 +143,7 @@ class RaiseNamed:
 
 @dataclass(frozen=True, slots=True)
 class NeedsCode:
-    """Say that the instruction needs code; the run continues as `direct`."""
+    """Ask for code, which the instruction needs; the run continues as `direct`."""
 
     reason: str
 
@@ -152,7 +152,7 @@ class NeedsCode:
 class AskModel:
     """Ask a model a question from code: `njrt.llm(question, answer_type)`.
 
-    The program requests it, not a model. `answer_type` describes what the answer must fit, empty for text.
+    The program requests it, not a model. `answer_type` describes the type of the answer, empty for text.
     """
 
     question: str
@@ -187,7 +187,7 @@ BlockEffect = (
     | BreakLoop | ContinueLoop | ReturnValue | RaiseError | Done
     | BindOutputs | ReturnAnswer | RaiseNamed | NeedsCode | Perform
 )  # fmt: skip
-"""What a block's model may request."""
+"""The effects that a block's model may request."""
 
 Effect = BlockEffect | AskModel | Touch
 
@@ -216,10 +216,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The effect was a mistake of the model; the prompt resumes with a message that says what to do next.
+    """The effect was a mistake of the model; the prompt resumes with a message about the next step.
 
-    `times` is how often it was made in this run, as far as that is counted: after the first, the prompt resumes
-    without the code that failed, which a model would copy.
+    `times` is the number of such mistakes in this run, as far as they are counted: after the first, the prompt
+    resumes without the code that failed, which a model would copy.
     """
 
     message: str
@@ -232,7 +232,7 @@ EffectResult = Answer | Refusal | NeedsCode | Outcome
 
 
 def get_effect_code(effect: Effect) -> str | None:
-    """Return the Python in an effect; None if there is none."""
+    """Return the Python in an effect; None for effects without code."""
     match effect:
         case Run(code) | Exec(code) | Eval(code) | RaiseError(code) | ReturnValue(code):
             return code

@@ -14,7 +14,7 @@
     │   ├── EffectLimitError        ├── CallLimitError      ├── TimeLimitError
     │   ├── CodeTimeLimitError      ├── TokenLimitError     ├── CostLimitError
     │   └── BudgetError             a call does not fit into a budget
-    ├── PolicyError                 the block needs what it is not allowed        exit code 3
+    ├── PolicyError                 the block needs more than it is allowed        exit code 3
     ├── InterceptorError            an interceptor failed                         exit code 3
     ├── CallInDoubtError            a crash has interrupted a call              exit code 3
     ├── Paused                      an interceptor paused the block               exit code 75
@@ -79,9 +79,9 @@ class ModelNotFoundError(ModelError):
 class ServerError(ModelError):
     """The server could not be reached, was overloaded, timed out or sent an invalid response.
 
-    `retry_after` is the number of seconds after which the server wants to be asked again, None if it said none.
-    `status` is the HTTP status by which it refused, None if there was no answer. `was_sent` is False if the request
-    certainly did not reach the server.
+    `retry_after` is the wait in seconds that the server requested, None without such a request. `status` is the HTTP
+    status of its refusal, None without a response. `was_sent` is False if the request certainly did not reach the
+    server.
     """
 
     retry_after: float | None = None
@@ -132,11 +132,10 @@ class CostLimitError(LimitError):
 
 
 class BudgetError(LimitError):
-    """A model call was not made, because what it may cost does not fit into a budget (`njrt.Budget`).
+    """A model call was not made, because its highest possible cost does not fit into a budget (`njrt.Budget`).
 
-    `usd_needed` and `tokens_needed` are the most that the call may use; `..._reserved` is that of calls under way. A limit
-    of None is none. `renews` is the
-    `datetime` at which the next period begins, None if there is none.
+    `usd_needed` and `tokens_needed` are the most that the call may use; `..._reserved` is reserved by running calls.
+    None for a limit: no limit. `renews` is the start of the next period as a `datetime`, None without one.
     """
 
     budget: str = ""
@@ -169,7 +168,7 @@ class CallInDoubtError(NaturalError):
 class Paused(NaturalError):
     """An interceptor paused the block before an effect, which has not been performed.
 
-    `recording` is the file from which the program continues when it is run again, None without one.
+    `recording` is the file that lets the program continue when it is run again, None without one.
     """
 
     exit_code = 75  # EX_TEMPFAIL of sysexits.h

@@ -27,11 +27,11 @@ Redact = Callable[[str], str]
 
 @record
 class StateChange:
-    """What has changed in the variables that a block sees, since the event before.
+    """The changes of the variables that a block sees, since the previous event.
 
     `changes` has a line of text for each variable that is new or different, None for one that is no longer
-    bound. `digest` is that of all variables, in more detail than the lines show. `printed` is what the block's
-    code printed since the event before.
+    bound. `digest` is a digest of all variables, in more detail than the lines show. `printed` is the text that the
+    block's code printed since the previous event.
     """
 
     changes: Mapping[str, str | None]
@@ -41,9 +41,9 @@ class StateChange:
 
 @record
 class Began:
-    """The start of a block. `parent` is the run of the block whose code called it, if there is one.
+    """The start of a block. `parent` is the run of the block that called it from code, if any.
 
-    `tried` is the result of code that was tried first (mode `auto`): "ran" if it carried the block out, "unfit" if
+    `tried` is the result of code that was tried first (mode `auto`): "ran" if it succeeded, "unfit" if
     its guard did not hold, "raised" if it raised, "alarmed" if its canaries differed too often: in the last three cases
     the model is asked. The run of a canary has "canary". `instruction` is empty for
     a question of `njrt.llm`. `state` has all variables that are bound; as in the other events, it is None unless a
@@ -94,10 +94,10 @@ class Unanswered:
 
 @record
 class Prediction:
-    """What a model predicted of an effect (`njrt.using(predict=...)`), compared with what the effect did.
+    """The predicted changes of an effect (`njrt.using(predict=...)`), compared with its actual changes.
 
-    Before an effect is performed, the model is shown the instruction, the variables and the effect, and says what the
-    variables will be if the effect does what the instruction asks. A difference is a surprise: the effect, or the
+    Before an effect is performed, the model sees the instruction, the variables and the effect, and predicts the
+    variables, provided that the effect does as instructed. A difference is a surprise: the effect, or the
     prediction, is wrong.
     """
 
@@ -123,8 +123,8 @@ class Prediction:
 class Performed:
     """An effect was performed, or refused, with this result; a reply that is no effect counts as a refusal.
 
-    `effect` is as the model requested it; `decisions` are those of the interceptors, in the order in which they
-    were asked. The result of an effect by which an interceptor ended the block is `Raised`.
+    `effect` is as the model requested it; `decisions` are the interceptors' decisions, in order. If an interceptor
+    ended the block, the result is `Raised`.
     """
 
     run: RunId
@@ -158,10 +158,10 @@ class Ended:
 
 @record
 class Compared:
-    """The live block has run beside its static code, on copies, and its end was compared with that of the code.
+    """The live block has run beside its static code, on copies, and its end was compared with the end of the code.
 
-    There are no `differences` where both agree; `problem` says why nothing was compared, if so. It comes before the
-    `Ended` of this run, whose `Began` has `tried="canary"` and the run of the code as its parent.
+    `differences` is empty if both agree; `problem` is the reason if nothing was compared. It comes before the
+    `Ended` of this run; its `Began` has `tried="canary"` and the run of the code as its parent.
     """
 
     run: RunId
@@ -196,7 +196,7 @@ def wants_states(listener: Listener) -> bool:
 
 
 StreamListener = Callable[[Streamed], None]
-"""Called as a reply comes in, in another thread than that of the run; must be quick and never raise."""
+"""Called as a reply comes in, in another thread than the run; must be quick and never raise."""
 
 
 def find_stream_listener(listener: Listener) -> StreamListener | None:

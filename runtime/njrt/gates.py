@@ -131,7 +131,7 @@ class Gate(typing.Protocol):
     """The gate that calls of gated functions pass in one run of a block."""
 
     turn: int
-    """The turn whose code runs."""
+    """The turn with the running code."""
     ending: NaturalError | None
     """The error of an interceptor that has ended the block, also if the code catches it."""
 

@@ -1,4 +1,4 @@
-"""The exceptions by which a block jumps in the program around it; compiled code catches them.
+"""Exceptions that make a block jump in the program around it; compiled code catches them.
 
     try:
         _nj.run(...)

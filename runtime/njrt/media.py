@@ -53,7 +53,7 @@ _SIGNATURES = (
     (re.compile(rb"fLaC"), "audio/flac"),
     (re.compile(rb"OggS"), "audio/ogg"),
 )
-"""How files of some types begin."""
+"""The first bytes of files of some types."""
 
 _OTHER_NAMES = {"image/jpg": "image/jpeg", "audio/x-wav": "audio/wav", "audio/wave": "audio/wav", "audio/mp3": "audio/mpeg"}  # fmt: skip
 _MEDIA_TYPE = re.compile(r"[\w.+-]+/[\w.+*-]+")
@@ -68,8 +68,8 @@ def find_media_type(data: bytes) -> str | None:
 class Media:
     """A file: its bytes and their media type, or its URL.
 
-    The type is found by the first bytes if it is not given. `identity` is the digest by which the file is known where
-    it is not that of the bytes. Raises ValueError for a file that is not of this class.
+    The type is found by the first bytes if it is not given. `identity` is the digest that identifies the file if
+    it differs from the digest of the bytes. Raises ValueError for a file that is not of this class.
     """
 
     data: bytes = b""
@@ -150,7 +150,7 @@ class Media:
 
     @cached_property
     def digest(self) -> str:
-        """What the file is known by: the SHA-256 of its bytes or of its URL, in hexadecimal."""
+        """The identity of the file: the SHA-256 of its bytes or of its URL, in hexadecimal."""
         return self.identity or hashlib.sha256(self.data or self.url.encode()).hexdigest()
 
     @cached_property
@@ -165,7 +165,7 @@ class Media:
 
     @property
     def shown_url(self) -> str:
-        """The URL without its query, which may hold a signature; empty if there is none."""
+        """The URL without its query, which may hold a signature; empty without a URL."""
         parts = urlsplit(self.url)
         return f"{parts.scheme}://{parts.hostname}{parts.path}" if self.url else ""
 

@@ -179,7 +179,7 @@ def reply_to_json(reply: Reply) -> dict[str, Any]:
 
 
 def usage_to_json(usage: Usage) -> dict[str, Any]:
-    """Return what a call used, without what is not known."""
+    """Return the usage of a call, without unknown parts."""
     cached = {"cached": usage.cached} if usage.cached else {}
     usd = {"usd": usage.usd} if usage.usd is not None else {}
     return {"input": usage.input, "output": usage.output} | cached | usd

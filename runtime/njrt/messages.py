@@ -2,7 +2,7 @@
 
     Request(system, messages, tools)  ──ask──>  Reply(message, stop, usage)
 
-A conversation is a tuple of messages that starts with the runtime's `UserMessage`, and in which every
+A conversation is a tuple of messages that starts with the runtime's `UserMessage`; every
 tool call of a `ModelMessage` is answered by the `ToolMessage` right after it. The adapters in `models/`
 translate; nothing else in the runtime knows a wire format.
 """
@@ -27,7 +27,7 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One tool call of a model. `arguments` is None when `raw`, the model's text, is not a JSON object."""
+    """One tool call of a model. `arguments` is None if `raw`, the model's text, is not a JSON object."""
 
     id: str
     name: str
@@ -98,14 +98,14 @@ class Request:
     """One question to a model: the whole conversation so far.
 
     `temperature` None means the vendor's default. `timeout` is in seconds, for one model; `seconds_left` is the
-    limit for all models together, None for no limit. `place` is that of the block (`file.njpy:line`), `turn` the
-    number of the request in this run, from 1; both are for errors, recordings and traces, are never sent to a model
-    and are not part of a cache key. `schema` is the JSON schema that the text of the reply must fit; adapters have the
-    server enforce it if it can. `wants_probability` asks for the probability of the answer. `on_text` is called with the text of the reply so far, in another thread, while the
-    reply comes in; None, or a model that replies at once: never. `before_call` is called by a model that makes several
-    calls for one request, before each call but the first, with the usage of those so far; it raises a `LimitError` if
-    no further call may be made. `call_layer` gives the layer (`njrt.models.model.Layer`) around each of its calls of a
-    model.
+    limit for all models together, None for no limit. `place` is the place of the block (`file.njpy:line`), `turn`
+    the number of the request in this run, from 1; both are for errors, recordings and traces, are never sent to a
+    model and are not part of a cache key. `schema` is a JSON schema for the text of the reply; adapters have the
+    server enforce it if it can. `wants_probability` asks for the probability of the answer. `on_text` is called with
+    the text of the reply so far, in another thread, while the reply comes in; None, or a model that replies at once:
+    never. `before_call` is called by a model that makes several calls for one request, before each call but the
+    first, with the usage of the previous ones; it raises a `LimitError` if no further call may be made. `call_layer`
+    returns the layer (`njrt.models.model.Layer`) around each of its calls of a model.
     """
 
     system: str
@@ -154,7 +154,7 @@ def limit_request(
 class Usage:
     """Tokens of one model call, as the server counted them; `usd` is None if no price is known.
 
-    `input` counts all prompt tokens, `cached` those of them that were read from the vendor's prompt cache.
+    `input` counts all prompt tokens, `cached` the part that was read from the vendor's prompt cache.
     """
 
     input: int = 0
@@ -164,7 +164,7 @@ class Usage:
 
 
 def add_usage(usages: Iterable[Usage]) -> Usage:
-    """Return what several calls used together; the price is not known if that of one is not."""
+    """Return the total usage of several calls; the price is unknown if one of theirs is."""
     total = Usage(usd=0.0)
     for usage in usages:
         total = Usage(
@@ -191,11 +191,11 @@ class CallAttempt:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A model's answer. `model` is the name that the server reports; `source` says where the reply came from.
+    """A model's answer. `model` is the name that the server reports; `source` is the origin of the reply.
 
-    `attempts` are all calls that were made for it, if there were several; `usage` is then that of all of them.
-    `agreement` is the share of the calls whose replies agree with this one, where several models have voted.
-    `probability` is the product over the tokens of an answer's values, if the request wants it and the server gives it.
+    `attempts` are all calls that were made for it, if there were several; `usage` is then their total. `agreement`
+    is the share of the calls that agree with this reply, if several models have voted. `probability` is the product
+    over the tokens of an answer's values, if the request wants it and the server gives it.
     """
 
     message: ModelMessage

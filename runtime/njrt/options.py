@@ -45,10 +45,11 @@ class Options:
     effects: EffectSet | Literal["interface"] | None = None
     """`answer`: data, no code; the compiler chooses it if it can; `direct`: a piece of Python; others: sets of the paper."""
     authority: Authority | None = None
-    """Which blocks get code: `least`: those that may need it; `strict`: the same, and a block without code that asks for
-    code is an error; `code`: all."""
+    """Blocks that get code. `least`: all that may need it; `strict`: the same, and other blocks must not ask for code;
+    `code`: all.
+    """
     jumps: Jumps | None = None
-    """`named`: a block is offered the jumps that its text names; `all`: those that are legal at its place."""
+    """`named`: a block is offered the jumps that its text names; `all`: every jump that is legal at its place."""
     mode: Mode | None = None
     """`live`: a model runs the block; `static`, `static-raw`, `auto`: code that a model writes at build time."""
     fallback: FallbackMode | None = None
@@ -105,7 +106,7 @@ class Options:
     """A number that makes the choice of these runs the same each time."""
 
     def __hash__(self) -> int:
-        """Hash a few fields: blocks look up what was made for their options whenever they run."""
+        """Hash a few fields: every run of a block looks up the objects cached for its options."""
         return hash((self.model, self.effects, self.temperature, self.max_calls, self.max_usd))
 
 
@@ -138,7 +139,7 @@ OPTION_CHOICES: Mapping[str, tuple[str, ...]] = {
     if (choices := tuple(word for kind in kinds for word in get_args(kind) if word != "interface"))
     and get_origin(kinds[0]) is Literal
 }
-"""The words of which an option is one; blocks set `effects="interface"` by `interface=`."""
+"""The allowed words of some options; blocks set `effects="interface"` by `interface=`."""
 ON_WORDS = ("on", "1", "true", "yes")
 OFF_WORDS = ("off", "0", "false", "no")
 """The values of environment variables that turn something on or off."""
@@ -146,7 +147,7 @@ _SHARE_OPTIONS = ("second_below", "canary", "canary_tolerated", "canary_false_al
 
 
 def find_option_problem(name: str, value: Any) -> str | None:
-    """Return what is wrong with `name=value` as an option, in one short lower-case line, or None."""
+    """Describe the problem of `name=value` as an option, in one short lower-case line; None without one."""
     if name not in OPTION_NAMES:
         close = difflib.get_close_matches(name, OPTION_NAMES, n=1)
         return f"unknown option `{name}`" + (f"; did you mean `{close[0]}`?" if close else "")

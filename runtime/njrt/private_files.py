@@ -31,7 +31,7 @@ def open_private(path: Path, flags: int) -> int:
 
 
 def create_private(path: Path) -> None:
-    """Create an empty file if there is none, and make it readable and writable for its user alone.
+    """Create an empty file unless it exists, and make it readable and writable for its user alone.
 
     The file is never open under its name. On POSIX, a process that closes a file loses all its locks on it, also those
     of other connections to an SQLite database; other processes would then delete the log that it writes to.

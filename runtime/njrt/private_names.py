@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def mangle(name: str, class_name: str | None) -> str:
-    """Spell a name as Python stores it inside a class; `class_name` is None outside of one."""
+    """Mangle a name as Python stores it inside a class; `class_name` is None outside of one."""
     if class_name is None or not name.startswith("__") or name.endswith("__") or "." in name:
         return name
     stem = class_name.lstrip("_")

@@ -89,7 +89,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Fail a test whose blocks cannot be replayed, even if it caught the error, and say how to record."""
+    """Fail a test if its blocks cannot be replayed, even if it caught the error, and explain how to record."""
     report = yield
     recorder = None if report.skipped else _find_recorder()
     if recorder is not None and recorder.errors:
@@ -165,7 +165,7 @@ def _set_variable(value: str | None) -> None:
 
 
 def _close_recording() -> None:
-    """Write what the test recorded, and reset for the next test, which may be the same one again."""
+    """Write the new entries of the recording, and reset for the next test, which may be the same one again."""
     if (recorder := _find_recorder()) is not None:
         recorder.close()
         sys.modules["njrt.session.settings"].get_environment_recorder.cache_clear()

@@ -1,4 +1,4 @@
-"""Frozen dataclasses of which each run of a block makes many.
+"""Frozen dataclasses that each run of a block makes many of.
 
     @record
     class Bound:

@@ -1,11 +1,11 @@
-"""What a store is: texts by key and logs of lines, shared by processes, threads and, with a server, by machines.
+"""Stores: texts by key and logs of lines, shared by processes, threads and, with a server, by machines.
 
     store.put("reply/9f3c", text)                    may be evicted when space runs out: a cache
     store.swap("budget/day", old, new)               is not: True only if the text was still `old`
     update(store, "budget/day", add_call)            reads, changes and swaps until that succeeds
     store.append("trace/nightly", line)              the lines of a log are numbered from 1
 
-Every change is one atomic step, stored when the call returns. Every method raises `StoreError` where the store cannot be
+Every change is one atomic step, stored when the call returns. Every method raises `StoreError` if the store cannot be
 used; after an error of `swap` or `append` it is not known whether the change was made.
 `njrt.persistence.open_store` opens one by its URL.
 """
@@ -25,7 +25,7 @@ MAX_KEY_CHARS = 512
 """The longest key."""
 
 UPDATE_SECONDS = 20.0
-"""Seconds for which `update` tries, while others change the same text."""
+"""How long `update` tries while others change the same text."""
 
 _MAX_PAUSE = 0.05
 
@@ -35,7 +35,7 @@ Change = Callable[[str | None], str | None]
 
 @dataclass(frozen=True, slots=True)
 class StoreSize:
-    """What a store holds: the number of texts and lines, and their bytes."""
+    """The number of texts and lines in a store, and their bytes."""
 
     entries: int = 0
     size: int = 0
@@ -47,7 +47,7 @@ class StoreSize:
 class Store(typing.Protocol):
     """Texts and logs. Safe to share between threads and across `fork`.
 
-    Keys are those of `make_store_key`: printable ASCII without blanks. A text is any `str`.
+    Keys come from `make_store_key`: printable ASCII without blanks. A text is any `str`.
     """
 
     @property
@@ -70,16 +70,16 @@ class Store(typing.Protocol):
         """Return the lines of a log after number `after`, in order."""
 
     def list_keys(self, prefix: str) -> Sequence[str]:
-        """Return the keys of texts and logs that begin with `prefix`, sorted."""
+        """Return the keys of texts and logs that start with `prefix`, sorted."""
 
     def measure(self, prefix: str) -> StoreSize:
-        """Count the texts and lines whose key begins with `prefix`."""
+        """Count the texts and lines with keys that start with `prefix`."""
 
     def clear(self, prefix: str) -> int:
-        """Delete the texts and logs whose key begins with `prefix`; return how many texts and lines."""
+        """Delete the texts and logs with keys that start with `prefix`; return the number of texts and lines."""
 
     def now(self) -> float:
-        """Return the store's clock, in seconds since the epoch: that of the server, if there is one."""
+        """Return the store's clock, in seconds since the epoch; a store on a server returns the server's clock."""
 
     def close(self) -> None:
         """Close the connections; they are opened again when needed."""
@@ -104,7 +104,7 @@ def decode_text(text: bytes) -> str:
 
 
 def split_store_key(key: str) -> tuple[str, ...]:
-    """Return the texts from which `make_store_key` has made a key."""
+    """Return the texts that `make_store_key` has made a key from."""
     return tuple(unquote(part, errors="surrogatepass") for part in key.split("/"))
 
 

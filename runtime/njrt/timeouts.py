@@ -1,15 +1,15 @@
-"""Stopping Python code that takes too long, in any thread.
+"""Stop Python code that takes too long, in any thread.
 
     call_with_timeout(2.0, endless)         raises DeadlineExceeded, at most a fifth of a second late
     call_with_timeout(2.0, quick)           returns what quick() returns
 
 One daemon thread watches all such calls. When the time of one is up, code in the main thread is interrupted by a
-signal, which also ends waiting C calls, code in another thread by an asynchronous exception. Where code swallows it,
+signal, which also ends waiting C calls, code in another thread by an asynchronous exception. If code swallows it,
 the next ones follow at once, outside of every handler in its loop. No exception reaches code after the call: its region
-is closed under the lock under which it is interrupted. It is no context manager: `__exit__` may be interrupted, too.
+is closed under the same lock that interrupts take. It is no context manager: `__exit__` may be interrupted, too.
 
 Not stopped: a C call that holds the interpreter's lock (`10 ** 10 ** 8`, a catastrophic regular expression); a waiting
-C call outside of the main thread, on systems without real-time signals, or where the program uses the same one; a loop
+C call outside of the main thread, on systems without real-time signals, or if the program uses the same one; a loop
 that makes objects whose `__del__` never ends; in CPython 3.12, a loop whose `try` ends with a comprehension. Functions of
 the program that a region calls are interrupted like any other code.
 """
@@ -55,7 +55,7 @@ class StoppableClock:
         self._stopped_seconds = 0.0
 
     def read(self) -> float:
-        """Seconds since a fixed point, without those in which the clock was stopped."""
+        """Return the seconds since a fixed point, without the time while the clock was stopped."""
         now = time.monotonic() if self._stopped_at is None else self._stopped_at
         return now - self._stopped_seconds
 
@@ -72,7 +72,7 @@ class StoppableClock:
 
 
 clock = StoppableClock()
-"""The clock by which all limits are measured."""
+"""The clock that measures all limits."""
 read_clock = clock.read
 
 
@@ -81,7 +81,7 @@ class DeadlineExceeded(TimeoutError):
 
 
 class Interruption(BaseException):
-    """Raised inside a region whose time is up; leaves `call_with_timeout` as `DeadlineExceeded`."""
+    """Raised inside a region when its time is up; leaves `call_with_timeout` as `DeadlineExceeded`."""
 
 
 @dataclass(eq=False, slots=True)
@@ -189,7 +189,7 @@ class _Alarm:
 
 @types.coroutine
 def _drive_steps(coroutine: Coroutine[Any, Any, T], alarm: _Alarm) -> Generator[Any, Any, T]:
-    """Drive a coroutine, every step of it in a region of its own; waiting is not limited."""
+    """Drive a coroutine, each step in a new region; waiting is not limited."""
     # An exception is removed before it is thrown: it would otherwise keep the frames alive that it passes through,
     # and they would keep it alive.
     thrown: list[BaseException] = []
@@ -229,7 +229,7 @@ def _format_timeout(seconds: float) -> str:
 
 
 class _Watchdog:
-    """The thread that watches the open regions; started by the first region, asleep while there is none."""
+    """The thread that watches the open regions; started by the first region, asleep without open regions."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -353,7 +353,7 @@ def _claim_signal() -> bool:
 
 
 def _handle_signal(number: int, frame: types.FrameType | None) -> None:
-    """In the main thread: raise for the outermost open region whose time is up, if there is one."""
+    """In the main thread: raise for the outermost open region that has run out of time, if any."""
     if frame is not None and frame.f_globals is globals():
         return
     now = read_clock()

@@ -41,10 +41,10 @@ from njrt.values.introspection import is_exception_class
 from njrt.values.json_forms import JsonForm, describe_object, make_json_form, move_definitions
 
 UNTYPED = bool | int | float | str | list[bool | int | float | str] | None
-"""What an output without a declared type may be."""
+"""The type of an output without a declared type."""
 
 COMMON_EXCEPTIONS = ("ValueError", "LookupError", "RuntimeError")
-"""The exceptions that any block may raise by name, beside those that its text names."""
+"""Exceptions that any block may raise by name, in addition to the exceptions in its text."""
 
 Alternative = tuple[Json, str]
 """One form that a reply may have: its schema, and the example of it that the model reads."""
@@ -52,7 +52,7 @@ Alternative = tuple[Json, str]
 
 @dataclass(frozen=True, slots=True)
 class AnswerForm:
-    """What the reply to one block may be: `schema` for servers that enforce one, `text` for the model.
+    """The allowed replies to one block: `schema` for servers that enforce one, `text` for the model.
 
     `outputs` are the names that the reply binds. There is no schema if the model reasons in text before it answers: a
     server that enforces one would suppress the text.
@@ -112,7 +112,7 @@ def describe_form(
     raising: Sequence[str] = (),
     is_reasoned: bool = False,
 ) -> str:
-    """Return the form of a reply as the model reads it: its alternatives, what the names of enums mean, exceptions last."""
+    """Return the form of a reply for the model: its alternatives, the meanings of enum members, exceptions last."""
     first, *jumps = examples
     start = REASONED_FORM if is_reasoned else ANSWER_FORM
     if jumps and first == PASS_EXAMPLE:
@@ -127,7 +127,7 @@ def describe_form(
 
 
 def list_meanings(kinds: Iterable[DeclaredType]) -> list[str]:
-    """Return what the members of enums among some types mean, if their values say it."""
+    """Return the meanings of the members of the enums: their values, if they are texts other than the names."""
     return [
         f'- "{member.name}": {member.value}'
         for kind in kinds
@@ -177,9 +177,9 @@ def find_output_form(scope: Scope, path: str) -> JsonForm:
 
 
 def find_return_form(scope: Scope) -> JsonForm:
-    """Return the JSON form of what the block may return: anything simple where nothing is declared, or anything is.
+    """Return the JSON form of the block's return value: anything simple if no type, or `Any`, is declared.
 
-    Raises ConfigurationError if the declared type has none.
+    Raises ConfigurationError if the declared type has no JSON form.
     """
     return _find_form(scope, "return", "the type that the function returns", "annotate another one")
 
@@ -234,7 +234,7 @@ def parse_answer(
 
 
 def unfence(text: str) -> str:
-    """Return the text inside of the first fence, or all of it if there is none."""
+    """Return the text inside of the first fence, or the whole text if it has no fence."""
     fenced = _FENCED_JSON.search(text)
     return (fenced[1] if fenced else text).strip()
 
@@ -267,7 +267,7 @@ def _make_effect(value: Any, outputs: Sequence[str]) -> Effect | Refusal:
 
 
 def find_name_problem(names: Sequence[str], scope: Scope) -> str | None:
-    """Say which outputs are missing from a reply, or which of its names are none; None if they agree."""
+    """Describe an output that is missing from a reply, or a name that is not an output; None if they agree."""
     for name in names:
         if name not in scope.outputs:
             known = ", ".join(scope.outputs) or "none"

@@ -1,14 +1,14 @@
-"""The files among a block's inputs, which the model is shown beside the text.
+"""Find the files among a block's inputs, which are sent to the model with the text.
 
     photo = Image.from_path("a.png")            Attachment("photo", <Image ...>)
     claim = Claim(3, photos=[first, second])    Attachment("claim.photos[0]", ...), Attachment("claim.photos[1]", ...)
 
 Files are `njrt.Image`, `Document` and `Audio`, and the like of Pillow and PydanticAI. They are found in variables, in
-lists, tuples and dicts, and in the attributes of the program's objects. What is redacted is not shown: files under the
-names of secrets, in fields with `repr=False`, and those whose description the program's own function replaces. A file
-that is reached in several ways is shown once.
+lists, tuples and dicts, and in the attributes of the program's objects. Redacted files are left out: under the
+names of secrets, in fields with `repr=False`, and if a function of the program describes their object. A file
+that is reached in several ways is sent once.
 
-Not seen: files in sets, in properties, more than `MAX_DEPTH` levels deep or `MAX_SEARCHED_ITEMS` far, and those that
+Not seen: files in sets, in properties, more than `MAX_DEPTH` levels deep or `MAX_SEARCHED_ITEMS` far, and files that
 code of the block produces.
 """
 
@@ -43,7 +43,7 @@ MAX_SEARCHED_ITEMS = 1_000
 def find_attachments(
     scope: Scope, reads: Sequence[str], redactor: Redactor
 ) -> tuple[Attachment, ...]:
-    """Return the files among the inputs of a block; `reads` are its outputs whose present value is an input."""
+    """Return the files among the inputs of a block; `reads` are outputs that are also inputs."""
     if not (Media.was_made or "PIL.Image" in sys.modules or "pydantic_ai.messages" in sys.modules):
         return ()
     search = _Search(redactor)
@@ -143,7 +143,7 @@ def read_media(value: Any) -> Media | None:
 
 
 def read_picture(picture: Any) -> Image:
-    """Return a picture of Pillow as PNG. Its digest is that of its pixels: the bytes of a PNG depend on the version."""
+    """Return a picture of Pillow as PNG, with the digest of its pixels: the bytes of a PNG depend on the version."""
     if picture.mode not in ("1", "L", "LA", "P", "RGB", "RGBA"):
         picture = picture.convert("RGB")
     pixels = hashlib.sha256(f"{picture.mode} {picture.size}".encode())

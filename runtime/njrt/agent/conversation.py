@@ -76,7 +76,7 @@ class CodeNeeded:
 AnswerConversation = Generator[ConversationStep, StepResult, Outcome | CodeNeeded]
 ServedEffect = Generator[ConversationStep, StepResult, EffectResult]
 EffectServer = Callable[[Effect | Refusal, int], ServedEffect]
-"""Serves one effect of a turn: yields what the driver has to do for it, and returns the result."""
+"""Serves one effect of a turn: yields its steps for the driver, and returns the result."""
 
 
 def converse(
@@ -93,10 +93,10 @@ def converse(
 ) -> AnswerConversation:
     """Run the conversation of a block: ask the model, serve the effects that it requests, until one ends the block.
 
-    The opening is shown with the `attachments`, after the `examples`. With the effect set `answer` the replies have the `form`, and the
-    model may end it by asking for code. `reopen` writes the opening again, with the values of now: where a mistake is
-    repeated, and the model has seen nothing else, it begins again from there, without the code that failed. An
-    `interface` replaces the effect set.
+    The opening is shown with the `attachments`, after the `examples`. With the effect set `answer` the replies have the
+    `form`, and the model may end it by asking for code. If a mistake is repeated, and the model has seen nothing else,
+    the conversation restarts from a new opening with the current values, written by `reopen`, without the code that
+    failed. An `interface` replaces the effect set.
     """
     effects = interface.operations if interface else get_effect_set(block)
     messages: tuple[Message, ...] = (*examples, UserMessage(opening, attachments))
@@ -218,7 +218,7 @@ def read_effects(
 ) -> tuple[Effect | Refusal, ...]:
     """Return the effects that a reply requests, in order; in the text protocol its text is read for them.
 
-    `messages` are what the model was shown: a fenced block that only repeats it is not an effect. An answer binds the
+    A fenced block that only repeats one of the `messages` shown to the model is not an effect. An answer binds the
     `outputs`.
     """
     if is_too_long(reply):
@@ -288,7 +288,7 @@ ONE_BLOCK = "Reply with the corrected ```python block, and nothing else."
 
 
 _COUNTED = re.compile(r"^(?:again|refused \d+ times): ")
-"""The beginning of a refusal that says how often it was made."""
+"""The start of a refusal that has been repeated."""
 
 
 def make_results_message(reply: Reply, results: list[EffectResult], ending: str = "") -> Message:

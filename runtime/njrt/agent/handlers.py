@@ -164,7 +164,7 @@ class Handlers:
         self.contract = contract
         self.interface = interface
         self.refusals: dict[str, int] = {}
-        """How often code was refused, by the reason."""
+        """Number of refusals of code, by the reason."""
         if block.options.effects == "direct":
             scope.watch_outputs(path for path in scope.outputs if path not in block.reads)
             scope.show_classes(
@@ -277,7 +277,7 @@ class Handlers:
         return self.vary_refusal(result) if isinstance(result, Refusal) else result
 
     def vary_refusal(self, refusal: Refusal) -> Refusal:
-        """Say the same thing with the form of the code the second time, and briefly from then on."""
+        """Add the form of the code to a refusal the second time, and shorten it from then on."""
         reason = _LINE_PREFIX.sub("", refusal.message.partition("\n")[0])
         times = self.refusals[reason] = self.refusals.get(reason, 0) + 1
         if times == 1:
@@ -464,7 +464,7 @@ class Handlers:
                 return self.make_result(execution, silent, code)
 
     def make_result(self, execution: Execution, silent: str, code: str) -> EffectResult:
-        """Return the result of an effect whose code has run."""
+        """Return the result of an effect that has run code."""
         match execution:
             case Jumped(outcome):
                 return outcome
@@ -666,7 +666,7 @@ def make_refusal(error: Exception) -> Refusal:
 
 
 def find_secrets(scope: Scope, redactor: Redactor) -> None:
-    """Look for secrets in what the block's variables hold now."""
+    """Look for secrets in the current values of the block's variables."""
     names = dict.fromkeys((*scope.names, *scope.scratch))
     found = ((name, scope.lookup(name)) for name in names)
     redactor.scan((name, held.value) for name, held in found if isinstance(held, Bound))
@@ -679,12 +679,12 @@ def redact_secrets(scope: Scope, redactor: Redactor, text: str) -> str:
 
 
 def make_isolated_scope() -> Scope:
-    """Return a scope without variables, in a module of its own."""
+    """Return a scope without variables, in a separate module."""
     return make_scope(eval("lambda: ()", {"__name__": "isolated"}))
 
 
 def make_exception(kind: type[BaseException], message: str) -> BaseException:
-    """Return an exception with a message; without one, where its constructor takes none. Raises what the constructor raises."""
+    """Return an exception with a message, or without one if its class takes none. Raises the class's errors."""
     try:
         return kind(message) if message else kind()
     except TypeError as first:
@@ -721,5 +721,5 @@ def mark_printed(text: str) -> str:
 
 
 def join_parts(*parts: str) -> str:
-    """Return the parts that are not empty, on lines of their own."""
+    """Return the parts that are not empty, each on new lines."""
     return "\n".join(part.rstrip("\n") for part in parts if part)

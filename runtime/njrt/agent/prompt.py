@@ -191,7 +191,7 @@ LONG_FORM = 500
 """The number of characters above which the form of an answer precedes the values."""
 
 EFFECTS_SHOWING_VALUES = ("answer", "direct", "nightjar", "interface")
-"""The effect sets in which the opening shows the values of the inputs."""
+"""The effect sets with an opening that shows the values of the inputs."""
 
 
 def build_answer_prompt(options: Options) -> str:
@@ -290,9 +290,9 @@ def build_opening(
 ) -> str:
     """Return the first message of a block: its instruction, then a line for each input, each output and the jumps.
 
-    With `form`, the form of a reply of the effect set `answer`, that stands in place of outputs and jumps, and of the
-    classes that the answer is made of. Classes come first: they are the same in every run, for a prompt cache. So does a
-    long form; behind one, a small model loses sight of the values.
+    `form`, the form of a reply of the effect set `answer`, replaces the outputs, the jumps, and the classes of the
+    answer. Classes come first: they are the same in every run, for a prompt cache. So does a long form; behind one,
+    a small model loses sight of the values.
     """
     redactor = redactor or Redactor()
     budget = block.options.show_chars or 1000

@@ -7,8 +7,8 @@
 
 Nothing is encoded ahead of time and nothing is copied: an object gets its number when the model first sees it, and
 the number always means the object itself. One level of an object is shown, and none of the program's code runs for
-that. A reference to a scalar represents a `Cell`, which `setref` can change. `WireVariables` has what the effects
-`lookup`, `assign`, `deref`, `ref` and `set` of *Sharing State Between Prompts and Programs* do.
+that. A reference to a scalar represents a `Cell`, which `setref` can change. `WireVariables` implements the effects
+`lookup`, `assign`, `deref`, `ref` and `set` of *Sharing State Between Prompts and Programs*.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _DESCRIPTOR_TYPES = (
 _DESCRIBED_TYPES = (types.FunctionType, types.MethodType, types.BuiltinFunctionType)
 _BUILTIN_CONTAINERS = (str, dict, list, tuple, set, frozenset)
 ClassFinder = Callable[[str], type]
-"""Finds the class that a model names; raises ValueError if there is none."""
+"""Finds the class that a model names; raises ValueError if it does not exist."""
 
 
 @dataclass(slots=True, eq=False)
@@ -175,7 +175,7 @@ def encode_level(value: UserValue, heap: ReferenceTable) -> WireValue:
 
 
 def encode_object_level(value: UserValue, heap: ReferenceTable) -> WireValue:
-    """One level of any other object: its class, its attributes, those of its class, its methods, its properties."""
+    """Return one level of any other object: its class, the attributes of both, its methods and properties."""
     cls = type(value)
     if is_exactly(value, *_DESCRIBED_TYPES) or is_a(value, type) or is_a(value, types.ModuleType):
         held_by_class = list_class_attributes(value) if is_a(value, type) else {}
@@ -220,7 +220,7 @@ def encode_attributes(held: Mapping[str, UserValue], heap: ReferenceTable) -> Wi
 
 
 def list_class_attributes(cls: type) -> dict[str, UserValue]:
-    """Return what a class itself holds beside its methods and properties: its members if it is an enum."""
+    """Return the attributes of a class without its methods and properties: the members of an enum."""
     namespace = get_class_namespace(cls)
     if is_a(cls, EnumType):
         return dict(namespace.get("_member_map_") or {})
@@ -235,7 +235,7 @@ def list_class_attributes(cls: type) -> dict[str, UserValue]:
 
 
 def add_length(shown: dict[str, WireValue], length: int) -> dict[str, WireValue]:
-    """Say how many there are where not all of them are shown."""
+    """Add the number of items if not all of them are shown."""
     return shown if length <= MAX_ITEMS else shown | {"length": length}
 
 
@@ -342,7 +342,7 @@ def make_class(
 
 
 def set_attributes(target: UserValue, attributes: Mapping[str, UserValue]) -> None:
-    """Set attributes, but not to what they are already: a model sends methods and constants back, too."""
+    """Set attributes that differ from their current values: a model sends methods and constants back, too."""
     for name, value in attributes.items():
         held = read_attributes(target).get(name, find_member(type(target), name))
         if held is value or (is_exactly(value, *JSON_SCALARS) and held == value):
@@ -353,7 +353,7 @@ def set_attributes(target: UserValue, attributes: Mapping[str, UserValue]) -> No
 
 
 def update_in_place(target: UserValue, value: UserValue) -> str | None:
-    """Make an object equal to a value, in place; or say why that cannot be."""
+    """Make an object equal to a value, in place; or return the reason why that is impossible."""
     name = get_class_name(type(target))
     match target:
         case str() | int() | float() | complex() | tuple() | frozenset() | bytes() | None:
@@ -385,8 +385,8 @@ def update_in_place(target: UserValue, value: UserValue) -> str | None:
 class WireVariables:
     """The variables of a block in the forms of the interface (state: references).
 
-    With `only_outputs`, `assign` makes no variables of the block's own: those are of use only where an effect takes the
-    name of a variable.
+    With `only_outputs`, `assign` makes no variables local to the block: they are useful only to effects that take
+    names.
     """
 
     def __init__(
@@ -397,7 +397,7 @@ class WireVariables:
         self.only_outputs = only_outputs
 
     def dereference(self, reference: int) -> Answer:
-        """Return what a reference refers to, one level deep."""
+        """Return the object of a reference, one level deep."""
         value = self.references.read(reference)
         return Answer(format_wire(encode_level(value, self.references)))
 
@@ -413,7 +413,7 @@ class WireVariables:
         return decode_wire(value, self.references, self.find_class)
 
     def find_class(self, name: str) -> type:
-        """Return the class of this name: that of a variable, a type or a reference, or a builtin exception."""
+        """Return the class of this name: of a variable, a type or a reference, or a builtin exception."""
         if cls := self.references.find_class(name):
             return cls
         match self.scope.lookup(name):
@@ -425,7 +425,7 @@ class WireVariables:
         raise ValueError(f"there is no class `{name}` here")
 
     def assign(self, variable: str, value: WireValue) -> EffectResult:
-        """Bind a variable; one that is bound to a cell follows what the cell is set to."""
+        """Bind a variable; one that is bound to a cell follows later values of the cell."""
         made = self.decode(value)
         is_made_up = self.only_outputs and variable not in (*self.scope.outputs, *self.scope.names)
         if is_made_up:

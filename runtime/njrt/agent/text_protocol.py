@@ -6,7 +6,7 @@
     {"name": "eval", "arguments": {"expr": "total"}}        Eval('total'); several, or a list of them, in their order
     total = 3                                               Run(code='total = 3', done=True)
 
-Only a fence at the start of a line counts, and not one that repeats a fenced block in what the model was shown: a
+Only a fence at the start of a line counts, and not one that repeats a fenced block of the messages to the model: a
 mail that holds code, quoted in a reply, is not run. Not seen: a quotation that changes the code.
 """
 
@@ -142,7 +142,7 @@ def make_code_effect(code: str, effects: BlockEffects, last: bool) -> Effect | R
 
 
 def find_calls(texts: Sequence[str]) -> tuple[ToolCall | Refusal, ...]:
-    """Return the calls in some texts, with those that could not be read; none if all could not be."""
+    """Return the calls in some texts, including the unreadable ones; nothing if all are unreadable."""
     found = tuple(call for text in texts for call in parse_text_calls(text))
     return found if any(isinstance(call, ToolCall) for call in found) else ()
 
@@ -201,7 +201,7 @@ def make_tool_call(written: Any) -> ToolCall | None:
 
 
 def explain_json_error(slip: json.JSONDecodeError) -> Refusal:
-    """Return what is wrong with a call that is not quite JSON, and how JSON has it."""
+    """Return the mistake in a call that is not quite JSON, and the correct form."""
     if word := PYTHON_WORD.match(slip.doc, slip.pos):
         way = f"write {JSON_WORDS[word[0]]} for {word[0]}"
     else:

@@ -2,8 +2,8 @@
 
     run(code="total = 3", done=true)   ──parse_tool_call──>   Run(code='total = 3', done=True)
 
-Names and arguments are those of the paper and of its published traces; older names of an argument are accepted.
-Everything here is data and pure functions: the handlers say what an effect does.
+Names and arguments follow the paper and its published traces; older names of an argument are accepted.
+Everything here is data and pure functions: the handlers perform the effects.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ def make_arguments_schema(operation: Operation) -> Json:
 
 
 def parse_tool_call(call: ToolCall, effects: BlockEffects) -> Effect | Refusal:
-    """Return the effect of a tool call, or a refusal that says what is wrong with it."""
+    """Return the effect of a tool call, or a refusal that names the mistake in it."""
     operations = {operation.name: operation for operation in list_operations(effects)}
     operation = operations.get(call.name)
     if operation is None:
@@ -216,7 +216,7 @@ def parse_tool_call(call: ToolCall, effects: BlockEffects) -> Effect | Refusal:
 def make_effect(operation: Operation, arguments: Json) -> Effect | Refusal:
     """Make the effect of an operation from its arguments, by name, alias and type.
 
-    What is sent to an operation without parameters, such as `done(status="ok")`, is ignored: it can mean nothing else.
+    Arguments to an operation without parameters, such as `done(status="ok")`, are ignored: they can mean nothing else.
     """
     rest, values = dict(arguments), {}
     for parameter in operation.parameters:

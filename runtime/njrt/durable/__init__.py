@@ -6,7 +6,7 @@ def pay(account: str, cents: int) -> str: ...            done at most once
 @durable.workflow
 def settle(order: dict) -> int: ...                       natural blocks; their model calls are steps
 
-durable.launch("sqlite:///workflows.sqlite3")             and what was interrupted goes on
+durable.launch("sqlite:///workflows.sqlite3")             and interrupted workflows continue
 """
 
 from njrt.durable.approval import WorkflowQuestion, ask_person, decide, list_questions

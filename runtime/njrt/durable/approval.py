@@ -45,7 +45,7 @@ class WorkflowQuestion:
     """Differs between the questions of a workflow."""
     place: str
     text: str
-    """What a person is shown: the place, the instruction, the code, and what it names."""
+    """The text for the person: the place, the instruction, the code, and its names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def ask_person(seconds: float = WEEK) -> PersonApproval:
 
 
 def list_questions(url: str) -> list[WorkflowQuestion]:
-    """The effects that wait for a decision, in all workflows of a database that have not ended. It starts no workflow."""
+    """Return the effects that wait for a decision, in all unfinished workflows of a database. Starts no workflow."""
     with open_client(url) as client:
         pending = client.list_workflows(
             status=["PENDING", "ENQUEUED"], load_input=False, load_output=False
@@ -154,7 +154,7 @@ def find_questions(client: DBOSClient, workflow_id: str) -> Iterator[WorkflowQue
 
 
 def format_question(pending: PendingEffect) -> str:
-    """Return what is stored of a question."""
+    """Return the stored form of a question."""
     from dbos import DBOS
 
     code = format_code(pending.effect)[0].split("\n")

@@ -1,11 +1,11 @@
-"""Branches of a workflow that run at the same time, each with step numbers of its own.
+"""Branches of a workflow that run at the same time, each with separate step numbers.
 
     await durable.gather(check(a), check(b), check(c))        in async workflows
     durable.map(check, [a, b, c])                             in others: one thread for each
 
     steps of the workflow 1 2; of the branches 4 10 16 ... and 6 12 18 ... and 8 14 20 ...
 
-DBOS counts steps as they begin, in an order that differs between runs where branches take turns. So branch i of n takes
+DBOS counts steps as they start, in an order that differs between runs if branches take turns. So branch i of n takes
 every n-th number. Branches may branch again.
 """
 
@@ -78,7 +78,7 @@ def raise_first(results: Sequence[Any]) -> list[Any]:
 
 @contextmanager
 def branches(count: int) -> Iterator[list[contextvars.Context]]:
-    """A context for each of `count` branches; at the end of the `with`, the workflow goes on after their last steps."""
+    """Yield a context for each of `count` branches; after the `with`, the workflow continues after their last steps."""
     steps = find_steps()
     if steps is None or not count:
         yield [contextvars.copy_context() for _ in range(count)]
@@ -103,7 +103,7 @@ def branches(count: int) -> Iterator[list[contextvars.Context]]:
 
 @contextmanager
 def own_steps() -> Iterator[None]:
-    """In a branch of a workflow: steps that may run beside those of other branches."""
+    """Make steps in a branch of a workflow that may run beside the steps of other branches."""
     if find_steps() is None:
         yield
         return
@@ -123,7 +123,7 @@ def _call_branch(function: Callable[[T], R], item: T) -> R:
 
 @functools.cache
 def get_branch_class() -> Any:
-    """Return the class of a branch's context: that of DBOS, with other step numbers."""
+    """Return the class of a branch's context: DBOS's class, with other step numbers."""
     from dbos._context import DBOSContext
 
     class BranchContext(DBOSContext):

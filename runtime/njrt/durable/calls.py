@@ -2,7 +2,7 @@
 
     DurableModel(model, steps).ask(request)       asked once; after a crash, the stored reply
 
-A step stores JSON: the reply, decision or error, and the digest of what it belongs to.
+A step stores JSON: the reply, decision or error, and the digest of its conversation or effect.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from njrt.values.failures import failure_to_json
 
 
 class BlockSteps(WorkflowSteps):
-    """The steps of a workflow, or of a branch, with those of its natural blocks."""
+    """The steps of a workflow, or of a branch, including its natural blocks."""
 
     def wrap_model(self, model: Model) -> Model:
-        """Return the model whose calls are steps; as it is within a step, which is stored as a whole."""
+        """Return a model that makes its calls steps; unchanged within a step, which is stored as a whole."""
         return DurableModel(model, self) if self.must_store("a natural block") else model
 
     def wrap_interceptor(self, decide: Interceptor, name: str) -> Interceptor:
@@ -57,7 +57,7 @@ class BlockSteps(WorkflowSteps):
 
 @dataclass(frozen=True, slots=True)
 class DurableModel(ModelAround):
-    """`model`, each call of which is a step of the workflow around it."""
+    """`model`, with each call a step of the workflow around it."""
 
     model: Model
     steps: WorkflowSteps
@@ -84,19 +84,19 @@ class DurableModel(ModelAround):
 
 
 def format_reply(request: Request, reply: Reply) -> str:
-    """Return what is stored of a reply."""
+    """Return the stored form of a reply."""
     stored = {"key": hash_conversation(request.messages), "reply": reply_to_json(reply)}
     return format_json_line(stored | {"model": reply.model})
 
 
 def format_failure(request: Request, error: Exception) -> str:
-    """Return what is stored of a call that failed: the program has seen the failure, and must see it again."""
+    """Return the stored form of a failed call: the program has seen the failure, and must see it again."""
     key = hash_conversation(request.messages)
     return format_json_line({"key": key, "failure": failure_to_json(error)})
 
 
 def read_reply(request: Request, text: str, live: Sequence[Reply] = ()) -> Reply:
-    """Return the reply in a step, or raise its failure; it is that of a recording unless the step asked for it just now."""
+    """Return the reply in a step, or raise its failure; its source is `recording` unless the step just asked for it."""
     stored = read_step(text, hash_conversation(request.messages), f"{request.place}: a model call")
     source = live[0].source if live else "recording"
     return replace(reply_from_json(stored["reply"], stored["model"]), source=source)
@@ -108,7 +108,7 @@ def hash_effect(pending: PendingEffect) -> str:
 
 
 def format_decision(pending: PendingEffect, decision: Decision) -> str:
-    """Return what is stored of a decision."""
+    """Return the stored form of a decision."""
     fields = {"key": hash_effect(pending), "decision": decision_to_json(decision)}
     return format_json_line(fields)
 

@@ -7,7 +7,7 @@
     step "effect pay begins"     its key, the digest of its arguments      stored before
     step "effect pay"            the result or the exception               stored after
 
-After a crash between the two, `find(key)` looks the effect up where it was done: its result, or None if it was not done.
+After a crash between the two, `find(key)` asks the other system: the effect's result, or None if it was not done.
 Without `find`, `EffectInDoubtError` is raised: a person must look.
 """
 
@@ -71,7 +71,7 @@ def effect(function: Any = None, /, *, find: Find | None = None) -> Any:
 def effect_key() -> str:
     """Inside an effect: a text that is the same after a crash, and another one for each effect; else empty.
 
-    Pass it on as the idempotency key, or write it beside what was done, so that `find` can look it up.
+    Pass it on as the idempotency key, or write it beside the result, so that `find` can look it up.
     """
     return call_key()
 
@@ -94,7 +94,7 @@ class EffectCall:
 
     @property
     def digest(self) -> str:
-        """The digest of the arguments; only the types count of those that are not JSON."""
+        """The digest of the arguments; arguments that are not JSON count by their types only."""
         try:
             text = json.dumps(
                 [self.arguments, self.keywords], default=lambda value: str(type(value))
@@ -104,13 +104,13 @@ class EffectCall:
         return hash_json(json.loads(text))
 
     async def begin(self) -> str:
-        """Return what is stored before the effect is done."""
+        """Return the text to store before the effect is done."""
         dbos = get_dbos()
         key = f"{dbos.workflow_id}/{dbos.step_id}"
         return json.dumps({"key": self.digest, "attempt": self.attempt, "effect": key})
 
     def look_up(self, begun: dict[str, Any]) -> Any:
-        """Return what `find` gives where the effect was begun before a crash; None if it is to be done."""
+        """Return the result of `find` if the effect was started before a crash; None if it must be done."""
         if begun["attempt"] == self.attempt:
             return None
         if self.find is None:
@@ -121,7 +121,7 @@ class EffectCall:
         return self.find(begun["effect"])
 
     async def perform(self, begun: dict[str, Any]) -> str:
-        """Do the effect, unless it was done; return what is stored of it. `find` of an async function may be async."""
+        """Do the effect, unless it was done; return its stored form. `find` of an async function may be async."""
         try:
             result = self.look_up(begun)
             if self.is_async and inspect.isawaitable(result):
@@ -140,7 +140,7 @@ class EffectCall:
         )
 
     def format_failure(self, error: Exception) -> str:
-        """Return what is stored of an exception: the program has seen it, and must see it again."""
+        """Return the stored form of an exception: the program has seen it, and must see it again."""
         return json.dumps({"key": self.digest, "failure": failure_to_json(error)})
 
 
@@ -204,7 +204,7 @@ def normalize_result(value: Any, what: str) -> Any:
 
 
 def normalize_argument(value: Any, what: str) -> Any:
-    """The same for an argument of a workflow; DBOS reads dates back where the function's annotation says `date` or `datetime`."""
+    """Normalize an argument of a workflow; DBOS restores a date for the annotations `date` and `datetime`."""
     return value if hasattr(value, "isoformat") else normalize_result(value, what)
 
 
@@ -251,7 +251,7 @@ def find_version() -> str:
 
 
 def read_source(module: ModuleType | None) -> str:
-    """Return the text of a module; empty if there is none."""
+    """Return the text of a module; empty if it is None or has no source."""
     try:
         return "" if module is None else inspect.getsource(module)
     except (OSError, TypeError):
@@ -294,7 +294,7 @@ class WorkflowSteps:
         self._running: str | None = None
 
     async def run(self, name: str, function: Callable[[], Awaitable[str]], is_async: bool) -> str:
-        """Return what the function gives, or has given before a crash; nothing is awaited unless `is_async`."""
+        """Return the result of the function, now or before a crash; nothing is awaited unless `is_async`."""
         if not self.must_store(name):
             return await function()
         from dbos import DBOS
@@ -321,7 +321,7 @@ class WorkflowSteps:
 
     @contextmanager
     def under_way(self, name: str) -> Iterator[None]:
-        """Refuse steps that begin inside the `with`."""
+        """Refuse steps that start inside the `with`."""
         if self._running is not None:
             raise ConfigurationError(
                 f"{name} begins while {self._running} is under way in the same workflow; which is first may differ after a "
@@ -339,7 +339,7 @@ class WorkflowSteps:
 
 
 class DurableInterceptor:
-    """An interceptor that makes steps of its own, so that its decision is not one."""
+    """An interceptor that makes its own steps, so that its decision is not one."""
 
 
 def find_steps() -> WorkflowSteps | None:
@@ -369,7 +369,7 @@ def make_mismatch(what: str) -> RecordingMismatchError:
 
 
 def read_step(text: str, key: str, what: str) -> dict[str, Any]:
-    """Return what a step has stored for `key`; raises the failure that it has stored."""
+    """Return the stored content of a step for `key`; raises the failure that it has stored."""
     stored: dict[str, Any] = json.loads(text)
     if stored["key"] != key:
         raise make_mismatch(what)

@@ -1,7 +1,7 @@
-"""DBOS workflows whose natural blocks survive a crash.
+"""DBOS workflows with natural blocks that survive a crash.
 
-    launch("sqlite:///workflows.sqlite3")        DBOS.launch: interrupted workflows go on
-    @workflow                                    DBOS.workflow; what blocks do inside is steps
+    launch("sqlite:///workflows.sqlite3")        DBOS.launch: interrupted workflows continue
+    @workflow                                    DBOS.workflow; model calls and decisions inside are steps
     with workflow_id("order-17"): ...            the same id is the same workflow: it runs once
 
 Arguments and results of workflows are stored as JSON, never as pickles.
@@ -51,11 +51,11 @@ RECOVERY_ATTEMPTS = 1000
 
 
 def workflow(function: Callable[P, R]) -> Callable[P, R]:
-    """Make a function, also an async one, a DBOS workflow whose natural blocks survive a crash.
+    """Make a function, also an async one, a DBOS workflow with natural blocks that survive a crash.
 
-    Its arguments, its result and those of workflows in it are as JSON gives them, in the first run too. A workflow that is taken up
-    after a crash does not see a `with njrt.using(...)` around its call: open it inside. An exception that ends it
-    is raised by later calls with its id too, and in the workflow that called it.
+    Arguments and results, also of workflows in it, pass through JSON, in the first run too. A workflow that is
+    resumed after a crash does not see a `with njrt.using(...)` around its call: open it inside. An exception that
+    ends it is raised by later calls with its id too, and in the workflow that called it.
     """
     check_installed()
     from dbos import DBOS, WorkflowSerializationFormat
@@ -155,12 +155,12 @@ def read_failures() -> Iterator[None]:
 
 
 def launch(url: str, *, name: str = "njc", version: str | None = None, **options: Any) -> None:
-    """Start DBOS on a database (`sqlite:///FILE` or `postgresql://...`) and take up interrupted workflows.
+    """Start DBOS on a database (`sqlite:///FILE` or `postgresql://...`) and resume interrupted workflows.
 
-    Call it once, after all modules are imported. Only workflows of the same `version` are taken up; by default it is a digest of
-    the program (`njrt.durable.effects`), and a `VersionWarning` names the others. Other `options` are those of
-    `dbos.DBOSConfig`; processes that run at the same time need an `executor_id` each, which is the same after a restart.
-    Raises ConfigurationError if another process has that of this one.
+    Call it once, after all modules are imported. Only workflows of the same `version` are resumed; by default it is
+    a digest of the program (`njrt.durable.effects`), and a `VersionWarning` names the others. Other `options` are
+    fields of `dbos.DBOSConfig`; processes that run at the same time need an `executor_id` each, which is the same
+    after a restart. Raises ConfigurationError if another process has the same one.
     """
     check_installed()
     from dbos import DBOS, DBOSPortableJSONSerializer
@@ -191,9 +191,9 @@ def launch(url: str, *, name: str = "njc", version: str | None = None, **options
 
 
 def take_over(executor_id: str) -> None:
-    """Take up the interrupted workflows of a process that will not come back: one of another machine, say.
+    """Resume the interrupted workflows of a process that will not come back, such as one of another machine.
 
-    Should it still run, then it stops at its next step; an effect that it is doing is in doubt.
+    If it still runs, it stops at its next step; an effect that it is doing is in doubt.
     """
     from dbos import DBOS
 
@@ -201,7 +201,7 @@ def take_over(executor_id: str) -> None:
 
 
 def shut_down() -> None:
-    """Stop DBOS in this process; interrupted workflows go on at the next `launch`."""
+    """Stop DBOS in this process; interrupted workflows continue at the next `launch`."""
     from dbos import DBOS
 
     DBOS.destroy()
@@ -235,9 +235,9 @@ _releases: list[Callable[[], object]] = []
 
 
 def hold_executor(url: str, executor_id: str) -> bool:
-    """Hold the lock of an id until `release_executor`, or the end of this process; whether there is such a lock.
+    """Hold the lock of an id until `release_executor`, or the end of this process; return whether there is such a lock.
 
-    There is none for a Postgres database that is not there yet. Raises ConfigurationError if another process holds it.
+    A Postgres database that does not exist yet has none. Raises ConfigurationError if another process holds it.
     """
     from sqlalchemy.engine import make_url
 

@@ -181,7 +181,7 @@ _DEFINITION_NODES = (
 
 
 def _is_same_import(name: str, node: ast.AST, scope: Scope) -> bool:
-    """Return whether this imports what the program's variable of the same name already holds."""
+    """Return whether an import binds the value that the program's variable of the same name already has."""
     found = scope.lookup(name)
     if not isinstance(found, Bound):
         return False
@@ -207,7 +207,7 @@ _SUGGESTED_BUILTINS = [
 """Builtins to suggest; not `license` and the like, which `site` adds for the interactive prompt."""
 
 _MATCH_CUTOFF = 0.8
-"""Similarity from which a builtin is suggested. That of `words` and `ord` is 0.75; a model follows every hint."""
+"""Similarity from which a builtin is suggested. `words` and `ord` have 0.75; a model follows every hint."""
 
 
 def _format_name_hint(name: str, names: SnippetNames, scope: Scope) -> str:
@@ -235,5 +235,5 @@ def _format_name_hint(name: str, names: SnippetNames, scope: Scope) -> str:
 
 
 def _is_class_name(name: str) -> bool:
-    """Return whether a name is written as those of classes are."""
+    """Return whether a name is written like the name of a class."""
     return name.lstrip("_")[:1].isupper()

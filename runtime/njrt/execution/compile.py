@@ -82,7 +82,7 @@ class Snippet:
 class RaiseTracker(RaisedError):
     """Records the exception that the snippet's own `raise` raised last.
 
-    `around` marks what is open around the block, which the snippet must not close.
+    `around` marks the items that are open around the block, which the snippet must not close.
     """
 
     def __init__(self) -> None:
@@ -91,13 +91,13 @@ class RaiseTracker(RaisedError):
         self.around: ContextMark | None = None
 
     def start(self) -> None:
-        """Note what the program handles, and what is open, before the snippet runs."""
+        """Record the exception being handled and the open items before the snippet runs."""
         self.around = ContextMark()
         self.handled = sys.exception()
         self.traceback = self.handled.__traceback__ if self.handled else None
 
     def clear(self) -> None:
-        """Forget all exceptions, and open again what the snippet has closed."""
+        """Forget all exceptions, and reopen the items that the snippet has closed."""
         if self.around is not None:
             self.around.restore()
             self.around = None
@@ -201,10 +201,10 @@ _PRIVATE_CELLS = {
     MANAGER_NAME: CellType(wrap_manager),
     **{name: CellType(check) for name, check in CHECKS.items()},
 }
-"""What the lowered code of every snippet uses."""
+"""Functions that the lowered code of every snippet uses."""
 
 SnippetAnalysis = tuple[ast.Module, tuple[ast.AST, ...], SnippetNames, int]
-"""A parsed snippet, all its nodes, its names, and the compiler flags with those of its `__future__` imports."""
+"""A parsed snippet, all its nodes, its names, and the compiler flags including its `__future__` imports."""
 
 
 @lru_cache(maxsize=64)
@@ -218,7 +218,7 @@ def analyze_snippet(source: str, class_name: str | None, future_flags: int) -> S
 
 @lru_cache(maxsize=64)
 def compile_snippet(source: str, place: str, layout: ScopeLayout, future_flags: int) -> CodeType:
-    """Compile a snippet for all scopes of this layout, from a tree of its own: lowering changes the tree."""
+    """Compile a snippet for all scopes of this layout, from a new tree: lowering changes the tree."""
     tree, _, names, flags = analyze_snippet.__wrapped__(source, layout.class_name, future_flags)
     return lower_snippet(tree, names, layout, register_source(place, source), flags)
 

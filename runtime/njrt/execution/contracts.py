@@ -105,11 +105,11 @@ class Breach:
 
 @dataclass(slots=True)
 class Contract:
-    """The asserts that follow a block, as their texts, and where their names have their values (state: the breaches)."""
+    """The asserts that follow a block, as texts, and the variables that they read (state: the number of breaches)."""
 
     texts: Sequence[str]
     lambdas: Sequence[Callable[[], Any]]
-    """Lambdas whose closures and globals have the names; they are never called."""
+    """Lambdas that have the names in their closures and globals; they are never called."""
     namespace: MutableMapping[str, Any] | None = None
     """The namespace of a class body around the block."""
     class_name: str | None = None
@@ -241,7 +241,7 @@ def _find_members_test(test: ast.expr) -> tuple[ast.expr, ast.expr, ast.expr, as
 
 
 def _list_operands(test: ast.expr) -> Iterator[ast.expr]:
-    """Yield the expressions whose values explain a test."""
+    """Yield the expressions with values that explain the result of a test."""
     match test:
         case ast.Compare(left=left, comparators=comparators):
             yield from filter(_names_something, (left, *comparators))

@@ -1,14 +1,14 @@
-"""Running the model's code at the place of its block, on the program's variables.
+"""Run the model's code at the place of its block, on the program's variables.
 
-    prepare("n += 1\\nif n > 3: break", scope, labels=("break",))    a Snippet, or a Refusal that says why not
+    prepare("n += 1\\nif n > 3: break", scope, labels=("break",))    a Snippet, or a Refusal with the reason
     execute(snippet)                                                 Ran(value=None, printed="")
                                                                      or Jumped(Broke(), printed="")
                                                                      or Failed("TypeError: ...", printed="")
 
 At the top level of a snippet `break`, `continue`, `return` and `raise` act on the program. An exception that a
 top-level `raise` raised is the block's own and is raised in the program; any other is a mistake of the model and
-is reported to it. What is neither (KeyboardInterrupt, the exit or cancellation of the program, an error of the
-runtime in a nested block) propagates.
+is reported to it. Other exceptions (KeyboardInterrupt, the exit or cancellation of the program, an error of the
+runtime in a nested block) propagate.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ __all__ = [
 def execute(snippet: Snippet, *, seconds: float | None = None) -> Execution:
     """Run a snippet that does not await, for at most `seconds`.
 
-    Raises what is no mistake of the model: KeyboardInterrupt, SystemExit, GeneratorExit, cancellation, an error
-    of the runtime from a nested block, and `CodeTimeLimitError` when the time is up.
+    Raises exceptions that are not mistakes of the model: KeyboardInterrupt, SystemExit, GeneratorExit, cancellation,
+    an error of the runtime from a nested block, and `CodeTimeLimitError` when the time is up.
     """
     try:
         if snippet.is_contained:
@@ -121,7 +121,7 @@ def _run_in_class(snippet: Snippet) -> tuple[int, UserValue]:
 
 
 def end_by_result(snippet: Snippet, result: tuple[int, UserValue] | None) -> Execution:
-    """Return what the result of the function of `start_snippet` says."""
+    """Return the execution for the result of the function of `start_snippet`."""
     snippet.raised.clear()
     printed = snippet.scope.transcript.take()
     exit_kind, value = result if result is not None else (ExitKind.FELL_OFF, None)

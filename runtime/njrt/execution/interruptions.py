@@ -95,7 +95,7 @@ class _Manager:
 def wrap_manager(
     manager: UserValue, enter: str = "__enter__", leave: str = "__exit__"
 ) -> UserValue:
-    """Wrap the operand of `with`; what is no context manager is returned as it is, for Python's own error."""
+    """Wrap the operand of `with`; return an operand that is not a context manager unchanged, for Python's own error."""
     kind = type(manager)
     return _Manager(manager) if hasattr(kind, enter) and hasattr(kind, leave) else manager
 

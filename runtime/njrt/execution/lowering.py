@@ -67,7 +67,7 @@ SUPER_NAME = ".super"
 
 
 def find_host_jumps(statements: Iterable[ast.AST], in_loop: bool = False) -> Iterator[HostJump]:
-    """Find the jumps that act on the program: not those of the snippet's own loops and functions."""
+    """Find the jumps that act on the program, not on the snippet's own loops and functions."""
     for statement in statements:
         match statement:
             case ast.Return():
@@ -103,7 +103,7 @@ class ScopeLayout:
     cells: tuple[str, ...]
     """The names it uses that live in cells."""
     nonlocals: tuple[str, ...]
-    """Those of them that are declared nonlocal: in a function all of them."""
+    """The names among them that are declared nonlocal: in a function all of them."""
     bound_globals: tuple[str, ...]
     """The names it binds that live in the module."""
     own: frozenset[str]
@@ -113,7 +113,7 @@ class ScopeLayout:
     is_contained: bool
     """Whether the snippet runs on proxies."""
     watched: frozenset[str]
-    """The outputs of which a new binding is reported: they were bound before the block ran."""
+    """Outputs that were bound before the block ran; new bindings of them are reported."""
 
 
 def lower_snippet(

@@ -1,18 +1,17 @@
-"""Habits of models that Python or the block would refuse, written so that the code can run.
+"""Rewrite habits of models that Python or the block would refuse, so that the code can run.
 
     text = 'four'              pass                              the prompt reads <text>, which is 'four'
     text = 'five'              text = 'five'                     refused by the checks: <text> is only read
     from typing import *       from typing import Any, List      the names of the module that the code reads
 
-Small models often begin by writing the inputs down again. A statement that binds an input to its own value is
-replaced by `pass`, for plain values only (text, numbers, bytes, truth values, None). A class that the block is given
-and that is written down again is replaced as well, if it has no member that the given one lacks, and its methods
-do nothing but fill attributes.
+Small models often restate the inputs first. A statement that binds an input to its own value is replaced by `pass`,
+for plain values only (text, numbers, bytes, truth values, None). So is the restated class of an input, if it has no
+member that the original lacks, and its methods do nothing but fill attributes.
 
-Python allows `import *` in modules only. Of a module that blocks may import it is replaced by an import of the
-public names that the code reads, of those of builtins, too, as in Python; a variable that the prompt names keeps its
-value. Not seen: names in strings, as in `List["Any"]`. In functions, and of other modules, `import *` stays, and
-is refused.
+Python allows `import *` in modules only. For a module that blocks may import, it is replaced by an import of the
+public names that the code reads, names of builtins included, as in Python; a variable that the prompt names keeps
+its value. In functions, and for other modules, `import *` stays, and is refused. Not seen: names in strings, as in
+`List["Any"]`.
 """
 
 from __future__ import annotations
@@ -81,7 +80,7 @@ def _replace_star_imports(names: SnippetNames, scope: Scope) -> Iterator[_Replac
 
 
 def _list_public_names(module: str) -> Iterator[str]:
-    """Return the names that `import *` binds, but for those that blocks may not use."""
+    """Return the names that `import *` binds, without the names that blocks may not use."""
     members = vars(open_module(module))
     exported = getattr(sys.modules[module], "__all__", members)
     return (name for name in exported if name in members and not name.startswith("_"))
@@ -120,7 +119,7 @@ def _find_restated_inputs(tree: ast.Module, scope: Scope) -> Iterator[_Restateme
 
 
 def _is_current_class(definition: ast.ClassDef, scope: Scope) -> bool:
-    """Return whether a class statement says of the given class of this name only what that has already."""
+    """Return whether a class statement only restates members of the given class of this name."""
     found = scope.lookup(definition.name)
     if not isinstance(found, Bound) or not is_a(found.value, type):
         return False

@@ -29,7 +29,7 @@ class SnippetFilename(str):
 
 
 def register_source(place: str, source: str) -> SnippetFilename:
-    """Add the source to `linecache` under a file name of its own."""
+    """Add the source to `linecache` under a unique file name."""
     name = SnippetFilename(f"{_FILENAME_PREFIX}{place} #{next(_snippet_numbers)}>")
     # The cache holds a plain copy of the name: a reference to the name itself would keep it alive.
     linecache.cache[str(name)] = (len(source), None, source.splitlines(True), str(name))

@@ -38,11 +38,11 @@ class SnippetNames:
     declared: dict[Declaration, tuple[str, ...]]
     """For each `global` and `nonlocal` in a nested scope: the names that reach the block's own scope."""
     hidden: dict[str, ast.AST]
-    """Names of a nested `global` that a function in between has a variable of its own for."""
+    """Names of a nested `global` that are variables of a function in between."""
     awaits: list[ast.AST]
-    """The places where the block itself awaits."""
+    """The awaits of the block itself."""
     yields: list[ast.AST]
-    """The places where the block itself yields."""
+    """The yields of the block itself."""
     star_imports: list[ast.ImportFrom]
     """Each `from module import *` in the block's own scope."""
 
@@ -63,7 +63,7 @@ class _SymbolTable:
 
     @property
     def visible(self) -> Iterator[_SymbolTable]:
-        """The tables whose variables are visible from here, nearest first: class bodies are skipped."""
+        """Yield the tables with variables that are visible from here, nearest first: class bodies are skipped."""
         table = self.parent
         while table is not None:
             if table.kind != "class":
@@ -279,7 +279,7 @@ class _NameCollector(ast.NodeVisitor):
             self.visit_all(*parameters)
 
     def visit_TypeAlias(self, node: ast.AST) -> None:
-        """`type X[T] = value` (3.12): the value is evaluated later, in a scope of its own."""
+        """`type X[T] = value` (3.12): the value is evaluated later, in a separate scope."""
         name: ast.Name = getattr(node, "name")  # noqa: B009  (ast.TypeAlias is unknown to 3.11)
         self.visit(name)
         around = self.table
@@ -329,7 +329,7 @@ def _list_arguments(arguments: ast.arguments) -> list[ast.arg]:
 def find_bound_names(statement: ast.stmt, class_name: str | None) -> set[str]:
     """Return the names that a statement binds itself (mangled), without the statements in its body.
 
-    A function counts as binding what it declares `nonlocal` or `global`: it may be called.
+    A function counts as binding the names that it declares `nonlocal` or `global`: it may be called.
     """
     names: set[str] = set()
     waiting: list[ast.AST] = [statement]

@@ -7,8 +7,8 @@
       in your code, line 1: price_of('b')
       in price_of (shop.py:12): return prices[name]
 
-Frames of the runtime are left out, long texts and deep stacks are cut. An exception whose message cannot be
-computed is described by its type.
+Frames of the runtime are left out, long texts and deep stacks are cut. If the message of an exception cannot be
+computed, only its type is shown.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from njrt.values.introspection import find_member, get_class_name, is_a
 
 _RUNTIME = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _RUN_MODULES = ("njrt.session.question", "njrt.session.drive")
-"""The modules whose functions run a block, or ask a model, and are called by programs."""
+"""The modules with the functions that programs call to run a block or to ask a model."""
 _MAX_FRAMES = 8
 _MESSAGE_SECONDS = 1.0
 _MAX_CHARACTERS = 2000
@@ -38,7 +38,7 @@ _MAX_LINE_CHARACTERS = 160
 
 
 def format_failure(error: BaseException, body: CodeType) -> str:
-    """Describe an exception that escaped from the snippet whose code is `body`."""
+    """Describe an exception that escaped from the snippet with the code `body`."""
     lines = [
         format_error(error),
         *_cut_middle_frames(list(_format_frames(error.__traceback__, body))),
@@ -69,9 +69,9 @@ def format_error(error: BaseException) -> str:
 
 
 def has_left_block(error: BaseException) -> bool:
-    """Return whether an exception passed through the run of a block, so that it is of the program and not of one snippet.
+    """Return whether an exception passed through the run of another block, which makes it an exception of the program.
 
-    The first frame is the one that handles it: that of the run of this very snippet.
+    The first frame, which handles it, is the run of this very snippet.
     """
     frames = itertools.islice(traceback.walk_tb(error.__traceback__), 1, None)
     return any(frame.f_globals.get("__name__") in _RUN_MODULES for frame, _ in frames)

@@ -2,11 +2,11 @@
 
     njrt.models.RetryModel(njrt.models.OpenAI("gpt-4.1", retries=0), attempts=5)
 
-openai, anthropic, pydantic_ai                    the adapters; `remote` is what they share
-retry, vote, cascade, breaker, rate_limit         the wrappers; `wrapped` is what they share
+openai, anthropic, pydantic_ai                    the adapters; `remote` is their common part
+retry, vote, cascade, breaker, rate_limit         the wrappers; `wrapped` is their common part
 choose                                            from options and names to the model
 
-Each public name is loaded when it is first asked for.
+Each public name is loaded at its first use.
 """
 
 TYPE_CHECKING = False

@@ -67,7 +67,7 @@ NON_THINKING_PREFIXES = ("claude-3", "claude-haiku-4", "claude-sonnet-4", "claud
 
 
 def find_vendor_url(environ: Mapping[str, str]) -> str:
-    """Return the URL of Anthropic's API, or of what stands for it."""
+    """Return the URL of Anthropic's API, or of its substitute."""
     return environ.get("ANTHROPIC_BASE_URL") or VENDOR_URL
 
 
@@ -187,7 +187,7 @@ def make_message_body(request: Request, model: str) -> Body:
 
 
 CACHED: Body = {"cache_control": {"type": "ephemeral"}}
-"""Marks the end of a beginning that the vendor keeps in its prompt cache."""
+"""Marks the end of a prefix that the vendor keeps in its prompt cache."""
 
 
 def _build_messages(request: Request, name: str) -> list[Body]:
@@ -296,7 +296,7 @@ _STOP_REASONS: Mapping[str | None, StopReason] = {
 
 
 def parse_message_usage(usage: MessageUsage) -> tuple[Usage, int]:
-    """Return what a message used, all of its input counted as `Usage` does, and the tokens written to the cache."""
+    """Return the usage of a message, with all of its input, and the tokens written to the cache."""
     cached = usage.cache_read_input_tokens or 0
     cache_writes = usage.cache_creation_input_tokens or 0
     uncached, output = usage.input_tokens or 0, usage.output_tokens or 0

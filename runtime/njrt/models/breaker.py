@@ -21,7 +21,7 @@ from njrt.models.wrapped import Calls, WrappedModel, adapt_model
 
 
 class BreakerModel(ModelAround, WrappedModel):
-    """`model`, which is not asked for `seconds` after so many `failures` of its server in a row.
+    """`model`, but not asked for `seconds` after `failures` of its server in a row.
 
     Failures are `ServerError`s. An error by which the server rejects a request is a sign that it works; a call that is
     cancelled counts as neither. Safe to share between threads and event loops.
@@ -90,7 +90,7 @@ class BreakerModel(ModelAround, WrappedModel):
             return True
 
     def _end(self, is_probe: bool, has_worked: bool | None) -> None:
-        """Note the end of a request; None: it says nothing about the server."""
+        """Record the end of a request; None: no evidence about the server."""
         with self._lock:
             if is_probe:
                 self._is_probing = False

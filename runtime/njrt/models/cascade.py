@@ -1,4 +1,4 @@
-"""Asking a second model if the first is not sure of its answer.
+"""Ask a second model if the first is not sure of its answer.
 
     CascadeModel(small, large, 0.9)
 
@@ -6,7 +6,7 @@
     {"team": "billing"}, probability 0.55      the second model is asked
 
 The probability of an answer is the product over the tokens of its values, as servers with OpenAI's API give them
-(`logprobs`). Only answers with a schema are judged; of free text it says little.
+(`logprobs`). Only answers with a schema are judged; for free text it means little.
 """
 
 from __future__ import annotations

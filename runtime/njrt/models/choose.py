@@ -58,7 +58,7 @@ def get_model(name: str | None = None, *, base_url: str | None = None) -> Model:
 
 
 def choose_model(options: Options, environ: Mapping[str, str]) -> Model:
-    """Return the model that `options` choose, or else the first for which `environ` has a key or a server."""
+    """Return the model that `options` choose, or else the first that has a key or a server in `environ`."""
     base_url = options.base_url
     if not (names := list_model_names(options, environ)):
         return _choose_default(base_url, environ)

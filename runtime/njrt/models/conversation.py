@@ -39,7 +39,7 @@ def read_text(attachment: Attachment) -> str:
 
 
 def make_unsupported_file_error(attachment: Attachment, taken: str) -> RejectedRequestError:
-    """Return the error for a file that a model cannot be sent; `taken` says what it takes."""
+    """Return the error for a file that cannot be sent to a model; `taken` lists the supported files."""
     media = attachment.media
     what = f"{media.media_type} by its URL" if media.url else media.media_type
     return RejectedRequestError(
@@ -59,7 +59,7 @@ def parse_arguments(raw: str) -> Json | None:
 
 
 def make_sendable_arguments(call: ToolCall) -> Json:
-    """Return the arguments of `call` as an object, also where the model's are not one.
+    """Return the arguments of `call` as an object, even if the model sent something else.
 
     Servers that render a conversation with a chat template read earlier calls as JSON and fail on anything else.
     """

@@ -1,4 +1,4 @@
-"""What a model is, and layers that add a capability to one.
+"""The protocol of models, and layers that add a capability to one.
 
 model = LayeredModel(OpenAI("gpt-4.1"), (trace, limits, cache))      the first layer is the outermost
 reply = model.ask(request)              reply = await model.aask(request)
@@ -33,11 +33,11 @@ class Model(typing.Protocol):
 
     @property
     def name(self) -> str:
-        """The name by which a program chooses this model, such as `openai/gpt-4.1`."""
+        """The name that programs use for this model, such as `openai/gpt-4.1`."""
 
     @property
     def protocol(self) -> Protocol:
-        """The protocol that suits this model, where the program does not choose one."""
+        """The protocol that suits this model, unless the program chooses one."""
 
     def ask(self, request: Request) -> Reply:
         """Wait for the reply, at most `request.timeout` seconds, retries included."""
@@ -73,7 +73,7 @@ class ModelAround:
 
 
 class CallLister:
-    """A model whose replies and errors list the calls that it made, if there were several (`attempts`)."""
+    """A model with replies and errors that list their calls if there were several (`attempts`)."""
 
     __slots__ = ()
 

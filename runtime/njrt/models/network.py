@@ -1,4 +1,4 @@
-"""The event loop on which models are asked, in a thread of its own.
+"""The event loop for requests to models, in a separate thread.
 
     get_network().run(exchange)             a thread waits         one client per server, shared by all
     await get_network().arun(exchange)      an event loop waits    threads and loops of the program
@@ -31,7 +31,7 @@ class Client(Protocol):
 
 
 class Network:
-    """An event loop in a thread, and the clients whose connections belong to it."""
+    """An event loop in a thread, and the clients with connections that belong to it."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()

@@ -74,7 +74,7 @@ THINKING_FAMILIES: Mapping[str, Literal["thinking", "unthinking", "never"]] = {
 }
 """Models that think before they reply: they take no temperature, and their token limit includes thinking.
 
-The values tell when chat completions lets them call tools: always, only without thinking, or never.
+The values: chat completions lets them call tools always, only without thinking, or never.
 """
 
 
@@ -85,7 +85,7 @@ def find_tools_of_thinking_model(model: str) -> str | None:
 
 
 def find_vendor_url(environ: Mapping[str, str]) -> str:
-    """Return the URL of OpenAI's API, or of what stands for it."""
+    """Return the URL of OpenAI's API, or of its substitute."""
     return environ.get("OPENAI_BASE_URL") or VENDOR_URL
 
 
@@ -314,7 +314,7 @@ def make_completion_body(request: Request, model: str, own_server: bool = False)
 
 
 def make_prompt_cache_key(request: Request) -> str:
-    """The same text for requests that begin alike: the vendor sends them to a server that has their beginning cached.
+    """Return the same text for requests with a common prefix: the vendor sends them to a server that has it cached.
 
     It is a digest of the system prompt, the tools and the place of the block.
     """
@@ -421,7 +421,7 @@ def _parse_call(call: CompletionCall, default_id: str) -> ToolCall:
 
 
 def parse_completion_usage(usage: CompletionUsage) -> tuple[Usage, int]:
-    """Return what a completion used, and the tokens written to a cache."""
+    """Return the usage of a completion, and the tokens written to a cache."""
     details = usage.prompt_tokens_details or PromptTokens()
     prompt, cached = usage.prompt_tokens or 0, details.cached_tokens or 0
     cache_writes = details.cache_write_tokens or 0

@@ -1,9 +1,9 @@
-"""What a model call costs, in US dollars, by the data of the package genai-prices.
+"""Prices of model calls in US dollars, by the data of the package genai-prices.
 
     compute_cost("openai/gpt-4.1", Usage(input=1_000_000, output=10_000))        ->  2.08
     compute_cost("openai/unknown", Usage(input=1_000_000, output=10_000))        ->  None
 
-The prices are those known at the package's release, for the standard tier and for batches.
+They are as of the package's release, for the standard tier and for batches.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def compute_cost(
     """Return the price of one call of the model `name`, such as `openai/gpt-4.1`; None if it is not known.
 
     `cache_writes` of the input tokens were written to the vendor's prompt cache. With `is_batch` it is the price of
-    the vendor's Batch API: that of genai-prices where it has one, else `BATCH_FACTOR` of the standard price.
+    the vendor's Batch API: from genai-prices if it has one, else `BATCH_FACTOR` times the standard price.
     """
     try:
         import genai_prices  # takes 0.3 s

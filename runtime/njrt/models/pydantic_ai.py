@@ -174,7 +174,7 @@ class PydanticAI(RemoteModel):
         return ServerError(f"{self.name} failed to reply ({type(error).__name__})")
 
     def _choose_cause(self, error: Exception) -> Exception | None:
-        """Return the error of the program's own model; that of an SDK may hold the key."""
+        """Return an error of the program's own model; an error of an SDK may contain the key."""
         return None if isinstance(self._given, str) else error
 
     async def _ask_or_stream(self, request: Request, sends: Sends) -> ai.ModelResponse:
@@ -280,7 +280,7 @@ class PydanticAI(RemoteModel):
         return Reply(message, stop, used, response.model_name or self.name)
 
     def _get_model(self) -> AIModel:
-        """The model object; one of a name is made again in a forked process, which cannot use its connections."""
+        """Return the model object; a named one is made again in a forked process, which cannot use its connections."""
         if not isinstance(self._given, str):
             return self._given
         if self._connected is None or self._connected[0] != os.getpid():
@@ -289,7 +289,7 @@ class PydanticAI(RemoteModel):
 
 
 def infer_model(name: str) -> AIModel:
-    """The model object of a name; raises a ConfigurationError or AuthenticationError that says what is missing."""
+    """Return the model object of a name; raises a ConfigurationError or AuthenticationError with the missing part."""
     from pydantic_ai import models
     from pydantic_ai.exceptions import UserError
 
@@ -368,7 +368,7 @@ def build_file(attachment: Attachment) -> Iterator[ai.UserContent]:
 
 
 def build_response(message: ModelMessage, name: str) -> ai.ModelResponse:
-    """Return an earlier message of the model; exactly as it came if it was that of the model `name`."""
+    """Return an earlier message of the model; unchanged if it came from the model `name`."""
     from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, TextPart, ToolCallPart
 
     content = message.vendor_content
@@ -412,7 +412,7 @@ _STOP_REASONS: Mapping[str | None, StopReason] = {"length": "length", "content_f
 
 
 def compute_response_cost(response: ai.ModelResponse) -> float | None:
-    """Return what a response costs in US dollars: what its provider reports, or by genai-prices; None if not known."""
+    """Return the cost of a response in US dollars, as reported by its provider, or by genai-prices; None if not known."""
     if response.usage.cost is not None:
         return float(response.usage.cost)
     try:

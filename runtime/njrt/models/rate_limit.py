@@ -1,11 +1,11 @@
-"""At most so many requests and tokens a minute, shared by threads, processes and, with a server's store, by machines.
+"""Limits of requests and tokens a minute, shared by threads, processes and, with a server's store, by machines.
 
     RateLimitModel(model, requests=500, tokens=200_000)                              processes of this user
     RateLimitModel(model, requests=500, store="redis://cache.example:6379/0")        machines
 
-A request waits until it fits. A call under way counts with an estimate of its prompt and the longest reply, a call that
-has ended with what the server counted. The store has one entry, a count for each sixtieth of the time; what a killed
-process has reserved counts until the time is over.
+A request waits until it fits. A running call counts with an estimate of its prompt and the longest reply, a finished
+call with the server's count. The store has one entry, a count for each sixtieth of the time; reservations of a killed
+process count until the time is over.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Window:
             self.change(min(number, self.number), *counts)
 
     def find_wait(self, fits: Callable[[Part], bool]) -> float:
-        """Return the seconds until what is left of the calls `fits`; 0.0 if it does now."""
+        """Return the seconds until the remaining calls meet `fits`; 0.0 if they do now."""
         total = Part()
         for part in self.parts.values():
             total.add(*part.counts)
@@ -112,9 +112,9 @@ def _read_parts(text: str | None) -> dict[int, list[int]]:
 class RateLimitModel(ModelAround, WrappedModel):
     """`model`, asked at most `requests` times and for at most `tokens` tokens in any `seconds`.
 
-    All that have the same `key`, by default the name of the model, share the limit; give those that share it equal
-    numbers. `store` is a store, its URL, or None for that of the user. A request waits as long as the run has left, at
-    most its own timeout without a limit of time, and is then a `NotAskedError`.
+    All models with the same `key`, by default the name of the model, share the limit; give them equal numbers.
+    `store` is a store, its URL, or None for the user's store. A request waits as long as the run has left, or
+    without a limit of time at most its own timeout, and then fails with a `NotAskedError`.
     """
 
     def __init__(
@@ -197,7 +197,7 @@ class RateLimitModel(ModelAround, WrappedModel):
         return wait
 
     def _settle(self, part: int, reserved: int, tokens: int | None) -> None:
-        """Count what a call really used; None: it was not made."""
+        """Count the actual use of a call; None: it was not made."""
         calls, used = (-1, 0) if tokens is None else (0, tokens)
         try:
             self._update(lambda window: window.change(part, calls, used - reserved, -1))

@@ -4,7 +4,7 @@
         ──> AuthenticationError: https://api.openai.com/v1 refused the key for openai/gpt-4.1;
             check OPENAI_API_KEY
 
-The SDK has the connection and the key, `Sends` the retries. Error messages say what to do and never show a key.
+The SDK has the connection and the key, `Sends` the retries. Error messages name the remedy and never show a key.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ THINKING_TOKENS = 16_384
 """Tokens that a thinking model may use beyond `max_reply_tokens`; an upper bound."""
 
 REJECTED_FIELD_STATUSES = frozenset({400, 404, 422, 501})
-"""The HTTP statuses by which servers reject a field that they do not know."""
+"""The HTTP statuses of servers that reject a field that they do not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Server:
 
 
 class RemoteModel(CallLister):
-    """A `Model` that stands behind a server."""
+    """A `Model` behind a server."""
 
     sdk: ClassVar[str]
     """The name of the vendor's SDK: of its package and, with hyphens, of the extra that installs it."""
@@ -92,7 +92,7 @@ class RemoteModel(CallLister):
     """What puts the events of a streamed reply together."""
 
     unstreamable: ClassVar[tuple[type[Exception], ...]] = ()
-    """What is raised, besides HTTP errors, by a model that cannot stream."""
+    """Exceptions, besides HTTP errors, of models that cannot stream."""
 
     stream_fields: ClassVar[Mapping[str, Any]] = {"stream": True}
     """The fields of a request's body that ask for a stream."""
@@ -117,7 +117,7 @@ class RemoteModel(CallLister):
         return await get_network().arun(self._exchange_with_timeout(request))
 
     def connect(self) -> Client:
-        """Make the SDK's client, without retries of its own."""
+        """Make the SDK's client, with retries turned off."""
         sdk = import_module(self.sdk)
         client: Client = getattr(sdk, self.client_name)(
             api_key=self.get_key(),
@@ -159,7 +159,7 @@ class RemoteModel(CallLister):
         raise ConfigurationError(f"{self.name} has no Batch API that is known")
 
     def read_usage(self, response: Any, *, is_batch: bool = False) -> Usage | None:
-        """Return what a response says that it used, also one that is no reply; None if it does not say.
+        """Return the usage that a response reports, even if it is not a reply; None if it reports none.
 
         Raises MalformedReplyError if that cannot be read.
         """
@@ -190,7 +190,7 @@ class RemoteModel(CallLister):
         return parse_json(response.http_response.content)
 
     async def call_sdk(self, call: Callable[..., Awaitable[T]], **arguments: Any) -> T:
-        """What a method of the SDK's client returns; exceptions that it does not document become `ModelError`s."""
+        """Return the result of a method of the SDK's client; exceptions that it does not document become `ModelError`s."""
         try:
             return await call(**arguments)
         except MalformedReplyError:
@@ -233,7 +233,7 @@ class RemoteModel(CallLister):
         stream: Callable[[OnText], Awaitable[T]],
         whole: Callable[[], Awaitable[T]],
     ) -> T:
-        """Return the response of `stream` if the request wants that and the server can, else that of `whole`."""
+        """Return the response of `stream` if the request wants that and the server can, else of `whole`."""
         refused_stream = False
         if request.on_text is not None and self.can_stream:
             try:
@@ -289,7 +289,7 @@ class RemoteModel(CallLister):
     async def exchange_schema(
         self, request: Request, exchange: Callable[[Request], Awaitable[Reply]]
     ) -> Reply:
-        """Exchange a request whose reply must fit a schema, through `exchange`.
+        """Exchange a request with a schema for its reply, through `exchange`.
 
         If the server rejects the schema, it is asked without it from then on: the caller checks the reply anyway.
         """
@@ -345,7 +345,7 @@ class RemoteModel(CallLister):
 
 
 def describe_files(request: Request) -> str:
-    """Return the names and types of the files that a request shows; empty if there are none."""
+    """Return the names and types of the files in a request; empty if it has no files."""
     return ", ".join(
         f"`{file.name}` ({file.media.media_type})"
         for message in request.messages
@@ -355,7 +355,7 @@ def describe_files(request: Request) -> str:
 
 
 def add_file_hint(error: ModelError, request: Request) -> ModelError:
-    """Return the error, which says that the request had files, if that may be its cause."""
+    """Return the error, with a hint that the request had files, if that may be its cause."""
     files = describe_files(request)
     if files and isinstance(error, RejectedRequestError | ServerError):
         error.args = (f"{error}; it was sent {files}, which not every model takes",)
@@ -397,7 +397,7 @@ def check_server(name: str, server: Server, key: str | None) -> None:
 
 
 def find_proxy(host: str) -> str | None:
-    """Return the proxy on another machine by which the environment has plain HTTP to a host go; None without one."""
+    """Return the proxy on another machine that the environment sets for plain HTTP to a host; None without one."""
     from urllib.request import getproxies, proxy_bypass
 
     proxies = getproxies()
@@ -409,7 +409,7 @@ def find_proxy(host: str) -> str | None:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host name is that of this machine."""
+    """Return whether a host name is a name of this machine."""
     with suppress(ValueError):
         return ipaddress.ip_address(host).is_loopback
     return host == "localhost" or host.endswith(".localhost")

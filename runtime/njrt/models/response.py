@@ -1,10 +1,10 @@
-"""The body of a server's response, which may hold anything.
+"""Read the body of a server's response, which may hold anything.
 
     parse_json(b'{"choices": [')                           MalformedReplyError: it is not JSON
     validate_reply({"choices": 1}, Completion)             MalformedReplyError: choices: Input should be a valid list
     DefaultAsyncHttpxClient(**SAFE_CLIENT)                 a client whose replies have at most MAX_BODY_BYTES
 
-Lone surrogates are escaped; infinite numbers, NaN, values that are nested too deep and bodies that are too long, also
+Lone surrogates are escaped; infinite numbers, NaN, values nested too deep and bodies that are too long, also
 once unpacked, are errors. Files, as of batches, are not limited.
 """
 
@@ -28,7 +28,7 @@ MAX_TOKENS = 10**9
 
 
 class MalformedReplyError(ValueError):
-    """A response does not have the format of its API; the message says what is wrong with it."""
+    """A response does not have the format of its API; the message names the mistake."""
 
 
 def parse_json(text: str | bytes) -> Any:
@@ -107,7 +107,7 @@ is_body_limited: ContextVar[bool] = ContextVar("njrt.models.response", default=F
 
 
 async def limit_body(response: Any) -> None:
-    """The hook of a client: have the body of a response raise `MalformedReplyError` where it is too long."""
+    """Make the body of a response raise `MalformedReplyError` if it is too long (a hook of a client)."""
     if not is_body_limited.get():
         return
     encoding = response.headers.get("content-encoding", "").strip().lower()

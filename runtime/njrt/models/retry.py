@@ -1,11 +1,11 @@
-"""Asking again: the same model (`RetryModel`) or the next of several (`FallbackModel`), while a condition holds.
+"""Ask again: the same model (`RetryModel`) or the next of several (`FallbackModel`), while a condition holds.
 
     RetryModel(OpenAI("gpt-4.1", retries=0), attempts=5)                    waits 0.5 s, 1 s, ... after a ServerError
     RetryModel(model, when=is_failure)                                      also replies that cannot be used, without a wait
     FallbackModel((OpenAI("gpt-6-sol"), Anthropic("claude-sonnet-5-5")))    model="openai/…,anthropic/…"
 
 Give vendors' models `retries=0` inside a `RetryModel`, or the waits multiply.
-Not seen: what a reply does to the program (see `FallbackModel.turns`).
+Not seen: the effect of a reply on the program (see `FallbackModel.turns`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from njrt.models.response import MalformedReplyError, parse_json
 from njrt.models.wrapped import Attempts, Calls, WrappedModel, adapt_model
 
 Condition = Callable[[Request, Reply | ModelError], bool]
-"""Whether the result of a request is to be replaced by that of another call."""
+"""True if another call must replace the result of a request."""
 
 
 def is_server_failure(request: Request, result: Reply | ModelError) -> bool:
@@ -30,7 +30,7 @@ def is_server_failure(request: Request, result: Reply | ModelError) -> bool:
 
 
 def is_unusable_reply(request: Request, result: Reply | ModelError) -> bool:
-    """Whether a reply was refused or cut off, is empty, calls no tool that there is, or does not fit its schema."""
+    """Return whether a reply was refused or cut off, is empty, calls an unknown tool, or does not fit its schema."""
     if isinstance(result, ModelError):
         return False
     message = result.message
@@ -74,16 +74,16 @@ def extract_json(text: str) -> str:
 
 
 VARIED_TEMPERATURE = 0.5
-"""The least temperature of a request whose last reply could not be used: at 0 it would be the same again."""
+"""The least temperature of a request after an unusable reply: at 0 the reply would be the same again."""
 
 
 class RetryModel(ModelAround, WrappedModel):
     """`model`, asked up to `attempts` times while the condition `when` holds.
 
-    After a failure of the server it waits `first_wait` seconds, then twice as long each time up to `longest_wait`, of
-    which `chance` takes up to half away; what the server wants in `Retry-After` comes first. A longer wait than
-    `longest_wait`, or than the run has left, is not begun: the failure is raised. Of replies that cannot be used the
-    last is returned.
+    After a failure of the server it waits `first_wait` seconds, then twice as long each time up to `longest_wait`,
+    reduced by up to half by `chance`; the server's `Retry-After` takes precedence. If the wait would be longer than
+    `longest_wait`, or than the run has left, the failure is raised at once. If all replies are unusable, the last is
+    returned.
     """
 
     def __init__(
@@ -135,11 +135,11 @@ class RetryModel(ModelAround, WrappedModel):
 
 
 class FallbackModel(WrappedModel):
-    """The first of `models` whose result is not such that the condition `when` holds.
+    """The first of `models` with a result that does not meet the condition `when`.
 
-    With `turns`, each model has so many turns of a conversation: where the outputs of the first have failed that often,
-    the next goes on. Each may take the request's `timeout`, all together `seconds_left`. If no model is left, an
-    earlier reply that cannot be used is returned rather than a later error.
+    With `turns`, the next model takes over after the outputs of the previous one have failed in so many turns of a
+    conversation. Each may take the request's `timeout`, all together `seconds_left`. If no model is left, an earlier
+    unusable reply is returned rather than a later error.
     """
 
     def __init__(

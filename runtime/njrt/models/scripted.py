@@ -2,7 +2,7 @@
 
     model = Scripted([run("total = sum(prices)"), run("", done=True)])      replies in order
     model = Scripted(lambda request: "```python\nx = 1\n```", protocol="text")  or computed
-    model.requests[0].messages                                              what it was sent
+    model.requests[0].messages                                              the messages sent to it
 
 A reply is a `Reply` or a part of one: a text, a dict (the JSON object of a block that answers), a tool call
 (`run(...)`, `call(...)`), a list of tool calls, or an exception, which is raised.
@@ -102,7 +102,7 @@ class Scripted:
 
 
 def _format_last_answer(request: Request) -> str:
-    """Return what the last reply of a script was answered, such as why it was refused; empty before the first one."""
+    """Return the answer to the last reply of a script, such as the reason of its refusal; empty before the first one."""
     match request.messages[1:] and request.messages[-1]:
         case UserMessage(text):
             answer = text

@@ -1,12 +1,12 @@
-"""Sending a request to a model's server, again where it fails, with an account of what may be billed.
+"""Send a request to a model's server, again if it fails, and account for the calls that may be billed.
 
-    HTTP 429, wait, HTTP 200                  one call: what a server refuses by its status is not billed
+    HTTP 429, wait, HTTP 200                  one call: a refusal by status is not billed
     no connection, wait, HTTP 200             one call: nothing was sent
     lost connection, wait, HTTP 200           two calls: the first may be billed
     a stream that breaks off, HTTP 200        two calls
 
-Retries are as in the vendors' SDKs, whose own report nothing. Before a call after one that may be billed, the limits and
-the budgets are asked (`Request.before_call`). Not seen: what the providers of PydanticAI send again.
+Retries are as in the vendors' SDKs, which report nothing. Before a call after one that may be billed, the limits and
+the budgets are asked (`Request.before_call`). Not seen: retries by the providers of PydanticAI.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ UNSENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError
 
 
 class Sends:
-    """The requests to a server that one exchange takes (state: those that may be billed, without a reply)."""
+    """The requests to a server for one exchange (state: calls without a reply that may be billed)."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Sends:
         self._wait = first_wait
         self._lost: list[CallAttempt] = []
         self.unusable: Usage | None = None
-        """What a response used that is no reply; None if it does not say."""
+        """Usage in a response that is not a reply; None if it has no usage."""
         self._began: float | None = None
 
     async def run(self, send: Callable[[], Awaitable[T]], *, is_billed: bool = True) -> T:
@@ -137,7 +137,7 @@ def was_sent(failure: BaseException) -> bool:
 
 
 def list_causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield an exception, and those that it was raised from."""
+    """Yield an exception and its chain of causes."""
     seen: set[int] = set()
     cause: BaseException | None = error
     while cause is not None and id(cause) not in seen:
@@ -158,7 +158,7 @@ def read_headers(failure: Exception) -> Mapping[str, str]:
 
 
 def read_retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Return the seconds after which a server wants to be asked again, by its `Retry-After`; None if it says none."""
+    """Return the seconds of a server's `Retry-After`; None without a valid one."""
     for name, parts in (("retry-after-ms", 1000), ("retry-after", 1)):
         with suppress(ValueError):
             seconds = float(headers.get(name) or "") / parts

@@ -31,7 +31,7 @@ class BrokenStreamError(Exception):
 async def assemble_reply(
     lines: AsyncIterator[str], assembler: ReplyAssembler, on_text: OnText
 ) -> Any:
-    """Return the reply that a stream's lines make; `on_text` is told of the text so far as it grows."""
+    """Return the reply that a stream's lines make; `on_text` receives the text so far as it grows."""
     reported = 0.0
     async for data in read_event_data(lines):
         if data == "[DONE]":
@@ -70,7 +70,7 @@ class ChunkFunction:
 
 @dataclass(frozen=True, slots=True)
 class ChunkCall:
-    """A piece of a tool call; `index` tells which."""
+    """A piece of the tool call with this `index`."""
 
     index: int = 0
     id: str | None = None
@@ -112,10 +112,10 @@ class _CallParts:
 
 
 class CompletionAssembler:
-    """Puts a completion of OpenAI's API together (state: what has come).
+    """Assembles a completion of OpenAI's API (state: the chunks so far).
 
-    `text` is what the model has written so far: text, then the arguments of tool calls. `add` raises MalformedReplyError or
-    BrokenStreamError. `build` returns the reply as the server would have sent it whole.
+    `text` is the output of the model so far: text, then the arguments of tool calls. `add` raises MalformedReplyError
+    or BrokenStreamError. `build` returns the reply as the server would have sent it whole.
     """
 
     def __init__(self) -> None:
@@ -169,7 +169,7 @@ class CompletionAssembler:
 
 
 class MessageAssembler:
-    """Puts a message of Anthropic's API together, in the same way (state: what has come)."""
+    """Assembles a message of Anthropic's API in the same way (state: the events so far)."""
 
     def __init__(self) -> None:
         self.is_complete = False

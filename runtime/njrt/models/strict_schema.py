@@ -100,7 +100,7 @@ def _make_strict(schema: Json) -> dict[str, Any]:
 
 
 def is_dict_schema(schema: Json) -> bool:
-    """Return whether a schema is that of a dict: an object with any keys."""
+    """Return whether a schema describes a dict: an object with any keys."""
     return "properties" not in schema and schema.get("additionalProperties") is not False
 
 

@@ -29,10 +29,10 @@ from njrt.models.wrapped import Attempts, Calls, WrappedModel, adapt_model
 class VoteModel(WrappedModel):
     """`models` (one of them `count` times) asked at the same time; the reply with the most equal ones.
 
-    `temperature` is that of the requests; by default that of the block, but at least 0.7 where one model is asked
-    several times. A reply that cannot be used has no vote if another can, and a failed call has none. Of equally many,
-    the first in order wins. `Reply.agreement` is the share of all calls that agree with the winner; with fewer than
-    `quorum` votes a `ReplyError` is raised.
+    `temperature` applies to the requests; it defaults to the block's, but at least 0.7 if one model is asked several
+    times. A reply that cannot be used has no vote if another can, and a failed call has none. If several have
+    equally many votes, the first in order wins. `Reply.agreement` is the share of all calls that agree with the
+    winner; with fewer than `quorum` votes a `ReplyError` is raised.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class VoteModel(WrappedModel):
 
 
 def make_ballot(request: Request, reply: Reply) -> str:
-    """Return what a reply votes for: the same text for replies that are equal as data."""
+    """Return the vote of a reply: the same text for replies that are equal as data."""
     message = reply.message
     if request.schema is not None:
         return make_answer_ballot(message.calls[0].raw if message.calls else message.text)
@@ -111,7 +111,7 @@ _FENCED = re.compile(r"^```\w*[ \t]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
 def make_answer_ballot(text: str) -> str:
-    """Return the data of an answer; the words with which an exception or a need for code is explained do not count."""
+    """Return the data of an answer, without the texts that explain an exception or a need for code."""
     try:
         value = parse_json(extract_json(text))
     except MalformedReplyError:

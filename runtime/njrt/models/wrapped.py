@@ -138,7 +138,7 @@ class WrappedModel(CallLister, ABC):
 
 
 def adapt_model(given: Any) -> Model:
-    """Return a model that a program gives: one of this package or of its own, or a model object of PydanticAI."""
+    """Return a model that a program gives: one of this package, its own class, or a model object of PydanticAI."""
     if all(hasattr(given, name) for name in ("name", "protocol", "ask", "aask")) and not isinstance(
         given, type
     ):
@@ -164,7 +164,7 @@ def add_call_layer(model: Model, request: Request) -> Model:
 
 
 Result = Reply | ModelError
-"""What a call gave."""
+"""The result of a call."""
 
 VoteResult = Reply | NaturalError
 """What one of several calls at the same time gave: also a limit that it reached."""
@@ -188,15 +188,15 @@ class Attempts:
 
     @property
     def used(self) -> Usage:
-        """What the calls so far used."""
+        """The usage of the calls so far."""
         usages = [attempt.usage for attempt in self._list_attempts()]
         return add_usage(usages) if usages else Usage(usd=0.0)
 
     async def ask(self, model: Model, *, is_counted: bool = False, **changes: Any) -> Result:
         """Ask a model, with `changes` of the request; a `ModelError` is returned, not raised.
 
-        Raises a `LimitError` where the run may make no further call. Where no time is left, nothing is asked.
-        `is_counted` says that the limits have been asked about this call.
+        Raises a `LimitError` if the run may make no further call. If no time is left, no model is asked.
+        With `is_counted`, the limits have already counted this call.
         """
         left = self.seconds_left
         if left is not None and left <= 0:
@@ -291,7 +291,7 @@ class Attempts:
         self._check_inner_call(Usage(usd=0.0))
 
     def _check_inner_call(self, used_inside: Usage) -> None:
-        """Ask the limits of the run whether one more call may be made after what was used here and inside."""
+        """Ask the limits of the run for one more call, given the usage here and inside."""
         if self._request.before_call is None:
             return
         try:

@@ -69,14 +69,14 @@ class ModelCall:
 
 @record
 class PerformedEffect:
-    """One effect, and what the model was answered, or the outcome with which it ended the block."""
+    """One effect, and the answer to the model, or the outcome that ended the block."""
 
     effect: Effect | Refusal
     result: str
     is_refused: bool
     seconds: float
     prediction: Prediction | None = None
-    """That of `njrt.using(predict=...)`."""
+    """The prediction of `njrt.using(predict=...)`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,21 +91,21 @@ class Totals:
     usd: float = 0.0
     seconds: float = 0.0
     by_code: int = 0
-    """Runs that code carried out instead of a model (mode `auto`)."""
+    """Runs by code instead of a model (mode `auto`)."""
     unfit: int = 0
-    """Runs for which the guard of such code did not hold."""
+    """Runs that failed the guard of such code."""
     raised: int = 0
-    """Runs in which such code raised and its changes were undone."""
+    """Runs of such code that raised, with their changes undone."""
     needed_code: int = 0
-    """Runs that began without code and continued with it, because the model asked for it."""
+    """Runs that started without code and continued with it, because the model asked for it."""
     predicted: int = 0
-    """Effects whose prediction was compared (`njrt.using(predict=...)`)."""
+    """Effects with a compared prediction (`njrt.using(predict=...)`)."""
     surprises: int = 0
-    """Those of them that were predicted wrong."""
+    """Effects that were predicted wrong."""
     canaries: int = 0
     """Live blocks that ran beside their static code and were compared with it."""
     canary_differences: int = 0
-    """Those of them that did not do the same."""
+    """Canaries that differed."""
     cached_tokens: int = 0
     """Input tokens that were read from a vendor's prompt cache, at its lower price."""
 
@@ -144,7 +144,7 @@ class BlockRun:
     """The account of one finished run of a block.
 
     `outcome` is `completed`, `broke`, `continued`, `returned` or `raised`, or `failed` if the runtime raised an error or
-    was cancelled; `error` is then its message. `parent` is the run whose code called this block, if any.
+    was cancelled; `error` is then its message. `parent` is the run that called this block from code, if any.
     `tried` is the result of code in the mode `auto`: "ran" (no model was asked), "unfit", "raised" or "alarmed"; a canary
     has "canary".
     """
@@ -164,7 +164,7 @@ class BlockRun:
 
     @property
     def totals(self) -> Totals:
-        """What the run used."""
+        """The usage of the run."""
         usages = [usage for call in self.calls for usage in call.list_usages()]
         predictions = [effect.prediction for effect in self.effects if effect.prediction]
         return Totals(
@@ -188,7 +188,7 @@ class BlockRun:
 
 
 class Watch:
-    """The accounts of the runs inside a `with njrt.watch()`, in the order in which they ended."""
+    """The accounts of the runs inside a `with njrt.watch()`, in the order they ended."""
 
     def __init__(self) -> None:
         self.runs: list[BlockRun] = []
@@ -200,7 +200,7 @@ class Watch:
 
     @property
     def by_place(self) -> dict[str, Totals]:
-        """What every block used, in the order in which their first runs ended."""
+        """Return the usage of every block, in the order their first runs ended."""
         places: dict[str, Totals] = {}
         for run in self.runs:
             places[run.place] = places.get(run.place, Totals()) + run.totals
@@ -228,7 +228,7 @@ _thread_local = threading.local()
 
 
 def record_event(event: Event) -> None:
-    """The listener that keeps the accounts. It also attaches the account to an error of the runtime."""
+    """Keep the accounts, as a listener; attach the account to an error of the runtime."""
     if isinstance(event, Began):
         _open_runs[event.run] = _OpenRun(event, _open_watches.here())
         return
@@ -313,7 +313,7 @@ def format_error_line(error: BaseException, redact: Redact | None = None) -> str
 
 
 def summarize_result(result: EffectResult, redact: Redact | None = None) -> str:
-    """Return what the model was answered, or the name of the outcome."""
+    """Return the answer to the model, or the name of the outcome."""
     match result:
         case NeedsCode(reason):
             return f"needs code: {clip(reason, _MAX_RESULT_CHARS)}"

@@ -55,7 +55,7 @@ class Telemetry:
 
     @property
     def is_enabled(self) -> bool:
-        """Whether there is a tracer: one that was given, or that of a program that has imported OpenTelemetry."""
+        """Whether a tracer was given, or the program has imported OpenTelemetry."""
         return self._tracer is not None or "opentelemetry.trace" in sys.modules
 
     def __call__(self, event: Event) -> None:
@@ -204,7 +204,7 @@ _added: tuple[Listener, ...] = ()
 
 
 def add_listener(listener: Listener) -> Callable[[], None]:
-    """Add a listener to all blocks of this process that begin from now on; return what removes it."""
+    """Add a listener to all blocks of this process that start from now on; return a function that removes it."""
     global _added
     _added = (*_added, SafeListener(listener))
     added = _added[-1]
@@ -219,12 +219,12 @@ def add_listener(listener: Listener) -> Callable[[], None]:
 
 
 def make_added_listener() -> Listener | None:
-    """Return the added listeners alone, for what asks a model outside of a block; None if there are none."""
+    """Return the added listeners alone, for questions to a model outside of a block; None without any."""
     return combine_listeners(*_added) if _added else None
 
 
 def make_listener(trace: str | None = None) -> Listener:
-    """Return the listener for a block that begins now, which also writes to the file `trace` if it is given.
+    """Return the listener for a block that starts now, which also writes to the file `trace` if it is given.
 
     The log and OpenTelemetry are among its listeners if the program has set them up.
     """

@@ -44,7 +44,7 @@ def is_log_enabled() -> bool:
 
 
 def log_event(event: Event) -> None:
-    """The listener that writes each event to the log, at level DEBUG."""
+    """Write each event to the log, at level DEBUG, as a listener."""
     if isinstance(event, Began):
         _places[event.run] = event.place
     get_logger().debug("%s %s", _places.get(event.run, event.run), describe_event(event))

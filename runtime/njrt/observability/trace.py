@@ -167,7 +167,7 @@ def event_to_json(event: Event) -> dict[str, Any]:
 
 
 def state_to_json(state: StateChange | None, name: str) -> dict[str, Any]:
-    """Return what has changed, under a name, with the digest of all variables; nothing if it was not computed."""
+    """Return the changes of the state, under a name, with the digest of all variables; empty if not computed."""
     if state is None:
         return {}
     printed = {"printed": state.printed} if state.printed else {}

@@ -1,1 +1,1 @@
-"""What a run keeps on disk: the cache of replies, and recordings."""
+"""Files and stores of runs: the cache of replies, and recordings."""

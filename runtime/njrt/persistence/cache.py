@@ -35,7 +35,7 @@ from njrt.stores import Store, StoreSize
 class Cache:
     """A layer that answers from `store` requests that `model` has answered before.
 
-    `model` names the model and, where it matters, its server. `repeat` numbers the samples of a study.
+    `model` names the model and, if it matters, its server. `repeat` numbers the samples of a study.
     """
 
     store: ReplyStore
@@ -87,13 +87,13 @@ def make_request_key(request: Request, model: str, repeat: int | None = None) ->
 
 
 BREAK_SECONDS = 10.0
-"""Seconds for which a shared store is left alone after it failed."""
+"""How long a shared store is not used after it failed."""
 
 REPLIES_FILE = "replies.sqlite3"
 """The file of a cache in its folder."""
 
 SHARED_PREFIX = "reply/"
-"""The beginning of the cache's keys in a store that holds other things too."""
+"""The prefix of the cache's keys in a store with other entries."""
 
 _BUSY_SECONDS = 2.0
 
@@ -178,6 +178,6 @@ def open_reply_store(
     max_bytes: int = 256 * 1024 * 1024,
     now: Callable[[], float] = time.time,
 ) -> ReplyStore:
-    """The cache in a file of its own, `folder/name`, of at most `max_bytes`; the least recently used go first."""
+    """Open the cache `folder/name`, of at most `max_bytes`; the least recently used entries are removed first."""
     path = Path(folder) / name
     return ReplyStore(SqliteStore(path, max_bytes=max_bytes, busy_seconds=_BUSY_SECONDS, now=now))

@@ -1,4 +1,4 @@
-"""A recording in use: which of its replies a conversation gets next, and what has been recorded since.
+"""A recording in use: the next reply for each conversation, and the new entries.
 
 recording = OpenRecording(old, replays=True, records=False)
 recording.take_next_entry("9f3c…")           the next reply to this conversation
@@ -44,7 +44,7 @@ class OpenRecording:
         self.decisions = ReplayBook(old.decisions if replays else (), repeats_last=not records)
         self.calls = ReplayBook(old.touches if replays else (), repeats_last=not records)
         self.is_appended = False
-        """Whether calls can be added at the end of the file: it has been written, and no reply has come since."""
+        """True if the file has been written, and calls can be added at its end."""
         self.unfinished = old.header.unfinished and replays
         self._continues = self.unfinished and records
         self._by_key: defaultdict[str, list[RecordedCall]] = defaultdict(list)
@@ -56,7 +56,7 @@ class OpenRecording:
                 self._by_key[entry.key].append(entry)
 
     def take_next_entry(self, key: str) -> RecordedCall | None:
-        """Return the next reply to an equal conversation, after the last one the last again; None if there is none."""
+        """Return the next reply to an equal conversation, after the last one the last again; None without such a reply."""
         entries = self._by_key.get(key)
         if not entries:
             return None
@@ -82,7 +82,7 @@ class OpenRecording:
         return unused
 
     def skip_used_entries(self, other: OpenRecording) -> None:
-        """Go on after the entries that have been replayed from, or recorded into, the `other` recording."""
+        """Continue after the entries that have been replayed from, or recorded into, the `other` recording."""
         self._used = dict(other._used)
         for *_, entry in other.recorded:
             self._used[entry.key] = self._used.get(entry.key, 0) + 1
@@ -102,7 +102,7 @@ class OpenRecording:
         )
 
     def finish(self) -> None:
-        """The run has ended; unless it was paused, the recording is complete."""
+        """End the run: the recording is complete unless the run was paused."""
         if not (self.records and self.unfinished):
             return
         self.decisions.drop_unreached()
@@ -110,16 +110,16 @@ class OpenRecording:
         self.is_unsaved = True
 
     def note_written(self, written: Recording) -> None:
-        """Lines of this process may change; they are not taken for those of another one."""
+        """Note the lines written by this process, which may change: no other process has added them."""
         self.note_lines(format_recording_lines(replace(written, entries=())))
         self.is_appended = True
 
     def note_lines(self, lines: Iterable[str]) -> None:
-        """Note lines that were added, so that they are not taken for those of another process."""
+        """Note added lines: no other process has added them."""
         self.old = replace(self.old, lines=self.old.lines.union(lines))
 
     def describe_difference(self, request: Request) -> str:
-        """Describe the first difference between what the program shows now and what was recorded."""
+        """Describe the first difference between the program's present texts and the recorded ones."""
         now = _list_text_lines(list_shown(request))
         here = self._find_recorded_lines(request)
         if not here:
@@ -145,7 +145,7 @@ class OpenRecording:
 def _group_by_nearness(
     entries: Iterable[RecordedCall], request: Request
 ) -> tuple[list[RecordedCall], ...]:
-    """Return the entries of this turn: those of the block, those of its file, and all."""
+    """Return the entries of this turn: of the block, of its file, and all."""
     file = request.place.rpartition(":")[0]
     same_turn = [entry for entry in entries if entry.turn == request.turn]
     return (

@@ -1,11 +1,11 @@
-"""Opening a store by its URL.
+"""Open a store by its URL.
 
     open_store("sqlite:///store.sqlite3", os.environ)           a file; also a path alone
     open_store("redis://cache.example:6379/0", os.environ)      Redis; rediss:// with TLS; valkey:// is the same
     open_store("postgresql://njc@db.example/prod", os.environ)  Postgres
     open_store("memory:", os.environ)                           this process alone
 
-What is written is signed if `NJC_STORE_SECRET` is set. A program has one store of each URL.
+Entries are signed if `NJC_STORE_SECRET` is set. A program has one store of each URL.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def hide_password(url: str) -> str:
 # ── traces in a store ────────────────────────────────────────────────────────────────────────────
 
 PLACE_PREFIX = "store:"
-"""The beginning of a trace's name, where a file's path could be: `NJC_TRACE=store:nightly`."""
+"""The prefix that marks the name of a trace in a store, not the path of a file: `NJC_TRACE=store:nightly`."""
 
 
 class StoredTrace:
@@ -129,9 +129,9 @@ _VERSION = "1:"
 
 
 class SignedStore:
-    """A `Store` around another one, which signs what it writes and checks what it reads.
+    """A `Store` around another one that signs entries when it writes them and checks them when it reads them.
 
-    A text with a wrong signature raises `WrongSignatureError`; such a line of a log is left out, with one warning in the log.
+    A text with a wrong signature raises `WrongSignatureError`; such a line of a log is left out, with one warning.
     """
 
     def __init__(self, store: Store, secret: str) -> None:

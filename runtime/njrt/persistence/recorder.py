@@ -52,10 +52,10 @@ is recorded and record the rest. `all`: record everything again. An unfinished r
 class Recorder:
     """A layer that replays and records the replies of the model below it.
 
-    With `drift`, a request that is not in the recording gets the reply that was recorded in its place, and the file of
-    that name a line that says how they differ.
-    `path` is that of a file, or `store:NAME` or `URL#NAME` for a recording in a store (that of the URL, else of `store`,
-    else of NJC_STORE). `today` returns the date for the header of a new recording. The file is read when it is first
+    With `drift`, a request that is not in the recording gets the reply recorded in its place, and a line that describes
+    the difference is added to the file of that name.
+    `path` is a file, or `store:NAME` or `URL#NAME` for a recording in a store (of the URL, else of `store`, else of
+    NJC_STORE). `today` returns the date for the header of a new recording. The file is read when it is first
     needed, and written soon after a reply was recorded, at the latest by `close` or at the end of the process.
     """
 
@@ -72,7 +72,7 @@ class Recorder:
         self.place = open_recording_place(path, store)
         self.mode: RecordMode = mode
         self.errors: list[RecordingError] = []
-        """The errors raised so far; a test fails of them even if the program catches them."""
+        """Errors raised so far; a test fails because of them even if the program catches them."""
         self._today = today
         self._note = note
         self._drift = None if drift is None else Path(drift)
@@ -88,15 +88,15 @@ class Recorder:
 
     @property
     def protocol(self) -> Protocol | None:
-        """The protocol of the recording that is replayed; None if there is none."""
+        """The protocol of the recording being replayed; None without one."""
         recording = self._get_open_recording()
         is_known = recording.replays and (recording.old.entries or not recording.records)
         return recording.old.header.protocol if is_known else None
 
     def use_protocol(self, protocol: Protocol) -> None:
-        """Requests from now on follow this protocol: the header of a new recording names it.
+        """Set the protocol of the following requests, which the header of a new recording names.
 
-        A request alone does not tell: one that is answered by data has no tools under either.
+        A request alone does not show it: one that is answered by data has no tools under either protocol.
         """
         self._protocol = protocol
 
@@ -109,14 +109,14 @@ class Recorder:
         return bool(self._get_open_recording().decisions.items)
 
     def take_decision(self, asked: RecordedDecision) -> tuple[int | None, RecordedDecision | None]:
-        """Return the number and the recorded form of what was decided about an effect; None if nothing was."""
+        """Return the number and the recorded form of the decisions about an effect; None without any."""
         with self._lock:
             decisions = self._get_open_recording().decisions
             index = decisions.take(asked)
             return index, None if index is None else decisions.items[index]
 
     def record_decision(self, index: int | None, decided: RecordedDecision) -> int:
-        """Write at once what was decided about an effect, or that it is pending; return its number."""
+        """Write at once the decisions about an effect, or that it is pending; return its number."""
         with self._lock:
             recording = self._get_open_recording()
             index = recording.decisions.store(index, decided)
@@ -198,9 +198,9 @@ class Recorder:
                     self._note_drift(entry.place, entry.turn, "the program never asks for it")
 
     def reopen(self, path: Path | None = None, mode: RecordMode | None = None) -> None:
-        """Read the file again, or another one, and go on where each conversation is.
+        """Read the file again, or another one, and continue at the position of each conversation.
 
-        For a process that goes on from an earlier point: replies that have been recorded since are replayed.
+        For a process that continues from an earlier point: replies that have been recorded since are replayed.
         """
         self.close()
         with self._lock:
@@ -285,7 +285,7 @@ class Recorder:
         return error
 
     def _note_position(self, request: Request) -> int:
-        """Return the position of the conversation in the recording: its old one, or by the order of beginning."""
+        """Return the position of the conversation in the recording: its old one, or by the order of the first requests."""
         root = hash_conversation(request.messages[:1])
         with self._lock:
             positions = self._get_open_recording().positions

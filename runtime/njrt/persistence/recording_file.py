@@ -33,7 +33,7 @@ TouchState = Literal["pending", "rejected", "begun", "done", "failed"]
 class RecordingHeader:
     """The origin of a recording: the model as its server names it, the protocol, the date, a note.
 
-    `unfinished` says that interceptors decided in the run, and that it did not end, or was paused.
+    `unfinished` is set if interceptors decided in the run, and it did not end, or was paused.
     """
 
     model: str = ""
@@ -46,10 +46,10 @@ class RecordingHeader:
 
 @dataclass(frozen=True, slots=True)
 class RecordedDecision:
-    """The decisions about one effect, in the order in which they were made; none while it is pending.
+    """The decisions about one effect, in the order they were made; empty while it is pending.
 
     `key` is the digest of the conversation that led to the effect, empty for a question of `njrt.llm`; `number` is
-    that of the effect in the model's reply, from 1.
+    the number of the effect in the model's reply, from 1.
     """
 
     place: str
@@ -126,7 +126,7 @@ class RecordedCall:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """The contents of a recording; `lines` are those of the file that it was read from."""
+    """The contents of a recording; `lines` are the lines of its file."""
 
     header: RecordingHeader
     entries: tuple[RecordedCall, ...]
@@ -252,7 +252,7 @@ class EntryLine:
 
 @dataclass(frozen=True, slots=True)
 class DecisionLine:
-    """What the interceptors decided about an effect; no decisions where none was made yet."""
+    """The decisions of interceptors about an effect; empty before the first one."""
 
     place: str
     key: str
@@ -386,9 +386,9 @@ def _format_entry(entry: RecordedCall, header: RecordingHeader) -> str:
 
 
 def write_recording(place: RecordingPlace, recording: Recording, old: Recording) -> None:
-    """Replace the recording by this one and what other processes have added since `old` was read.
+    """Replace the recording by this one and the lines that other processes have added since `old` was read.
 
-    `old.lines` are also those that this process has written and replaced since.
+    `old.lines` also has the lines that this process has written and replaced since.
     """
     lines = format_recording_lines(recording)
     known = old.lines.union(lines)

@@ -1,4 +1,4 @@
-"""Where a recording is: a file, or a text in a store.
+"""The place of a recording: a file, or a text in a store.
 
     open_recording_place("recordings/mail.jsonl")               RecordingFile: recordings/mail.jsonl
     open_recording_place("store:mail", "redis://HOST:6379/0")   StoredRecording: `mail` in that store
@@ -23,7 +23,7 @@ from njrt.private_files import lock_folder, open_private
 from njrt.stores import Store, make_store_key, update
 
 STORED_PREFIX = "store:"
-"""The beginning of the name of a recording in a store, where a file's path could be."""
+"""The prefix that marks the name of a recording in a store, not the path of a file."""
 
 ChangeLines = Callable[[list[str]], list[str]]
 
@@ -31,9 +31,9 @@ ChangeLines = Callable[[list[str]], list[str]]
 class RecordingFile:
     """A recording in a file of JSON Lines, which only its user may read.
 
-    Every method raises `RecordingError` where the place cannot be used. `rewrite` replaces the lines by `change(lines)`;
-    there are none if there is no recording, or one that is unreadable. What `append` has added is there, also if the
-    process is killed. `keep_file` keeps a file beside the recording, unless there is one of this name.
+    Every method raises `RecordingError` if the place cannot be used. `rewrite` replaces the lines by `change(lines)`;
+    `lines` is empty if the recording is missing or unreadable. Lines added by `append` survive a kill of the process.
+    `keep_file` keeps a file beside the recording, unless one of this name exists.
     """
 
     def __init__(self, path: Path) -> None:
@@ -174,14 +174,14 @@ _STORED_COPIES = "@store"
 
 
 def name_copy(place: str) -> Path:
-    """Return where the copy of a recording is, relative to a folder of copies."""
+    """Return the path of the copy of a recording, relative to a folder of copies."""
     if is_stored(place):
         return Path(_STORED_COPIES, f"{quote(place, safe='')}.jsonl")
     return Path(*Path(place).absolute().parts[1:])
 
 
 def find_copied(copy: Path) -> str:
-    """Return the place of the recording of which this path is the copy, relative to the folder of copies."""
+    """Return the place of the recording that was copied to this path, relative to the folder of copies."""
     if copy.parts[0] == _STORED_COPIES:
         return unquote(copy.name.removesuffix(".jsonl"))
     return str(Path("/", *copy.parts))

@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 
 class RedisStore:
-    """A `Store` on a server that speaks Redis's protocol. `url` is one of redis-py's, or begins with `valkey`."""
+    """A `Store` on a server that speaks Redis's protocol. `url` is one of redis-py's, or starts with `valkey`."""
 
     def __init__(self, url: str, name: str | None = None) -> None:
         require_packages("a store on Redis", "njpy-runtime[redis]", "redis")
@@ -148,7 +148,7 @@ class RedisStore:
             raise StoreError(f"the store {self.name} cannot be used ({error})") from error
 
     def _check_eviction_policy(self) -> None:
-        """Warn, once, where the server may evict what must not be lost."""
+        """Warn, once, if the server may evict entries."""
         if self._has_checked_policy:
             return
         self._has_checked_policy = True
@@ -166,7 +166,7 @@ class RedisStore:
 
 
 def _scan(client: Any, prefix: str) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the names on the server of texts and logs whose key begins with `prefix`, with their kind."""
+    """Yield the kind and the server's name of the texts and logs with keys that start with `prefix`."""
     pattern = re.sub(r"([*?\[\]\\^])", r"\\\1", prefix).encode() + b"*"
     for kind in (_TEXT, _LOG):
         found = set(client.scan_iter(match=kind + pattern, count=1000))

@@ -344,7 +344,7 @@ _LOCKED_WAITS = (0.01, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 
 def _create_tables(connection: sqlite3.Connection) -> None:
-    """Create the tables of a new file, or those of an older version, in one transaction: others may do the same."""
+    """Create the tables of a new file, or migrate an older one, in one transaction: other processes may do the same."""
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     for wait in (*_LOCKED_WAITS, None):
         # SQLite does not wait for another process that changes the mode of the same new file.

@@ -1,1 +1,1 @@
-"""Approval, budgets and canaries: what a program needs where others depend on it."""
+"""Approval, budgets and canaries: for programs in production."""

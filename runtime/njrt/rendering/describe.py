@@ -53,7 +53,7 @@ from njrt.values.introspection import (
 )
 
 MAX_TYPED_ITEMS = 256
-"""Items up to which the type of a collection names the types of its items."""
+"""Most items of a collection with a type that names the types of its items."""
 _MAX_TYPES = 3
 _INDENT = "    "
 _COUNTED_TYPES: tuple[tuple[type, str], ...] = (
@@ -84,9 +84,9 @@ def describe_variable(
     redactor: Redactor | None = None,
     is_for_code: bool = True,
 ) -> str:
-    """Describe a variable: its name, type and value, then, indented, what its type offers.
+    """Describe a variable: its name, type and value, then, indented, the members of its type.
 
-    The text has at most `budget` characters. Where it is not for code, a value that is shown whole stands alone.
+    The text has at most `budget` characters. If it is not for code, a value that is shown whole has no members.
     """
     redactor = redactor or Redactor()
     description = _describe_value(value, max(0, budget - len(name) - 2), redactor)
@@ -137,7 +137,7 @@ def render_value(value: UserValue, budget: int = 1000, redactor: Redactor | None
 
 
 def _join_lines(budget: int, first: str, lines: Iterable[str]) -> str:
-    """Join the lines that fit; the last one says when there are more."""
+    """Join the lines that fit; the last one shows if there are more."""
     written = [clip(escape_unprintable(first), budget)]
     left = budget - len(written[0])
     try:
@@ -262,7 +262,7 @@ def _format_item_types(items: Any) -> str:
 
 
 def _find_explained_classes(value: UserValue) -> list[type]:
-    """Return the program's own classes that are described with a value: its own, or those of its items."""
+    """Return the program's classes that are described with a value: its own class, or the classes of its items."""
     if is_user_class(type(value)) or is_a(type(value), EnumMeta):
         return [type(value)]
     if type(value) is dict:

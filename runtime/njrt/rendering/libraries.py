@@ -1,11 +1,11 @@
-"""Writing arrays, tables and database objects of well-known libraries, without importing them.
+"""Write arrays, tables and database objects of well-known libraries, without importing them.
 
     array([[1., 2.], [3., 4.]])     [[1.0, 2.0], [3.0, 4.0]]
     DataFrame(...)                  {'city' (str): ['Rome', 'Oslo'], 'people' (float64): [2.8, 0.7]}
     Book.objects.filter(year=1999)  <QuerySet of Book, not evaluated>
 
-Only the first few items are read, and no query runs: a `__repr__` is not called where a mapped object is at hand. Not seen:
-one that a `__repr__` of the program reaches by another way than the attributes of its own object, and other mappers.
+Only the first few items are read, and no query runs: a `__repr__` is not called if a mapped object is at hand. Not seen:
+one that a `__repr__` of the program reaches by another way than the attributes of its object, and other mappers.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _write_row(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
 
 
 ORM_STATE = {"_state", "_sa_instance_state", "_prefetched_objects_cache"}
-"""Attributes in which Django and SQLAlchemy keep accounts of an object."""
+"""Attributes of an object that hold internal state of Django and SQLAlchemy."""
 _LAZY_MODULES = (
     "django.contrib",
     "django.core.paginator",
@@ -122,7 +122,7 @@ _LAZY_MODULES = (
     "sqlalchemy.ext",
     "sqlalchemy.orm",
 )
-"""Modules with classes of which `repr` and iteration may run a query."""
+"""Modules of classes with a `repr` or iteration that may run a query."""
 
 
 def has_mappers() -> bool:
@@ -139,7 +139,7 @@ def is_orm_class(cls: type) -> bool:
 
 
 def is_lazy_class(cls: type) -> bool:
-    """Return whether a class is one of those of Django and SQLAlchemy that may run a query, and has no writer."""
+    """Return whether a class of Django or SQLAlchemy may run a query, and has no writer."""
     module = get_module_name(cls)
     return (
         module.startswith(_LAZY_MODULES)

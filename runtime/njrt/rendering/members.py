@@ -62,7 +62,7 @@ _SPECIAL_METHODS = {
 def describe_members(classes: Iterable[type], writer: ValueWriter, *, own: bool) -> Iterator[str]:
     """Yield the docstring, enum members, methods and properties of each class.
 
-    With `own` they are those of the value itself, and `.name` is written without the class.
+    With `own` the class is the value itself, and `.name` is written without the class.
     """
     for cls in classes:
         yield from _describe_doc(cls)
@@ -90,7 +90,7 @@ def describe_class(cls: type, writer: ValueWriter) -> Iterator[str]:
 
 
 def list_abstract_methods(value: Any) -> tuple[str, ...]:
-    """Return the methods that a concrete subclass of a class must define; none for what is no abstract class."""
+    """Return the methods that a concrete subclass must define; empty unless the value is an abstract class."""
     if not is_a(value, type):
         return ()
     methods = get_class_namespace(value).get("__abstractmethods__")
@@ -147,7 +147,7 @@ def _format_enum_members(cls: type, writer: ValueWriter) -> str:
 
 
 def describe_constructor(cls: type, writer: ValueWriter, name: str = "") -> Iterator[str]:
-    """Yield the constructor of the class; its fields, where they say more. With `name` it is that of a subclass."""
+    """Yield the constructor of the class, or its fields if they have more detail; of a subclass with `name`."""
     name, fields = name or get_class_name(cls), find_member(cls, "__pydantic_fields__")
     if type(fields) is dict:
         yield f"{name}({', '.join(_format_field(key, field, writer) for key, field in fields.items())})"

@@ -1,4 +1,4 @@
-"""Writing any value on one line of bounded length, the same in every process.
+"""Write any value on one line of bounded length, the same in every process.
 
     list(range(100_000))       [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ...]
     {"b", "a"}                 {'a', 'b'}
@@ -56,7 +56,7 @@ from njrt.values.introspection import (
 )
 
 MAX_SORTED = 256
-"""Elements up to which a set is sorted; of a larger one only the length is shown."""
+"""Most elements of a set that is sorted; a larger one is shown by its length only."""
 
 
 _MAX_INT_BITS = 2000  # bits; from about 4,300 digits on, Python refuses to write an int in decimal
@@ -72,7 +72,7 @@ def _write_int(writer: ValueWriter, value: int, room: int, exact: bool) -> str:
 
 
 def _make_quoted_writer(written: Callable[[Any], str], noun: str) -> WriteFunction:
-    """Make the function that writes a text: quoted whole, or its beginning, its end and its length."""
+    """Make the function that writes a text: quoted whole, or its start, its end and its length."""
 
     def cut(value: Any, room: int) -> str:
         text = written(value[: max(0, room)])
@@ -167,7 +167,7 @@ def _make_collection_writer(cls: type, opening: str, closing: str) -> WriteFunct
 
 
 def _estimate_min_chars(values: Iterable[UserValue]) -> int:
-    """The least number of characters of each of these values: that of their class name, if they have one class."""
+    """Return the least number of characters of each value: of their class name, if they have the same class."""
     classes = {id(cls): cls for cls in map(type, values)}
     if len(classes) != 1:
         return 1
@@ -332,8 +332,7 @@ _MASK = re.compile(r"\*{3}|\u2022{3}|x{5}|redact|mask|hidden|secret", re.IGNOREC
 def list_hidden_attributes(value: UserValue, writer: ValueWriter) -> set[str]:
     """Return the attributes that the class of an object keeps out of its `repr`, or that its `__repr__` masks.
 
-    A `__repr_args__` of the program, as pydantic calls it, says which are shown.
-
+    If the program defines `__repr_args__`, which pydantic calls, the other attributes are hidden.
     If the text of a `__repr__` has the sign of a mask, such as `***`, an attribute is masked unless its value
     is in that text.
     """
@@ -409,9 +408,9 @@ TYPE_WRITERS: dict[type, WriteFunction] = {
 
 
 def find_write_function(cls: type) -> WriteFunction:
-    """Find the function that writes instances of `cls`: that of its nearest ancestor that has one.
+    """Return the function that writes instances of `cls`, from the nearest ancestor that has one.
 
-    A `__repr__` that was written by hand takes precedence, for it may mask what the object holds.
+    A `__repr__` that was written by hand takes precedence, for it may mask values of the object.
     """
     if type(cls) is type and (scalar := SCALAR_WRITERS.get(cls)):
         return scalar

@@ -1,4 +1,4 @@
-"""Redacting secrets in the text that a model is shown.
+"""Redact secrets in texts for a model.
 
     Client(host='db', password='hunter2')        Client(host='db', password=<redacted>)     by name
     'key sk-proj-4f8a9c0d1e2f'                   'key <redacted>'                           by shape
@@ -6,7 +6,7 @@
 
 A function given as the option `redact` gets the name of a value (empty for a whole text) and its text; it returns the text
 to show, or None for the rules here. False negatives: secrets of no known shape under innocent names, encoded ones, and
-values more than `MAX_SCANNED_OBJECTS` objects away. False positives: texts under a name such as `secret` that are none.
+values more than `MAX_SCANNED_OBJECTS` objects away. False positives: other texts under a name such as `secret`.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def has_secret_name(text: str) -> bool:
 
 
 _Shape = tuple[tuple[str, ...], re.Pattern[str], str]
-"""Texts of which one must occur, the shape of a secret, and what is shown in its place."""
+"""Texts, one of which must occur, the shape of a secret, and its replacement."""
 _SHAPES: Mapping[str, tuple[_Shape, ...]] = {
     ":=": (
         (("://",), re.compile(r"(://[^\s/:@'\"<>]*:)[^\s/'\"]+(?=@)"), rf"\1{REDACTED}"),
@@ -303,7 +303,7 @@ def _list_named_parts(inherited: str, value: Any) -> Iterable[tuple[str, UserVal
 
 
 def _name_items(inherited: str, values: Any) -> Iterable[tuple[str, UserValue]]:
-    """The items of a list or a tuple: with its fields, as the second of a pair, or after an option as their names."""
+    """Yield the items of a list or a tuple with names: its fields, the first of a pair, or a preceding option."""
     items = list(
         islice((list if is_a(values, list) else tuple).__iter__(values), _MAX_SCANNED_ITEMS)
     )

@@ -1,10 +1,10 @@
-"""Which attributes of an object are shown, by what its class says.
+"""List the attributes of an object that are shown, as declared by its class.
 
     password: str = field(repr=False)       hidden
     a dataclass, pydantic, attrs            its fields, without those kept out of the `repr`
     any other class                         all attributes, public ones first
 
-A `__repr__` written by hand takes precedence over both, for it may mask what the object holds.
+A `__repr__` written by hand takes precedence over both, for it may mask values of the object.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def list_shown_attributes(value: UserValue) -> list[tuple[str, UserValue]]:
 
 
 def order_attributes(held: Namespace, fields: list[str] | None) -> list[tuple[str, UserValue]]:
-    """Return the attributes that are shown of those that an object has: these fields, else all, public ones first."""
+    """Return the attributes of an object to show: these fields, else all, public ones first."""
     if fields is not None:
         return [(name, held[name]) for name in fields if name in held]
     some = [(name, item) for name, item in islice(held.items(), 1000) if type(name) is str]

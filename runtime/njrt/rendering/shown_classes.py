@@ -1,7 +1,7 @@
-"""Finding the classes that a description of values and types names, so that code may use what it was shown.
+"""Find the classes that a description of values and types names, so that code may use them.
 
     words: list[Word]       a value, or a declared type       ──find_shown_classes──>   [Word]
-    order: Order            whose lines are `list[Line]`                                [Order, Line]
+    order: Order            with lines: list[Line]                                      [Order, Line]
 
 Not seen: classes of the items of a collection beyond the first few.
 """
@@ -29,7 +29,7 @@ from njrt.values.introspection import (
 
 MAX_CLASSES = 50
 MAX_ITEMS = 8
-"""The items of a collection whose classes are looked at."""
+"""The number of items of a collection to search for classes."""
 
 
 _PLAIN_CLASSES = frozenset(
@@ -39,7 +39,7 @@ _PLAIN_CLASSES = frozenset(
 
 
 def find_shown_classes(values: Iterable[Any], types: Iterable[Any]) -> list[type]:
-    """The program's own classes of some values and in some types, and those that their fields are declared as."""
+    """Return the program's classes of some values and in some types, and the declared classes of their fields."""
     waiting = deque([*types, *(cls for value in values for cls in _list_classes(value))])
     found: dict[int, type] = {}
     while waiting and len(found) < MAX_CLASSES:
@@ -67,7 +67,7 @@ def find_signature_classes(functions: Iterable[FunctionType]) -> list[type]:
 
 
 def _list_classes(value: Any) -> list[type]:
-    """Return the class of a value, or those of its first items; a class stands for itself."""
+    """Return the class of a value, or the classes of its first items; a class itself for a class."""
     if is_a(value, type):
         return [value]
     items: Iterable[Any] = [value]

@@ -144,7 +144,7 @@ def _format_python_signature(
 
 
 def read_annotations(holder: FunctionType | type) -> dict[str, Any]:
-    """Return the annotations of a function, or those in a class's own body; {} where they cannot be read.
+    """Return the annotations of a function, or of a class's own body; {} if they cannot be read.
 
     From Python 3.14 on they are computed on demand, and may fail on a name that is not defined yet.
     """
@@ -181,7 +181,7 @@ def get_function_name(function: UserValue) -> str:
 
 
 def get_doc_summary(doc: Any) -> str:
-    """Return the first line of a docstring, cut to `MAX_DOC_CHARS`; an empty string if there is none."""
+    """Return the first line of a docstring, cut to `MAX_DOC_CHARS`; an empty string without one."""
     if type(doc) is not str:
         return ""
     return clip(doc[:1000].strip().partition("\n")[0].rstrip(), MAX_DOC_CHARS)

@@ -23,7 +23,7 @@ REPR_SECONDS, TOTAL_REPR_SECONDS = 0.2, 1.0
 MIN_SHOWN_ITEMS, MAX_SHOWN_ITEMS = 3, 8
 """Items shown of a collection that does not fit: a few, shortened if necessary, then more if they are short."""
 ATOMIC_TYPES = frozenset({type(None), type(...), bool, int, float, complex, str, bytes})
-"""Classes whose instances hold nothing else."""
+"""Classes with instances that hold no other objects."""
 MAX_DEPTH_WHOLE, MAX_DEPTH_BRIEF = 8, 4
 """Levels of nesting shown of a value that fits, and of one that does not."""
 
@@ -62,7 +62,7 @@ def remove_unstable_parts(text: str) -> str:
 
 
 class ValueWriter:
-    """Writes one value with all that is inside it (state: the objects around it, the classes whose `__repr__` hung)."""
+    """Writes one value with all its parts (state: the objects around it, the classes with a `__repr__` that hung)."""
 
     def __init__(
         self, find_function: Callable[[type], WriteFunction], redactor: Redactor | None = None

@@ -1,4 +1,4 @@
-"""What a model is told to write after a mistake: the form of what is right, made from the program's values.
+"""Advice for a model after a mistake: the correct form, made from the program's values.
 
 inventory = {}         `inventory` is read-only in this block ...; change the object itself, as by `inventory[KEY] = VALUE`
 class Store: ...       `Store` exists already ...: write `class NAME(Store):` and define `total` in it
@@ -31,7 +31,7 @@ from njrt.values.introspection import (
 
 
 def format_read_only_error(name: str, value: UserValue = None) -> str:
-    """The message to a model that binds a name that the prompt only reads, with the way to change such a value."""
+    """Return the message to a model that binds a name that is only read, with the way to change such a value."""
     way = "bind another name instead (changing the object itself is allowed)"
     for kind, form in _CHANGES.items():
         if is_exactly(value, kind):
@@ -52,7 +52,7 @@ _CHANGES: Mapping[type, str] = {
 def format_redefinition_error(
     name: str, value: UserValue = None, others: Sequence[str] = ()
 ) -> str:
-    """Return the message to a model that defines or imports again what the prompt names, with the way to use it.
+    """Return the message to a model that defines or imports a name of the prompt again, with the way to use it.
 
     `others` are names that the same code defines again: named at once, they cost one reply.
     """
@@ -74,9 +74,9 @@ def format_subclass(name: str, methods: Sequence[str]) -> str:
 
 
 def explain_mistake(error: BaseException, source: str, lookup: Callable[[str], UserValue]) -> str:
-    """Return what to write where an exception of the model's code shows it; empty if it does not.
+    """Return the correct code if an exception of the model's code shows it; else an empty text.
 
-    `lookup` gives the value that a name has for the code, or None.
+    `lookup` returns the value of a name in the code, or None.
     """
     message = str(error) if is_exactly(error, TypeError) else ""
     if found := _ABSTRACT.search(message):
@@ -100,7 +100,7 @@ _TAKEN_APART = re.compile(r"\.(?:r?split|r?index|find|partition)\(|\bre\.")
 
 
 def list_attributes(value: UserValue, missing: str) -> str:
-    """What can be written in place of an attribute that a value of the program does not have; empty if unknown."""
+    """Return advice on an attribute that a value of the program does not have; empty if unknown."""
     if is_a(value, type):
         is_own_name = get_class_name(value) == missing
         return f"`{missing}` is the class itself: write `{missing}(...)`" if is_own_name else ""
@@ -136,7 +136,7 @@ def explain_call(function: UserValue, owner: str) -> str:
 def format_skeleton(
     outputs: Sequence[str], inputs: Mapping[str, UserValue], types: Mapping[str, UserValue]
 ) -> str:
-    """Return the form of code that binds the outputs, or changes the inputs where there are none."""
+    """Return the form of code that binds the outputs, or changes the inputs if there are no outputs."""
     lines = []
     for name, value in inputs.items():
         if methods := list_abstract_methods(value):

@@ -5,7 +5,7 @@
     scope.assign("seen", 4)   the program's own variable is 4 from here on, for closures and threads too
 
 The lambda's `__closure__` holds the very cells of the function around it, its `__globals__` is the module's dictionary. Names
-that the block introduces live in cells of its own and end with the block.
+that the block introduces live in separate cells and end with the block.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class BlockNames:
         self.declared_nonlocal = frozenset(mangle(name, cls) for name in nl.split())
         self.class_name, self.first_parameter, self.place = cls, me, at
         self.host = qualified_name.removesuffix("<lambda>").removesuffix(".<locals>.").strip(".")
-        """The qualified name of the code around the block, empty for a module."""
+        """Qualified name of the code around the block, empty for a module."""
         self.future_flags = code.co_flags & _FUTURE_ANNOTATIONS
 
 
@@ -85,15 +85,14 @@ find_block_names = lru_cache(maxsize=1024)(BlockNames)
 
 
 class Scope:
-    """The variables of one run of a block. Names are as in the source unless a docstring says "mangled".
+    """The variables of one run of a block. Names are as in the source unless a docstring has the word "mangled".
 
-    The public attributes hold mangled names: `cells` are the host function's own, `global_names` those
-    that resolve in `module`, `own` those in the class `namespace`, `scratch` the block's own variables,
-    and `borrowed` the builtins that the block must see although the program shadows them.
-
-    The classes that only the types of outputs name are the `type_names`: `<:order: Order>` lets the block make
-    an `Order`. `lent` are the names that the runtime gives the block: the classes that it is shown with values and
-    types, as by `items: list[Item]`, and the function `ask`.
+    The public attributes hold mangled names: `cells` are the host function's own, `global_names` resolve in
+    `module`, `own` are names in the class `namespace`, `scratch` the block's own variables, and `borrowed` the
+    builtins that the block must see although the program shadows them. The classes that only the types of outputs
+    name are the `type_names`: `<:order: Order>` lets the block make an `Order`. `lent` are the names that the
+    runtime gives the block: the classes that it is shown with values and types, as by `items: list[Item]`, and the
+    function `ask`.
     """
 
     def __init__(
@@ -127,7 +126,7 @@ class Scope:
         self._earlier: dict[str, tuple[UserValue, str]] = {}
         self.transcript = Transcript()
         self.touches = 0
-        """How often contained code has touched objects of the program."""
+        """Number of times that contained code has touched objects of the program."""
         self._declared_types = types
         self._types: Mapping[str, Any] | None = None
 
@@ -136,7 +135,7 @@ class Scope:
         return name in self.cells or name in self.global_names or name in self.own
 
     def show_classes(self, classes: Iterable[type]) -> None:
-        """Let the block use classes by their names, where the program uses these names for nothing else."""
+        """Let the block use classes by their names, unless the program uses these names for anything else."""
         for cls in classes:
             name = get_class_name(cls)
             held = self.module.get(name, cls)
@@ -181,7 +180,7 @@ class Scope:
         return Absent.UNBOUND if self.is_referenced(name) else Absent.UNKNOWN
 
     def list_variables(self, names: Iterable[str] | None = None) -> dict[str, UserValue]:
-        """Return the variables that are bound: by default those that the prompt names, then the block's own."""
+        """Return the bound variables of these names: by default of the prompt, then of the block."""
         wanted = (*self.names, *self.scratch) if names is None else names
         found = [(name, self.lookup(name)) for name in wanted]
         return {name: bound.value for name, bound in found if isinstance(bound, Bound)}
@@ -258,7 +257,7 @@ class Scope:
     def ensure_own_cell(self, name: str) -> CellType:
         """Return the block's own variable of a mangled name, made on the first call.
 
-        Where it hides a variable of the program it starts with that variable's value.
+        If it hides a variable of the program, it starts with that variable's value.
         """
         if name not in self.scratch:
             cell = CellType()
@@ -268,7 +267,7 @@ class Scope:
         return self.scratch[name]
 
     def save_bindings(self) -> SavedBindings:
-        """Return what the bindable outputs are bound to now."""
+        """Return the current bindings of the bindable outputs."""
         return {name: self._read_binding(name) for name in sorted(self.bindable)}
 
     def restore_bindings(self, bindings: SavedBindings) -> None:
@@ -309,7 +308,7 @@ class Scope:
             }
 
     def _read_output(self, path: str) -> Bound | Absent:
-        """What an output is bound to, or what an attribute of an object has been set to, without running code of it."""
+        """Return the binding of an output, or the value of an attribute, without running code of its object."""
         name, *attributes = path.split(".")
         found = self._read_binding(mangle(name, self.class_name))
         try:
@@ -384,7 +383,7 @@ class Scope:
         )
 
     def _read_binding(self, name: str) -> Bound | Absent:
-        """Like `lookup`, of a mangled name, but in the one place where an assignment would put it."""
+        """Like `lookup`, of a mangled name, but only at the place of an assignment."""
         if self.find_cell(name) is not None:
             return self.lookup(name)
         where = self.namespace if name in self.own else self.module
@@ -465,7 +464,7 @@ def _has_attribute_path(value: UserValue, attributes: list[str]) -> bool:
 
 @lru_cache(maxsize=1024)
 def list_loaded_names(code: CodeType) -> tuple[str, ...]:
-    """Return the names that a `lambda: (x, y)` loads, in the order in which it loads them."""
+    """Return the names that a `lambda: (x, y)` loads, in order."""
     known = {*code.co_freevars, *code.co_names}
     return tuple(
         dict.fromkeys(
@@ -508,7 +507,7 @@ def _read_cell(cell: CellType) -> UserValue:
 
 
 _TYPING_MODULES = ("typing", "typing_extensions", "collections.abc")
-"""The modules whose classes mean something in a type only."""
+"""Modules with classes that have a meaning in types only."""
 
 
 # ── printed text ─────────────────────────────────────────────────────────────────────────────────
@@ -518,7 +517,7 @@ MAX_CHARS = 4_000
 
 
 class Transcript:
-    """The text printed since it was last taken, of at most `MAX_CHARS`; `last` is what was last taken.
+    """The text printed since it was last taken, of at most `MAX_CHARS`; `last` is the last text taken.
 
     Only the block's own calls of `print` without a `file` are recorded: its code is given this `print`, and
     `sys.stdout`, which belongs to the program and all its threads, is not replaced.
@@ -532,7 +531,7 @@ class Transcript:
     def print(
         self, *values: object, sep: str | None = " ", end: str | None = "\n", file: Any = None, flush: bool = False
     ) -> None:  # fmt: skip
-        """The builtin `print`, which also records what goes to stdout."""
+        """Print as the builtin does, and record the output to stdout."""
         if file is not None or self._parts is None:
             return builtins.print(*values, sep=sep, end=end, file=file, flush=flush)
         texts = [str(value) for value in values]

@@ -1,7 +1,7 @@
-"""Checking that a value fits a declared type.
+"""Check that a value fits a declared type.
 
     find_type_mismatch(["a", 1], list[str])    "expected list[str]; at 1: expected str, got int"
-    find_type_mismatch(3, float)               None: an int fits where a float is declared
+    find_type_mismatch(3, float)               None: an int fits a declared float
 
 The value is never converted, and no iterator is advanced. Unlike for a type checker, a bool is no int, a str is no
 `Sequence[str]`, and of an instance of a generic class only the class is checked. Not checked: items of iterators, parameters
@@ -38,15 +38,15 @@ _BOOLEAN_FORMS = {"TypeGuard", "TypeIs"}
 _COLLECTION_MODULES = {"builtins", "collections", "collections.abc"}
 
 Problem = tuple[tuple[str, ...], str]
-"""The path to a part of a value, and what is wrong with it."""
+"""The path to a part of a value, and its problem."""
 
 
 def find_type_mismatch(
     value: UserValue, declared: Any, module: dict[str, Any] | None = None
 ) -> str | None:
-    """Say in one line how `value` does not fit the type `declared`, or return None.
+    """Describe in one line why `value` does not fit the type `declared`; None if it fits.
 
-    `module` is the namespace in which recursive types look up their names.
+    Recursive types look up their names in the namespace `module`.
     """
     try:
         problems = _TypeChecker(module or {}).find_problems(value, declared)
@@ -93,7 +93,7 @@ def resolve_types(
 
 
 def _evaluate_declarations(declare: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """Return the declared types, in which missing names are references; None if they cannot be evaluated."""
+    """Return the declared types, with references for missing names; None if they cannot be evaluated."""
     try:
         return declare()
     except Exception:  # a name that is defined later, or under TYPE_CHECKING only
@@ -105,13 +105,13 @@ def _evaluate_declarations(declare: Callable[[], Mapping[str, Any]]) -> Mapping[
 
 
 def is_declared(path: str, declare: Callable[[], Mapping[str, Any]]) -> bool:
-    """Return whether a type is declared for a path, also where it cannot be evaluated; all may be where none can be."""
+    """Return whether a path has a declared type, also an unreadable one; True if the declarations cannot be read."""
     declared = _evaluate_declarations(declare)
     return declared is None or path in declared
 
 
 class _WithMissingNames(dict[str, Any]):
-    """A module's namespace in which a missing name is a reference to be resolved later."""
+    """A module's namespace that returns a reference to resolve later for a missing name."""
 
     def __missing__(self, name: str) -> Any:
         return getattr(builtins, name) if hasattr(builtins, name) else ForwardRef(name)
@@ -234,7 +234,7 @@ class _TypeChecker:
     def find_union_problems(
         self, value: UserValue, declared: Any, alternatives: tuple[Any, ...]
     ) -> Iterator[Problem]:
-        """Check a union: where nothing fits, the problem that lies deepest is that of the type that was meant."""
+        """Check a union: if no alternative fits, yield the deepest problem: it belongs to the intended type."""
         problems = [next(self.find_problems(value, one), None) for one in alternatives]
         if None not in problems:
             path, message = max((one for one in problems if one), key=lambda one: len(one[0]))
@@ -344,7 +344,7 @@ def _is_subclass(value: UserValue, declared: Any) -> bool:
 
 
 def _find_constraint_problem(value: UserValue, declared: Any) -> str | None:
-    """Say which constraint a value violates, such as `Annotated[int, Field(gt=0)]`."""
+    """Describe the constraint that a value violates, such as `Annotated[int, Field(gt=0)]`."""
     if typing.get_origin(declared) is Annotated and all(
         isinstance(note, str) for note in declared.__metadata__
     ):

@@ -4,10 +4,10 @@ with _nj.attempt(
     prompt, lambda: (query, graph, answer), writes="answer", labels="break", at="citations.njpy:15",
     code="citations.njpy:cite 51f0a2c37d8e4b66",                    names block and code
 ) as _nj_try:
-    _nj_try.expect(query="str", graph="dict[int, set[int]]")       the types and shapes that it was tested with
+    _nj_try.expect(query="str", graph="dict[int, set[int]]")       the types and shapes that it was tested on
     ...                                                             `guard`, the code, `note` before a jump, `check`
 if _nj_try.has_failed:                          bindings and objects are restored
-    _nj_try.run()                               the live block: the arguments are those of `attempt`
+    _nj_try.run()                               the live block: with the arguments of `attempt`
 
 Each run is in the accounts and in the trace. With the option `canary` the live block runs beside the code now and then.
 """
@@ -61,7 +61,7 @@ class AttemptCounts:
 
 
 class UnfitError(Exception):
-    """The values are not what the code was written for."""
+    """The values do not fit the code."""
 
 
 _counts_by_place: dict[str, AttemptCounts] = {}
@@ -173,7 +173,7 @@ class Attempt:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
-        """Undo what the code did, unless the error is meant for the program."""
+        """Undo the changes of the code, unless the error is meant for the program."""
         if error is None or error is self._meant:
             self._finish("ran", Completed() if error is None else Raised(error))
             return False
@@ -214,5 +214,5 @@ def attempt(
     is_async: bool = False,
     **arguments: Any,
 ) -> Attempt:
-    """Begin an attempt; `code` names the block and its code, the other arguments are those of `run`."""
+    """Start an attempt; `code` names the block and its code, `run` documents the other arguments."""
     return Attempt(prompt, variables, at, code, is_async, arguments)

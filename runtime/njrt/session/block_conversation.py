@@ -1,4 +1,4 @@
-"""The conversation of one run of a block, with its handlers behind the interceptors and what is wrapped around it.
+"""The conversation of one run of a block, with its handlers, interceptors and wrappers.
 
     converse_about(block, scope, session)       a conversation, ready to be driven
 
@@ -43,10 +43,10 @@ if typing.TYPE_CHECKING:
 
 
 class CanaryObserver(typing.Protocol):
-    """What compares the run of a canary with that of the code."""
+    """Compares the run of a canary with the run of the code."""
 
     def open(self, scope: Scope) -> None:
-        """The variables of the run, before it begins."""
+        """Receive the variables of the run before it starts."""
 
     def compare(self, ending: Outcome | NaturalError) -> tuple[tuple[str, ...], str]:
         """Return the differences from the code, and why nothing could be compared, if so."""
@@ -60,7 +60,7 @@ def converse_about(
     canary: CanaryObserver | None = None,
     contract: Contract | None = None,
 ) -> Conversation:
-    """Return the conversation of a block; `tried` says how its static code fared, where that was tried first."""
+    """Return the conversation of a block; `tried` is the result of its static code, if that was tried first."""
     redact = partial(redact_secrets, scope, Redactor(block.options.redact is not False))
     observe: Observe = observe_nothing
     if wants_states(session.listener):
@@ -69,7 +69,7 @@ def converse_about(
     opened: list[Handlers] = []
 
     def begin(block: Block, form: AnswerForm | None, first_turn: int) -> AnswerConversation:
-        """Begin the conversation; one without code may be followed by one with code."""
+        """Start the conversation; one without code may be followed by one with code."""
         handlers = Handlers(block, scope, contract, interface)
         describe = partial(make_pending_effect, block, scope, session)
         predictor = session.settings.predictor
@@ -134,7 +134,7 @@ def with_code_on_request(
     scope: Scope,
     begin: Callable[[Block, AnswerForm | None, int], AnswerConversation],
 ) -> Conversation:
-    """The conversation of a block; one that answers continues as `direct` where the model asks for code."""
+    """Yield the conversation of a block; one that answers continues as `direct` if the model asks for code."""
     is_answer = block.options.effects == "answer"
     outcome = yield from begin(block, make_answer_form(block, scope) if is_answer else None, 1)
     if isinstance(outcome, CodeNeeded):

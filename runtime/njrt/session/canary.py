@@ -56,7 +56,7 @@ EXIT_SECONDS = 10.0
 """Seconds that the end of the program waits for canaries that run."""
 
 BREAK_SECONDS = 60.0
-"""Seconds for which a store that failed is not read again."""
+"""How long a store that failed is not read again."""
 
 REFRESH_SECONDS = 5.0
 """Seconds after which a process looks again whether another one has raised an alarm."""
@@ -68,7 +68,7 @@ _random = SystemRandom()  # not the program's generator, whose sequence must sta
 
 
 class BlockWatch:
-    """One block and code in one process (state: its runs, whether there is an alarm, what has been said)."""
+    """One block and its code in one process (state: its runs, its alarm, the messages shown)."""
 
     def __init__(self, block: str, store: CanaryStore, rule: AlarmRule) -> None:
         self._block, self._store, self._rule = block, store, rule
@@ -101,7 +101,7 @@ class BlockWatch:
         return int.from_bytes(blake2b(text, digest_size=7).digest()) / 2**56 < share
 
     def add(self, result: CanaryResult) -> None:
-        """Count a sampled run; say the first problem, and an alarm."""
+        """Count a sampled run; report the first problem, and an alarm."""
         if result.problem:
             self.say("problem", f"{result.place}: a canary was skipped: {result.problem}")
         try:
@@ -186,7 +186,7 @@ class Canary:
         _running.start(lambda: self._watch.add(result))
 
     def start(self, outcome: str, value: UserValue, scope: Scope, run: RunId) -> None:
-        """Take what the code did, and run the live block in a thread, if sampled; `run` is the run by code."""
+        """Copy the result of the code, and run the live block in a thread, if sampled; `run` is the run by code."""
         if self._copied is None:
             return
         try:
@@ -231,7 +231,7 @@ class Canary:
         self._scope = scope
 
     def decide(self, pending: PendingEffect) -> Decision:
-        """Let an effect be carried out only if it changes nothing but the copies."""
+        """Accept an effect only if it changes nothing but the copies."""
         assert self._scope is not None
         assert self._copied is not None
         scope = self._scope
@@ -247,7 +247,7 @@ class Canary:
         return Abort(PolicyError(f"not confined to the copies: {problem}")) if problem else Accept()
 
     def compare(self, ending: Outcome | NaturalError) -> tuple[tuple[str, ...], str]:
-        """Compare the end of the live block with that of the code."""
+        """Compare the end of the live block with the end of the code."""
         found: tuple[str, ...] = ()
         problem = ""
         if isinstance(ending, NaturalError):
@@ -273,7 +273,7 @@ class Canary:
 
 
 def lookup_in(scope: Scope) -> Callable[[str], Bound | Absent]:
-    """Return what names stand for in the code of a live block; the name `ask` is the runtime's."""
+    """Return a lookup of names in the code of a live block; the name `ask` is the runtime's."""
 
     def lookup(name: str) -> Bound | Absent:
         is_ask = name == "ask" and "ask" in scope.lent
@@ -285,7 +285,7 @@ def lookup_in(scope: Scope) -> Callable[[str], Bound | Absent]:
 def make_copied_lambda(
     variables: Callable[[], object], values: Mapping[str, UserValue]
 ) -> Callable[[], Any]:
-    """Return the lambda of a block over cells and globals of its own, with these values."""
+    """Return the lambda of a block over new cells and globals with these values."""
     assert isinstance(variables, FunctionType)
     code = variables.__code__
     cells = tuple(
@@ -299,10 +299,10 @@ def make_copied_lambda(
 
 
 def _register_at_exit(call: Callable[[], object]) -> None:
-    """Have something called when the main thread ends, while threads and executors can still be started.
+    """Register a call for the end of the main thread, while threads and executors can still be started.
 
-    Functions of `atexit` are called too late for that. Those of `threading` are called in reverse order, so that those of
-    executors must be registered.
+    Functions of `atexit` are called too late for that. `threading` calls its functions in reverse order, so the
+    functions of executors must be registered first.
     """
     importlib.import_module("concurrent.futures.thread")
     getattr(threading, "_register_atexit", atexit.register)(call)

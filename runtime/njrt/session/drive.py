@@ -1,4 +1,4 @@
-"""`run` and `arun`: what a compiled file calls where a natural block stood.
+"""`run` and `arun`: the calls of natural blocks in a compiled file.
 
 try:
     _nj.run(
@@ -58,21 +58,21 @@ STRIDE = 16
 
 
 class RecursionRoom:
-    """A `with` around each block: room in Python's recursion limit for the runtime's frames, where blocks call each other.
+    """A `with` around each block that keeps room in Python's recursion limit for the runtime's frames.
 
-    A program reaches its recursion limit by its own frames, as without blocks: every `STRIDE` levels the limit is raised
-    by those of the runtime, and lowered when these levels are left (state: the levels in each thread, and by how much
-    the limit is raised). Not seen: levels of `async` blocks, which are tasks.
+    A program reaches its recursion limit by its own frames, as without blocks: every `STRIDE` levels the limit is
+    raised by the runtime's frames, and lowered when these levels are left (state: the levels in each thread, and the
+    increase of the limit). Not seen: levels of `async` blocks, which are tasks.
     """
 
     def __init__(self) -> None:
         self._levels = threading.local()
         self._lock = threading.Lock()
         self._raised: list[int] = []
-        """The levels for which the limit is raised, of all threads."""
+        """Levels that raised the limit, of all threads."""
         self._extra = 0
         self._limit = 0
-        """The limit as it was last set here; the program may have set another one."""
+        """Last limit that was set here; the program may have set another one."""
 
     def __enter__(self) -> None:
         level = self._levels.count = getattr(self._levels, "count", 0) + 1
@@ -116,7 +116,7 @@ VariablesLambda = Callable[[], tuple[Any, ...]]
 
 NOT_TUNED: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 NO_INTERFACE = object()
-"""The block names no interface. An interface that is None is a mistake of the program, and an error."""
+"""The block names no interface. An interface of None is a mistake of the program, and an error."""
 
 
 def run(
@@ -127,14 +127,14 @@ def run(
     reraises: bool = False,
     **arguments: Any,
 ) -> bool:
-    """Carry out one natural block on the variables of the program around it.
+    """Run one natural block on the variables of the program around it.
 
     `variables` is a lambda over every variable that the prompt names; it is never called: its closure and
-    its globals are what is shared. `at` is the block's place. The other arguments are those of `start_block`.
+    its globals are shared. `at` is the block's place. `start_block` documents the other arguments.
 
-    Raises `Break`, `Continue` or `Return` for the jumps, whatever the block raises in the program, or a
-    `NaturalError` when the block cannot be carried out. With `reraises`, as in an `except*` suite, it returns
-    True where the program is to execute `raise`; otherwise False.
+    Raises `Break`, `Continue` or `Return` for the jumps, any exception that the block raises in the program, or a
+    `NaturalError` if the block fails. With `reraises`, as in an `except*` suite, return True if the program must
+    execute `raise`; otherwise return False.
     """
     # The code is run here, not in the coroutine, and by as few calls as possible: blocks may call each other
     # recursively, and each level of that should cost little of Python's recursion limit.
@@ -190,7 +190,7 @@ async def arun(
 def apply_outcome(outcome: Outcome, place: str, reraises: bool = False) -> bool:
     """Leave the block according to its outcome: return, jump, or raise in the program.
 
-    With `reraises`, return True where the program is to re-raise what it handles.
+    With `reraises`, return True if the program must re-raise the exception that it handles.
     """
     match outcome:
         case Completed():
@@ -270,14 +270,14 @@ def start_block(
 ) -> tuple[Session, Conversation]:
     """Prepare one run of a block, from the arguments in compiled code and the settings around it.
 
-    `writes` are the outputs, `reads` those that the prompt reads as well, and `labels` the legal jumps, all
+    `writes` are the outputs, `reads` the outputs that the prompt also reads, and `labels` the legal jumps, all
     separated by blanks; `types` maps outputs to their types; `cls`, `me`, `ns`, `own` and `nl` describe a block
-    in a class body or a method; `uses` has the parts of imports that the prompt names; `tried` says how static code
-    fared that was tried first; `canary` compares the run with that of the code; `code` is static code, which is run
-    in place of a conversation, and `lends` has names for it beside the variables; `ensures` are the asserts that
-    follow the block, as texts, and `given` is a lambda over the variables that only they read; `tuned` has options
-    for the block by model, as `njc tune` chose them, and `examples` has shown values with replies; `interface` names
-    the effects of the block; `project` and the other keywords are options.
+    in a class body or a method; `uses` has the parts of imports that the prompt names; `tried` is the result of static
+    code that was tried first; `canary` compares the run with the run of the code; `code` is static code, which is run
+    in place of a conversation, and `lends` has more names for it; `ensures` are the asserts that follow the block, as
+    texts, and `given` is a lambda over the variables that only they read; `tuned` has options for the block by model,
+    from `njc tune`, and `examples` has shown values with replies; `interface` names the effects of the block; `project`
+    and the other keywords are options.
     """
     shown: tuple[tuple[str, str], ...] = ()
     if tuned:

@@ -45,11 +45,11 @@ class Example:
     after: TextsByName
     outcome: str
     value: str | None = None
-    """What was returned."""
+    """The returned value."""
     error: str | None = None
-    """The class of what was raised."""
+    """The class of the raised exception."""
     shapes: TextsByName = field(default_factory=dict)
-    """The shapes of the values before; those that are lost, too."""
+    """The shapes of the values before, including lost values."""
     classes: TextsByName = field(default_factory=dict)
     """The modules of the named classes; "" is the program's own file."""
     lost: TextsByName = field(default_factory=dict)
@@ -63,7 +63,7 @@ def with_example_recording(
     keep: Callable[[Example], None],
     redact: RedactRule = True,
 ) -> Conversation:
-    """The conversation, recorded as an example unless it fails; `scope` is a separate one on the same block."""
+    """Yield the conversation and record it as an example unless it fails; `scope` is a separate one on the same block."""
     own = str(scope.module.get("__name__", ""))
     values = _read_values(scope)
     redactor = Redactor(redact)
@@ -102,7 +102,7 @@ def with_example_recording(
 
 
 def make_secret_finder(redactor: Redactor) -> SecretFinder:
-    """What finds the values that a model would not be shown: by their names and shapes, and by what owners hide."""
+    """Return a function that finds values to be hidden from a model: by name and shape, and by their owners' rules."""
     writer = ValueWriter(find_write_function, redactor)
 
     def find_secret(name: str, value: UserValue) -> str | None:
@@ -133,11 +133,11 @@ def _read_values(scope: Scope) -> dict[str, UserValue]:
 
 
 _DEFINITIONS = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType)
-"""The types of what is part of the program's text rather than of its state."""
+"""The types of objects that belong to the program's text, not to its state."""
 
 
 def format_example_line(example: Example) -> str:
-    """Return an example as one line of JSON, without what is empty after its outcome."""
+    """Return an example as one line of JSON, without the empty fields after its outcome."""
     written = {"event": "example"} | asdict(example)
     written["instruction"] = example.instruction.split("\n")
     for name in ("value", "error", "shapes", "classes", "lost"):

@@ -85,7 +85,7 @@ class RunGate:
     ) -> None:
         self.turn = 0
         self.ending: NaturalError | None = None
-        """The error of an interceptor that has ended the block, also if the code catches it."""
+        """Error of an interceptor that has ended the block, kept even if the code catches it."""
         self.rules = session.settings.calls
         self._session, self._describe, self._redactor = session, describe, redactor
         self._scope = scope
@@ -188,7 +188,7 @@ class RunGate:
         return render_value(value, _MAX_VALUE_CHARS, self._redactor)
 
     async def _decide(self, call: _Call, pending: PendingEffect) -> None:
-        """Ask the interceptors, unless the rule or the recording decides; edit the call as they say."""
+        """Ask the interceptors, unless the rule or the recording decides; apply their edits to the call."""
         session = self._session
         if session.record is not None and get_settings().steps is None:
             call.record = session.record.take_call(pending, is_alone=self._running == 0)
@@ -295,7 +295,7 @@ class RunGate:
 
 @contextmanager
 def _stopped_clock(is_async: bool) -> Iterator[None]:
-    """Stop the limits of time while a decision is waited for, unless the event loop goes on."""
+    """Stop the limits of time while waiting for a decision, unless the event loop continues."""
     if is_async:
         yield
         return

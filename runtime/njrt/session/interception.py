@@ -4,7 +4,7 @@
     inner: Reject, Abort, Pause  decides; outer is not asked
 
 `make_effect_server` yields a `PendingEffect`; the driver passes it to `intercept` and sends back the `Interception`. An
-interceptor is not asked about the blocks that it runs itself, nor where the recording holds its decision.
+interceptor is not asked about the blocks that it runs itself, nor if the recording has its decision.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _asking: ContextVar[Carried] = ContextVar("njrt.session.interception", default=O
 
 
 def list_interceptors(opened: Sequence[OpenInterceptor]) -> tuple[OpenInterceptor, ...]:
-    """Return those of the opened interceptors that a block here must ask, innermost first."""
+    """Return the opened interceptors that a block here must ask, innermost first."""
     asking = _asking.get()._items
     return tuple(
         interceptor
@@ -53,7 +53,7 @@ def list_interceptors(opened: Sequence[OpenInterceptor]) -> tuple[OpenIntercepto
 
 
 class DecisionRecord:
-    """What a recording holds about the effects of one run (state: the conversation so far, which it sees as a layer)."""
+    """The recorded decisions about the effects of one run (state: the conversation so far, which it sees as a layer)."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -75,7 +75,7 @@ class DecisionRecord:
         return await ask(request)
 
     def take(self, pending: PendingEffect) -> RecordedSlot[RecordedDecision]:
-        """Return the place of an effect in the recording, with what was decided about it."""
+        """Return the place of an effect in the recording, with the decisions about it."""
         from njrt.persistence.recording_file import RecordedDecision
 
         self._count += 1
@@ -105,7 +105,7 @@ R = TypeVar("R", bound="RecordedDecision | RecordedTouch")
 
 
 class RecordedSlot(Generic[R]):
-    """The place of one effect, or of one call of a gated function, in a recording (state: what is recorded there)."""
+    """The place of one effect, or of one call of a gated function, in a recording (state: its record)."""
 
     def __init__(
         self,
@@ -118,11 +118,11 @@ class RecordedSlot(Generic[R]):
         self.recorded = recorded
         self.path = recorder.place.name
         self.is_pending = index is not None and recorded.is_open
-        """Whether the recorded run ended before this effect, or in this call."""
+        """True if the recorded run ended before this effect, or in this call."""
         self.decisions = recorded.lasting_decisions
 
     def write(self, **changes: Any) -> None:
-        """Write what was decided, or how far the call has come; nothing in a replay."""
+        """Record decisions, or the progress of the call; do nothing in a replay."""
         if self._recorder.records:
             self.recorded = replace(self.recorded, **changes)
             self._index = self._store(self._index, self.recorded)
@@ -133,9 +133,9 @@ async def intercept(
     interceptors: Sequence[OpenInterceptor],
     record: DecisionRecord | None = None,
 ) -> Interception:
-    """Ask the interceptors, innermost first, until one does neither accept nor edit the effect.
+    """Ask the interceptors, innermost first, until one rejects, aborts or pauses.
 
-    Those whose decision is recorded are not asked. In a sync block nothing is awaited.
+    Interceptors with a recorded decision are not asked. In a sync block nothing is awaited.
     """
     question = None if record is None else record.take(pending)
     if record is not None and question is not None and question.is_pending and not interceptors:
@@ -163,7 +163,7 @@ async def ask_interceptors(
     interceptors: Sequence[OpenInterceptor],
     record: RecordedSlot[RecordedTouch] | None,
 ) -> list[InterceptorDecision]:
-    """Return the decisions about a call: the recorded ones that hold, then those of interceptors that were not asked."""
+    """Return the decisions about a call: the recorded ones that hold, then the new ones of the other interceptors."""
     decisions, asked, pending = apply_recorded_decisions(pending, interceptors, record)
     return decisions + await _ask_all(pending, asked, interceptors)
 

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 
 def find_recorder(settings: Settings, environ: Mapping[str, str]) -> Recorder | None:
-    """Return the recording that is replayed or made here: that of a `with using`, or of NJC_RECORD.
+    """Return the recorder of this block, from `with using` or NJC_RECORD.
 
-    NJC_RECORD=off means none. NJC_RECORD does not apply to blocks whose model is given by `using(model=...)`.
+    NJC_RECORD=off means none. NJC_RECORD does not apply to blocks with a model of `using(model=...)`.
     """
     if settings.recorder is not None or settings.model is not None:
         return settings.recorder
@@ -71,9 +71,9 @@ NO_MODEL = DeferredModel(_refuse_to_choose, "text", "static code")
 def make_layered_model(
     settings: Settings, options: Options, *outer: Layer, environ: Mapping[str, str] = os.environ
 ) -> LayeredModel:
-    """Return the model that a block asks, behind the `outer` layers, the recording and the cache, where there are any.
+    """Return the model of a block, behind the `outer` layers and any recording and cache.
 
-    It is the one that is given, the recorded one, or the one that the options choose.
+    The model is the one in the settings, the recorded one, or the one that the options choose.
     """
 
     def choose() -> Model:
@@ -131,7 +131,7 @@ def make_budget_layer(
     choose: Callable[[], Model],
     environ: Mapping[str, str],
 ) -> Budgeted | None:
-    """The layer of all budgets here: of `with using`, of the option, and of NJC_BUDGET whatever the option is."""
+    """Return the layer of all budgets here: of `with using`, of the option, and always of NJC_BUDGET."""
     texts = {options.budget, environ.get("NJC_BUDGET")} - {None, ""}
     if not settings.budgets and not texts:
         return None
@@ -154,7 +154,7 @@ def get_ledger(url: str | None) -> Ledger:
 
 
 def share_budgets(model: Model, other: Model) -> Model:
-    """`other` behind the same budgets as `model`, whose run it is part of."""
+    """Return `other` behind the budgets of `model`, for a part of the same run."""
     from njrt.production.budgets.budgeted import Budgeted
 
     layers: list[Layer] = []

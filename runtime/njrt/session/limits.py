@@ -62,7 +62,7 @@ def read_limits(options: Options) -> Limits:
 
 @dataclass(frozen=True, slots=True)
 class MeterReading:
-    """What has been used so far."""
+    """The use of each limit so far."""
 
     effects: int = 0
     calls: int = 0
@@ -96,7 +96,7 @@ class Meter:
         self._usd = 0.0
 
     def spent(self) -> MeterReading:
-        """Return what has been used so far."""
+        """Return the use so far."""
         seconds = self._clock() - self._began
         return MeterReading(self._effects, self._calls, seconds, self._tokens, self._usd)
 
@@ -242,7 +242,7 @@ class Metered:
 
 
 def check_limits(limits: Limits) -> None:
-    """Raise ConfigurationError for what is no limit, such as NaN, which nothing ever reaches."""
+    """Raise ConfigurationError for an invalid limit, such as NaN, which nothing ever reaches."""
     for part in fields(limits):
         value = getattr(limits, part.name)
         is_whole = part.name in ("effects", "calls", "tokens")

@@ -2,8 +2,8 @@
 
     instruction, variables, effect  ->  Request  ->  "total = 7\nEND: goes on"  ->  Prediction(mismatches=(...))
 
-Values are compared as Python literals, else as text, in their bounded form. Not seen: values that are cut off in it or have
-no text of their own (`<generator>`), variables that neither the prompt nor the block names, and what the effect prints.
+Values are compared as Python literals, else as text, in their bounded form. Not seen: values that it cuts off or shows
+without a literal (`<generator>`), variables that neither the prompt nor the block names, and what the effect prints.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class EffectPredictor:
         self._redactor = Redactor(True if rule is None else rule)
 
     def predict(self, effect: Effect) -> Generator[PredictionRequest, Reply, OpenPrediction]:
-        """Ask the model; errors, also those of a model's code, are a problem of the prediction, never one of the block."""
+        """Ask the model; errors, also in a model's code, are a problem of the prediction, never of the block."""
         try:
             before = self._render_variables()
             request = self._make_request(effect, before)
@@ -138,7 +138,7 @@ def _describe(error: Exception) -> str:
 
 
 def read_prediction(text: str) -> Prediction:
-    """The prediction in a reply; lines that say nothing of it are left out, and so is the end of a long reply."""
+    """Return the prediction in a reply, without other lines and without the end of a long reply."""
     expected: dict[str, str] = {}
     ending = ""
     for line in text[:MAX_REPLY_CHARS].splitlines():
@@ -155,7 +155,7 @@ def read_prediction(text: str) -> Prediction:
 def find_mismatches(
     expected: Mapping[str, str], before: Mapping[str, str], after: Mapping[str, str]
 ) -> Iterator[str]:
-    """Yield where variables are not as predicted; what is predicted of unknown names does not count."""
+    """Yield a text for each variable that is not as predicted; predictions for unknown names do not count."""
     for name, text in after.items():
         predicted = expected.get(name, before.get(name))
         if text.startswith("<"):  # an object that no text stands for

@@ -1,4 +1,4 @@
-"""Asking a model a question: one value that fits what was asked for.
+"""Ask a model a question: one value of a given type.
 
     njrt.llm(f"Is this mail spam? {mail.body}", bool)                  True or False
     await njrt.allm(f"Read this order: {letter}", Order)               a dataclass, pydantic model, list, ...
@@ -47,7 +47,7 @@ from njrt.values.json_forms import (
 Asker = Callable[..., UserValue]
 AsyncAsker = Callable[..., Awaitable[UserValue]]
 AnswerType = Any
-"""What is asked for: a type that has a JSON form, or a JSON schema as a dict; None: text."""
+"""The wanted answer: a type that has a JSON form, or a JSON schema as a dict; None: text."""
 
 QUESTION_SYSTEM_PROMPT = """\
 You are a function in a running program. Answer the question with exactly what it asks for: no explanation, \
@@ -155,7 +155,7 @@ class SchemaForm(JsonForm):
 
 
 def make_question_form(wanted: AnswerType) -> JsonForm | None:
-    """Return the form of what is asked for; None for text. Raises TypeError for what has none."""
+    """Return the form of an answer; None for text. Raises TypeError for a type without a JSON form."""
     if wanted is None or wanted is str:
         return None
     if isinstance(wanted, Mapping):
@@ -173,7 +173,7 @@ def ask_model(
     is_async: bool,
     rejection: type[Exception] = PolicyError,
 ) -> Conversation:
-    """The conversation: one effect, the question; where an interceptor rejects it, a `rejection` is raised."""
+    """Yield the conversation: one effect, the question; raise a `rejection` if an interceptor rejects it."""
     form = make_question_form(wanted)
 
     def serve(effect: Effect | Refusal, turn: int) -> ServedEffect:
@@ -195,7 +195,7 @@ def ask_model(
 
 
 def ask_until_valid(prompt: str, form: JsonForm | None, session: Session) -> Conversation:
-    """The conversation: a question, asked again with the reason where the answer does not fit."""
+    """Yield the conversation: a question, asked again with the reason if the answer does not fit."""
     options, question, schema = session.options, prompt, None
     if form is not None:
         example = describe_form([describe_object({"value": form})], list_meanings([form.declared]))
@@ -233,7 +233,7 @@ def ask_until_valid(prompt: str, form: JsonForm | None, session: Session) -> Con
 def read_answer(reply: Reply, form: JsonForm | None) -> UserValue:
     """Return the value of a reply: of JSON, with or without its object around, or of plain text.
 
-    Raises ValueError, whose message is for the model, if it does not fit.
+    Raises ValueError, with a message for the model, if it does not fit.
     """
     if reply.stop != "end":
         raise ValueError("the answer was cut off" if reply.stop == "length" else "refused")

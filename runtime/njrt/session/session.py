@@ -88,9 +88,9 @@ class Session:
     model: Model
     """The model behind all its layers."""
     interceptors: tuple[OpenInterceptor, ...]
-    """Those that are asked about each effect, innermost first."""
+    """Interceptors to ask about each effect, innermost first."""
     record: DecisionRecord | None
-    """What the recording holds of their decisions, if there is one."""
+    """Their recorded decisions, if there is a recording."""
     parent: RunId | None
     environ: Mapping[str, str]
     """The environment, if it has a variable of njrt."""
@@ -110,7 +110,7 @@ _run_numbers = itertools.count(1)
 _process_id = os.urandom(4).hex()
 
 get_current_run = _current_run.get
-"""Returns the run of the innermost block around this point; None if there is none."""
+"""Return the run of the innermost block around this point; None outside of blocks."""
 enter_run = _current_run.set
 """Makes a run the innermost one in this context."""
 
@@ -162,7 +162,7 @@ def open_session(
 
 
 def add_place(error: NaturalError, place: str) -> NaturalError:
-    """Record on an error of the runtime which blocks it left (`place` is that of the innermost)."""
+    """Record on an error of the runtime which blocks it left (`place` is the innermost one)."""
     error.place = error.place or place
     add_place_note(error, place)
     return error
@@ -222,7 +222,7 @@ def with_lifecycle_events(
     list_warnings: Callable[[Outcome], tuple[str, ...]] = lambda _: (),
     close: Callable[[], None] = lambda: None,
 ) -> Conversation:
-    """Yield the conversation of a run, which emits `Began` and `Ended`, and warns of a block that did nothing.
+    """Yield the conversation of a run, emit `Began` and `Ended`, and warn of a block that did nothing.
 
     `close` is called last.
     """
@@ -347,7 +347,7 @@ def make_effect_server(
 
 
 StepAnswerer = Callable[[ConversationStep, Session], Coroutine[Any, Any, StepResult]]
-"""Gives the conversation what it asks for, with or without awaiting it."""
+"""Answers a step of the conversation, with or without awaiting it."""
 
 
 async def drive_conversation(

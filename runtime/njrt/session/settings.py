@@ -1,4 +1,4 @@
-"""The settings around a block: those of a `with` statement, of the environment, of the project.
+"""The settings around a block: of a `with` statement, of the environment, of the project.
 
     with njrt.using(record="recordings/triage.jsonl", max_calls=3):
         triage(mailbox)
@@ -7,7 +7,7 @@
     NJC_RECORD_TO=FOLDER                             recordings continue in copies below this folder
     NJC_DRIFT=FILE                                   requests that are not in a recording are noted there
 
-What a `with` sets takes precedence over a block, its file, the environment and the project.
+A `with` statement takes precedence over a block, its file, the environment and the project.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ ModelWrapper = Callable[[Model], Model]
 
 
 class DurableSteps(typing.Protocol):
-    """Stores what is done inside a workflow, so that it is not done again after a crash."""
+    """Stores the steps of a workflow, so that they are not repeated after a crash."""
 
     def wrap_model(self, model: Model) -> Model:
-        """Return the model, whose calls are steps."""
+        """Return a model that makes its calls steps."""
 
     def wrap_interceptor(self, decide: Interceptor, name: str) -> Interceptor:
-        """Return the function of an interceptor, whose decisions are steps."""
+        """Return an interceptor that makes its decisions steps."""
 
     async def call_once(
         self,
@@ -84,11 +84,11 @@ class Settings:
     trace: str | None = None
     examples: str | None = None
     interceptors: tuple[OpenInterceptor, ...] = ()
-    """Those of all `with using` around, outermost first."""
+    """The interceptors of all `with using` around, outermost first."""
     predictor: Model | None = None
     """The model that predicts effects."""
     budgets: tuple[OpenBudget, ...] = ()
-    """Those of all `with using` around."""
+    """The budgets of all `with using` around."""
     wrap: ModelWrapper | None = None
     """Applied to every model that a block asks, below the layers."""
     calls: CallRules = field(default_factory=dict)
@@ -130,7 +130,7 @@ def using(
     :param intercept: Decides about each `PendingEffect`, before the functions of the `with using` around.
     :param ask_again: Call `intercept` also if the recording has its decision.
     :param predict: A model, or the name of one, that predicts the changes of each effect (`njrt.events.Prediction`).
-    :param manifest: A lock file whose manifest is enforced (`njrt.production.approval.manifest`).
+    :param manifest: A lock file with a manifest to enforce (`njrt.production.approval.manifest`).
     :param budget: A `Budget`, several, or their text, in addition to the budgets around.
     :param calls: Functions that contained code calls through the gate (`njrt.gated`), or a dict to `njrt.CallRule`s.
     :param options: Options of blocks.
@@ -214,7 +214,7 @@ def wrapping(wrap: ModelWrapper) -> Iterator[None]:
 
 
 def choose_predictor(predict: Model | str | None, around: Settings) -> Model | None:
-    """Return the model that predicts effects: the given one, one of a name, or that of the `with using` around."""
+    """Return the model that predicts effects: `predict`, the model of this name, or the one around."""
     if not predict:
         return around.predictor
     if not isinstance(predict, str):
@@ -274,7 +274,7 @@ def get_stored_trace(trace: str, url: str | None) -> Listener:
 
 
 def open_recorder(path: str | Path, mode: RecordMode, store: str | None = None) -> Recorder:
-    """A recorder for a path; NJC_RECORD_TO has it continue in a copy below another folder, NJC_DRIFT note mismatches."""
+    """Return a recorder for a path; NJC_RECORD_TO makes it continue in a copy, NJC_DRIFT makes it note mismatches."""
     from njrt.persistence.recorder import Recorder
     from njrt.persistence.recording_place import name_copy
 

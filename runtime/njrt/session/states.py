@@ -28,16 +28,16 @@ DIGEST_CHARS = 4000
 """Characters of a variable that are compared."""
 
 Observe = Callable[[], StateChange | None]
-"""Returns what has changed since the last call."""
+"""Returns the changes since the last call."""
 
 
 ScopeWatcher = Callable[[RunId, Scope, RedactRule | None], None]
-"""Called with the scope of each run whose states are observed; it may be used until the run ends."""
+"""Called with the scope of each run that has its states observed; it may be used until the run ends."""
 _scope_watchers: list[ScopeWatcher] = []
 
 
 def watch_scopes(watcher: ScopeWatcher) -> None:
-    """Give a debugger the scopes of all runs of this process that begin from now on."""
+    """Give a debugger the scopes of all runs of this process that start from now on."""
     _scope_watchers.append(watcher)
 
 
@@ -47,14 +47,14 @@ def is_watched() -> bool:
 
 
 def observe_scope(run: RunId, scope: Scope, rule: RedactRule | None) -> Observe:
-    """Begin to observe the variables of a run."""
+    """Start to observe the variables of a run."""
     for watch in _scope_watchers:
         watch(run, scope, rule)
     return StateObserver(scope, rule).observe
 
 
 def observe_nothing() -> None:
-    """An `Observe` for when no listener wants states."""
+    """Observe nothing, for runs without a listener that wants states."""
 
 
 def render_variables(scope: Scope, options: Options) -> dict[str, str]:
@@ -87,7 +87,7 @@ class StateObserver:
         self._details: dict[str, str] = {}
 
     def observe(self) -> StateChange:
-        """Return what has changed since the last call, at first all."""
+        """Return the changes since the last call, at first everything."""
         variables = self._scope.list_variables()
         self._redactor.scan(variables.items())
         details = {

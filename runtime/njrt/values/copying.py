@@ -4,8 +4,8 @@
         values    {"graph": <Graph>, "first": <Node>}: the copy of the graph holds the very copy of the node
         classes   (Graph, Node)
 
-Copied are containers, named tuples, exceptions, and instances whose state is in attributes and slots. What cannot change is
-kept. All else raises `NotCopyableError`: files, locks, generators, objects of extension types, paths, bound methods.
+Copied are containers, named tuples, exceptions, and instances with all state in attributes and slots. Immutable values are
+kept. Other values raise `NotCopyableError`: files, locks, generators, objects of extension types, paths, bound methods.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ _KEPT_CLASSES: Mapping[str, frozenset[str]] = {
 
 
 class NotCopyableError(Exception):
-    """The value cannot be copied; the message says what it is."""
+    """The value cannot be copied; the message describes it."""
 
 
 @dataclass(frozen=True, slots=True)
 class CopiedValues:
-    """Copies, the classes of the instances among them, and what they hold that is part of the program's text."""
+    """Copies, the classes of the instances among them, and the parts of the program's text that they hold."""
 
     values: Mapping[str, UserValue]
     classes: tuple[type, ...]

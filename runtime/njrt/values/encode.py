@@ -1,4 +1,4 @@
-"""Encoding values as Python expressions, and decoding equal values from them; nothing is evaluated.
+"""Encode values as Python expressions, and decode equal values from them; nothing is evaluated.
 
     encode_values({"graph": graph, "first": graph.nodes[0]}, own="__main__")
 
@@ -6,7 +6,7 @@
         classes  {"Graph": "", "Node": ""}                    by their modules; "" is the program's own file
         lost     {}                                           {"log": "a TextIOWrapper"} if there were a file
 
-Keywords are the state of an instance (its `__init__` does not run), positional arguments those of a constructor. Not seen:
+Keywords are the state of an instance (its `__init__` does not run), positional arguments go to a constructor. Not seen:
 state that an extension type or a weak reference holds.
 """
 
@@ -44,7 +44,7 @@ _ConstructorParts = tuple[str, tuple[UserValue, ...], Mapping[str, UserValue]]
 
 
 class NotEncodableError(Exception):
-    """The value cannot be encoded; the message says what it is."""
+    """The value cannot be encoded; the message describes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class EncodedValues:
 
 
 SecretFinder = Callable[[str, UserValue], str | None]
-"""Says what is secret about a value, given its name (empty for an item of a list), or None."""
+"""Describes the secret in a value, given its name (empty for an item of a list); None without one."""
 
 
 def encode_values(
@@ -67,7 +67,7 @@ def encode_values(
 ) -> EncodedValues:
     """Encode values, which may share objects; `own` is the name of the program's module.
 
-    A value in which `find_secret` finds something is lost.
+    A value is lost if `find_secret` finds a secret in it.
     """
     encoder = _Encoder(own, find_secret)
     lost: dict[str, str] = {}
@@ -258,14 +258,14 @@ def is_inherited_from_object(cls: type, name: str) -> bool:
 def decode_values(
     texts: Mapping[str, str], namespace: Mapping[str, Any], classes: Mapping[str, str]
 ) -> dict[str, UserValue]:
-    """Make the values; `namespace` is that of the program's own file. Raises whatever a constructor raises."""
+    """Make the values; `namespace` is the program's file. Raises whatever a constructor raises."""
     decoder = _Decoder(namespace, classes)
     return {name: decoder.decode(ast.parse(text, mode="eval").body) for name, text in texts.items()}
 
 
 @dataclass(slots=True)
 class _Decoder:
-    """Makes the values of expressions, and keeps those that are named."""
+    """Makes the values of expressions, and keeps the named ones."""
 
     namespace: Mapping[str, Any]
     classes: Mapping[str, str]

@@ -1,9 +1,9 @@
-"""Whether two values are equal, part by part, if one is a copy or was made again.
+"""Compare two values part by part, for copies and for values that were made again.
 
     is_same_value(Order(total=0.3), Order(total=0.1 + 0.2))      True: floats nearly, instances by their attributes
 
 Instances of a class that defines `__eq__` are compared by it. Not seen: sets of instances without `__eq__` and
-objects whose state is in extension types are never equal, apart from themselves.
+objects with state in extension types are never equal, apart from themselves.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Exceptions as JSON, and back: what a program has caught before a crash, it must catch again.
+"""Exceptions as JSON, and back: a program must catch an exception after a crash as it did before.
 
     ShopError("closed", 7)     {"module": "shop", "name": "ShopError", "args": ["closed", 7], "fields": {}, "at": "shop.py:12"}
 
-Where its class cannot be imported or its parts are not JSON, the program gets a `StepFailedError` with its name and message,
+If its class cannot be imported or its parts are not JSON, the program gets a `StepFailedError` with its name and message,
 in the first run as well. Its cause and traceback are not stored; a note has the place.
 """
 
@@ -28,7 +28,7 @@ class StepFailedError(NaturalError):
 
 
 def failure_to_json(error: Exception) -> dict[str, Any]:
-    """Return what is stored of an exception."""
+    """Return the stored form of an exception."""
     kind = type(error)
     fields = {name: value for name, value in vars(error).items() if name not in UNSTORED}
     failure = {
@@ -75,7 +75,7 @@ def find_class(module: str, name: str) -> type[Exception] | None:
 
 
 def find_place(error: Exception) -> str:
-    """Return where it was raised first: the innermost place of its traceback, or what its note says."""
+    """Return the place that raised it: the innermost of its traceback, or the one in its note."""
     for note in getattr(error, "__notes__", ()):
         if note.startswith((NOTE, CALL_NOTE)):
             return str(note.removeprefix(NOTE).removeprefix(CALL_NOTE))

@@ -45,7 +45,7 @@ _HEAP_TYPE = 1 << 9
 """The flag Py_TPFLAGS_HEAPTYPE: the class was made by a class statement."""
 
 Namespace = dict[str, Any]
-"""Names and the objects behind them, as they stand in a class or an instance, nothing bound or called."""
+"""Names and objects of a class or an instance, as they are stored: not bound, not called."""
 
 Slot = tuple[str, MemberDescriptorType]
 """The name of a slot, mangled if it is private, and what reads and sets it."""
@@ -63,25 +63,25 @@ def list_bases(cls: type) -> tuple[type, ...]:
 
 
 def get_class_namespace(cls: type) -> Namespace:
-    """Return the names that stand in the body of `cls` itself, as a read-only view."""
+    """Return the names in the body of `cls` itself, as a read-only view."""
     namespace: Namespace = _get_namespace(cls)
     return namespace
 
 
 def get_class_name(cls: type) -> str:
-    """The name of a class as one would write it near its definition: `Order.Line`, not `f.<locals>.Order.Line`."""
+    """Return the name of a class as it is written near its definition: `Order.Line`, not `f.<locals>.Order.Line`."""
     qualified: str = _get_qualified_name(cls)
     return str.rpartition(qualified, "<locals>.")[2]
 
 
 def get_module_name(cls: type) -> str:
-    """Return the module in which a class was defined, or an empty string."""
+    """Return the name of a class's module, or an empty string."""
     name = _get_module(cls)
     return name if type(name) is str else ""
 
 
 def is_standard_module(name: str) -> bool:
-    """Whether a module that is loaded under this name is one of Python's library, not the program's own `calendar.py`.
+    """Return whether a loaded module of this name is one of Python's library, not the program's own `calendar.py`.
 
     A module that is not loaded is judged by its name, an extension module too.
     """
@@ -155,7 +155,7 @@ def make_attribute_reader(cls: type) -> Callable[[UserValue], Namespace]:
 
 
 def make_namespace_reader(cls: type) -> Callable[[UserValue], Namespace | None]:
-    """Find the real `__dict__` of the instances of a class; the function returns None if there is none."""
+    """Find the real `__dict__` of the instances of a class; the function returns None for an instance without one."""
     for base in get_mro(cls):
         descriptor = get_class_namespace(base).get("__dict__")
         if is_exactly(descriptor, GetSetDescriptorType, MemberDescriptorType):
@@ -183,7 +183,7 @@ def read_slots(slots: tuple[Slot, ...], value: UserValue) -> Iterator[tuple[str,
 
 
 def has_known_state(cls: type, base: type = object) -> bool:
-    """Return whether all state of the instances of a class is in attributes and slots, but for that of `base`.
+    """Return whether all state of the instances of a class, except for the state of `base`, is in attributes and slots.
 
     It leaves to `base` how its instances are pickled, and no extension type is among its ancestors.
     """
@@ -215,7 +215,7 @@ def is_a(value: UserValue, cls: type) -> bool:
 
 
 def is_exception_class(value: UserValue) -> TypeGuard[type[BaseException]]:
-    """Return whether a value is a class of exceptions by its bases, whatever its `__class__` says."""
+    """Return whether a value is a class of exceptions by its bases; its `__class__` is not trusted."""
     return is_a(value, type) and any(base is BaseException for base in get_mro(value))
 
 

@@ -1,11 +1,11 @@
-"""Which alternative of a union a JSON value is, and the members of enums that names in it stand for.
+"""Choose the alternative of a union for a JSON value, and the members of enums for the names in it.
 
     read_choices("RED", schema of Color | None)                 Color.RED
     read_choices({"n": 1}, schema of Cat | Order)               {"n": 1}, with the members that `Order` has in its fields
-    read_choices("2024-02-29", schema of date | str)            date(2024, 2, 29): a text that is a date is none
+    read_choices("2024-02-29", schema of date | str)            date(2024, 2, 29): a text that is a date is not a `str`
 
-A schema is that of njrt.values.json_forms, with members. What is read here is checked by pydantic afterwards. Not
-seen: limits such as lengths and patterns, and alternatives that only a validator tells apart.
+Schemas come from njrt.values.json_forms, with members. Pydantic checks the values afterwards. Not seen: limits such
+as lengths and patterns, and alternatives that only a validator can distinguish.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ KINDS_OF_FORMATS: Mapping[str, str] = {
     "duration": "timedelta",
     "uuid": "uuid",
 }
-"""Formats of text that tell a value from other text, and their kinds in pydantic's core."""
+"""Formats that distinguish a value from other text, and their kinds in pydantic's core."""
 _KINDS_OF_KEYS = frozenset({*KINDS_OF_FORMATS.values(), "int", "float"})
 """The kinds of keys that are more than text."""
 
 CONTAINER = "x-container"
-"""The key under which a schema holds the class of what is no list, dict or text, such as of a tuple, a Decimal or a dataclass."""
+"""Schema key for the class of a value that is not a list, dict or text, such as a tuple or dataclass."""
 
 KEYS = "x-keys"
 """The key under which the schema of a dict holds the kind of its keys, as pydantic's core names it."""
@@ -50,9 +50,9 @@ _DATES = ("date", "date-time", "time")
 
 
 def read_choices(value: JsonValue, schema: Json) -> UserValue:
-    """Put members of enums, and dates and the like of unions, where their texts stand; the very value if there are none.
+    """Replace the texts of members of enums, and of dates and the like in unions; return the same value without any.
 
-    Raises ValueError, with the place, for what no type is read from: numbers that are not finite, text with lone
+    Raises ValueError, with the place, for values that no type accepts: numbers that are not finite, text with lone
     surrogates, numbers in place of dates.
     """
     return _Reader(schema).read(value, schema, ())
@@ -72,7 +72,7 @@ def list_alternatives(schema: Json) -> Sequence[Json]:
 
 
 def flatten_alternatives(alternatives: Sequence[Json], root: Json) -> Iterator[Json]:
-    """Yield the alternatives of a union, with those of unions among them in place of these."""
+    """Yield the alternatives of a union, with unions among them replaced by their alternatives."""
     for part in alternatives:
         schema = resolve_reference(part, root)
         inner = list_alternatives(schema)
@@ -80,7 +80,7 @@ def flatten_alternatives(alternatives: Sequence[Json], root: Json) -> Iterator[J
 
 
 def find_member(value: JsonValue, members: Mapping[str, Any]) -> UserValue | None:
-    """Return the member of an enum of a name, which may be an alias; None if there is none."""
+    """Return the member of an enum for a name, which may be an alias; None if it has no such member."""
     if not isinstance(value, str) or not members:
         return None
     every = type(next(iter(members.values()))).__members__
@@ -97,7 +97,7 @@ def is_one_of(value: JsonValue, choices: Sequence[JsonValue]) -> bool:
 
 @dataclass(slots=True)
 class SchemaMatcher:
-    """Tells whether values have the form of schemas."""
+    """Decides whether values have the form of schemas."""
 
     root: Json
     fitting: dict[tuple[int, int], bool] = field(default_factory=dict)
@@ -212,7 +212,7 @@ class _Reader(SchemaMatcher):
     def read_misfit(
         self, value: JsonValue, alternatives: Sequence[Json], place: tuple[str, ...]
     ) -> UserValue:
-        """A value that no alternative fits, for pydantic to say why; or to convert it, but not a number to a date."""
+        """Return a value that fits no alternative, for pydantic to reject or to convert, but not a number to a date."""
         parts = list(flatten_alternatives(alternatives, self.root))
         kinds = {part.get("type") for part in parts}
         if isinstance(value, str) or not kinds & {"number", "integer", "boolean"}:
@@ -221,7 +221,7 @@ class _Reader(SchemaMatcher):
         return value
 
     def read_key(self, name: str, schema: Json, in_union: bool) -> UserValue:
-        """Return the key of a dict that a name stands for."""
+        """Return the key of a dict for a name."""
         if in_union and schema.get(KEYS) in _KINDS_OF_KEYS:
             return read_kind(schema[KEYS], name)
         keys = resolve_reference(schema.get("propertyNames", {}), self.root)
@@ -283,7 +283,7 @@ class _Reader(SchemaMatcher):
 
 
 def _make_instance(value: UserValue, kind: type | None) -> UserValue:
-    """Make an instance of a class, which pydantic would not choose; return the value if that fails, for pydantic to say why."""
+    """Make an instance of a class, which pydantic would not choose; if that fails, return the value."""
     if kind is None or kind is tuple:
         return value
     try:
@@ -316,7 +316,7 @@ def is_number(value: str | int | float) -> bool:
 
 
 def is_text_of(text: str, form: str | None) -> bool:
-    """Return whether text has a format, of those that tell it from other text."""
+    """Return whether text has a format, one of those in `KINDS_OF_FORMATS`; True for other formats."""
     if form is None or form not in KINDS_OF_FORMATS:
         return True
     is_whole = form != "date-time" or len(text) > len("YYYY-MM-DD")
@@ -331,7 +331,7 @@ def _make_validator(kind: str) -> Any:
 
 
 def read_kind(kind: str, text: str | float) -> UserValue:
-    """Read text, or a number, as a kind of pydantic's core, such as `date`; raise ValueError where it is none."""
+    """Read text, or a number, as a kind of pydantic's core, such as `date`; raise ValueError if it does not fit."""
     return _make_validator(kind).validate_python(text)
 
 
@@ -361,7 +361,7 @@ def list_constants(schema: Json) -> Sequence[JsonValue]:
 
 
 def find_equal_alternatives(schema: Json) -> tuple[str, str] | None:
-    """Two alternatives of a union, by their names, if no JSON value means the first alone; None if there are none."""
+    """Return the names of two alternatives of a union if no JSON value means the first alone; else None."""
     comparer = FormComparer(schema)
     for union in _list_unions(schema):
         parts = [part for part in union if part.get("type") != "null"]
@@ -398,7 +398,7 @@ class FormComparer:
         return str(part.get("title") or part.get("format") or kind or "a literal")
 
     def is_hidden(self, one: Json, other: Json) -> bool:
-        """Whether each form of one alternative is a form of the other, or names of their members are the same."""
+        """Return whether each form of one alternative is a form of the other, or names of members are the same."""
         parts, forms = (list(flatten_alternatives([side], self.root)) for side in (one, other))
         if all(MEMBERS in part for part in (*parts, *forms)):
             named, other_named = parts[0][MEMBERS], forms[0][MEMBERS]
@@ -419,7 +419,7 @@ class FormComparer:
     def is_covered(
         self, one: JsonValue, other: JsonValue, assumed: frozenset[tuple[int, int]] = frozenset()
     ) -> bool:
-        """Return whether all JSON values of one form have the other; `assumed` are the pairs that they stand in."""
+        """Return whether all JSON values of one form have the other; `assumed` are pairs of forms around them."""
         one, other = resolve_reference(one, self.root), resolve_reference(other, self.root)
         pair = id(one), id(other)
         if one is other or pair in assumed:

@@ -44,7 +44,7 @@ class JsonForm:
     schema_with_members: Json
 
     def decode(self, value: JsonValue) -> UserValue:
-        """Make the value that a JSON value stands for; raise ValueError, with words for the model, if there is none."""
+        """Convert a JSON value; raise ValueError, with a message for the model, if it does not fit."""
         from pydantic import ValidationError
 
         marked = self.schema_with_members
@@ -181,7 +181,7 @@ def _refuse(reason: str) -> Callable[..., Any]:
 
 
 def _has_own_constructor(made: type) -> bool:
-    """Whether a class of `dataclasses` is made by an `__init__` or `__new__` of its own, which pydantic passes over."""
+    """Return whether a class of `dataclasses` has a custom `__init__` or `__new__`, which pydantic passes over."""
     if hasattr(made, "__pydantic_validator__"):
         return False
     init: Any = made.__init__  # type: ignore[misc]
@@ -197,7 +197,7 @@ def _list_forms(schema: Json) -> Sequence[Json]:
 _PLAIN_KINDS = frozenset(
     {"str", "int", "float", "decimal", "list", "tuple", "set", "frozenset", "dict", "bytes"}
 )
-"""The kinds of types whose alternatives pydantic leaves out of a union where their forms are the same."""
+"""The kinds of types with alternatives that pydantic drops from a union if their forms are the same."""
 
 _KINDS_WITHOUT_TEXT = frozenset(
     {
@@ -208,7 +208,7 @@ _KINDS_WITHOUT_TEXT = frozenset(
 
 
 def _are_texts(keys: Any) -> bool:
-    """Return whether the names of a JSON object stand for all the keys that a schema of pydantic's core means."""
+    """Return whether the names of a JSON object can be all the keys of a schema of pydantic's core."""
     match keys["type"]:
         case "literal":
             return all(isinstance(value, str | enum.Enum) for value in keys["expected"])
@@ -373,7 +373,7 @@ def _format_default(schema: Json) -> str:
 
 
 def describe_object(forms: Mapping[str, JsonForm]) -> str:
-    """Return an object whose properties have these forms, as `describe_schema` writes it."""
+    """Return an object with properties of these forms, as `describe_schema` writes it."""
     properties = {name: form.schema_with_members for name, form in forms.items()}
     definitions: dict[str, Json] = {}
     for schema in properties.values():

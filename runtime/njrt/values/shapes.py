@@ -1,4 +1,4 @@
-"""Inferring the shape of values, their types and those of what they hold, as a Python expression.
+"""Infer the shape of values, their types and the types of their items, as a Python expression.
 
     infer_shape(["a", "b"])                   "list[str, ...]"          not empty; `list[str]` may be
     infer_shape({"name": "a", "age": 3})      "{'name': str, 'age': int}"
@@ -179,7 +179,7 @@ def _matches_node(value: UserValue, node: ast.expr) -> bool:
 
 
 def _has_item_shapes(value: UserValue, name: str, node: ast.Subscript) -> bool:
-    """Return whether the items of a collection have their shapes, and there are some where the shape says so."""
+    """Return whether the items of a collection have their shapes, and it is not empty if the shape requires items."""
     elements, is_nonempty = _list_elements(node), _is_nonempty(node)
     if name == "tuple":
         if is_nonempty:  # tuple[int, ...]: any number, as in annotations

@@ -36,7 +36,7 @@ RestoreStep = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The steps that restore the objects; `is_complete` is False where there were too many."""
+    """The steps that restore the objects; `is_complete` is False if there were too many."""
 
     steps: tuple[RestoreStep, ...]
     is_complete: bool
@@ -64,7 +64,7 @@ def take_snapshot(values: Iterable[UserValue], most: int = MAX_SNAPSHOT_OBJECTS)
 
 
 def _save_object(value: UserValue, steps: list[RestoreStep]) -> Iterator[UserValue]:
-    """Add the steps that restore one object, and yield what it holds."""
+    """Add the steps that restore one object, and yield its parts."""
     match value:
         case str() | bytes() | int() | float() | complex() | None:
             return

@@ -483,7 +483,7 @@ _TARGETS = ("buf", "excel_writer", "fname", "path", "path_or_buf", "path_or_buff
 
 
 def find_refused_member(value: Any, name: str, named: Set[str]) -> str | None:
-    """Return the library whose member this is, if it gives more than the object; `named` are modules of the prompt."""
+    """Return the library that defines this member if it gives more than the object; `named` are modules of the prompt."""
     if name not in _NAMES:
         return None
     for base in get_mro(value if is_a(value, type) else type(value)):
@@ -494,7 +494,7 @@ def find_refused_member(value: Any, name: str, named: Set[str]) -> str | None:
 
 
 def writes_file(function: Any, args: list[Any], options: Mapping[str, Any]) -> bool:
-    """Return whether a call is one by which an object of pandas writes a file."""
+    """Return whether a call makes an object of pandas write a file."""
     if type(function) is not MethodType or function.__name__ not in _WRITERS:
         return False
     is_pandas = get_module_name(type(function.__self__)).partition(".")[0] == "pandas"

@@ -6,7 +6,7 @@
 Allowed are reading and writing on open files (the child has one: its socket), memory, clocks, and the end of the
 process. Every other call fails with EPERM: there is no file, process, thread, socket or signal to reach.
 
-The format is that of linux/filter.h and linux/seccomp.h; the numbers of the calls are from the kernel's tables.
+The format is defined in linux/filter.h and linux/seccomp.h; the numbers of the calls are from the kernel's tables.
 """
 
 from __future__ import annotations

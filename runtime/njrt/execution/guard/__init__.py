@@ -1,1 +1,1 @@
-"""What the model's code may not do by default. A guard against accidents, not a sandbox (SECURITY.md)."""
+"""Refuse code with effects by default. A guard against accidents, not a sandbox (SECURITY.md)."""

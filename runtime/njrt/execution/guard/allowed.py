@@ -133,7 +133,7 @@ MODULES_WITH_EFFECTS = _split_words(
     """_ctypes _io _posixsubprocess _socket _sqlite3 asyncio ctypes ftplib gc http importlib io marshal
     multiprocessing nt os pickle posix pty shutil signal smtplib socket sqlite3 ssl subprocess sys tempfile urllib"""
 )
-"""Modules whose functions and objects, named by a prompt, allow effects."""
+"""Modules that allow effects if the prompt names one of their functions or objects."""
 
 
 def is_checked_name(name: str) -> bool:

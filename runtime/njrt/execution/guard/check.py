@@ -61,7 +61,7 @@ def find_guard_refusal(
 def find_guard_problems(
     nodes: Sequence[ast.AST], names: SnippetNames, scope: Scope
 ) -> Iterator[str]:
-    """Yield every reason why the guard refuses the code; lines are those of the snippet."""
+    """Yield every reason why the guard refuses the code, with lines of the snippet."""
     for name, node in names.read.items():
         if name in REFUSED_BUILTINS and not scope.is_referenced(name) and name not in names.bound:
             yield format_refusal(name, node)
@@ -128,7 +128,7 @@ def _find_positions(nodes: Sequence[ast.AST]) -> Iterator[ast.Name]:
 
 
 def list_program_modules(scope: Scope) -> tuple[str, ...]:
-    """Return the modules that the prompt names: a block may import them and what is in them.
+    """Return the modules that the prompt names: a block may import them and their members.
 
     In static code, the names have no values and mean the modules of the same name.
     """

@@ -6,10 +6,10 @@
     save(order)                  a function of the program that writes:  allowed
     path.read_text()             a method of an object of the program:   allowed
 
-The other checks keep such functions out of reach; this one also stops them when a check has missed a way. It looks at
-the stack: an effect is the snippet's if only library code is between the two. It does not see what a
-function of the program, another thread or the event loop does for the snippet, nor reads of variables of the
-environment. If the prompt names a module or a function that has effects, nothing is refused.
+The other checks keep such functions out of reach; this one also stops them if a check misses a way. It looks at
+the stack: an effect belongs to the snippet if only library code is between the two. If the prompt names a module or
+a function that has effects, nothing is refused. Not seen: effects that a function of the program, another thread or
+the event loop has on behalf of the snippet; reads of environment variables.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""What `import` gives in guarded code: modules with only the members that compute.
+"""The modules that guarded code imports: they have only the members that compute.
 
     import json                      a ComputingModule: json.loads, json.dumps, ...; no json.codecs
     from operator import attrgetter  a function that checks the names that it is called with
     import numpy                     Python's own import: only if the prompt names the module (`check.py`)
 
-The members are those of `__all__`, or the public names, less the lists of `allowed.py` and less whatever comes from
+The members are the names in `__all__`, or the public names, less the lists of `allowed.py` and less whatever comes from
 a module that may not be imported. Functions that take names of attributes, or turn them into code, are replaced.
 """
 
@@ -70,7 +70,7 @@ def import_member(path: str, name: str) -> UserValue:
 
 
 def is_importable(path: str) -> bool:
-    """Return whether a block may import a module unless the prompt names it: those of the program's own are not listed."""
+    """Return whether a block may import a module that the prompt does not name, which no module of the program is."""
     if path not in IMPORTABLE_MODULES | SUBMODULES:
         return False
     top = path.partition(".")[0]
@@ -169,7 +169,7 @@ def _wraps(wrapped: Callable[..., Any]) -> Callable[[Any], Any]:
 
 
 def _dataclass(cls: type | None = None, /, **options: Any) -> Any:
-    """`dataclasses.dataclass` with a check of the names of the fields, of which it makes code."""
+    """`dataclasses.dataclass` with a check of the field names, which it turns into code."""
 
     def decorate(decorated: type) -> type:
         _check_dataclass(decorated)

@@ -30,7 +30,7 @@ CHECKS: dict[str, Any] = {
     ".import": import_module,
     ".member": import_member,
 }
-"""What the rewritten code calls, by the names that it has there."""
+"""The functions that rewritten code calls, by their names in it."""
 
 
 def add_checks(

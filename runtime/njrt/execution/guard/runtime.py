@@ -7,7 +7,7 @@
     json.JSONEncoder.default = f       AttributeError: a block cannot change Python's library
 
 `rewrite.py` puts calls of these functions into the code. A check sees the object and the name, wherever
-both come from. It does not see what functions written in C read by themselves; `modules.py` replaces those that
+both come from. Not seen: attributes that functions written in C read by themselves; `modules.py` replaces those that
 take names of attributes.
 """
 
@@ -69,7 +69,7 @@ _METACLASS_HOOKS = ("__getattr__", "__getattribute__", "__dict__", "__match_args
 
 
 class ComputingModule(ModuleType):
-    """What an import gives in a block: a read-only module with the members that only compute."""
+    """An imported module in a block: read-only, with only the members that compute."""
 
     def __setattr__(self, name: str, value: UserValue) -> None:
         raise AttributeError(f"a block cannot change the module `{self.__name__}`")
@@ -116,7 +116,7 @@ def read_attribute(value: UserValue, name: str) -> UserValue:
 
 
 def find_target(value: UserValue) -> UserValue:
-    """What a proxy reads its attributes of: the class behind an alias, the function of a method; else the value itself."""
+    """Return the object that has the attributes: the class behind an alias, the function of a method; else the value."""
     cls = type(value)
     if cls is MethodType:
         return value.__func__
@@ -178,7 +178,7 @@ def is_internal(value: UserValue, name: str) -> bool:
 
 
 def _list_classes_after(proxy: Any) -> tuple[type, ...]:
-    """Return the classes in which a `super` object looks for attributes."""
+    """Return the classes that a `super` object searches for attributes."""
     lineage = get_mro(_get_self_class(proxy))
     return lineage[lineage.index(_get_this_class(proxy)) + 1 :]
 
@@ -193,7 +193,7 @@ def _is_library_module(name: str) -> bool:
 
 
 _internal_names: dict[int, tuple[weakref.ref[type], frozenset[str] | None]] = {}
-"""By the identity of the class: a metaclass may have an `__eq__` of its own."""
+"""By the identity of the class: a metaclass may define `__eq__`."""
 
 
 def _list_internal_names(cls: type) -> frozenset[str] | None:
@@ -214,7 +214,7 @@ def _list_internal_names(cls: type) -> frozenset[str] | None:
 
 @lru_cache(maxsize=256)
 def _list_used_names(cls: type) -> frozenset[str]:
-    """Return the names in the methods of a library class: what it may have set on its instances."""
+    """Return the names in the methods of a library class, which may be attributes of its instances."""
     methods = [member for member in get_class_namespace(cls).values() if is_a(member, FunctionType)]
     return frozenset(name for method in methods for name in method.__code__.co_names)
 
@@ -312,7 +312,7 @@ def _is_written_elsewhere(value: UserValue, owner: type) -> bool:
 
 
 def get_format_method(value: UserValue, name: str) -> Callable[..., UserValue]:
-    """Return the method `format` or `format_map` of a value; that of a text checks the attributes that the text names."""
+    """Return the method `format` or `format_map` of a value; for a text, one that checks the attributes in the text."""
     if type(value) is str and _READS_CHECKED_NAME.search(value) is None:
         plain: Callable[..., UserValue] = builtins.getattr(value, name)
         return plain

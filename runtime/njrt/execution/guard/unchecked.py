@@ -1,10 +1,10 @@
-"""What is refused in code that later runs without the guard's checks: the code of static blocks.
+"""Find the problems of code that later runs without the guard's checks: the code of static blocks.
 
     getter = operator.attrgetter     `attrgetter` can only be called in a block, under its own name
     [json][0].codecs                 `json` is a module: in a block it can only be used as `json.NAME`
     vars(order)                      `vars` is refused in a static block; use the attributes by their names
 
-It does not see names of attributes that are made at run time, nor internal attributes of library objects.
+Not seen: names of attributes that are made at run time; internal attributes of library objects.
 """
 
 from __future__ import annotations

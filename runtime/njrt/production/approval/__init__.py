@@ -1,4 +1,4 @@
-"""Deciding about effects: what an effect needs, a person's approval, a manifest of what is allowed.
+"""Decide about effects: the needs of an effect, a person's approval, a manifest of allowed needs.
 
-Nothing here carries an effect out: these are interceptors (`njrt.decisions`).
+These are interceptors (`njrt.decisions`): they perform no effects.
 """

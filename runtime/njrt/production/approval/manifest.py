@@ -32,7 +32,7 @@ BlockKey = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class BlockAuthority:
-    """What one block is allowed; the fields are those of the file."""
+    """The needs that one block is allowed, as in the file."""
 
     file: str
     instruction: str
@@ -44,7 +44,7 @@ class BlockAuthority:
 
     @property
     def key(self) -> BlockKey:
-        """What the block is found by."""
+        """The key that identifies the block."""
         return self.file, self.instruction.strip("\n")
 
     @property

@@ -1,10 +1,10 @@
-"""What an effect needs: its kind, and the jumps, imports and attributes of its code; of a call, its function.
+"""The needs of an effect: its kind, and the jumps, imports and attributes of its code; of a call, its function.
 
 Run("import json\nreturn json.loads(text).get('a')", True)
     EffectNeeds(effects={"Run"}, jumps={"return"}, imports={"json"}, attributes={"get", "loads"})
 
 Not seen: which object an attribute belongs to, names that are put together while the code runs (`getattr` itself counts
-as an attribute), and what functions of the program do that the code calls.
+as an attribute), and effects of the program's functions that the code calls.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ DYNAMIC_NAMES = frozenset(
         "methodcaller",
     ]
 )
-"""Names by which code can reach attributes that its text does not show."""
+"""Functions that let code reach attributes that its text does not show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class CodeNames:
 
 
 def find_needs(effect: Effect) -> EffectNeeds:
-    """Return what an effect needs; raises SyntaxError, ValueError or RecursionError for code that cannot be parsed."""
+    """Return the needs of an effect; raises SyntaxError, ValueError or RecursionError for code that does not parse."""
     if isinstance(effect, Touch):
         return EffectNeeds(calls=frozenset({effect.function}))
     if isinstance(effect, Perform):  # recordings do not have the name of the interface
@@ -183,7 +183,7 @@ def _list_attributes(nodes: Iterable[ast.AST]) -> Iterator[str]:
 
 
 def _list_jumps(body: Iterable[ast.AST], in_loop: bool) -> Iterator[str]:
-    """Yield the jumps that leave the code: not those inside of its own functions and loops."""
+    """Yield the jumps that leave the code, without the jumps inside of its functions and loops."""
     for node in body:
         match node:
             case ast.Return():

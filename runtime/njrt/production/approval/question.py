@@ -1,4 +1,4 @@
-"""The text that a person is shown of an effect.
+"""Describe an effect for a person who decides about it.
 
     mail.njpy:12  Run, effect 2 of this run
       Sort <mail> into <:kind>.
@@ -6,7 +6,7 @@
       reads    mail, classify
       binds    kind (now None)
 
-What a terminal would act on is escaped, so that code cannot change what is shown.
+Control characters of terminals are escaped, so that code cannot change the text.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ def format_code(effect: Effect) -> tuple[str, str]:
 
 
 def escape_lines(text: str) -> str:
-    """Return a text whose lines stay, and nothing else that a terminal would act on."""
+    """Return a text with everything escaped that a terminal would act on, except for the ends of lines."""
     lines = re.split(r"\r\n|\n", text.expandtabs(4))
     return "\n".join(escape_unprintable(line) for line in lines)
 
 
 def describe_names(pending: PendingEffect) -> Iterator[str]:
-    """Yield the lines after the code: what it names, and what would change."""
+    """Yield the lines after the code: its names and its possible changes."""
     effect = pending.effect
     now = {name: text.split("\n")[0] for name, text in pending.render_variables().items()}
     if isinstance(effect, BindOutputs):

@@ -53,7 +53,7 @@ class EndOfInputError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """Where a person is asked."""
+    """The terminal that asks a person."""
 
     def is_interactive(self) -> bool:
         return all(
@@ -260,8 +260,8 @@ def approve(
 ) -> Approval:
     """Make an interceptor that asks a person on the terminal about each effect.
 
-    With `calls` it asks about the calls of gated functions (`njrt.gated`) only, with their arguments: of all, or of these.
-    `decisions` is a JSON Lines file of the decisions; what was decided "always" is not asked again. `otherwise` is what happens where standard input or error is no terminal, by default a `ConfigurationError`.
+    With `calls` it asks only about calls of gated functions (`njrt.gated`): all, or these. `decisions` is a JSON
+    Lines file; "always" in it is final. `otherwise` is used without a terminal, by default a `ConfigurationError`.
     """
     if otherwise is not None and otherwise not in get_args(Otherwise):
         raise ConfigurationError(
@@ -331,7 +331,7 @@ class ApprovalsFile:
         return self._lines
 
     def find(self, pending: PendingEffect) -> Decision | None:
-        """Return what was decided before about an equal effect of an equal block."""
+        """Return the previous decision about an equal effect of an equal block."""
         block, effect = make_block_digest(pending), effect_to_json(pending.effect)
         for line in reversed(self.lines):
             if line.applies_to(block, effect):

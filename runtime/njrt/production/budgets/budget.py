@@ -1,4 +1,4 @@
-"""What a budget is, how it is written, and when it renews.
+"""Budgets, their text form, and their periods.
 
 Budget(usd=5.0, per="day", each="tenant")           "usd=5 per=day each=tenant"
 parse_budgets("usd=5 per=day; tokens=2000000 per=month name=research")
@@ -41,7 +41,7 @@ class Budget:
     unpriced: UnpricedRule = "refuse"
     """A model without a known price: refuse the call, or count its tokens only (needs a limit of tokens)."""
     zone: str = "UTC"
-    """The time zone in which hours, days and months begin, such as `Europe/Berlin`."""
+    """The time zone of hours, days and months, such as `Europe/Berlin`."""
 
     def __post_init__(self) -> None:
         if problem := next(self._find_problems(), None):
@@ -78,7 +78,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """The part of time to which a call belongs: its label, and when the next one begins, if ever."""
+    """The period of a call: its label, and the start of the next one, if any."""
 
     label: str
     renews: datetime | None = None
@@ -117,7 +117,7 @@ def read_zone(name: str) -> tzinfo:
 def parse_budgets(text: str, in_code: bool = False) -> tuple[Budget, ...]:
     """Read budgets as in `NJC_BUDGET`: `NAME=VALUE` separated by blanks, budgets separated by semicolons.
 
-    `in_code` says that a `with` is there to which `per=scope` refers.
+    `in_code` is True for a budget of a `with`, which may have `per=scope`.
     """
     return tuple(
         _parse_budget(part.strip(), text, in_code) for part in text.split(";") if part.strip()
@@ -151,7 +151,7 @@ def _parse_budget(part: str, text: str, in_code: bool) -> Budget:
 
 
 def format_budget(budget: Budget) -> str:
-    """Return a budget as `parse_budgets` reads it, without what is as usual."""
+    """Return a budget in the form that `parse_budgets` reads, without default values."""
     shown = []
     for field in fields(Budget):
         value = getattr(budget, field.name)

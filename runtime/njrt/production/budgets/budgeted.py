@@ -1,11 +1,11 @@
 """The layer that keeps a model's calls within budgets. It is the innermost: a cached or recorded reply costs nothing.
 
     request ──reserve the most it can cost──> model
-    reply   <──settle what it has cost─────── model
+    reply   <──settle the actual cost──────── model
 
-A call that does not fit raises `BudgetError` and is not made. If it is not known whether a call was billed (a timeout, a
-lost connection, a killed process), what it may have cost stays reserved until `HOLD_SECONDS` after its time limit. What
-cannot be settled because the store fails is settled with the next call.
+A call that does not fit raises `BudgetError` and is not made. If it is not known whether a call was billed (a
+timeout, a lost connection, a killed process), its reservation stays until `HOLD_SECONDS` after its time limit. If
+the store fails, the cost is settled with the next call.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class OpenBudget:
     budget: Budget
     scope: str = ""
     ledgers: set[Ledger] = field(default_factory=set, compare=False)
-    """Those that have its account, to be forgotten with the `with`."""
+    """The ledgers with its account, which is removed at the end of the `with`."""
     process: int = field(default_factory=os.getpid, compare=False)
 
     def close(self) -> None:
-        """Forget the account of the `with` that ends, in the process that began it."""
+        """Remove the account of the `with` that ends, in the process that started it."""
         if self.process != os.getpid():
             return
         account = Account(self.budget, "", self.scope)
@@ -76,7 +76,7 @@ def open_budget(budget: Budget) -> OpenBudget:
 
 @dataclass(frozen=True, slots=True)
 class Budgeted:
-    """The layer. `find_model` gives the model below, whose price and key count."""
+    """The layer. `find_model` returns the model below, which determines the price and the key."""
 
     budgets: tuple[OpenBudget, ...]
     find_ledger: Callable[[], Ledger]
@@ -86,7 +86,7 @@ class Budgeted:
     """The accounts of budgets per run."""
 
     async def answer(self, request: Request, ask: Ask) -> Reply:
-        """Ask the model, if all budgets allow what the call may cost."""
+        """Ask the model, if all budgets allow the highest possible cost of the call."""
         model = self.find_model()
         if isinstance(model, WrappedModel):
             # Its calls are counted one by one.
@@ -95,7 +95,7 @@ class Budgeted:
         reservations = self._reserve_all(model, request)
 
         def reserve_again(used: Usage) -> None:
-            """Reserve one more call: what the one before may have cost stays reserved."""
+            """Reserve one more call; the reservation of the previous one stays."""
             nonlocal reservations
             if request.before_call is not None:
                 request.before_call(used)
@@ -207,7 +207,7 @@ class CallReservation:
 
 
 def measure_spent(usage: Usage, most: Amount, is_script: bool = False) -> Amount:
-    """Return what a call has cost: `most`, which was reserved, if there are no counts, or counts that cannot be."""
+    """Return the cost of a call: `most`, which was reserved, if the counts are missing or impossible."""
     tokens = usage.input + usage.output
     if min(usage.input, usage.output) < 0 or not 0 <= (usage.usd or 0.0) < math.inf:
         return most
@@ -222,7 +222,7 @@ _unsettled_lock = threading.Lock()
 
 
 def _forget_after_fork() -> None:
-    """Leave what is not settled to the parent."""
+    """Leave unsettled calls to the parent."""
     global _unsettled_lock
     _unsettled_lock = threading.Lock()
     _unsettled.clear()
@@ -300,7 +300,7 @@ def _get_counter(meter: Any, name: str) -> Counter:
 
 
 EXTRA_TOKENS = 512
-"""Tokens of a prompt for which there is no text: of the vendor's own format."""
+"""Tokens of a prompt that have no text: the vendor's own format."""
 
 TOKENS_PER_MESSAGE = 16
 
@@ -308,11 +308,11 @@ IMAGE_TOKENS = 50_000
 """More than any vendor counts for one image."""
 
 LINKED_FILE_TOKENS = 200_000
-"""What is reserved for a file that the vendor downloads; it may have more."""
+"""Tokens to reserve for a file that the vendor downloads; it may have more."""
 
 
 def estimate_call(model: Model, request: Request, with_price: bool = True) -> Usage:
-    """Return the most tokens that a call can use, and what they cost in US dollars; None: the price is not known.
+    """Return the most tokens that a call can use, and their cost in US dollars; None: the price is not known.
 
     A scripted model costs nothing that is known before. Without the price, its data need not be loaded.
     """
@@ -345,7 +345,7 @@ def count_file_tokens(media: Media) -> int:
 
 
 def count_thinking_tokens(name: str) -> int:
-    """Return the tokens that a model may think with, beyond those of the reply."""
+    """Return the tokens that a model may think with, in addition to its reply."""
     from njrt.models.anthropic import NON_THINKING_PREFIXES
     from njrt.models.openai import find_tools_of_thinking_model
     from njrt.models.remote import THINKING_TOKENS

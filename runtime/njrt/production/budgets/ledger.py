@@ -1,11 +1,11 @@
-"""The accounts of budgets in a store: what is spent, and what calls under way have reserved.
+"""The accounts of budgets in a store: amounts spent, and reservations of running calls.
 
-    ledger.reserve(account, limits, hold)      BudgetError where spent + reserved + this call is over a limit
-    ledger.settle(account, hold, spent)        the reservation becomes what the call cost
+    ledger.reserve(account, limits, hold)      BudgetError if spent + reserved + this call is over a limit
+    ledger.settle(account, hold, spent)        the reservation becomes the cost of the call
     ledger.release(account, hold)              it was never made
 
-An account is one text in the store, changed by `update`. Dollars are whole billionths. A reservation whose process has died
-is forgotten when its time is over. Settling twice counts once.
+An account is one text in the store, changed by `update`. Dollars are whole billionths. A reservation of a dead
+process is dropped when its time is over. Settling twice counts once.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """One period of a budget of one owner: where it is in the store, and when the next period begins."""
+    """One period of a budget of one owner, with its key in the store, and the start of the next period."""
 
     budget: Budget
     owner: str
@@ -68,7 +68,7 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class AccountState:
-    """An account as it is stored. `limit_usd` and `limit_tokens` are those of the program that changed it last."""
+    """An account as it is stored. `limit_usd` and `limit_tokens` come from the program that changed it last."""
 
     usd: int = 0
     tokens: int = 0
@@ -94,7 +94,7 @@ class AccountState:
         return replace(self, held=held)
 
     def without_expired(self, now: float) -> AccountState:
-        """Return the state without reservations whose time is over."""
+        """Return the state without expired reservations."""
         held = {name: hold for name, hold in self.held.items() if hold[2] > now}
         return self if len(held) == len(self.held) else replace(self, held=held)
 
@@ -119,7 +119,7 @@ class Ledger:
         self.store = store
 
     def reserve(self, account: Account, hold: Hold) -> None:
-        """Reserve what a call may cost; raise `BudgetError` if it does not fit, and change nothing then."""
+        """Reserve the highest possible cost of a call; raise `BudgetError` and change nothing if it does not fit."""
         refused: list[BudgetError] = []
         now, budget = self.store.now(), account.budget
 
@@ -140,7 +140,7 @@ class Ledger:
             raise refused[0]
 
     def settle(self, account: Account, hold: Hold, spent: Amount) -> None:
-        """Replace a reservation by what was spent."""
+        """Replace a reservation by the amount spent."""
         now = self.store.now()
 
         def change(state: AccountState) -> AccountState | None:
@@ -204,7 +204,7 @@ def find_excess(account: Account, state: AccountState, needed: Amount) -> Budget
 
 
 def make_budget_error(account: Account, state: AccountState, needed: Amount) -> BudgetError:
-    """The error that says what is spent, what is reserved, what the call may cost, and when the budget renews."""
+    """Return the error with the amounts spent, reserved and needed, and the time when the budget renews."""
     budget = account.budget
     owner = f" of the {budget.each} {account.owner or '(none)'}" if budget.each != "all" else ""
     units = [
@@ -234,7 +234,7 @@ def make_budget_error(account: Account, state: AccountState, needed: Amount) -> 
 
 
 def format_amount(amount: Amount, units: list[str]) -> str:
-    """Return an amount in those of the units `usd` and `tokens` that are wanted."""
+    """Return an amount in the given units, of `usd` and `tokens`."""
     texts = {"usd": f"${amount.usd / NANO:,.4f}", "tokens": f"{amount.tokens:,} tokens"}
     return " and ".join(texts[unit] for unit in units)
 
@@ -254,7 +254,7 @@ def to_nano(usd: float) -> int:
 
 
 def read_state(text: str | None, key: str) -> AccountState:
-    """Return the state in a stored text; that of a new account for None."""
+    """Return the state in a stored text; a new state for None."""
     if text is None:
         return AccountState()
     try:

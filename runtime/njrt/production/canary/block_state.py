@@ -1,10 +1,10 @@
-"""What the store knows of the canaries of one block: the test so far, and whether there was an alarm.
+"""The canaries of one block in a store: the test so far, and any alarm.
 
     canaries = CanaryStore(store)
     canaries.add_result("shop.njpy:fill 51f0a2c37d8e4b66", result, rule)     CanaryState(runs=41, alarm=Alarm(...))
-    canaries.clear("shop.njpy:fill 51f0a2c37d8e4b66")                        the code is used again, the test begins again
+    canaries.clear("shop.njpy:fill 51f0a2c37d8e4b66")                        the code is used again, the test restarts
 
-A block is named with the digest of its instruction and code. After an alarm nothing more is counted.
+A block is named with the digest of its instruction and code. After an alarm no more runs are counted.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class Alarm:
 
 @dataclass(frozen=True, slots=True)
 class CanaryResult:
-    """What became of one sampled run.
+    """The result of one sampled run.
 
-    `problem` says why nothing was compared, if so; `differences` are texts, none where code and live block agree.
+    `problem` is the reason if nothing was compared; `differences` are texts, empty if code and live block agree.
     """
 
     place: str
@@ -98,7 +98,7 @@ class CanaryStore:
         self.store = store
 
     def read(self, block: str) -> CanaryState:
-        """Return the state of a block and code; an empty one if there is none."""
+        """Return the state of a block and code; an empty one without an entry."""
         key = make_store_key("canary", block)
         return _parse_state(self.store.get(key), key)
 
@@ -122,7 +122,7 @@ class CanaryStore:
         return [split_store_key(key)[1] for key in self.store.list_keys(KEY_PREFIX)]
 
     def clear(self, block: str) -> bool:
-        """Forget a block: its code is used again, and the test begins again. Whether there was a state."""
+        """Remove a block: its code is used again, and the test restarts. Return whether it had a state."""
         return self.store.clear(make_store_key("canary", block)) > 0
 
 

@@ -1,9 +1,9 @@
-"""Comparing what code did with what the live block did: the ending, the value, the variables.
+"""Compare a run of the code with a run of the live block: the ending, the value, the variables.
 
     BlockEnd("completed", variables={"total": 7})       of the code       "`total` is 8, by code 7"
     BlockEnd("completed", variables={"total": 8})       of the live block, on copies
 
-Not compared: the message of a raised exception, and variables that only one of the two has bound where both left by a jump.
+Not compared: the message of a raised exception, and variables that only one of the two has bound if both left by a jump.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class BlockEnd:
     outcome: str
     """`completed`, `broke`, `continued`, `returned` or `raised`."""
     value: UserValue = None
-    """What was returned, or the class of what was raised."""
+    """The returned value, or the class of the raised exception."""
     variables: Mapping[str, UserValue] = field(default_factory=dict)
 
 
@@ -32,7 +32,7 @@ RenderValue = Callable[[str, UserValue], str]
 
 
 def find_differences(code: BlockEnd, live: BlockEnd, render: RenderValue) -> Iterator[str]:
-    """Yield where the live block ended otherwise than the code, one text each."""
+    """Yield one text for each difference between the live block and the code."""
     if code.outcome != live.outcome:
         yield f"it {describe_end(live)}, the code {describe_end(code)}"
         return

@@ -35,7 +35,7 @@ from njrt.values.introspection import (
 )
 
 Lookup = Callable[[str], Bound | Absent]
-"""Gives what a name stands for."""
+"""Returns the value of a name."""
 
 COMPUTING_MODULES = (IMPORTABLE_MODULES - {"asyncio", "operator", "pprint", "random", "time"}) | {
     "_collections_abc",
@@ -56,24 +56,24 @@ _COMPUTING_BUILTINS = frozenset([
     "__build_class__", "__name__", "__debug__",
 ])  # fmt: skip
 _SNIPPET_BUILTINS = _COMPUTING_BUILTINS | {"ask", "dir", "locals", "print", "vars"}
-"""What the runtime gives a block in place of the builtins of these names acts on the block alone."""
+"""Names of builtins that the runtime replaces in a block by functions that act on the block alone."""
 
 _METACLASSES: tuple[type, ...] = (type, abc.ABCMeta, enum.EnumMeta)
 _HARMLESS_USES = frozenset([
     "BINARY_OP", "BINARY_SUBSCR", "CALL", "CALL_KW", "CHECK_EXC_MATCH", "COMPARE_OP", "IS_OP",
     "KW_NAMES", "LOAD_ATTR", "LOAD_METHOD", "PRECALL", "RAISE_VARARGS", "TO_BOOL",
 ])  # fmt: skip
-"""The instructions that may follow where a class is put on the stack and not called."""
+"""The instructions that may follow if a class is put on the stack and not called."""
 
 _WRAPPER = "async def snippet():\n for _ in ():\n  pass\n"
 
 
 class _OutsideError(Exception):
-    """The code reaches something that is not its own; the message says what."""
+    """The code reaches something outside; the message names it."""
 
 
 def find_outside_access(code: str, lookup: Lookup, classes: Collection[type]) -> str | None:
-    """Return what a snippet, or showing instances of these classes, can reach beside copies; None: nothing.
+    """Return an object outside of the copies that a snippet, or showing these classes, can reach; None without one.
 
     Raises SyntaxError, ValueError or RecursionError for code that cannot be parsed.
     """
@@ -91,7 +91,7 @@ def find_outside_access(code: str, lookup: Lookup, classes: Collection[type]) ->
 
 
 def find_outside_value(value: UserValue, lookup: Lookup) -> str | None:
-    """Return what a function or class that is held by the program's data can reach; None: nothing."""
+    """Return an outside object that a function or class in the program's data can reach; None without one."""
     search = _Search(lookup)
     try:
         search.visit_value("a value of the data", value)
@@ -112,7 +112,7 @@ def _compile_snippet(code: str) -> types.CodeType:
 
 
 class _Search:
-    """Follows code into what it uses (state: what has been visited, the attributes that are used)."""
+    """Follows code into the objects that it uses (state: the visited functions and classes, the attributes used)."""
 
     def __init__(self, lookup: Lookup) -> None:
         self._lookup = lookup
@@ -121,7 +121,7 @@ class _Search:
         self._functions: dict[int, types.FunctionType] = {}
 
     def resolve_in_snippet(self, name: str) -> UserValue:
-        """Visit what a name of the snippet stands for, and return it; copies may be used in any way."""
+        """Visit the value of a name of the snippet, and return it; copies may be used in any way."""
         found = self._lookup(name)
         if not isinstance(found, Bound):
             return None
@@ -132,7 +132,7 @@ class _Search:
         return found.value
 
     def finish(self) -> None:
-        """Visit the methods of all classes whose names are used, until no new ones come."""
+        """Visit the methods of all classes that have a used name, until there are no new ones."""
         size = -1
         while size != (size := len(self._attributes) + len(self._classes) + len(self._functions)):
             for cls in tuple(self._classes):

@@ -6,14 +6,14 @@
                                                 probability 0.01 at most, however many runs are looked at
 
 The test is a bet against the null hypothesis "given the past, each run differs with probability t at most". A bet on the
-rate q > t multiplies the capital by q/t where a run differs, else by (1 - q)/(1 - t): on average by 1 at most. The
+rate q > t multiplies the capital by q/t if a run differs, else by (1 - q)/(1 - t): on average by 1 at most. The
 capital of bets spread uniformly over all q in (t, 1) is, after k differences in n runs,
 
     E(n, k) = 1/(1 - t) * integral from t to 1 of (q/t)^k ((1 - q)/(1 - t))^(n - k) dq
             = P(Binomial(n + 1, t) <= k) / ((1 - t) (n + 1) P(Binomial(n, t) = k))
 
 A change after many equal runs would be noticed late, so the part 1/((j + 1)(j + 2)) of the capital is bet from run
-`EPOCH_RUNS * j` on only; the parts add up to 1. The sum begins with 1 and is a supermartingale under the null
+`EPOCH_RUNS * j` on only; the parts add up to 1. The sum starts at 1 and is a supermartingale under the null
 hypothesis, so it reaches 1/a with probability a at most (Ville 1939). Epochs that are too old to be kept count as lost.
 
 Sources: Ramdas, Grünwald, Vovk, Shafer, "Game-theoretic statistics and safe anytime-valid inference", Statistical
@@ -47,7 +47,7 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True)
 class DifferenceHistory:
-    """How many canaries ran, how many differed, and the same where each epoch began."""
+    """The number of canaries and of differences in total and at the start of each epoch."""
 
     runs: int = 0
     differences: int = 0
