@@ -2,7 +2,7 @@
 
     check_task(task, program)   ->  (CheckResult("words", "the average is 2.0", True), ...)
 
-Every check counts in every run: a check that raises has failed, and where a case raises, all of its checks have.
+Every check counts in every run: a check that raises has failed, and if a case raises, all of its checks have.
 Credit is partial, as in the paper: a task's score is the share of its checks that hold.
 """
 

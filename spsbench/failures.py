@@ -73,7 +73,7 @@ ErrorCategory = Literal[
 """
 
 Recovery = Literal["correction", "ignored error", "workaround", "retry", "not recovered"]
-"""What the model did next, as in the paper's table 11.
+"""The model's next step, as in the paper's table 11.
 
     correction       the same effect again, changed, and executed
     retry            the same effect again, unchanged
@@ -85,7 +85,7 @@ Recovery = Literal["correction", "ignored error", "workaround", "retry", "not re
 
 @dataclass(frozen=True, slots=True)
 class EffectError:
-    """An effect that was refused, and what the model did next."""
+    """An effect that was refused, and the model's next step."""
 
     category: ErrorCategory
     recovery: Recovery
@@ -115,9 +115,9 @@ def classify_failure(
 ) -> FailureCategory:
     """Return the category of a case that failed.
 
-    `error` is its exception, if any; `raised` are those that its blocks raised on purpose, as `Type: message` or
-    `Type('message')`. `gave_up`: a block ended right after a refused effect. `is_code`: its blocks are generated code.
-    `is_operation`: a check of the operation on the state fails.
+    `error` is its exception, if any; `raised` are exceptions that its blocks raised on purpose, as `Type: message`
+    or `Type('message')`. `gave_up`: a block ended right after a refused effect. `is_code`: its blocks are generated
+    code. `is_operation`: a check of the operation on the state fails.
     """
     if error is None:
         if gave_up:

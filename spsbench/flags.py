@@ -81,7 +81,7 @@ def seed_option(default: int, meaning: str) -> Decorator:
 
 
 def out_option(default: str | None, noun: str) -> Decorator:
-    """`--out FILE`, by which the same command continues."""
+    """`--out FILE`, which lets the same command continue."""
     path = None if default is None else Path(default)
     return value("--out", path, f"Results file; its {noun} are skipped.", FILE)
 

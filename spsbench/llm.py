@@ -59,10 +59,10 @@ def llm(prompt: str, schema: Json) -> Any: ...
 
 
 def llm(prompt: str, schema: type[BaseModel] | Json | None = None) -> Any:
-    """Ask the model; returns its text, or, with a schema, its value.
+    """Ask the model; return its text, or, with a schema, its value.
 
-    Raises `njrt.errors.ReplyError` where the reply is not JSON, and pydantic's `ValidationError` where it does not
-    fit the model.
+    Raises `njrt.errors.ReplyError` if the reply is not JSON, and pydantic's `ValidationError` if it does not fit the
+    model.
     """
     model = _model.get(None)
     if model is None:

@@ -1,8 +1,8 @@
-"""The methods that the tables compare: which program is run, and how its prompts are executed.
+"""The methods that the tables compare: the program to run, and the execution of its prompts.
 
 METHODS["direct"]          natural.njpy, live, with the effects of that name
 METHODS["static"]          natural.njpy, its blocks written as Python by a model when it is built
-METHODS["manual"]          manual.py, whose prompts see no state
+METHODS["manual"]          manual.py, with prompts that see no state
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ class Method:
     about: str
     """A short description."""
     effects: EffectSet | None = "direct"
-    """None: what the compiler chooses for each block."""
+    """None: chosen by the compiler for each block."""
     mode: Mode = "live"
     is_cached: bool = False
     """Whether equal conversations within a trial get the same reply from a cache."""
     reasoning: Reasoning | None = None
     """How the model prepares its reply."""
     has_interpreter: bool = False
-    """Whether the prompts of a manual program may run Python on a state of their own."""
+    """True if the prompts of a manual program may run Python on separate state."""
 
     @property
     def compile_options(self) -> Options:

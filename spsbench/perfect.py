@@ -66,7 +66,7 @@ def make_script_model(lines: CaseScript, method: Method) -> Model:
 
 
 def make_answer(code: str) -> Json:
-    """A piece of code as the reply of a block that answers: its literals or its jump, else a request for code."""
+    """Return the reply of a block that answers, for some code: its literals or its jump, else a request for code."""
     answer: dict[str, object] = {}
     for statement in ast.parse(code).body:
         match statement:
@@ -156,7 +156,7 @@ def to_expression(statement: ast.stmt) -> str:
 
 
 def make_assignment_expression(target: ast.expr, value: str) -> str:
-    """Return the expression that stores `value` where an assignment to `target` would."""
+    """Return the expression that stores `value` as an assignment to `target` would."""
     match target:
         case ast.Name(name):
             return f"({name} := {value})"
@@ -295,7 +295,7 @@ def encode_dict(held: dict[Any, WireValue]) -> WireValue:
 
 
 def make_data_effect_calls(statements: list[ast.stmt]) -> ToolCallGenerator:
-    """The effects `lookup`, `deref`, `setref` and `assign` that are equivalent to the statements."""
+    """Yield the effects `lookup`, `deref`, `setref` and `assign` that are equivalent to the statements."""
     code = ast.Module(statements, [])
     reads = find_external_names(code)
     if any(needs_python(node, reads) for node in ast.walk(code)):

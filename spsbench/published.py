@@ -1,4 +1,4 @@
-"""What the paper prints, cell by cell, to stand beside what is measured here.
+"""The tables of the paper, cell by cell, for comparison with our measurements.
 
     PUBLISHED[4]                    Published(4, "All 25 programs, ...", columns=("model", "method", ...), rows=...)
     OURS["Nightjar (Baseline)"]     "baseline", the method of ours that does the same

@@ -47,11 +47,11 @@ class DamagedResultsError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class TrialLine:
-    """What is to be run, and its name as text; a result is a subclass of its trial, with `kind` and more fields."""
+    """A trial to run, with its name as text; a result is a subclass of its trial, with `kind` and more fields."""
 
     @property
     def trial(self) -> Any:
-        """What was run, without the result."""
+        """The trial, without the result."""
         kinds = (kind for kind in type(self).__mro__ if issubclass(kind, TrialLine))
         trial: Any = next(kind for kind in kinds if not hasattr(kind, "kind"))
         return trial(*(getattr(self, each.name) for each in fields(trial)))
@@ -63,7 +63,7 @@ class TrialLine:
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """The machine on which the trials ran; with a cluster, that of the client."""
+    """The machine that ran the trials; the client with a cluster."""
 
     cpu: str
     cores: int
@@ -96,7 +96,7 @@ class SampledRun(RunLine):
     """How many were drawn at random; None for all."""
     seed: int
     strata: str = ""
-    """What the sample has its share of; empty if all were drawn alike."""
+    """The property that the sample represents in proportion; empty if all were drawn alike."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class TrialResult(Trial):
-    """The result of a trial. Checks are named `case: text`; those that were never reached are false."""
+    """The result of a trial. Checks are named `case: text`; checks that were never reached are false."""
 
     kind: Literal["trial"] = field(default="trial", kw_only=True)
     ending: TrialEnding
@@ -156,7 +156,7 @@ class TrialResult(Trial):
     build_calls: int
     """Model calls while it was built."""
     usage: TrialUsage
-    """Of the calls while the program ran, without those that a cache answered."""
+    """Of the calls while the program ran, without calls that a cache answered."""
     build_usage: TrialUsage
     cost: float | None
     """US dollars, building included; None if a call has no known price."""
@@ -166,9 +166,9 @@ class TrialResult(Trial):
     digest: str = ""
     """Of the program and its checks; empty in results that were written before there were digests."""
     reused_calls: int = 0
-    """Those of `calls` and `build_calls` that a cache answered, without tokens and cost."""
+    """Part of `calls` and `build_calls` that a cache answered, without tokens and cost."""
     effect_errors: tuple[EffectError, ...] = ()
-    """Each refused effect, and what the model did next."""
+    """Each refused effect, and the model's next step."""
 
     @property
     def share(self) -> float:
@@ -232,7 +232,7 @@ class Measures:
     """The input tokens that were in the vendor's prompt cache."""
     output_tokens: int
     prompt_chars: int
-    """Characters of the longest conversation, also where it was too long to be sent."""
+    """Characters of the longest conversation, even if it was too long to be sent."""
     cost: float | None
     """US dollars; None if a price is unknown."""
 
@@ -305,7 +305,7 @@ class Gsm8kResult(Gsm8kTrial, StudyResult):
 def format_usage(
     calls: int, input_tokens: int, output_tokens: int, seconds: float, digits: int = 1
 ) -> str:
-    """Return what a result took: `2 calls, 1,200 + 80 tokens, 3.1 s`."""
+    """Return the usage of a result: `2 calls, 1,200 + 80 tokens, 3.1 s`."""
     return f"{calls} calls, {input_tokens:,} + {output_tokens:,} tokens, {seconds:.{digits}f} s"
 
 
@@ -351,12 +351,12 @@ def read_results(lines: Iterable[str]) -> ResultSet:
 
 
 def split_lines(text: str) -> list[str]:
-    """The lines of JSON Lines: unlike `str.splitlines`, not cut at U+2028 and the like, which JSON does not escape."""
+    """Split JSON Lines: unlike `str.splitlines`, not at U+2028 and the like, which JSON does not escape."""
     return list(io.StringIO(text))
 
 
 def read_lines(lines: Iterable[str], line_type: object) -> tuple[list[Any], tuple[str, ...]]:
-    """The entries of a file that only grows, and remarks; `DamagedResultsError` names a line that cannot be read."""
+    """Return the entries of a file that only grows, and remarks; `DamagedResultsError` names an unreadable line."""
     entries: list[Any] = []
     remarks: list[str] = []
     for number, line in enumerate(lines, 1):
@@ -386,7 +386,7 @@ def parse_json_lines(
     """Yield the lines of a data set, parsed by their number and their JSON.
 
     Raises:
-        problem: a line cannot be parsed; names it, and says that it is not as `expected`.
+        problem: a line cannot be parsed; names it, and that it is not as `expected`.
     """
     for number, line in enumerate(lines, 1):
         if not line.strip():

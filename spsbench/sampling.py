@@ -2,8 +2,8 @@
 
     order_by_strata({"a1": "a", "a2": "a", "b1": "b", "b2": "b"}, uniform)     ["b2", "a1", "a2", "b1"], or alike
 
-The first N names are the sample of N: that of 50 begins that of 100. Each has of every stratum its share of the
-population, give or take one, and within a stratum the order is random.
+The first N names are the sample of N: a sample of 100 starts with the sample of 50. Each has of every stratum its
+share of the population, give or take one, and within a stratum the order is random.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Uniform = Callable[[], float]
 
 
 def order_by_strata(strata: Mapping[str, str], uniform: Uniform) -> list[str]:
-    """Return all names, given with the stratum of each, in the order in which samples take them."""
+    """Return all names, given with the stratum of each, in the order that samples take them."""
     members: dict[str, list[str]] = {}
     for name in sorted(strata):
         members.setdefault(strata[name], []).append(name)

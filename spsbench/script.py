@@ -5,7 +5,7 @@
         Mistake("words", CaseScript(answers=(2.5,), code=("average = 2.5",)), fails=("the average is 2.0",)),
     )
 
-`answers` are the return values of the manual program's `llm`, call by call. `code` is what the natural program's
+`answers` are the return values of the manual program's `llm`, call by call. `code` is the code that the natural program's
 blocks run, one piece for each block run in order; a jump, if any, is the last statement of its piece. `rewritten` is
 the same for the rewritten program, if its pieces differ.
 """

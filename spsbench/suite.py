@@ -102,7 +102,7 @@ def load_natural_program(
 
 
 def make_program_module(name: str, code: bytes, path: str) -> ModuleType:
-    """Run a program's code as a module of this name, in which its classes look up annotations."""
+    """Run a program's code as a module of this name, which its classes need to look up annotations."""
     module = ModuleType(name)
     sys.modules[name] = module
     exec(compile(code, path, "exec"), module.__dict__)

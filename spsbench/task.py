@@ -21,7 +21,7 @@ ProgramFile = Literal["natural.njpy", "rewritten.njpy", "manual.py"]
 """The programs of a task; only some tasks have a rewritten one."""
 
 Observed = Any
-"""What the checks of a case look at: values that the program made or changed."""
+"""The values that the checks of a case look at: made or changed by the program."""
 
 
 @dataclass(frozen=True, slots=True)

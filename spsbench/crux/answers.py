@@ -1,10 +1,10 @@
-"""Finding the answer in a reply, and refusing answers that are more than values.
+"""Find the answer in a reply, and refuse answers that are more than values.
 
     find_output("assert f([1]) == [2]  # as f adds one")     "[2]"
     find_call("[ANSWER]assert f([1]) == [2][/ANSWER]")       "f([1])"
 
 An answer is run. An output must be a value: literals, operators, and calls of Python's own types. The arguments of a
-call may be any expression, as those of CruxEval are (`lambda x: x < 2`), but without names that give access to the
+call may be any expression, as in CruxEval (`lambda x: x < 2`), but without names that give access to the
 program or the machine, without private names, and without assignments. `inf` and `nan` are floats.
 """
 
@@ -20,7 +20,7 @@ CONSTRUCTORS = {
     *("range", "set", "str", "tuple", "Counter", "Decimal", "Fraction", "OrderedDict"),
     *("defaultdict", "deque"),
 }
-"""Those that a program has to import are names only if it does."""
+"""Constructors that a program has to import are names only if it does."""
 FORBIDDEN_NAMES = {
     *("breakpoint", "compile", "delattr", "dir", "eval", "exec", "exit", "f", "getattr"),
     *("globals", "help", "input", "locals", "memoryview", "object", "open", "quit", "setattr"),
@@ -85,7 +85,7 @@ def _list_candidates(reply: str) -> Iterator[str]:
 
 
 def _split_assertion(text: str) -> tuple[str, str] | None:
-    """Return the two sides of `assert f(...) == ...`, the last one in a text; None if there is none."""
+    """Return the two sides of `assert f(...) == ...`, the last one in a text; None without one."""
     module = _parse_as(text, "exec")
     for statement in reversed(module.body) if isinstance(module, ast.Module) else ():
         test = getattr(statement, "test" if isinstance(statement, ast.Assert) else "value", None)

@@ -110,13 +110,13 @@ class Asker:
 
     @property
     def usage(self) -> CruxUsage:
-        """What the questions took."""
+        """The usage of the questions."""
         used = self._counter
         return CruxUsage(used.calls, used.input, used.output, round(used.seconds, 3), self._started)
 
 
 def answer_job(job: CruxJob, stop: threading.Event | None = None) -> CruxResult | LostTrial:
-    """Run a job; it is lost where the model's server fails. `stop` ends it early, with an `AskingStoppedError`."""
+    """Run a job; it is lost if the model's server fails. `stop` ends it early, with an `AskingStoppedError`."""
     trace = trace_problem(job.problem)
     try:
         match job.trial:

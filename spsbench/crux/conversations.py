@@ -1,11 +1,11 @@
-"""The questions: what a model is asked for each task and form, and how its replies become an answer.
+"""The questions of each task and form, and the answers in the replies.
 
     conversation = converse("output", "action", problem, trace, max_steps=40)
     question = next(conversation)            Question(system, messages=("PROGRAM ...",), right='{"event": "return", ...}')
     conversation.send(reply)                 StopIteration("[2]"): the answer
 
-A conversation never calls a model. Each question has the right reply with it, from the trace: without a model, that is
-what is replied.
+A conversation never calls a model. Each question has the right reply with it, from the trace: it replaces the model
+in runs without one.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _ask_directly(task: CruxTask, problem: CruxProblem, trace: StateTrace | None
 def _ask_for_end(
     task: CruxTask, problem: CruxProblem, trace: StateTrace, step: ActionStep, max_steps: int
 ) -> Conversation:
-    """Ask for state after state, until the model says that the function is left, or entered."""
+    """Ask for state after state, until the model predicts that the function is left, or entered."""
     messages = [_describe_step(trace, step)]
     for _ in range(max_steps):
         reply = yield Question(DEBUGGER_SYSTEM, tuple(messages), _find_right_reply(trace, step))
@@ -182,7 +182,7 @@ def score_state(trace: StateTrace, step: ActionStep, reply: str) -> StateScore:
 
 
 def annotate_source(trace: StateTrace, hidden: int | None = None) -> str:
-    """Return the program with its states, but without what the state with the index `hidden` has."""
+    """Return the program with its states, but without the content of the state with the index `hidden`."""
     states = [
         ProgramState(state.event, state.line, state.depth) if index == hidden else state
         for index, state in enumerate(trace.states)

@@ -1,9 +1,9 @@
-"""Whether an answer is right: it is run in a process with limits.
+"""Judge answers: run them in a process with limits.
 
     with Judge() as judge:
         judge.accepts("def f(n):\\n    return n + 1", "4", "f(3)")      True: `assert 4 == f(3)` holds
 
-The rule is that of CruxEval: the function and `assert OUTPUT == ANSWER` run without an exception.
+The rule is from CruxEval: the function and `assert OUTPUT == ANSWER` run without an exception.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from njc.worker import Worker, make_clean_environment
 CHECK_SECONDS = 3.0
 """The time of one check; CruxEval's own scorer has the same."""
 START_SECONDS = 60.0
-"""What a process may take beyond that, on a machine that does other things."""
+"""Extra seconds for a process, on a machine with other load."""
 
 
 class Judge:

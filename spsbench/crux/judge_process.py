@@ -1,4 +1,4 @@
-"""The process of `Judge`: forks for each program, so that none changes what the next one finds.
+"""The process of `Judge`: forks for each program, so that none affects the next one.
 
     {"program": "assert 4 == 3 + 1", "seconds": 3.0}   ->  {"passed": true}
 
@@ -37,7 +37,7 @@ CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
 
 
 def refuse(event: str, arguments: tuple[Any, ...]) -> None:
-    """The audit hook: raise `PermissionError` for refused events."""
+    """Raise `PermissionError` for refused events (an audit hook)."""
     is_writing = event == "open" and isinstance(arguments[2], int) and arguments[2] & WRITE_FLAGS
     if is_writing or event.startswith(REFUSED_PREFIXES):
         raise PermissionError(f"{event} is refused")

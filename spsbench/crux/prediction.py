@@ -1,4 +1,4 @@
-"""Predicted states: what a model is shown and says, and how much of it is right.
+"""Predicted states: how they are shown to a model, read from its replies, and scored.
 
     show_state(states, locals, 2)     {"event": "line", "line": 4, "locals": {"n": "1"}}
     parse_prediction(reply)           PredictedState("line", 3, {"n": "1", "total": "1"})
@@ -27,7 +27,7 @@ MAX_LITERAL_CHARS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class PredictedState:
-    """A state as a model has described it; parts that it left out are None or empty."""
+    """A state as a model has described it; missing parts are None or empty."""
 
     event: str | None = None
     line: int | None = None
@@ -74,7 +74,7 @@ def show_state(state: ProgramState, held: Locals) -> str:
 
 
 def parse_prediction(reply: str) -> PredictedState | None:
-    """Return the state in a reply, which may have other text around it; None if there is none."""
+    """Return the state in a reply, which may have other text around it; None without one."""
     found = next(_find_objects(reply), None)
     if found is None:
         return None
@@ -106,7 +106,7 @@ def _find_objects(reply: str) -> Iterator[dict[str, Any]]:
 def score_prediction(
     predicted: PredictedState | None, state: ProgramState, held: Locals, shown: Locals
 ) -> StateScore:
-    """Compare a prediction with a state; `shown` are the variables that `..` stands for."""
+    """Compare a prediction with a state; `shown` are the variables that `..` may replace."""
     predicted = predicted or PredictedState()
     has_locals = state.event in ("call", "line")
     truth = held if has_locals else {}

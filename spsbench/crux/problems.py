@@ -2,8 +2,8 @@
 
     read_problems(lines)   ->  {"sample_0": CruxProblem("sample_0", "def f(nums): ...", "[1, 1]", "[(2, 1)]"), ...}
 
-The format is that of `data/cruxeval.jsonl` in github.com/facebookresearch/cruxeval: a function `f`, the arguments of
-a call, and what it returns, as Python expressions. Files with functions of one's own have the same fields.
+The format of `data/cruxeval.jsonl` in github.com/facebookresearch/cruxeval has a function `f`, the arguments of
+a call, and its result, as Python expressions. Files with other functions have the same fields.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from spsbench.states.trace import StateTrace
 from spsbench.states.values import render_value
 
 STRATA = "quarter of the functions by length"
-"""What a sample has its share of."""
+"""The property that a sample represents in proportion."""
 MAX_STATES = 1_000
-"""Of the trace of one problem; those of CruxEval have up to 627."""
+"""Of the trace of one problem; traces of CruxEval have up to 627."""
 _turn = threading.Lock()
 """One thread at a time records: tools of `sys.monitoring` and modules belong to the process."""
 
@@ -75,7 +75,7 @@ def sample_problems(
 ) -> list[CruxProblem]:
     """Return a random sample without replacement, in random order, with as many short functions as long ones.
 
-    A larger one begins with a smaller one of the same seed.
+    A larger sample of the same seed starts with the smaller one.
     """
     sizes = {name: len(problem.code) for name, problem in problems.items()}
     order = order_by_strata(divide_by_size(sizes, 4), random.Random(seed).random)
@@ -119,7 +119,7 @@ def trace_problem(problem: CruxProblem) -> StateTrace:
 
 @contextmanager
 def _without_terminal() -> Iterator[None]:
-    """The standard input is empty, and what is printed is dropped, as in the process that judges answers."""
+    """Empty the standard input and discard printed text, as in the process that judges answers."""
     before, sys.stdin = sys.stdin, io.StringIO()
     try:
         with redirect_stdout(io.StringIO()):

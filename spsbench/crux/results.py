@@ -25,12 +25,12 @@ from spsbench.results import (
 from spsbench.states.actions import Action
 
 CruxForm = Literal["direct", "action", "path", "trace"]
-"""How a problem is asked.
+"""The form of a question.
 
     direct   the code, and the call without its result or the result without its call
     action   one action of a debugger: `step_return` from the call, `inv_step_call` from the return
     path     the way there in single steps: `step_over` to the return, `inv_step_over` to the call
-    trace    as direct, and the code has the states of the run in comments, without what is asked for
+    trace    as direct, and the code has the states of the run in comments, without the answer
 """
 
 
@@ -67,7 +67,7 @@ CruxTrial = AnswerTrial | StateTrial
 
 @dataclass(frozen=True, slots=True)
 class CruxUsage:
-    """What a question took."""
+    """The usage of a question."""
 
     calls: int
     input_tokens: int
@@ -103,11 +103,11 @@ class StateResult(StateTrial):
 
     kind: Literal["state"] = field(default="state", kw_only=True)
     index: int
-    """The state from which the action starts, from 0."""
+    """The state before the action, from 0."""
     line: int | None
     """Of a breakpoint."""
     depth: int
-    """Of the state from which the action starts."""
+    """Of the state before the action."""
     distance: int
     """States from there to the predicted one, that one included."""
     score: StateScore
@@ -157,14 +157,14 @@ class GenerationsResult(TrialLine):
     pass_at_1: float
     pass_at_5: float | None
     published_pass_at_1: float | None
-    """As the file itself says; None if it has no scores."""
+    """From the file itself; None if it has no scores."""
     published_pass_at_5: float | None
     differing: int | None
-    """Problems whose answers the file scores differently; None if it has no scores."""
+    """Problems with other scores in the file; None if it has no scores."""
 
     @property
     def trial(self) -> tuple[str, str]:
-        """What was scored."""
+        """The scored task and file."""
         return self.task, self.sha256
 
 

@@ -3,9 +3,9 @@
     score_generations({"sample_0": ["[1]", "[2]"], ...}, problems, "output", judge)
         ->  GenerationScores({"sample_0": (True, False), ...}, pass_at_1=..., pass_at_5=...)
 
-The rules are those of `evaluation/` in github.com/facebookresearch/cruxeval, so that its published scores can be
+The rules follow `evaluation/` in github.com/facebookresearch/cruxeval, so that its published scores can be
 reproduced: an answer to an output problem that repeats the call is not counted, nor is one to an input problem that
-has no call; where none of the others is right, all are wrong.
+has no call; if none of the others is right, all are wrong.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ AnswersByProblem = Mapping[str, Annotated[Sequence[str], MinLen(1)]]
 
 
 def compute_pass_at_k(answers: int, right: int, k: int) -> float:
-    """pass@k as CruxEval counts it: 1.0 also where there are fewer than `k` answers."""
+    """Return pass@k as CruxEval counts it: 1.0 also with fewer than `k` answers."""
     return 1.0 if answers - right < k else estimate_pass_at_k(answers, right, k)
 
 

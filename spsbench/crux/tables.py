@@ -2,8 +2,8 @@
 
     build_tables(results)    Table("Problems", ...), Table("Actions", ...), Table("Depths", ...), Table("Generations", ...)
 
-pass@1 and pass@k, for as many answers as each problem has, are those of `spsbench.report.by_problem`. The interval of a
-rate is that of Wilson (1927) at 95 %, with the number of problems, or of steps, as its size.
+pass@1 and pass@k, for as many answers as each problem has, are as in `spsbench.report.by_problem`. The interval of a
+rate is Wilson's (1927) at 95 %, with the number of problems, or of steps, as its size.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ def format_usage(usages: Sequence[CruxUsage]) -> tuple[str, ...]:
 
 
 def format_percent(score: float | None) -> str:
-    """Return a score in per cent; `-` if there is none."""
+    """Return a score in per cent; `-` for None."""
     return "-" if score is None else f"{score:.4f}"
 
 

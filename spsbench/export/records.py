@@ -166,7 +166,7 @@ def has_secret(record: RepairRecord) -> bool:
 
 
 def redact_effect(record: EffectRecord) -> EffectRecord:
-    """The record without the values of variables that have the name of a secret, and without texts of such a shape."""
+    """Return the record without values of variables with the name of a secret, and without texts of such a shape."""
     redactor = Redactor()
     for variables in (record.before, record.after):
         for name, text in variables.items():

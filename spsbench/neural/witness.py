@@ -7,7 +7,7 @@
                                                                return                         END: goes on
 
 The code of the effect becomes a function of the variables, which the network steps through. It never sees the
-instruction: it predicts what the code does, not what the code should do.
+instruction: it predicts the effect of the code, not its purpose.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Right repairs of earlier turns, shown as turns of the conversation before the question.
 
     read_demonstrations(results, problems)          one for each problem with a repair that passed
-    choose_similar(demonstrations, problem)         the two whose programs are most like the problem's
+    choose_similar(demonstrations, problem)         the two with the most similar programs
 
 This is a turn of self-training as in NExT (Ni et al., 2024, arXiv:2404.14662), by prompts in place of weights: a model
-repairs programs, what passes its tests is kept with its rationale, and shown to the same model in the next turn.
+repairs programs; repairs that pass their tests are shown, with their rationales, to the same model in the next turn.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SHOWN = 2
 
 @dataclass(frozen=True, slots=True)
 class Demonstration:
-    """A right repair: the question, and the reply whose program passed."""
+    """A right repair: the question, and the reply with the repaired program."""
 
     problem: str
     code: str
@@ -81,7 +81,7 @@ def _ask_about(problem: RepairProblem, seconds: float) -> str:
 def choose_similar(
     demonstrations: Sequence[Demonstration], problem: RepairProblem, count: int = SHOWN
 ) -> tuple[Demonstration, ...]:
-    """Return those whose programs share most tokens with a program, the most similar one last; never its own."""
+    """Return the demonstrations that share most tokens with a program, the most similar one last; never its own."""
     wanted = _list_tokens(problem.code)
 
     def measure_likeness(one: Demonstration) -> tuple[float, str]:

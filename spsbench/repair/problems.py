@@ -17,7 +17,7 @@ from spsbench.results import parse_json_lines
 from spsbench.sampling import Uniform, order_by_strata
 
 STRATA = "data set and type of bug"
-"""What a sample has its share of."""
+"""The property that a sample represents in proportion."""
 _SLOW_TESTS = {"knapsack": 6404180, "levenshtein": "amanaplanacanalpanama"}
 """The first argument of tests that are left out."""
 
@@ -96,7 +96,7 @@ def sample_problems(
 ) -> tuple[RepairProblem, ...]:
     """Return a random sample without replacement, in random order, with its share of each kind of problem.
 
-    A larger one begins with a smaller one of the same random numbers.
+    A larger sample of the same random numbers starts with the smaller one.
     """
     by_name = {problem.name: problem for problem in problems}
     order = order_by_strata({name: problem.kind for name, problem in by_name.items()}, uniform)

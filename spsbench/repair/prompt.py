@@ -1,4 +1,4 @@
-"""The prompts of a repair: the program, and what the condition shows of its failure.
+"""The prompts of a repair: the program, and the parts of its failure that the condition shows.
 
     ```python
     def total(prices):                  # (1) prices = [3, 4]           the steps: conditions `trace` and turns
@@ -32,7 +32,7 @@ _COMMENT_LIMITS = (300, 120, 60, 30)
 def make_repair_prompt(
     condition: Condition, code: str, failure: FailedTests, rationale: str = ""
 ) -> str:
-    """Return the question of a repair; `rationale` is that of the condition `rationale`."""
+    """Return the question of a repair; `rationale` is for the condition `rationale`."""
     return "\n\n".join(_write_parts(condition, code, failure, rationale))
 
 

@@ -3,7 +3,7 @@
     {"kind": "repair run", "started": ..., "model": ..., "settings": {...}, "hardware": {...}, ...}
     {"kind": "repair", "problem": "quixbugs/gcd", "condition": "trace", "model": ..., "sample": 1, "passed": true, ...}
 
-A line has what the model wrote, and no text of a data set: `spsbench repair --rescore` tests it again with the data.
+A line has the model's output, and no text of a data set: `spsbench repair --rescore` tests it again with the data.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from spsbench.results import (
 )
 
 Condition = Literal["trace", "test", "neither", "rationale", "turn1", "turn2", "turn3"]
-"""What the model is shown with the buggy program.
+"""The texts that the model sees with the buggy program.
 
     trace       the failing test, and the steps of its run as comments in the program
     test        the failing test
@@ -62,11 +62,11 @@ class RepairTrial(TrialLine):
 
 @dataclass(frozen=True, slots=True)
 class RepairReply:
-    """One reply, and what the tests said of its code."""
+    """One reply, and the result of the tests of its code."""
 
     rationale: str
     code: str
-    """Empty where the reply has no code."""
+    """Empty if the reply has no code."""
     verdict: str
     """`passes`, or the first problem."""
 
@@ -86,9 +86,9 @@ class RepairResult(RepairTrial):
     error: str = ""
     """Why the model did not answer, if so: the prompt was too long."""
     shown_rationale: str = ""
-    """That of another model, under the condition `rationale`."""
+    """By another model, under the condition `rationale`."""
     shown: tuple[str, ...] = ()
-    """The problems whose right repairs were shown, under the condition of a turn."""
+    """The problems of the right repairs shown, under the condition of a turn."""
 
     def describe(self) -> tuple[str, str]:
         """Return the verdict of the tests on a repair, and its usage."""

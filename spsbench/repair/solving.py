@@ -2,7 +2,7 @@
 
     execute_repair(RepairJob(trial, problem, settings, base_url))   ->  RepairResult(passed=True, ...)
 
-The loop is that of `njc.evaluation.repair.loop`; the tests run in a process with limits.
+The loop is in `njc.evaluation.repair.loop`; the tests run in a process with limits.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class RepairJob:
     settings: RepairSettings
     base_url: str | None = None
     rationale: str = ""
-    """That of another model, for the condition `rationale`."""
+    """By another model, for the condition `rationale`."""
     seconds: float = 600.0
     """For one reply."""
     demonstrations: tuple[Demonstration, ...] = ()
@@ -133,7 +133,7 @@ class RepairJob:
 
 
 def execute_repair(job: RepairJob, stop: threading.Event | None = None) -> RepairResult | LostTrial:
-    """Run one repair; it is lost where the model's server fails. `stop` is not looked at, because a repair is short.
+    """Run one repair; it is lost if the model's server fails. `stop` is ignored, because a repair is short.
 
     A prompt that is too long is a result.
     """
@@ -174,7 +174,7 @@ def execute_repair(job: RepairJob, stop: threading.Event | None = None) -> Repai
 
 
 Rationales = Mapping[str, str]
-"""Those of another model, by problem."""
+"""Rationales of another model, by problem."""
 
 
 Turns = Mapping[Condition, Turn]
@@ -234,7 +234,7 @@ def find_differing_verdicts(
     seconds: float,
     show_line: Callable[[str], None],
 ) -> Iterator[RepairResult]:
-    """Yield the results whose verdict is another one when the programs of all replies are tested again."""
+    """Yield the results with another verdict when the programs of all replies are tested again."""
     by_name = {problem.name: problem for problem in problems}
     for number, result in enumerate(results, 1):
         if problem := by_name.get(result.problem):

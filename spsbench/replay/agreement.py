@@ -27,7 +27,7 @@ UUID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A reference in an answer; without an address where it cannot be used in a later effect."""
+    """A reference in an answer; without an address if it cannot be used in a later effect."""
 
     address: int | None
 
@@ -40,14 +40,14 @@ class Attributes:
 
 
 class NameMap:
-    """Our references and UUIDs for the recorded ones, in one block (state: what the answers so far have shown)."""
+    """Our references and UUIDs for the recorded ones, in one block (state: the names in the answers so far)."""
 
     def __init__(self, references: Mapping[int, int] = {}, uuids: Mapping[str, str] = {}) -> None:
         self.references = dict(references)
         self.uuids = dict(uuids)
 
     def learn(self, recorded: Any, ours: Any) -> None:
-        """Learn from two values at the same place of two answers, also where the answers differ elsewhere."""
+        """Learn from two values at the same place of two answers, also if the answers differ elsewhere."""
         match recorded, ours:
             case Reference(int(theirs)), Reference(int(mine)):
                 self.references[theirs] = mine
@@ -67,8 +67,8 @@ class NameMap:
     def translate(self, wire: WireValue) -> WireValue:
         """Return a recorded argument with our references and UUIDs.
 
-        An object is sent without the attributes whose references no answer of ours has shown: they are its methods
-        and what it inherits.
+        An object is sent without the attributes with references that no answer of ours has shown: its methods and
+        inherited attributes.
         """
         match wire:
             case {"type": "Ref", "addr": int(address)}:
@@ -92,7 +92,7 @@ class NameMap:
 
 
 def compare_answers(recorded: WireValue, ours: str, failed: bool, names: NameMap) -> bool:
-    """Whether our answer, a refusal if it `failed`, is equivalent to the recorded one; `names` learns from both."""
+    """Return whether our answer, a refusal if it `failed`, is equivalent to the recorded one; teach `names` both."""
     if isinstance(recorded, str) and recorded.startswith("Error"):
         return failed
     if failed:
@@ -130,7 +130,7 @@ def list_interpretations(answer: WireValue, depth: int = 2) -> Iterator[Any]:
 
 
 def parse_wire(wire: Any) -> Any:
-    """A value of the interface, in the recorded form or in ours, as Python values, `Reference` and `Attributes`."""
+    """Return a value of the interface, recorded or ours, as Python values, `Reference` and `Attributes`."""
     match wire:
         case {"type": "Ref", "addr": int(address)}:
             return Reference(address)

@@ -58,7 +58,7 @@ def command(
 
 
 def replay_traces(lines: Iterable[str], programs: Path | None, results: Iterable[str]) -> str:
-    """Replay all traces, on our programs or on those of a folder, and format the results."""
+    """Replay all traces, on our programs or on the programs of a folder, and format the results."""
     from spsbench.replay.programs import load_migrated_program, load_suite_program
     from spsbench.replay.replaying import format_replay_table, keep_last_runs, replay_trace
     from spsbench.replay.traces import parse_evaluations, parse_traces

@@ -1,12 +1,12 @@
-"""Our own runs, in the format in which Nightjar's authors publish theirs.
+"""Our own runs, in the format of the traces that Nightjar's authors publish.
 
     NJC_TRACE=trace.jsonl njc run mail.njpy
     spsbench replay --export trace.jsonl > traces.jsonl       and back: spsbench replay traces.jsonl
 
     build_traces(lines)     (Trace(program="mail", model="gpt-4.1", run=0, blocks=...), ...)
 
-A trace file of njrt has events, those of concurrent blocks interleaved; a published trace has the blocks of one
-program one after the other, in the order in which they began. `menu/natural.njpy:12` is a block of the program
+A trace file of njrt has events, interleaved for concurrent blocks; a published trace has the blocks of one
+program one after the other, in the order of their starts. `menu/natural.njpy:12` is a block of the program
 `menu`, `mail.njpy:12` of `mail`.
 """
 

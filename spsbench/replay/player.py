@@ -1,4 +1,4 @@
-"""Replays a recorded trace as the model of a program, and records where our answers differ from the recorded ones.
+"""Replay a recorded trace as the model of a program, and record the answers that differ from the recorded ones.
 
     replayer = TraceReplayer(trace)
     with njrt.using(model=replayer.model, effects=trace.effects):
@@ -6,7 +6,7 @@
     replayer.divergences     (Divergence(block=2, call="eval str(inventory)", recorded=..., ours=...), ...)
 
 Each recorded reply is sent again, with its references and UUIDs translated, whatever the answers were. Left out are
-replies whose effects were all refused there; code that failed is sent, because it may have run in part. A block takes
+replies with only refused effects; code that failed is sent, because it may have run in part. A block takes
 the next recorded block with the same opening, or else the same variables, or else the next.
 """
 
@@ -29,7 +29,7 @@ CODE_EFFECTS = frozenset({"exec", "eval", "run"})
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """A place where a recorded answer and ours are not the same; `block` counts from 1."""
+    """A recorded answer that differs from ours; `block` counts from 1."""
 
     block: int
     call: str
@@ -81,7 +81,7 @@ class TraceReplayer:
         return tuple(sorted(found, key=lambda divergence: divergence.block))
 
     def count_same_endings(self, runs: Iterable[BlockRun]) -> int:
-        """Return how many blocks ended as recorded, where the record tells it; `runs` are the program's accounts."""
+        """Return how many blocks ended as recorded, if the record has the ending; `runs` are the program's accounts."""
         outcomes = {id(run.calls[0].request.messages[0]): run.outcome for run in runs if run.calls}
         endings = [(outcomes.get(id(block.opening)), block.block.ending) for block in self.played]
         return sum(here != "failed" and there in (here, None) for here, there in endings)

@@ -1,4 +1,4 @@
-"""The programs on which recorded traces are played: ours, or those from which they were taken.
+"""The programs for recorded traces: ours, or the original ones.
 
 load_suite_program(trace)                              our program of the trace's name, checked as a task
 load_migrated_program(trace, Path("benchmarks"))       benchmarks/menu.py or benchmarks/menu/menu.py, migrated

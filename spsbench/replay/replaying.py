@@ -35,14 +35,14 @@ class ReplayResult:
     blocks: int
     """Blocks that were played; the trace may have more."""
     same_endings: int
-    """Those that ended normally or by the same jump, as recorded."""
+    """Blocks that ended normally or by the same jump, as recorded."""
     calls: int
     effects: int
     refused: int
     compared: int
     """Effects with both a recorded answer and ours."""
     agreed: int
-    """Those whose answers are equivalent."""
+    """Effects with equivalent answers."""
     checks: CheckOutcomes
     recorded_checks: CheckOutcomes | None
     """The recorded evaluation of the run, if it is known."""
@@ -176,6 +176,6 @@ def format_replay_totals(played: Sequence[ReplayResult], traces: int) -> str:
 
 
 def shorten_text(text: str) -> str:
-    """Return a text on one line, cut where it is long."""
+    """Return a text on one line, cut if it is long."""
     line = " ".join(text.split())
     return line if len(line) <= MAX_SHOWN_CHARS else line[: MAX_SHOWN_CHARS - 3] + "..."

@@ -1,4 +1,4 @@
-"""Traces of agents, in the format in which Nightjar's authors publish theirs.
+"""Traces of agents, in the format that Nightjar's authors publish.
 
     {"file_name": "menu", "model": "openai/gpt-4.1", "run": 0, "trace": [
         {"role": "user", "content": "Subtract from <inventory> what the <order> takes."},
@@ -9,7 +9,7 @@
     trace_to_json(trace)       the same as a JSON object
     parse_evaluations(lines)   {("menu", 0): {"test_sushi": True, ...}, ...}, from their results files
 
-A line is one run of one program, and each `user` message begins a block. There are two dialects: a tool call is
+A line is one run of one program, and each `user` message starts a block. There are two dialects: a tool call is
 written as above, or as `{"id", "name", "args"}`, with answers that are JSON texts. Both are read; the first is
 written.
 """
@@ -31,7 +31,7 @@ from spsbench.results import parse_json_lines
 
 NAME_PATTERN = re.compile(r"(?<!<)<:?([A-Za-z_]\w*)[^<>]*>")
 INPUTS_PATTERN = re.compile(r"\n(?:---|Type and Value [^\n]*)(?:\n|$)")
-"""What stands between a prompt and its inputs: ours, and theirs."""
+"""The separator of a prompt and its inputs: ours, and theirs."""
 EFFECT_SETS: tuple[EffectSet, ...] = (
     *("nightjar", "direct", "shared-eval", "baseline", "isolated-eval"),
 )

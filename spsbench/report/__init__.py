@@ -1,1 +1,1 @@
-"""The report: what was measured, beside the paper's tables."""
+"""The report: measurements beside the paper's tables."""

@@ -1,12 +1,12 @@
 """Rates over problems that have several samples each.
 
-    estimate_pass_at_k(10, 3, 5)                       0.917: from 10 samples, of which 3 passed
+    estimate_pass_at_k(10, 3, 5)                       0.917: from 10 samples, 3 of them passed
     estimate_rate({"gcd": [True, False], ...}, 2)      RateEstimate(k=2, problems=31, rate=0.6, low=0.43, high=0.75)
 
-pass@k is the unbiased estimator of Chen et al. (2021, arXiv:2107.03374): 1 - C(n - c, k) / C(n, k) for n samples of which c
-pass, averaged over problems. Its interval is that of Wilson (1927) at 95 % with the number of problems as its size: the
+pass@k is the unbiased estimator of Chen et al. (2021, arXiv:2107.03374): 1 - C(n - c, k) / C(n, k) for n samples, c of them
+passing, averaged over problems. Its interval is Wilson's (1927) at 95 % with the number of problems as its size: the
 samples of a problem are not independent. The interval of a difference is paired: the middle 95 % of a bootstrap over the
-problems that both have; there is none if all problems have the same difference.
+problems that both have; it is missing if all problems have the same difference.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class PairedDifference:
 
 
 def estimate_pass_at_k(samples: int, passed: int, k: int) -> float:
-    """Return the chance that at least one of `k` samples passes, estimated from `samples` of which `passed` did."""
+    """Return the chance that at least one of `k` samples passes, estimated from `passed` of `samples`."""
     if not 0 <= passed <= samples or not 1 <= k <= samples:
         raise ValueError(f"no pass@{k} from {passed} of {samples} samples")
     return 1.0 - comb(samples - passed, k) / comb(samples, k)

@@ -1,8 +1,8 @@
-"""`spsbench report`: which method to use and what it costs, from the results of runs.
+"""`spsbench report`: the methods compared, and their costs, from the results of runs.
 
 spsbench report results.jsonl                          as text
 spsbench report results.jsonl graph.jsonl --out DIR    text, Markdown, CSV, and a page: DIR/index.html
-spsbench report results.jsonl --out DIR --check        exit code 1 where DIR differs
+spsbench report results.jsonl --out DIR --check        exit code 1 if DIR differs
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     find_file_differences(files, out)      the files of the folder that are missing or differ
 
 Random numbers have a fixed seed, and no time of day is used: the same results make the same bytes, as long as
-matplotlib is the same. A comparison leaves the drawings out: their numbers are those of the tables and the results.
+matplotlib is the same. A comparison leaves the drawings out: the tables and the results have their numbers.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def describe_difference(path: Path, text: str) -> str:
 
 
 def list_run_facts(data: ReportData) -> Iterator[tuple[str, str]]:
-    """Yield where, when and with which limits the trials ran, as recorded in the results."""
+    """Yield the places, times and limits of the trials, as recorded in the results."""
     for setting, runs in data.runs.items():
         limits = dict.fromkeys(
             f"{run.limits.seconds:g} s, {run.limits.effects} effects and {run.limits.calls} model calls a block"

@@ -3,7 +3,7 @@
     summarize_method(setting, method, results, scope, uniform)
         -> MethodSummary("direct", rate=PassRate(0.71, sd=0.02, low=0.60, high=0.81), run_seconds=Spread(8.1, 0.9, 61.0), ...)
 
-Every program has the same weight: a mean is over programs, and for each over its repeats. The deviation is that of the
+Every program has the same weight: a mean is over programs, and for each over its repeats. The deviation is over the
 whole repeats, with n - 1. The interval is the middle 95 % of a bootstrap in two stages: programs are drawn with
 replacement, and of each its repeats. Not covered: the model, the machine, and how the checks were chosen.
 """
@@ -27,7 +27,7 @@ Sampled = TypeVar("Sampled")
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What the methods of a comparison share."""
+    """The common settings of the methods in a comparison."""
 
     model: str
     temperature: float | None = None
@@ -67,7 +67,7 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class PassRate:
-    """A pass rate. `sd` is None if fewer than two repeats are whole."""
+    """A pass rate. `sd` is None with fewer than two whole repeats."""
 
     mean: float
     sd: float | None
@@ -86,7 +86,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class MethodSummary:
-    """One method in one setting, over all of its trials, including those that failed."""
+    """One method in one setting, over all of its trials, also failed ones."""
 
     setting: Setting
     method: str
@@ -183,7 +183,7 @@ def find_whole_repeats(results: Iterable[TrialResult], scope: MeasureScope) -> l
 def compute_bootstrap_interval(
     programs: Sequence[Sequence[float]], uniform: Uniform
 ) -> tuple[float, float]:
-    """The middle 95 % of the means of programs drawn with replacement, each with repeats drawn with replacement."""
+    """Return the middle 95 % of the means of programs drawn with replacement, each with repeats drawn likewise."""
     sums = sorted(
         sum(
             sum(sample_with_replacement(repeats, uniform)) / len(repeats)
@@ -214,7 +214,7 @@ def sample_with_replacement(values: Sequence[Sampled], uniform: Uniform) -> list
 
 
 def format_coverage(coverage: Coverage) -> str:
-    """Return the trials behind a mean, as text, with what is missing."""
+    """Return the number of trials behind a mean, as text, or the share of them if some are missing."""
     scope = coverage.scope
     if coverage.is_whole:
         return f"{coverage.trials} trials"

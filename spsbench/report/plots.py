@@ -3,7 +3,7 @@
     draw_rate_plots(rows, published, numbers)    pass rate against seconds: a numbered mark for each method
     draw_graph_plots(asked, numbers)             the growing graph: a line for each method
 
-A plot is 360 units wide, the width of a phone. Its colours are those of the page's style, so that it follows light and
+A plot is 360 units wide, the width of a phone. Its colours come from the page's style, so that it follows light and
 dark: matplotlib draws with placeholders, which `render_svg` replaces. Texts stay texts, in the reader's fonts.
 """
 
@@ -69,7 +69,7 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A mark of a method: where it is, and its description for a pointer that rests on it."""
+    """A mark of a method: its position, and its description for a pointer that rests on it."""
 
     x: float
     y: float
@@ -150,7 +150,7 @@ def draw_effect_plots(rows: Sequence[MethodSummary]) -> list[Plot]:
 
 
 def draw_token_bars(rows: Sequence[MethodSummary]) -> Plot:
-    """Tokens of a program by method, with dollars where the price is known."""
+    """Draw the tokens of a program by method, with dollars if the price is known."""
     figure, axes = make_axes("tokens", "", height=0.9 + 0.42 * len(rows))
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
@@ -255,7 +255,7 @@ def round_up(value: float) -> float:
 
 
 def set_log_scale(axes: Axes, name: str, ends: tuple[float, float]) -> None:
-    """A logarithmic axis between round numbers, with labels such as 500, 20k, 1M."""
+    """Make an axis logarithmic between round numbers, with labels such as 500, 20k, 1M."""
     from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
 
     axes.set(**{f"{name}scale": "log", f"{name}lim": ends})
@@ -267,7 +267,7 @@ def set_log_scale(axes: Axes, name: str, ends: tuple[float, float]) -> None:
 
 
 def set_rate_scale(axes: Axes) -> None:
-    """A vertical axis from 0 to 100 %."""
+    """Make the vertical axis go from 0 to 100 %."""
     from matplotlib.ticker import PercentFormatter
 
     axes.set_ylim(0, 1)
@@ -286,9 +286,9 @@ def draw_numbered_marks(
     numbers: MethodNumbers,
     colours: Sequence[str],
 ) -> list[str]:
-    """Return a circle with a number for each point, moved aside where it would cover another.
+    """Draw a circle with a number for each point, moved aside if it would cover another; return their descriptions.
 
-    A line connects a moved circle with its point. Returns the descriptions of the circles.
+    A line connects a moved circle with its point.
     """
     figure.draw_without_rendering()
     scale = figure.dpi / 72
@@ -324,7 +324,7 @@ def draw_numbered_marks(
 
 
 def find_free_place(place: Place, taken: Sequence[Place], low: Place, high: Place) -> Place:
-    """Return the place nearest to `place`, between two corners, at which a mark covers no other."""
+    """Return the place nearest to `place`, between two corners, that lets a mark cover no other."""
     for distance in range(0, 200, 2):
         for step in range(16):
             x = place[0] + distance * math.cos(step * math.pi / 8)

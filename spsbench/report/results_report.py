@@ -128,7 +128,7 @@ def describe_versions(run: RunLine) -> str:
 
 
 def describe_machines(runs: Iterable[RunLine], noun: str) -> str:
-    """The hardware of runs, and how many `noun` they made at a time: `..., 2 cores; trials at a time: 1, 4 (threads)`."""
+    """Return the hardware of runs, and their `noun` at a time: `..., 2 cores; trials at a time: 1, 4 (threads)`."""
     machines: dict[str, dict[str, dict[int, None]]] = {}
     for run in runs:
         hardware = run.hardware

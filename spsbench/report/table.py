@@ -1,4 +1,4 @@
-"""Tables of text, with numbers where they are known, and their forms: text, Markdown, CSV.
+"""Tables of text, with numbers if they are known, and their forms: text, Markdown, CSV.
 
 table = make_text_table(("model", "passed"), [("local", "0.71")])
 format_table(table)               aligned columns, numbers to the right

@@ -22,7 +22,7 @@ NOT_MEASURED_NOTE = "Not measured here."
 
 
 def make_rate_cell(rate: PassRate) -> Cell:
-    """Return a pass rate as the paper writes it; without a deviation where it is unknown."""
+    """Return a pass rate as the paper writes it; without a deviation if it is unknown."""
     text = f"{rate.mean:.2f}" if rate.sd is None else f"{rate.mean:.2f} ± {rate.sd:.2f}"
     return Cell(text, rate.mean, sd=rate.sd)
 
@@ -163,7 +163,7 @@ def build_full_table(rows: Sequence[MethodSummary]) -> Table:
 
 
 def list_reuse_notes(rows: Iterable[MethodSummary]) -> list[str]:
-    """Return the rows whose seconds, tokens and cost are lower because a cache answered."""
+    """Return a note for each row with lower seconds, tokens and cost because a cache answered."""
     return [
         f"{row.setting}, {row.method}: a cache answered {row.reused_calls:,} calls; seconds, tokens and cost exclude them."
         for row in rows

@@ -1,4 +1,4 @@
-"""The report on results: which rows are in which table, and the files that are written.
+"""Write the report on results: the rows of its tables, and its files.
 
 build_report(data, programs, plain, fresh)    Report(parts=..., tables=...)
 render_report(report, facts)                  {"index.html": ..., "report.md": ..., "report.txt": ..., "report.csv": ...}

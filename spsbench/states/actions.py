@@ -10,7 +10,7 @@
              inv_step_over  the last state before that is not deeper
              inv_step_call  the call of this function
 
-The names are those of "Towards a Neural Debugger for Python" (arXiv 2603.09951).
+The names are from "Towards a Neural Debugger for Python" (arXiv 2603.09951).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _OWN_ENDS: Mapping[Action, StateEvent] = {"step_return": "return", "inv_step_cal
 
 @dataclass(frozen=True, slots=True)
 class ActionStep:
-    """An action in a state of a trace; `line` is that of a breakpoint."""
+    """An action in a state of a trace; `line` is for a breakpoint."""
 
     index: int
     action: Action
@@ -86,7 +86,7 @@ def list_steps(states: Sequence[ProgramState], action: Action) -> list[ActionSte
 
 
 def choose_step(states: Sequence[ProgramState], action: Action, seed: str) -> ActionStep | None:
-    """Return a random step of a trace by an action, the same for the same seed; None if there is none."""
+    """Return a random step of a trace by an action, the same for the same seed; None without one."""
     steps = list_steps(states, action)
     return random.Random(seed).choice(steps) if steps else None
 

@@ -25,11 +25,11 @@ INDENT = "    "
 BlockRuns = Mapping[int, Sequence[Step]]
 """The steps of each run of a block, the entry first, in the order of the entries."""
 CalledRuns = Mapping[int | None, Sequence[int]]
-"""The runs that the code of each run called; those that no other called under None."""
+"""The runs that the code of each run called; under None, the runs that no other called."""
 
 
 def read_block_traces(lines: Iterable[TraceLine]) -> Iterator[StateTrace]:
-    """Return a trace for each run of a block that no other block has called, in the order of their begins."""
+    """Return a trace for each run of a block that no other block has called, in the order of their starts."""
     timeline = build_timeline(lines)
     for line in timeline.problems:
         if not line.problem.startswith("cut off"):
@@ -61,7 +61,7 @@ class _BlockWriter:
         self.states: list[ProgramState] = []
 
     def add_run(self, run: int, depth: int) -> None:
-        """Add a run and the runs inside of it; the text of a run stands before those inside of it."""
+        """Add a run and the runs inside of it, with its text before theirs."""
         began, *steps = self._runs[run]
         effects = [step for step in steps if step.kind == "effect" and step.is_done and step.effect]
         text = [f"# {line}" for line in began.instruction.split("\n")]

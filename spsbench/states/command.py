@@ -87,7 +87,7 @@ def command(
 def run_program(
     file: Path, arguments: tuple[str, ...], call: str | None, max_states: int, seconds: float | None
 ) -> StateTrace:
-    """Run a program and record its states; what it prints goes to standard error."""
+    """Run a program and record its states; its output goes to standard error."""
     from spsbench.states.process import ProgramTask, record_in_process
 
     try:

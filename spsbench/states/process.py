@@ -1,4 +1,4 @@
-"""Recording a program in a separate process, which ends also if the program does not.
+"""Record a program in a separate process, which ends also if the program does not.
 
     record_in_process(ProgramTask("prog.py", source, ("one",), seconds=10))
         ->  ProcessRecording(StateTrace(...), ProgramEnd("ran", "ValueError", "bad"))
@@ -6,7 +6,7 @@
     FOLDER/task.json   ──main──>   FOLDER/started, states.jsonl (each state when it is recorded), end.json
 
 So the states are kept whatever happens to the process: a crash, `os._exit`, a signal. At the time limit the child stops
-the program by an exception; a process that still runs two seconds later is killed with those that it has started.
+the program by an exception; a process that still runs two seconds later is killed with its child processes.
 
 Not covered: processes of the program that lead another session, and all of them if standard input is a terminal.
 """
@@ -44,13 +44,13 @@ _START = (
 
 @dataclass(frozen=True, slots=True)
 class ProgramTask:
-    """A program, and what is recorded of it."""
+    """A program, and the part of it to record."""
 
     file: str
     source: str
     arguments: tuple[str, ...] = ()
     call: str | None = None
-    """An expression: record what it runs, not the whole program."""
+    """An expression: record its evaluation, not the whole program."""
     max_states: int = MAX_STATES
     seconds: float | None = None
 
@@ -81,7 +81,7 @@ class ProcessRecording:
     trace: StateTrace
     end: ProgramEnd
     was_killed: bool = False
-    """Whether the process went on after the time limit."""
+    """Whether the process continued after the time limit."""
 
 
 def record_in_process(task: ProgramTask) -> ProcessRecording:
@@ -137,7 +137,7 @@ def _read_states(path: Path) -> Iterator[ProgramState]:
 
 
 def _describe_missing_end(task: ProgramTask, exit_code: int | None, has_states: bool) -> ProgramEnd:
-    """Return how a program ended that did not say it."""
+    """Return the end of a program that did not report it."""
     if exit_code is None:
         return ProgramEnd("late" if task.call and not has_states else "timed_out")
     if exit_code < 0:

@@ -31,7 +31,7 @@ class Recording:
     error: BaseException | None = None
     """What ended the program; also a `KeyboardInterrupt`, or a `StateLimitError`."""
     names: dict[str, Any] = field(default_factory=dict)
-    """Those of its module."""
+    """The names of its module."""
 
 
 def record_call(
@@ -46,8 +46,8 @@ def record_call(
 ) -> Recording:
     """Run a program, then record the states of its functions while an expression is evaluated.
 
-    At the maximum of states the program goes on unrecorded, or, with `ends_program`, a `StateLimitError` ends it. `keep`
-    is given each state when it is recorded.
+    At the maximum of states the program continues unrecorded, or, with `ends_program`, a `StateLimitError` ends it.
+    `keep` is given each state when it is recorded.
     """
     program = compile(source, file, "exec", dont_inherit=True)
     expression = compile(call, "<call>", "eval", dont_inherit=True)
@@ -81,7 +81,7 @@ def record_program(
 
 @contextmanager
 def _installed_module(name: str, file: str) -> Iterator[dict[str, Any]]:
-    """The namespace of a new module, which can be imported, as can the files beside that of the program."""
+    """Yield the namespace of a new module, which can be imported, as can the files beside the program's."""
     module = ModuleType(name)
     module.__file__ = file
     before, sys.modules[name] = sys.modules.get(name), module

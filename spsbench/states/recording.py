@@ -1,4 +1,4 @@
-"""Recording the states of code while it runs.
+"""Record the states of code while it runs.
 
     with StateRecorder(source, "<program>") as recorder:       the program's text and its `co_filename`
         f(3)
@@ -9,7 +9,7 @@ early, and are marked as cut, at the maximum of states, near the limit of recurs
 program sets another trace function or a signal handler raises an exception. A comprehension without `await` is one line.
 
 Not seen: other threads; code in C; the insides of comprehensions and generator expressions; names with two underscores at
-both ends; what an asynchronous generator yields; before Python 3.13, the end of a deleted object before the next state.
+both ends; items of an asynchronous generator; before Python 3.13, the end of a deleted object before the next state.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp)
 Position = tuple[int, int]
 """A line, from 1, and a column in bytes, from 0."""
 Span = tuple[Position, Position]
-"""A begin and an end."""
+"""A start and an end."""
 Backend = Literal["monitoring", "settrace"]
 KeepState = Callable[[ProgramState], None]
 """Is given a state."""
@@ -74,7 +74,7 @@ class StateRecorder:
         ends_program: bool = False,
         keep: KeepState | None = None,
     ) -> None:
-        """Choose what is recorded; with `ends_program`, a `StateLimitError` ends it at the maximum of states.
+        """Choose the code to record; with `ends_program`, a `StateLimitError` ends it at the maximum of states.
 
         `keep` is given each state when it is recorded.
         """
@@ -135,15 +135,15 @@ class StateRecorder:
             self._stack.pop()
 
     def is_unwinding(self, frame: FrameType) -> bool:
-        """Whether an exception leaves a generator at a `yield`, where it was raised: no line follows, or that of a `with`."""
+        """Return whether an exception leaves a generator at its `yield`: no line follows, or only that of a `with`."""
         last = self._stack[-1]
         is_behind = last.has_raised and last.line not in (0, self._get_line(frame))
         return is_behind or self.states[-1].event == "exception"
 
     def _begins_line(self, frame: FrameType) -> bool:
-        """Return whether a line event is a state: a comprehension is one line, that of its begin.
+        """Return whether a line event is a state: a comprehension is one line, its first.
 
-        Python 3.12 and later run it as a part of the function, with line events of its own, from its iterable on.
+        Python 3.12 and later run it as a part of the function, with separate line events, from its iterable on.
         """
         last, offset = self._stack[-1], frame.f_lasti
         is_forward, last.offset = offset > last.offset, offset
@@ -228,7 +228,7 @@ def _find_first_offset(code: CodeType, span: Span) -> int:
 
 
 def make_event_source(recorder: StateRecorder, backend: Backend | None) -> EventSource:
-    """Return where the events come from; by default `sys.monitoring`, if it has a free tool."""
+    """Return the source of the events; by default `sys.monitoring`, if it has a free tool."""
     if backend == "settrace" or sys.version_info < (3, 12):
         return TraceFunction(recorder)
     free = [tool for tool in TOOL_IDS if sys.monitoring.get_tool(tool) is None]
@@ -246,7 +246,7 @@ class TraceFunction:
         self._function = self._enter
 
     def start(self) -> None:
-        """Begin to record this thread."""
+        """Start to record this thread."""
         self._before = sys.gettrace()
         sys.settrace(self._function)
 
@@ -276,7 +276,7 @@ class TraceFunction:
         return self._handle
 
     def _is_left_by_exception(self, frame: FrameType) -> bool:
-        """Return whether a function is left by an exception: `sys.settrace` says None for it, too."""
+        """Return whether a function is left by an exception: `sys.settrace` reports None for it, too."""
         if is_at_yield(frame):  # an exception was thrown into a generator, or it yields
             return self._recorder.is_unwinding(frame)
         return not is_at_exit(frame)
@@ -292,7 +292,7 @@ class MonitoringTool:
         self._events: tuple[int, ...] = ()
 
     def start(self) -> None:
-        """Begin to record this thread."""
+        """Start to record this thread."""
         monitoring: Any = sys.monitoring  # type: ignore[attr-defined]
         events = monitoring.events
         handlers = {
@@ -323,7 +323,7 @@ class MonitoringTool:
         monitoring.free_tool_id(self._tool)
 
     def _handle_jump(self, code: CodeType, offset: int, target: int) -> None:
-        """A jump back to the same line begins the line again: there is no event of its own for that."""
+        """Handle a jump back to the same line as a new start of the line, which has no event."""
         if target < offset and self._recorder.wants(code):
             positions = _list_positions(code)
             if positions[offset // 2][0][0] == positions[target // 2][0][0]:

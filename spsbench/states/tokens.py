@@ -1,4 +1,4 @@
-"""States as the tokens on which Code World Model predicts executions.
+"""States as the tokens of Code World Model, which predicts executions.
 
     <|begin_of_text|><|trace_context_start|>def f(n):  # << START_OF_TRACE
         return n + 1
@@ -6,10 +6,11 @@
     <|line_sep|>{"n": ".."}<|action_sep|>    return n + 1<|frame_sep|>
     <|return_sep|><|action_sep|>    return n + 1<|arg_sep|>"4"<|frame_sep|><|end_of_text|>
 
-(Without line breaks between states.) The format is that of "Trace Prediction" in PROMPTING_GUIDE.md of
-github.com/facebookresearch/cwm. Where it is open: `..` is the value that a variable had in the last state of the function;
-lines that are not unique end in a comment, `# line 7`; a return by an exception has the value `null`; a return whose line
-has changed variables has all variables; a trace that is cut has no end token. Reading gives back the same trace.
+(Without line breaks between states.) The format is from "Trace Prediction" in PROMPTING_GUIDE.md of
+github.com/facebookresearch/cwm, which leaves open: `..` is the value that a variable had in the last state of the
+function; lines that are not unique end in a comment, `# line 7`; a return by an exception has the value `null`; a
+return with a line that changed variables has all variables; a cut trace has no end token. Reading gives back the
+same trace.
 """
 
 from __future__ import annotations
@@ -129,7 +130,7 @@ def _read_trace(document: str) -> StateTrace:
 
 
 def _read_states(texts: Iterable[str], numbers: Mapping[str, int]) -> Iterator[ProgramState]:
-    """Yield the states; a stack of variables gives their depths and what was removed."""
+    """Yield the states; a stack of variables gives their depths and the removed variables."""
     stack: list[set[str]] = []
     for text in texts:
         found = _STATE.fullmatch(text)

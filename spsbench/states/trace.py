@@ -6,7 +6,7 @@
     f(3)                 {"kind": "state", "event": "return", "line": 2, "depth": 0, "value": "4", ...}
                          {"kind": "end", "states": 3, "is_cut": false}
 
-The states stand in the order of time. With their depths they are a tree in preorder: a call is the parent of the
+The states are in the order of time. With their depths they are a tree in preorder: a call is the parent of the
 states after it that are deeper than its caller's, up to its return.
 """
 
@@ -33,9 +33,9 @@ class ProgramState:
     """One state of a program.
 
         call         a function is entered; `changed` has its arguments
-        line         a line is about to run; `changed` has what differs from the function's last `call` or `line`
+        line         a line is about to run; `changed` has the differences from the function's last `call` or `line`
         exception    an exception was raised, or has reached this function; `value` is the exception
-        return       a function is left; `value` is what it returns, None if an exception leaves it; `changed` has
+        return       a function is left; `value` is its result, None if an exception leaves it; `changed` has
                      the changes by its last line
 
     A generator is left at each `yield` by a return and entered again by a call.

@@ -1,10 +1,10 @@
-"""Rendering values as bounded text without running the program's code.
+"""Render values as bounded text without running the program's code.
 
     render_value(Point(1, 2))              Point(x=1, y=2)         its own attributes; `__repr__` is not called
     render_value("x" * 1000, 10)           'xxxxxxxxx...
 
 Values of Python's own types are rendered as Python writes them, so that `ast.literal_eval` reads the text of a whole
-value; the elements of a set are sorted by their text. Not shown: what a property would compute, and the state of
+value; the elements of a set are sorted by their text. Not shown: values of properties, and the state of
 iterators, views, slices, files and most other objects in C.
 """
 
@@ -184,7 +184,7 @@ def _make_dict_writer(name: str) -> WriteValue:
 
 
 def _write_time(value: datetime | time, limit: int, outer: tuple[int, ...]) -> Pieces:
-    """Yield a time of day, whose time zone may be an object of the program."""
+    """Yield a time of day; its time zone may be an object of the program."""
     text = repr(value.replace(tzinfo=None))
     if value.tzinfo is None:
         yield text
@@ -236,7 +236,7 @@ _EXACT_WRITERS: Mapping[int, WriteValue] = {
     id(time): _write_time,
     id(array): _write_array,
 }
-"""Not for objects of their subclasses, whose methods a `__repr__` may call."""
+"""Not for objects of subclasses, which may define methods that a `__repr__` calls."""
 
 _WRITERS = {id(cls): write for cls, write in _WRITERS_BY_CLASS.items()}
 """By identity: the metaclass of a program's class may have a `__hash__`."""

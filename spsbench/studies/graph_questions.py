@@ -1,4 +1,4 @@
-"""Citation graphs of any size, and six questions on each whose right answers are known.
+"""Citation graphs of any size, and six questions with known answers on each.
 
     graph = build_citation_graph(1000)    1000 papers, each citing up to three older ones; always the same graph
     build_questions(graph)["who"].queries              ("Which papers cite paper 500?",)
@@ -26,7 +26,7 @@ Response = Any
 
 @dataclass(frozen=True, slots=True)
 class CitationGraph:
-    """Papers, and for each cited paper those that cite it."""
+    """Papers, and for each cited paper the papers that cite it."""
 
     nodes: frozenset[int]
     edges: Edges
@@ -139,12 +139,12 @@ def make_question(
 
 
 def make_manual_answer(**parts: Any) -> dict[str, Any]:
-    """Return what a perfect model answers to the manual program."""
+    """Return a perfect model's answer to the manual program."""
     return {"finished": False, "update": None, "response": None} | parts
 
 
 def add_citation(graph: CitationGraph, citing: int, cited: int) -> CitationGraph:
-    """Return the graph in which one paper, perhaps a new one, cites another."""
+    """Return the graph with one more citation, perhaps by a new paper."""
     edges = {**graph.edges, cited: graph.edges.get(cited, frozenset()) | {citing}}
     return CitationGraph(graph.nodes | {citing}, edges)
 

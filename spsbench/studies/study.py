@@ -59,7 +59,7 @@ Answered = TypeVar("Answered")
 Result = TypeVar("Result")
 
 StudyValue = Any
-"""What the program returned."""
+"""The value that the program returned."""
 
 SETUP_ERRORS = (AuthenticationError, ConfigurationError, ModelNotFoundError, NoModelError)
 """Errors of the set-up: no model can be asked."""
@@ -79,19 +79,19 @@ class StudyLimits:
     """Effects of a block, and model calls: the 100 steps of the paper's case study."""
     seconds: float = 1000.0
     context: int = 1_000_000
-    """Tokens of a prompt; those of the paper's GPT-4.1."""
+    """Tokens of a prompt; the limit of the paper's GPT-4.1."""
     temperature: float | None = None
     """None: the vendor's default, and 0 for models of plain text, as in natural blocks."""
 
     @property
     def trial_limits(self) -> TrialLimits:
-        """These limits as those of a trial."""
+        """These limits as limits of a trial."""
         return TrialLimits(self.seconds, self.effects, self.effects)
 
 
 @dataclass(frozen=True, slots=True)
 class StudyOutcome:
-    """How a program ended, what it returned, and what it used."""
+    """The end of a program, its result, and its usage."""
 
     started: Timestamp
 
@@ -180,7 +180,7 @@ def run_study(
 ) -> StudyOutcome:
     """Run a program under a method; an exception of the program is a result, one of `SETUP_ERRORS` is raised.
 
-    What the model's code prints is not shown.
+    Output of the model's code is not shown.
     """
     started = read_timestamp()
     if limits.temperature is None and model.protocol == "text":
@@ -225,7 +225,7 @@ def run_study(
 def format_study_error(error: Exception) -> str:
     """Return an exception on one line, without the address of a server, because results are published.
 
-    The option for the limit of a call is that of the commands.
+    It names the commands' option for the limit of a call.
     """
     line = f"{type(error).__name__}: {error}".split("\n")[0]
     line = line.replace("raise `max_call_seconds`", "raise --seconds")
@@ -238,7 +238,7 @@ def classify_ending(error: Exception) -> StudyEnding:
 
 
 def is_prompt_too_long(error: Exception) -> bool:
-    """Return whether a request was rejected because of its length; vendors say so only in the text of the error."""
+    """Return whether a request was rejected because of its length; vendors report it only in the text of the error."""
     return isinstance(error, PromptTooLongError) or (
         isinstance(error, RejectedRequestError)
         and any(words in str(error) for words in ("context", "too long"))

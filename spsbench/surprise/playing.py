@@ -35,7 +35,7 @@ from spsbench.trials.machine import read_timestamp
 from spsbench.trials.workers import LostTrial
 
 STRATA = "kind of mistake"
-"""What a sample has its share of."""
+"""The property that a sample represents in proportion."""
 NOT_CHOSEN = "this effect is not predicted"
 MAX_CODE_SECONDS = 10.0
 _turn = threading.Lock()
@@ -73,7 +73,7 @@ def sample_effects(
 ) -> list[PlantedEffect]:
     """Return a random sample without replacement, in random order, with its share of each kind of mistake.
 
-    A larger one begins with a smaller one of the same random numbers.
+    A larger sample of the same random numbers starts with the smaller one.
     """
     by_name = {f"{effect.program} {effect.case} {effect.piece}": effect for effect in effects}
     kinds = {name: effect.mutation.kind for name, effect in by_name.items()}
@@ -92,7 +92,7 @@ class OneEffectModel:
     asked: int = 0
 
     def ask(self, request: Request) -> Reply:
-        """Return the reply, or a `ModelError` for all other effects, and if there is none yet."""
+        """Return the reply to the chosen effect; a `ModelError` for others, or without a reply so far."""
         self.asked += 1
         if self.asked == self.wanted:
             self.request = request

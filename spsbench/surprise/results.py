@@ -23,7 +23,7 @@ class SurpriseTrial(TrialLine):
     program: str
     case: str
     piece: int
-    """The number of the effect among those of the case, from 1."""
+    """The number of the effect within the case, from 1."""
     planted: Planted
     model: str
 

@@ -68,7 +68,7 @@ def list_alarm_rows(results: Sequence[SurpriseResult]) -> list[tuple[str, ...]]:
 
 
 def list_cost_rows(results: Sequence[SurpriseResult], uniform: Uniform) -> list[tuple[str, ...]]:
-    """Tokens and seconds of the predictions that were made; the interval is that of a bootstrap over effects."""
+    """Return tokens and seconds of the predictions that were made; the interval is from a bootstrap over effects."""
     rows: list[tuple[str, ...]] = []
     for model, group in group_by_model(results).items():
         by_effect = group_by(

@@ -1,1 +1,1 @@
-"""Trials: a program, a method, a model and a repeat, each in a process of its own."""
+"""Trials: a program, a method, a model and a repeat, each in a separate process."""

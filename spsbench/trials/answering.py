@@ -42,7 +42,7 @@ MAX_OUTPUT_CHARACTERS = 4000
 
 @dataclass(frozen=True, slots=True)
 class InterpreterOutput:
-    """What a piece of code printed, or how it failed."""
+    """The output of a piece of code, or its failure."""
 
     text: str
     failed: bool
@@ -91,7 +91,7 @@ class Interpreter:
 
 @dataclass(frozen=True, slots=True)
 class RequestDefaults:
-    """A layer that sets the trial's temperature, where a request has none, and its timeout."""
+    """A layer that sets the trial's temperature, if a request has none, and its timeout."""
 
     temperature: float | None = None
     seconds: float | None = None
@@ -117,7 +117,7 @@ class CostLimit:
     has_refused: bool = False
 
     async def answer(self, request: Request, ask: Ask) -> Reply:
-        """Ask, or raise `CostLimitError` where the limit is spent."""
+        """Ask, or raise `CostLimitError` if the limit is spent."""
         if self.spent >= self.usd:
             self.has_refused = True
             raise CostLimitError(f"the trial has spent its ${self.usd:g} of `--limit-cost`")
@@ -130,7 +130,7 @@ class CostLimit:
 class TrialCache:
     """A layer that keeps replies for a trial that is run again (state: the count of each request).
 
-    The same request may come twice in a trial, and is then asked twice: each has an entry of its own.
+    The same request may come twice in a trial, and is then asked twice, with separate entries.
     """
 
     store: ReplyStore

@@ -1,4 +1,4 @@
-"""Where jobs run, and the time that is left of a run whose jobs overlap.
+"""The workers of jobs, and the time left of a run with overlapping jobs.
 
 Workers(6).describe_start()         {"started": "2026-03-01T09:30:00Z", "jobs": 6, "executor": "threads", ...}
 pace.estimate_seconds_left(40)      310.5
@@ -25,7 +25,7 @@ class Workers:
 
     @property
     def most_failures(self) -> int:
-        """How many jobs in a row may be lost; those that run at the same time may fail of one cause."""
+        """How many jobs in a row may be lost; jobs that run at the same time may fail for one reason."""
         return MAX_SERVER_FAILURES - 1 + (self.jobs or 1)
 
     def describe_start(self, executor: str = "threads") -> dict[str, Any]:

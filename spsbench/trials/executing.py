@@ -1,4 +1,4 @@
-"""Runs a job in a process of its own: started, watched, killed when its time is up, and its output read.
+"""Run a job in a separate process: started, watched, killed when its time is up, and its output read.
 
     execute_job(job)   ->  TrialResult(...)
 
@@ -34,7 +34,7 @@ from spsbench.trials.report import TrialReport, read_report
 JOB_FILE, REPORT_FILE, LOG_FILE = "job.json", "report.jsonl", "output.log"
 POLL_SECONDS = 0.25
 CLOSING_SECONDS = 10.0
-"""Seconds in which all that a killed process has written is read."""
+"""Time to read the remaining output of a killed process."""
 SERVER_VARIABLES = ("NJC_BASE_URL", "NJC_API_KEY", "NJC_ALLOW_HTTP")
 
 
@@ -109,7 +109,7 @@ def _run_process(
 
 
 def make_trial_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a trial, without the settings of njc except those of the model's server."""
+    """Return the environment of a trial, without the settings of njc except for the model's server."""
     return {
         name: value
         for name, value in environ.items()
@@ -140,7 +140,7 @@ MAX_MESSAGE_CHARACTERS = 300
 
 @dataclass(frozen=True, slots=True)
 class TrialOutput:
-    """What is left when the process of a trial has ended."""
+    """The results of the ended process of a trial."""
 
     started: str
     seconds: float
@@ -238,6 +238,6 @@ def find_failure(result: TrialResult, task: Task, output: TrialOutput) -> Failur
 
 
 def truncate_first_line(text: str) -> str:
-    """Return the first line of a text, cut where it is long."""
+    """Return the first line of a text, cut if it is long."""
     line = text.strip().split("\n")[0]
     return line if len(line) <= MAX_MESSAGE_CHARACTERS else f"{line[:MAX_MESSAGE_CHARACTERS]}..."

@@ -27,7 +27,7 @@ def main() -> None:
 
 
 def hide_project() -> None:
-    """Leave only what an isolated interpreter has: its modules and an empty environment."""
+    """Leave only the modules of an isolated interpreter, and an empty environment."""
     folder = os.environ.pop("PYTHONPATH")
     sys.path[:] = [path for path in sys.path if path not in ("", os.getcwd(), folder)]
     for name in [name for name in sys.modules if name.split(".")[0] in ("njc", "njrt", "spsbench")]:
@@ -36,7 +36,7 @@ def hide_project() -> None:
 
 
 def run_code(code: str, names: dict[str, Any]) -> dict[str, Any]:
-    """Run a piece of code: what it printed, then the value of its last expression."""
+    """Run a piece of code; return its output, then the value of its last expression."""
     printed, failed = io.StringIO(), False
     with contextlib.redirect_stdout(printed):
         try:

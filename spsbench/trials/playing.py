@@ -98,7 +98,7 @@ class TrialRunner:
         return any(isinstance(layer, CostLimit) and layer.has_refused for layer in self.layers)
 
     def build(self, write_line: WriteReportLine) -> ModuleType | None:
-        """Build the program and report how long that took, or why there is none."""
+        """Build the program and report the time or the problem; None if it fails."""
         began = time.monotonic()
         try:
             notified = Notified("build", TraceFile(self.folder / BUILD_TRACE))

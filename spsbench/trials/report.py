@@ -1,4 +1,4 @@
-"""What the process of a trial reports, a line at a time, so that a trial that is killed has reported what it did.
+"""The report of a trial's process, a line at a time, so that a killed trial has reported its progress.
 
 {"kind": "built", "seconds": 0.12, "problem": ""}
 {"kind": "case", "name": "one", "checks": {"one sushi is sold": true, ...}, "error": null, "seconds": 2.3}

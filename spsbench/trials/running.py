@@ -2,7 +2,7 @@
 
     run_benchmark(plan, show_message, display)   ->  0, the exit code
 
-The same plan continues where the file ends.
+The same plan continues at the end of the file.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ EXIT_UNFINISHED, EXIT_COST_LIMIT = 1, 3
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """What to run, where, and where the results are."""
+    """A run of the benchmark, its workers, and its results file."""
 
     run: BenchmarkRun
     out: Path

@@ -1,8 +1,8 @@
-"""The process of one trial: `python -m spsbench.trials.trial`, in a folder of its own.
+"""The process of one trial: `python -m spsbench.trials.trial`, in a separate folder.
 
     {"job": "{...}"}   ──run_trial──>   {"line": "{...}"} for each line of the report; *.trace.jsonl in the folder
 
-It ends when the process that started it does, so that nothing goes on asking a model.
+It ends when the process that started it does, so that it does not continue asking a model.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Runs jobs: in a number of processes of this machine at a time, or on a Dask cluster.
+"""Run jobs: in a number of processes of this machine at a time, or on a Dask cluster.
 
     for result in run_jobs(jobs, execute_job, 4, None): ...                        on this machine, 4 at a time
     for result in run_jobs(jobs, execute_job, None, "tcp://cluster:8786"): ...     on a cluster
 
 Jobs are taken one by one, when a slot is free and the last result has been handled: the caller may stop at any time, and
 running jobs are then completed. After Ctrl-C, or an exception of a job, the results of the jobs that run are yielded
-before it is raised; a second Ctrl-C drops them. A trial whose workers of a cluster are lost repeatedly is a `LostTrial`.
+before it is raised; a second Ctrl-C drops them. A trial that repeatedly loses its workers of a cluster is a `LostTrial`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class RunnableJob(Protocol):
 
     @property
     def trial(self) -> Any:
-        """What is run: a frozen dataclass of texts and numbers."""
+        """The trial to run: a frozen dataclass of texts and numbers."""
 
 
 JobT = TypeVar("JobT", bound=RunnableJob)
@@ -41,7 +41,7 @@ ResultT_co = TypeVar("ResultT_co", covariant=True)
 
 
 class ExecuteJob(Protocol[JobT_contra, ResultT_co]):
-    """A function of a module that runs a job; `stop` ends it early, where it can."""
+    """A function of a module that runs a job; `stop` ends it early, if it can."""
 
     def __call__(self, job: JobT_contra, stop: threading.Event | None = None, /) -> ResultT_co: ...
 
