@@ -12,6 +12,7 @@ from collections.abc import Generator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from njrt.context import list_open
 from slow_tests import list_slow_files
 
 pytest_plugins = ["pytester"]
@@ -84,6 +85,14 @@ def restored_imports() -> Generator[None]:
         for finder in sys.meta_path
         if finder in finders or not type(finder).__module__.startswith("njc.")
     ]
+
+
+@pytest.fixture(autouse=True)
+def closed_items() -> Generator[None]:
+    """A `with njrt.using` that a test leaves open in its context would hold for later tests of the process."""
+    before = list_open()
+    yield
+    assert list_open() == before
 
 
 def list_settings() -> dict[str, str]:
