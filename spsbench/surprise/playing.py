@@ -1,7 +1,7 @@
 """Playing a case of a task with one effect predicted: as the perfect script has it, and with a mistake.
 
 list_planted_effects()                     PlantedEffect("menu", "one", 1, code, mutation), ...
-play_effect(effect, is_wrong, model)       Prediction(...), or None if the case ended before the effect
+play_effect(effect, is_wrong, model)       PlayedEffect(Prediction(...), EffectFacts("break", 1, 12)), or None if the case ended before
 """
 
 from __future__ import annotations
@@ -18,19 +18,22 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import njrt
+from njrt.effects import NeedsCode, Refusal
 from njrt.errors import ModelError
-from njrt.events import Prediction
+from njrt.events import Event, Performed, Prediction
 from njrt.messages import Protocol, Reply, Request
 from njrt.models.choose import choose_model
 from njrt.models.model import Model
+from njrt.observability.listeners import add_listener
 from njrt.options import Options
+from njrt.outcome import Broke, Continued, Raised, Returned
 from spsbench.checks import check_case
 from spsbench.perfect import make_perfect_model
 from spsbench.sampling import Uniform, order_by_strata
 from spsbench.script import CaseScript
 from spsbench.studies.study import format_study_error, is_prompt_too_long
 from spsbench.suite import TASK_NAMES, load_natural_program, load_script, load_task
-from spsbench.surprise.results import MutationKind, SurpriseResult, SurpriseTrial
+from spsbench.surprise.results import EffectFacts, MutationKind, SurpriseResult, SurpriseTrial
 from spsbench.trials.machine import read_timestamp
 from spsbench.trials.workers import LostTrial
 
@@ -105,9 +108,17 @@ class OneEffectModel:
         return self.ask(request)
 
 
+@dataclass(frozen=True, slots=True)
+class PlayedEffect:
+    """An effect of a case, its prediction and what it did."""
+
+    prediction: Prediction
+    facts: EffectFacts | None
+
+
 def play_effect(
     effect: PlantedEffect, is_wrong: bool, model: Model, seconds_per_reply: float = 600.0
-) -> Prediction | None:
+) -> PlayedEffect | None:
     """Play the case of an effect, which is predicted; with `is_wrong`, it has its mistake.
 
     The case is played twice, for the request and with the reply, so that it does not run while the model is asked.
@@ -123,34 +134,68 @@ def play_effect(
     reply = model.ask(replace(probe.request, timeout=seconds_per_reply))
     seconds = time.monotonic() - began
     answering = OneEffectModel(model.protocol, model.name, effect.piece, reply)
-    predictions = _play_case(effect, is_wrong, answering)
+    performed = _play_case(effect, is_wrong, answering)
     if answering.request != probe.request:
-        return Prediction(problem="the case does not run twice in the same way")
+        problem = Prediction(problem="the case does not run twice in the same way")
+        return PlayedEffect(problem, None)
     return next(
-        replace(found, seconds=seconds) for found in predictions if NOT_CHOSEN not in found.problem
+        PlayedEffect(replace(done.prediction, seconds=seconds), describe_effect(done))
+        for done in performed
+        if done.prediction and NOT_CHOSEN not in done.prediction.problem
     )
 
 
-def _play_case(effect: PlantedEffect, is_wrong: bool, predictor: Model) -> list[Prediction]:
+def _play_case(effect: PlantedEffect, is_wrong: bool, predictor: Model) -> list[Performed]:
     code = list(load_script(effect.program).lines[effect.case].code)
     if is_wrong:
         code[effect.piece - 1] = effect.mutation.code
     case = next(case for case in load_task(effect.program).cases if case.name == effect.case)
+    performed = PerformedEffects()
     with _turn:
         program = load_natural_program(effect.program)
-        with (
-            njrt.using(
-                model=make_perfect_model(CaseScript((), tuple(code)), "direct"),
-                effects="direct",
-                predict=predictor,
-                cache=False,
-                max_code_seconds=MAX_CODE_SECONDS,
-            ),
-            njrt.watch() as watch,
-            contextlib.redirect_stdout(io.StringIO()),
-        ):
-            check_case(case, program)
-    return [done.prediction for run in watch.runs for done in run.effects if done.prediction]
+        remove_listener = add_listener(performed)
+        try:
+            with (
+                njrt.using(
+                    model=make_perfect_model(CaseScript((), tuple(code)), "direct"),
+                    effects="direct",
+                    predict=predictor,
+                    cache=False,
+                    max_code_seconds=MAX_CODE_SECONDS,
+                ),
+                contextlib.redirect_stdout(io.StringIO()),
+            ):
+                check_case(case, program)
+        finally:
+            remove_listener()
+    return performed.events
+
+
+class PerformedEffects:
+    """A listener that keeps the effects and what they changed (state: these events)."""
+
+    wants_states = True
+
+    def __init__(self) -> None:
+        self.events: list[Performed] = []
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, Performed):
+            self.events.append(event)
+
+
+def describe_effect(done: Performed) -> EffectFacts:
+    """Return how an effect ended, and how much it changed."""
+    match done.result:
+        case Refusal() | NeedsCode():
+            ending = "refused"
+        case Broke() | Continued() | Returned() | Raised() as jump:
+            words = {Broke: "break", Continued: "continue", Returned: "return", Raised: "raise"}
+            ending = words[type(jump)]
+        case _:
+            ending = "goes on"
+    changes = done.state.changes if done.state else {}
+    return EffectFacts(ending, len(changes), sum(len(text or "") for text in changes.values()))
 
 
 # ── jobs: one effect as it is, or with its mistake ─────────────────────────────────────────────────
@@ -178,8 +223,8 @@ def answer_surprise(
     except ModelError as error:
         if not is_prompt_too_long(error):
             return LostTrial(trial, format_study_error(error))
-        found = Prediction(problem=f"no prediction: {type(error).__name__}")
-    made = found or Prediction(problem="the case ended before this effect")
+        found = PlayedEffect(Prediction(problem=f"no prediction: {type(error).__name__}"), None)
+    made = found.prediction if found else Prediction(problem="the case ended before this effect")
     return SurpriseResult(
         **asdict(trial),
         is_surprise=made.is_surprise,
@@ -189,6 +234,7 @@ def answer_surprise(
         output_tokens=made.output_tokens,
         seconds=round(made.seconds, 2),
         started=started,
+        facts=found.facts if found else None,
     )
 
 

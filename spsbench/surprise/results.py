@@ -32,6 +32,18 @@ class SurpriseTrial(TrialLine):
 
 
 @dataclass(frozen=True, slots=True)
+class EffectFacts:
+    """How an effect ended, and how much it changed of the variables that its block sees."""
+
+    ending: str
+    """`goes on`, `refused`, or the jump: `break`, `continue`, `return` or `raise`."""
+    variables: int
+    """Variables that are new, different or no longer bound."""
+    characters: int
+    """Of the lines by which traces show their new values, such as `int = 3`."""
+
+
+@dataclass(frozen=True, slots=True)
 class SurpriseResult(SurpriseTrial):
     """The prediction of an effect, compared with the effect."""
 
@@ -45,6 +57,8 @@ class SurpriseResult(SurpriseTrial):
     seconds: float
     """Of the prediction."""
     started: str
+    facts: EffectFacts | None = None
+    """None in results of earlier versions, and if the case ended before the effect."""
 
     def describe(self) -> tuple[str, str]:
         """Return the text of a prediction and its time."""

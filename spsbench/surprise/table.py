@@ -21,10 +21,15 @@ from spsbench.report.results_report import (
 )
 from spsbench.report.table import Table, make_text_table
 from spsbench.results import group_by
+from spsbench.surprise.combining import combine_alarms
 from spsbench.surprise.results import SurpriseResult, SurpriseResults, read_surprises
 
 PLANTED_HEADINGS = ("model", "planted", "effects", "not compared", "alarms", "share", "95 %")
 ALARM_HEADINGS = ("model", "measure", "share", "part", "of", "95 %")
+COMBINED_HEADINGS = (
+    *("model", "alarm from", "AUC", "95 %", "more than surprise, 95 %"),
+    *("precision", "recall"),
+)
 COST_HEADINGS = ("model", "cost of a prediction", "mean", "95 %", "predictions")
 
 
@@ -87,6 +92,37 @@ def list_cost_rows(results: Sequence[SurpriseResult], uniform: Uniform) -> list[
     return rows
 
 
+def list_combined_rows(
+    results: Sequence[SurpriseResult], uniform: Uniform
+) -> list[tuple[str, ...]]:
+    """Return a row for each model and set of features, if the results have facts about the effects."""
+    rows: list[tuple[str, ...]] = []
+    for model, group in group_by_model(results).items():
+        known = [result for result in group if result.facts]
+        alarms, mistakes = (
+            sum(result.is_surprise for result in known),
+            sum(result.planted != "none" for result in known),
+        )
+        if not alarms or len({result.program for result in known}) < 2:
+            continue
+        for alarm in combine_alarms(known, uniform):
+            gain, low, high = alarm.gain
+            rows.append(
+                (
+                    model,
+                    alarm.features,
+                    f"{alarm.auc:.2f}",
+                    f"{alarm.low:.2f} to {alarm.high:.2f}",
+                    ""
+                    if alarm.features == "surprise"
+                    else f"{gain:+.2f}, {low:+.2f} to {high:+.2f}",
+                    f"{alarm.hits / alarms:.2f}",
+                    f"{alarm.hits / mistakes:.2f}" if mistakes else "",
+                )
+            )
+    return rows
+
+
 def group_by_model(results: Sequence[SurpriseResult]) -> dict[str, list[SurpriseResult]]:
     """Return the results of each model."""
     return group_by(sorted(results, key=lambda result: result.model), lambda result: result.model)
@@ -103,9 +139,11 @@ def format_share(part: int, whole: int) -> tuple[str, str]:
 def list_tables(found: SurpriseResults) -> list[Table]:
     """Return the tables."""
     results = found.results
+    combined = list_combined_rows(results, make_uniform())
     return [
         make_text_table(PLANTED_HEADINGS, list_planted_rows(results), 2),
         make_text_table(ALARM_HEADINGS, list_alarm_rows(results), 2),
+        *([make_text_table(COMBINED_HEADINGS, combined, 2)] if combined else []),
         make_text_table(COST_HEADINGS, list_cost_rows(results, make_uniform()), 2),
     ]
 

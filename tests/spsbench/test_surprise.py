@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
+from math import log
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -21,8 +24,14 @@ from spsbench.surprise.playing import (
     list_planted_effects,
     play_effect,
 )
-from spsbench.surprise.results import SurpriseResult, read_surprises
-from spsbench.surprise.table import list_alarm_rows, list_cost_rows, list_planted_rows
+from spsbench.surprise.combining import combine_alarms, compute_auc, count_hits, fit_logistic
+from spsbench.surprise.results import EffectFacts, SurpriseResult, read_surprises
+from spsbench.surprise.table import (
+    list_alarm_rows,
+    list_combined_rows,
+    list_cost_rows,
+    list_planted_rows,
+)
 
 
 def test_each_mutation_changes_one_place() -> None:
@@ -93,9 +102,11 @@ def test_a_right_prediction_is_an_alarm_for_the_wrong_effect_only() -> None:
     right, wrong = play_effect(AVERAGE, False, model), play_effect(AVERAGE, True, model)
     assert right is not None
     assert wrong is not None
-    assert not right.problem
-    assert not right.is_surprise
-    assert wrong.mismatches == ("average = 99.0, predicted 2.0",)
+    assert not right.prediction.problem
+    assert not right.prediction.is_surprise
+    assert wrong.prediction.mismatches == ("average = 99.0, predicted 2.0",)
+    assert right.facts == EffectFacts("goes on", 1, len("float = 2.0"))
+    assert wrong.facts == EffectFacts("goes on", 1, len("float = 99.0"))
     assert len(model.requests) == 2
 
 
@@ -106,6 +117,75 @@ def test_only_the_wanted_effect_is_predicted() -> None:
     model = njrt.Scripted(lambda request: "END: goes on", protocol="text")
     assert play_effect(effect, False, model) is not None
     assert len(model.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "facts"),
+    [
+        ("return 1", ("refused", 0, 0)),
+        ("average = 1 / 0", ("refused", 0, 0)),
+        ("raise ValueError(1)", ("raise", 0, 0)),
+        ("average = extra = 12.5", ("goes on", 2, 2 * len("float = 12.5"))),
+    ],
+)
+def test_an_effect_is_described_by_its_end_and_its_changes(
+    code: str, facts: tuple[str, int, int]
+) -> None:
+    wrong = replace(AVERAGE, mutation=PlantedMutation("wrong value", code))
+    played = play_effect(wrong, True, njrt.Scripted(predict_average, protocol="text"))
+    assert played is not None
+    assert played.facts == EffectFacts(*facts)
+
+
+def test_areas_and_hits_count_ties_in_part() -> None:
+    assert compute_auc([1, 2, 3, 4], [False, False, True, True]) == 1.0
+    assert compute_auc([1, 1, 0, 2], [False, True, False, True]) == 3.5 / 4
+    assert compute_auc([1, 2], [True, True]) == 0.5
+    assert count_hits([3, 2, 2, 1], [True, True, False, True], 2) == 1.5
+    assert count_hits([3, 2], [True, True], 0) == 0
+
+
+def test_a_logistic_model_has_the_odds_of_its_examples() -> None:
+    examples = [((0.0,), float(n < 30)) for n in range(100)]
+    examples += [((1.0,), float(n < 8000)) for n in range(10_000)]
+    constant, weight = fit_logistic(examples)
+    assert constant == pytest.approx(log(30 / 70), abs=0.1)
+    assert constant + weight == pytest.approx(log(8000 / 2000), abs=0.01)
+
+
+def combined_of(program: str, number: int, is_wrong: bool, is_surprise: bool, ending: str) -> Any:
+    planted = "wrong value" if is_wrong else "none"
+    facts = EffectFacts(ending, 1, 3)
+    return replace(result_of(number, planted, is_surprise), program=program, facts=facts)
+
+
+def test_what_holds_in_one_program_alone_is_no_alarm() -> None:
+    """In each program one end of effects is that of all mistakes, but it is another one in the others."""
+    results = [
+        combined_of(program, n, n < 10, n % 2 == 0, "break" if (n < 10) == own else "goes on")
+        for program, own in (("menu", True), ("battle", False))
+        for n in range(20)
+    ]
+    surprise, effect, _ = combine_alarms(results, Random(0).random)
+    assert surprise.auc == pytest.approx(0.5, abs=0.05)
+    assert effect.auc < 0.05
+
+
+def test_the_report_has_the_combined_alarms_if_effects_are_described() -> None:
+    results = [
+        combined_of(program, n, n < 10, n < 4, "break" if n < 9 else "goes on")
+        for program in ("menu", "battle", "chess")
+        for n in range(20)
+    ]
+    rows = list_combined_rows(results, Random(0).random)
+    assert [row[1:3] + row[5:] for row in rows] == [
+        ("surprise", "0.70", "1.00", "0.40"),
+        ("the effect", "0.95", "1.00", "0.40"),
+        ("surprise and the effect", "0.95", "1.00", "0.40"),
+    ]
+    assert rows[0][4] == ""
+    assert rows[1][4].startswith("+0.25, ")
+    assert list_combined_rows([replace(one, facts=None) for one in results], Random(0).random) == []
 
 
 def result_of(number: int, planted: str, is_surprise: bool, problem: str = "") -> SurpriseResult:
