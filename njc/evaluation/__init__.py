@@ -1,1 +1,1 @@
-"""Builds judged by a user's own tests and recorded runs, and code repaired by what they show."""
+"""Builds judged by a user's own tests and recorded runs, and repair of code by the results."""

@@ -1,11 +1,11 @@
-"""The runs of blocks in two traces, side by side: what the model asked for, and how the blocks ended.
+"""Comparing the runs of blocks in two traces: the model's effects, and the outcomes of the blocks.
 
     read_runs(lines)                 [TracedRun(place="mail.njpy:12", shown="...", effects=(...), outcome="...")]
     compare_runs(old, new)           [ComparedBlock(place="mail.njpy:12", runs=3, same_effects=2, same_outcome=3, ...)]
 
-Runs belong together that are of the same block and were shown the same; of those that are left, the first with the first of
-the same block. Code is compared without its layout, JSON without the order of its keys. The outcome is how the block ended,
-with the digest of its variables; for a question of `njrt.llm`, its last reply. Not seen: what code does elsewhere.
+Runs are paired if they have the same block and the same messages; the rest is paired by block, in order. Code is
+compared without its layout, JSON without the order of its keys. The outcome of a block includes the digest of its
+variables; the outcome of a question of `njrt.llm` is its last reply. Not seen: changes by code elsewhere.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CHARS_BEFORE = 40
 
 @dataclass(frozen=True, slots=True)
 class TracedRun:
-    """One run of a block: what the model was shown first, what it asked for, and how it ended."""
+    """One run of a block: the first messages to the model, the effects that it requested, and the outcome."""
 
     place: str
     shown: str
@@ -118,7 +118,7 @@ def _normalize_text(text: str) -> str:
 
 
 def _normalize_code(code: str) -> str:
-    """Code without its layout and comments; text that is no code as it is, without the fence of a block."""
+    """Return code without layout and comments; other text only without the fence of a code block."""
     return normalize_layout(code.strip().removeprefix("```python").removesuffix("```").strip())
 
 
@@ -180,7 +180,7 @@ def format_difference(difference: RunDifference) -> list[str]:
 
 
 def _show_both(old: str, new: str) -> list[str]:
-    """Two texts that differ, from shortly before their first difference on."""
+    """Return excerpts of two texts, from shortly before their first difference."""
     equal = _count_equal(old, new)
     start = max(0, equal - CHARS_BEFORE) if equal > MAX_SHOWN_CHARS // 2 else 0
     before = "…" if start else ""

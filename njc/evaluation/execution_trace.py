@@ -1,11 +1,11 @@
-"""The lines that a run executes, and what each of them changed, for models that repair code.
+"""The lines that a run executes, and the changes of each line, for models that repair code.
 
     with StepRecorder(lambda code: code.co_filename == "<program>", has_calls=True) as recorder:
         find_sum([3, 4])
     recorder.make_trace()       ExecutionTrace(steps=(LineStep(1, "prices = [3, 4]"), LineStep(2, "total = 0"), ...
 
-Values are written as in prompts, bounded, and without calling properties. Not seen: code in C, other threads, changes by
-one line to variables of another frame, and the insides of comprehensions, lambdas and generator expressions.
+Values are written as in prompts, bounded, and without calling properties. Not seen: code in C, other threads, changes
+by one line to variables of another frame, and the insides of comprehensions, lambdas and generator expressions.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _GENERATOR_FLAGS = 0x20 | 0x80 | 0x200
 
 @dataclass(frozen=True, slots=True)
 class LineStep:
-    """One run of a line: the variables that it changed, what it returned or the exception that it raised."""
+    """One run of a line: its changes of variables, its returned value or raised exception."""
 
     line: int
     changes: str
@@ -42,7 +42,7 @@ class ExecutionTrace:
     reached: frozenset[int] = frozenset()
     """All lines that were run, also by steps that were not kept."""
     given: str = ""
-    """The variables where the run entered the recorded lines, if only some lines of a file are."""
+    """The variables on entry to the recorded lines, if only some lines of a file are recorded."""
 
     @classmethod
     def from_json(cls, written: Mapping[str, Any]) -> ExecutionTrace:
@@ -62,7 +62,7 @@ class ExecutionTrace:
 
 @dataclass(slots=True)
 class _FrameState:
-    """What is known of a frame that runs."""
+    """The state of a running frame."""
 
     values: dict[str, str] = field(default_factory=dict)
     line: int = 0
@@ -83,14 +83,14 @@ class StepRecorder:
         starts: Callable[[FrameType], bool] | None = None,
         max_steps: int = MAX_STEPS,
     ) -> None:
-        """Choose what is recorded.
+        """Record the steps of some code.
 
         Args:
-            is_traced: the code whose lines are recorded.
+            is_traced: whether to record a code object.
             has_calls: also record the arguments of calls, at the head of the function, and returned values.
             lines: only these lines of all files; each time they are entered, the record starts again.
             starts: a line event of another frame for which this holds starts the record again.
-            max_steps: the steps that are kept.
+            max_steps: the number of steps to keep.
         """
         self._is_traced, self._has_calls = is_traced, has_calls
         self._lines, self._starts, self._max_steps = lines, starts, max_steps
@@ -212,7 +212,7 @@ def _write(value: Any) -> str:
 
 
 STATEMENT_CODE = ("<module>", "<lambda>")
-"""Names in angle brackets of code that has lines of its own."""
+"""Names in angle brackets of code objects that have separate lines."""
 
 
 def is_expression_code(code: CodeType) -> bool:

@@ -1,1 +1,1 @@
-"""Running a command on a build, and what the command's processes imported in its place."""
+"""Running a command on a build, and checking that its processes imported the build."""

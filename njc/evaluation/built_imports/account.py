@@ -1,11 +1,11 @@
-"""What a command imported of a build, by the account of its own processes.
+"""The files of a build that a command imported, as recorded by its own processes.
 
     environment = make_build_environment(build, out, folder)
     subprocess.run(words, env=environment)
     find_import_problem(build, folder)                  "it executed src/mail.njpy in place of out/mail.py; ..."
 
-A run measures the build if at least one of its files was executed as it was built, and no source or other compiled form.
-Not seen: processes that do not inherit the environment, and those of `python -I`, `-E` and `-S`.
+A run measures the build if it executed at least one of its files unchanged, and no source or other compiled form. Not
+seen: processes that do not inherit the environment, and `python -I`, `-E` and `-S`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class BuiltFile:
     """A file of a build."""
 
     path: str
-    """That of its source, relative to the source root."""
+    """The path of its source, relative to the source root."""
     source: Path
     output: Path
     source_digest: str
@@ -62,7 +62,7 @@ def hash_build(build: Iterable[BuiltFile]) -> str:
 
 
 def make_build_environment(build: Sequence[BuiltFile], out: Path, folder: Path) -> dict[str, str]:
-    """Make the environment in which processes use the build in `out` and write their account into `folder`."""
+    """Return the environment for processes that use the build in `out` and record imports in `folder`."""
     account, settings = folder / _ACCOUNT, folder / _SETTINGS
     account.unlink(missing_ok=True)
     files = [
@@ -86,7 +86,7 @@ def make_build_environment(build: Sequence[BuiltFile], out: Path, folder: Path) 
 
 
 def find_import_problem(build: Sequence[BuiltFile], folder: Path) -> str:
-    """Say what a command executed in place of the build, and what to do; empty if it executed the build."""
+    """Return what a command executed instead of the build, with advice; empty if it executed the build."""
     account = folder / _ACCOUNT
     text = account.read_text(encoding="utf-8") if account.exists() else ""
     executed = list(parse_json_lines(text.splitlines()))

@@ -2,8 +2,8 @@
 
     NJC_TRACE_BLOCK={"file": "/tmp/x/shop.py", "first": 12, "last": 20, "folder": "/tmp/y"}
 
-When the process ends, by an exit, `os._exit`, an interrupt or SIGTERM, the steps are in a file of the folder; so are
-those of processes that it forks. A process that another signal ends writes nothing.
+At the end of the process, by an exit, `os._exit`, an interrupt or SIGTERM, the steps are written to a file in the
+folder; forked processes do the same. Not seen: processes that another signal kills.
 """
 
 from __future__ import annotations

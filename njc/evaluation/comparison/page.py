@@ -1,7 +1,7 @@
 """The comparison as one self-contained page: advice, tables, plots.
 
-The page loads nothing and needs no script; it follows the reader's light or dark setting and fits a phone. Its
-template is `templates/comparison.html`; `templates/report.html` has what the pages of `njc eval` share with it.
+The page loads nothing and needs no script; it follows the reader's light or dark setting and fits a phone. Its template
+is `templates/comparison.html`; pages of `njc eval` share `templates/report.html` with it.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""The results of a comparison: what building and running a program cost in each mode, and how many runs passed.
+"""The results of a comparison: the cost of each mode's build and runs, and the number of passed runs.
 
     ComparedRun(mode="static", number=2, passed=True, seconds=1.2, blocks={"mail.njpy:12": ModeUsage(calls=1, ...)})
     ...  ->  ModeSummary(mode="static", build=ModeBuild(...), runs=(...))  ->  a table, JSON, a page
 
-A mode that cannot be built has the reason in its build. Each run is a line of a file, so that an interrupted
-comparison can be continued.
+The build of a mode has a reason if it failed. Each run is a line of a file, so that an interrupted comparison can be
+continued.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class ModeUsage:
     unfit: int = 0
     """Runs that failed a guard of the code."""
     raised: int = 0
-    """Runs in which the code raised an exception and was undone."""
+    """Runs whose code raised an exception, which undid its changes."""
 
     def __add__(self, other: ModeUsage) -> ModeUsage:
         return ModeUsage(*map(sum, zip(astuple(self), astuple(other), strict=True)))
@@ -103,7 +103,7 @@ class ModeUsage:
 
 @dataclass(frozen=True, slots=True)
 class ModeBuild:
-    """What a build cost; `failure` says why there is nothing to run, and is empty otherwise."""
+    """The cost of a build; `failure` is the reason if it failed, otherwise ""."""
 
     seconds: float
     usage: ModeUsage

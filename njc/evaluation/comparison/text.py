@@ -115,7 +115,7 @@ def write_advice(rows: Sequence[ModeSummary]) -> list[str]:
 
 
 def _compare_with_best(good: Sequence[ModeSummary]) -> Iterator[str]:
-    """Name the best mode, those that are worse, and those that may be as good."""
+    """Name the best mode, the worse ones, and any that may be as good."""
     if not good:
         return
     best, *others = good
@@ -145,7 +145,7 @@ def _format_pass_count(row: ModeSummary) -> str:
 
 
 def _compute_break_even(good: Sequence[ModeSummary]) -> Iterator[str]:
-    """Say after how many runs code has saved the tokens of writing it, compared with live blocks."""
+    """Yield the number of runs after which each mode's code has saved its own tokens, against live."""
     live = next((row.usage.tokens for row in good if row.name == "live"), 0)
     runs = {
         row.name: math.ceil(row.build.usage.tokens / (live - row.usage.tokens))

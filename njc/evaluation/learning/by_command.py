@@ -1,9 +1,9 @@
 """The repair of locked code by a test command of the user: `njc static --repair --test "pytest -q"`.
 
-The command is run on a build with the locked code. A block whose code that run reached is repaired: the model is shown the
-end of the command's output and the last run of the code, and its code is tried in a separate build. Code is locked, with
-its rationale, if the command then ends with 0 twice.
-Not seen: mistakes that take changes in two blocks. The blocks are tried one after the other.
+The command is run on a build with the locked code. A block whose code ran is repaired: the model is sent the end of the
+command's output and the last run of the code, and its code is tried in a separate build. Code is locked, with its
+rationale, if the command then ends with 0 twice. Not seen: mistakes that need changes in two blocks. The blocks are
+tried one by one.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from njrt.errors import ConfigurationError
 
 @dataclass(frozen=True, slots=True)
 class CommandEvaluation:
-    """How the command ended on a build, and what the code of the block did in it."""
+    """The result of the command on a build, and the run of the block's code in it."""
 
     result: CommandResult
     code: str
-    """The code as it stands in the compiled file."""
+    """The code in the compiled file."""
     first_line: int
 
     @property
@@ -106,7 +106,7 @@ class TestedProgram:
     project: Project
     lock: StaticLock
     words: tuple[str, ...]
-    """The command, whose exit code is 0 if the program is right."""
+    """The command; its exit code is 0 if the program is right."""
     seconds: float
 
     def test_entry(self, file: StaticFile, hole: Hole, entry: LockEntry) -> CommandEvaluation:
@@ -209,7 +209,7 @@ def _repair_hole(
 
 
 def describe_no_run(result: CommandResult) -> str:
-    """Why a block cannot be repaired whose code did not run."""
+    """Return why a block cannot be repaired if its code did not run."""
     last = result.output.rpartition("\n")[2].strip()[:200]
     ending = f"; its output ends with: {last}" if last else ""
     if result.was_killed:

@@ -5,7 +5,7 @@
     received   {"text": "..."}                                               ... and this is the answer
     sent       {"verdict": "wrong", "differences": ["`n` is 1, but should be 2"], "trace": {...}}
 
-Of the program only imports, classes, functions and assignments are executed. What it prints is discarded.
+Only imports, classes, functions and assignments of the program are executed. Its prints are discarded.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class ForwardingModel:
 
 
 def execute_definitions(task: WorkerTask) -> dict[str, ProgramValue]:
-    """Execute what the program defines; a definition that fails is left out, and so is everything else."""
+    """Execute the definitions of the program; failing ones and other statements are skipped."""
     module = types.ModuleType("program")
     sys.modules["program"] = module  # where dataclasses and pydantic look for their annotations
     namespace = vars(module)

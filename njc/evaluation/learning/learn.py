@@ -1,10 +1,10 @@
-"""Correcting the code of a block by recorded runs: the examples, what a model is asked, and how its reply is read.
+"""Correcting the code of a block by recorded runs: examples, prompts, and reading of replies.
 
     traces/shop.jsonl ─> [Example] ─> ExampleSet(shown=(...), held_out=(...), unusable=("`log` is a file", ...))
 
 Runs with equal inputs count once, with the most frequent outcome, as a live model may be wrong. Of four examples or
-more, every third is held out: it is scored, but not shown to the model. Code must pass all checks before it is run on the
-examples. The model is shown another failure each time, written into the code.
+more, every third is held out: scored, but not shown to the model. Code must pass all checks before it is run on the
+examples. Each prompt has another failure, written into the code.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from njrt.session.examples import RETURN_VALUE, Example, example_from_json
 from njrt.values.shapes import ANY_SHAPE, merge_shapes
 
 MAX_EXAMPLES = 30
-"""Examples that are used of one block, taken evenly from all of them."""
+"""The number of examples of one block, taken evenly from all of them."""
 _MIN_TO_HOLD_OUT = 4
 _USABLE_OUTCOMES = ("completed", "broke", "continued", "returned", "raised")
 
@@ -50,7 +50,7 @@ class ExampleSet:
 
     @property
     def all(self) -> tuple[Example, ...]:
-        """All examples, those that are shown first."""
+        """All examples; the held-out ones come last."""
         return (*self.shown, *self.held_out)
 
 
@@ -88,7 +88,7 @@ def select_examples(hole: Hole, examples: Iterable[Example]) -> ExampleSet:
 
 
 def _find_problem(example: Example, hole: Hole) -> str:
-    """Why a run cannot be used, if so."""
+    """Return why a run cannot be used; empty if it can."""
     for name, what in example.lost.items():
         if name in list_hole_inputs(hole) or name in hole.writes or name == RETURN_VALUE:
             return f"`{name}` holds {what}"
@@ -108,7 +108,7 @@ def list_hole_inputs(hole: Hole) -> tuple[str, ...]:
 
 
 def _merge_by_majority(examples: Sequence[Example]) -> list[Example]:
-    """One run of each group with equal inputs: one with the most frequent outcome."""
+    """Return one run of each group with equal inputs, with the most frequent outcome."""
     groups: defaultdict[str, list[Example]] = defaultdict(list)
     for example in examples:
         groups[json.dumps(example.before, sort_keys=True)].append(example)
@@ -146,7 +146,7 @@ class ExampleFailure:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """The result of running code on all examples; `failures` are those that may be shown to the model."""
+    """The result of running code on all examples; `failures` may be shown to the model."""
 
     score: LockScore
     failures: tuple[ExampleFailure, ...] = ()
@@ -183,7 +183,7 @@ class HoleRepair(Generic[EvaluationT]):
         turn: int,
         temperature: float | None,
     ) -> Request:
-        """Describe the failure, and what was refused since."""
+        """Describe the failure, and the proposals refused since."""
         refusal: tuple[Message, ...] = ()
         if refused and refused.code:
             refusal = make_refusal_messages(refused.code, refused.refusals)

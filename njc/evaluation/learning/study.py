@@ -94,10 +94,10 @@ def learn_from_examples(
     repairs: bool = False,
     seconds: float = SECONDS_PER_EXAMPLE,
 ) -> Iterator[LearningResult]:
-    """Learn the code of each hole that has examples, in their order, and keep what is better.
+    """Learn the code of each hole that has examples, and keep better code; yield the results in order.
 
-    With `repairs`, only locked code that fails is sent to the model, which writes a rationale before the code; code
-    is kept only if it is right on all examples. Code is stopped after `seconds` on an example.
+    With `repairs`, only locked code that fails is sent to the model, which writes a rationale before the code; code is
+    kept only if it is right on all examples. Code is stopped after `seconds` on an example.
     """
     require_extra()
     for file in files:
@@ -192,7 +192,7 @@ def make_learning_check(file: StaticFile, hole: Hole) -> CodeCheck:
 
 
 def find_locked_entry(hole: Hole, lock: StaticLock) -> tuple[LockEntry | None, str]:
-    """Return the entry of a hole with code, or the reason why there is none."""
+    """Return the entry of a hole with code, or else the reason for its absence."""
     match find_hole_statuses([hole], lock)[hole.name]:
         case Locked(entry) if entry.live:
             return None, f"it stays live: {entry.live}"

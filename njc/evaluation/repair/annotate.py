@@ -5,7 +5,7 @@
             break                       # not reached
         total += price                  # (2) total = 3; (4) total = 7; ... (8) total = 15
 
-The numbers are those of the steps. Models find mistakes in such a text that they overlook in the code alone.
+The numbers are step numbers. Models find mistakes in such a text that they overlook in the code alone.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from njc.evaluation.execution_trace import ExecutionTrace
 
 _MAX_VISITS = 3
-"""Runs of one line that are shown: the first ones and the last."""
+"""The number of runs of one line to show: the first ones and the last."""
 MAX_COMMENT_CHARS = 300
 _STEP_COMMENT = re.compile(r"#\s*(?:\(\d+\) .*|not reached)")
 
@@ -36,7 +36,7 @@ def annotate_code(
 
     Args:
         code: the code; raises SyntaxError if it is not Python.
-        trace: the steps, whose lines are those of the file.
+        trace: the steps, with line numbers of the file.
         first_line: the number of the code's first line in the file.
         max_chars: the length of a comment.
     """

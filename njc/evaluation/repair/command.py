@@ -3,9 +3,9 @@
     run_test_command(["pytest", "-q"], out, build, BlockLines(out / "shop.py", 12, 20), seconds=300)
         ->  CommandResult(exit_code=1, output="... assert 10 == 6 ...", trace=ExecutionTrace(...))
 
-At the time limit its processes are interrupted, then killed. pytest stops at its first failure (`PYTEST_ADDOPTS=-x`), so
-that the last run of the block is one of the failed test. Not seen: runs in other threads, in processes that a signal
-kills, and by a Python in which njc is not installed.
+At the time limit its processes are interrupted, then killed. pytest stops at its first failure (`PYTEST_ADDOPTS=-x`),
+so that the last run of the block belongs to the failed test. Not seen: runs in other threads, in processes that a
+signal kills, and by a Python without njc.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ TIMEOUT_EXIT_CODE = 124
 
 @dataclass(frozen=True, slots=True)
 class BlockLines:
-    """Where the code of a block stands in a compiled file, first and last line included."""
+    """The lines of a block's code in a compiled file, first and last included."""
 
     file: Path
     first: int
@@ -53,7 +53,7 @@ class CommandResult:
 
     exit_code: int
     output: str
-    """The end of what it printed."""
+    """The end of its output."""
     trace: ExecutionTrace
 
     @property

@@ -2,9 +2,9 @@
 
     code ─> evaluation ─> request ─> reply ─> proposal ─> evaluation ─> the better code ─> request ─> ...
 
-A `CodeRepair` says how code is tested, what the model is asked, and how its reply is read: of static blocks tested
-on recorded runs (`njc.evaluation.learning`) or by a command, of programs with tests (`spsbench.repair`). The best code so far
-goes back to the model; code that is not better is dropped.
+A `CodeRepair` defines the tests, the prompts and the reading of replies: for static blocks tested on recorded runs
+(`njc.evaluation.learning`) or by a command, and for programs with tests (`spsbench.repair`). The best code so far is
+sent to the model; code that is not better is dropped.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ EvaluationT = TypeVar("EvaluationT", bound=CodeEvaluation)
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What a reply proposes."""
+    """The contents of a reply."""
 
     code: str
-    """Empty where the reply has none."""
+    """Empty if the reply has no code."""
     rationale: str = ""
-    """What the model wrote before the code."""
+    """The text before the code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class RefusedProposal:
 
 
 class CodeRepair(Protocol[EvaluationT]):
-    """What a repair needs: tests, prompts, a reader of replies."""
+    """The tests, prompts and reader of replies of a repair."""
 
     def evaluate(self, code: str) -> EvaluationT:
         """Run the tests of code."""
@@ -73,7 +73,7 @@ class CodeRepair(Protocol[EvaluationT]):
         turn: int,
         temperature: float | None,
     ) -> Request:
-        """Ask for better code than this; `refused` is what the last reply proposed, if it was not tested."""
+        """Ask for better code than `code`; `refused` is the last proposal, if it was not tested."""
 
     def read_reply(self, text: str) -> Proposal:
         """Return the proposal of a reply."""
@@ -81,13 +81,13 @@ class CodeRepair(Protocol[EvaluationT]):
 
 @dataclass(frozen=True, slots=True)
 class RepairBudget:
-    """What a repair may use."""
+    """The limits of a repair."""
 
     calls: int
     tokens: int | None = None
     """Input and output of all calls; no call is made once they are used."""
     temperature: float | None = None
-    """That of the first call; None: the vendor's."""
+    """The temperature of the first call; None for the vendor's default."""
 
     def allows(self, calls: int, cost: GenerationCost) -> bool:
         return calls < self.calls and (
@@ -109,7 +109,7 @@ class Repaired(Generic[EvaluationT]):
     evaluation: EvaluationT
     first: EvaluationT
     rationale: str = ""
-    """Empty where the code is the first one."""
+    """Empty if the code is the first one."""
     attempts: tuple[GenerationAttempt, ...] = ()
     cost: GenerationCost = field(default_factory=GenerationCost)
 
@@ -143,7 +143,7 @@ def repair_code(
 
 
 def normalize_layout(code: str) -> str:
-    """Code without its comments and its layout; what is no Python as it is."""
+    """Return code without comments and layout; text that is not Python unchanged."""
     try:
         return ast.unparse(ast.parse(textwrap.dedent(code)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -30,7 +30,7 @@ def read_rationale(text: str) -> str:
 
 
 def find_program(text: str, entry_point: str) -> str:
-    """Return the last piece of code that defines a function of this name, else the last one; empty if there is none."""
+    """Return the last piece of code that defines `entry_point`, else the last piece; empty without code."""
     blocks = []
     for piece in text.replace("\r\n", "\n").split(_FENCE)[
         1::2
@@ -49,7 +49,7 @@ def find_defined_names(code: str) -> frozenset[str]:
 
 
 def complete_program(code: str, program: str) -> str:
-    """Add what a reply left out of the program: imports and definitions of names that it does not bind itself."""
+    """Add imports and definitions of the program whose names the reply does not bind."""
     bound = find_defined_names(code)
     missing = [text for text, names in _list_definitions(program) if names - bound]
     if not missing or not bound:

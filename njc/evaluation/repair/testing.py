@@ -38,7 +38,7 @@ class FailedTests:
     """The first statement of the tests that failed."""
 
     test: str
-    """Empty where the program itself could not be run."""
+    """Empty if the program itself could not be run."""
     problem: str
     """Such as "`total([3])` is 0, but should be 3"."""
     trace: ExecutionTrace = field(default_factory=ExecutionTrace)
@@ -175,7 +175,7 @@ def _describe_failure(error: BaseException, tests: str, seconds: float) -> tuple
 
 
 def _find_statement(tests: str, line: int) -> str:
-    """Return the innermost statement of the tests that begins at or around a line; of a compound one its head."""
+    """Return the innermost statement of the tests at or around a line; only the head of a compound one."""
     around = [
         node
         for node in ast.walk(ast.parse(tests))
@@ -189,7 +189,7 @@ def _find_statement(tests: str, line: int) -> str:
 
 
 class _TestRewriter(ast.NodeTransformer):
-    """Puts each simple statement on one line, and has `assert a == b` say what `a` is.
+    """Puts each simple statement on one line, and makes `assert a == b` report `a`.
 
     assert total([3]) == 3   ->   _nj_left = total([3])
                                   _nj_right = 3

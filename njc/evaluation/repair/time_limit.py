@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 _SECONDS_BETWEEN = 5.0
-"""Seconds until the error is raised again: what is done after it takes less."""
+"""Seconds until the error is raised again, for code that swallows it."""
 
 
 class TimeLimitError(BaseException):

@@ -3,9 +3,9 @@
     {"command": "launch", "arguments": {"program": "mail.njpy"}}    RunController(RunSettings(...))
     Stopped(step, "effect Run")                                     {"event": "stopped", "body": {...}}
 
-An adapter serves one client. Its requests are served one by one; another thread reports what happens in the program
-between two requests, so a response comes before the events that its request causes. Python's lines are not stopped at.
-Protocol: https://microsoft.github.io/debug-adapter-protocol/specification
+An adapter serves one client, one request at a time. Another thread sends the events of the program between two
+requests, so a response comes before the events that its request causes. Not seen: lines of Python. Protocol:
+https://microsoft.github.io/debug-adapter-protocol/specification
 """
 
 from __future__ import annotations
@@ -53,23 +53,23 @@ from njrt.errors import NaturalError
 from njrt.typed_json import describe_validation_error
 
 _FAILURES = (NaturalError, ChannelClosedError)
-"""The controller cannot do what was asked, or the program has ended meanwhile."""
+"""The controller refuses the request, or the program has ended meanwhile."""
 
 _EXPECTED = (RequestError, *_FAILURES, ValidationError, OSError)
 
 THREAD = 1
-"""The identifier of the one thread: natural blocks are stepped through in the order of their steps."""
+"""The identifier of the only thread: steps of natural blocks have one order."""
 
 
 class Adapter:
-    """Serves a client (state: the run under control, the breakpoints, what identifiers stand for)."""
+    """Serves a client (state: the controlled run, the breakpoints, the identifiers given out)."""
 
     def __init__(self, incoming: BinaryIO, outgoing: BinaryIO) -> None:
         self._reader = MessageReader(incoming)
         self._outgoing = outgoing
         self._sequence = itertools.count(1)
         self._turn = threading.RLock()
-        """Held while a request is carried out, and while an event is sent."""
+        """Held while a request is served, and while an event is sent."""
         self._happenings: queue.SimpleQueue[Happening | None] = queue.SimpleQueue()
         self._client = requests.InitializeArguments()
         self._controller: RunController | None = None
@@ -138,7 +138,7 @@ class Adapter:
                 self._confirm_stop()
 
     def _make_handlers(self) -> Mapping[str, tuple[type[BaseModel], Callable[[Any], Any]]]:
-        """For each request its arguments, and what serves it: it gives the body, or what to do after the response."""
+        """Return arguments and handler of each request; it returns the body, or a call for after the response."""
         none = requests.Arguments
         return {
             "initialize": (requests.InitializeArguments, self._initialize),
@@ -183,7 +183,6 @@ class Adapter:
         return self._controller
 
     def _look(self, read: Callable[[StopView, Any], Any]) -> Callable[[Any], Any]:
-        """Serve a request by what is seen at the stop."""
         return lambda arguments: read(self._view, arguments)
 
     @property
@@ -216,7 +215,7 @@ class Adapter:
     def _prepare_predictions(
         self, arguments: requests.LaunchArguments, program: Path
     ) -> Callable[[], object]:
-        """Serve this session by predictions: the handlers of a program that runs are replaced."""
+        """Serve this session by predictions: replace the handlers that need a running program."""
         if arguments.predicted is None or arguments.call is None:
             raise RequestError("`predicted` needs `call`, the call to start at, such as `fact(3)`")
         source = program.read_text(encoding="utf-8")
@@ -257,7 +256,7 @@ class Adapter:
     def _apply(
         self, change: Callable[[requests.SetBreakpointsArguments], Any]
     ) -> tuple[type[BaseModel], Callable[[Any], Any]]:
-        """Change the breakpoints, and those of the program too if it has been launched."""
+        """Return a handler that changes the breakpoints, in a launched program too."""
 
         def apply(arguments: requests.SetBreakpointsArguments) -> Any:
             answer = change(arguments)
@@ -352,7 +351,7 @@ class Adapter:
         self._send_stopped(reason=reason, description=text, text=text)
 
     def _confirm_stop(self) -> None:
-        """Tell the client, which takes the program to be running, that it has not moved."""
+        """Report the stop again to a client that believes that the program is running."""
         run = self._controller
         is_at_end = run is not None and run.state == "ended" and self._stops_at_end
         if is_at_end or (run is not None and run.state == "stopped"):
@@ -419,7 +418,7 @@ In TEXT, \\n is a new line; `/edit` alone shows the text."""
 
 
 def run_console_command(run: RunController, line: str) -> str:
-    """Carry out a command; return what to show. Raises RunControlError if it is none, or cannot be carried out now."""
+    """Run a command and return its text; raises RunControlError if it is unknown or impossible now."""
     name, _, words = line[1:].partition(" ")
     if name == "help":
         return HELP

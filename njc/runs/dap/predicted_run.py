@@ -5,7 +5,7 @@
     setVariable                         later answers start from this value
     `check` in the console              runs the program, takes the same steps, and compares
 
-The program is not run, and no other thread sends: a request is answered, then the stop is reported.
+The program is not run, and there is no second thread: each response is followed by its stop.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""What a client of the adapter sends: messages, the arguments of requests, its breakpoints.
+"""Messages of the Debug Adapter Protocol: reading, arguments of requests, breakpoints.
 
     LaunchArguments.model_validate({"program": "mail.njpy", "stopOnEntry": True})
     BreakpointSets().set_functions(...)      {"breakpoints": [{"name": "effect Run"}]} sets EffectBreakpoint("Run")
 
-Names and meanings are those of the Debug Adapter Protocol; unknown fields are ignored, as it demands. The arguments
-of `launch` are our own.
+Names and meanings are from the protocol, except the arguments of `launch`. Unknown fields are ignored.
 """
 
 from __future__ import annotations
@@ -50,14 +49,14 @@ class Arguments(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _drop_nulls(cls, fields: Any) -> Any:
-        """Some clients send null for what they leave out."""
+        """Drop fields with null, which some clients send for missing ones."""
         if not isinstance(fields, dict):
             return fields
         return {name: value for name, value in fields.items() if value is not None}
 
 
 class InitializeArguments(Arguments):
-    """What the client can do, and how it counts."""
+    """The abilities of the client, and its numbering of lines and columns."""
 
     lines_start_at1: bool = True
     columns_start_at1: bool = True
@@ -94,7 +93,7 @@ class LaunchArguments(Arguments):
     predicted: str | None = None
     """`MODULE:FILE` of a model that predicts the steps; then the program is not run."""
     call: str | None = None
-    """The call at which predictions start, such as `fact(3)`."""
+    """The call to start predicting at, such as `fact(3)`."""
     options: dict[str, Any] = Field(default_factory=dict)
     no_debug: bool = False
     """Whether the program only runs, without breakpoints."""
@@ -124,7 +123,7 @@ class WantedBreakpoint(Arguments):
 
 
 class SetBreakpointsArguments(Arguments):
-    """All breakpoints of a file or of a kind; for those at failures, the filters that are on."""
+    """All breakpoints of a file or of a kind; for failures, the filters that are on."""
 
     source: SourceArgument = SourceArgument()
     breakpoints: tuple[WantedBreakpoint, ...] = ()
@@ -255,7 +254,7 @@ class BreakpointSets:
         return answers
 
     def set_functions(self, arguments: SetBreakpointsArguments) -> Any:
-        """Set those in words, such as `effect Run`."""
+        """Set breakpoints in words, such as `effect Run`."""
 
         def read(wanted: WantedBreakpoint) -> Breakpoint:
             breakpoint = parse_breakpoint(wanted.name)
@@ -323,7 +322,7 @@ _CONTENT_LENGTH = re.compile(rb"\s*content-length\s*:\s*(\d{1,12})\s*", re.IGNOR
 
 
 class MessageError(ValueError):
-    """A message that cannot be read; the stream goes on behind it."""
+    """A message that cannot be read; the next one still can."""
 
 
 class MessageReader:

@@ -1,4 +1,4 @@
-"""What a client sees at a stop: the stack, scopes and variables, by identifiers that hold until the next stop.
+"""The stack, scopes and variables at a stop, by identifiers that are valid until the next stop.
 
 view = StopView(controller, client)
 view.list_frames(...)        {"stackFrames": [{"id": 1, "name": "Run", ...}, {"id": 2, ...}]}
@@ -32,7 +32,7 @@ from njc.runs.timeline.steps import Position, Step
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A natural block, or inside of it the effect that is about to be carried out, or a line of its code."""
+    """A natural block, or the pending effect inside it, or a line of the code of that effect."""
 
     step: Step
     """The last step of the block."""
@@ -43,7 +43,7 @@ class Frame:
 
 
 def describe_effect(step: Step) -> list[tuple[str, str]]:
-    """Return what is known of an effect: what the model asks for, what it cost, and what came of it."""
+    """Return the fields of an effect, its turn, model and tokens, and its result if it has run."""
     effect = step.effect or {}
     rows = [(name, format_field(value)) for name, value in effect.items()]
     rows += [("turn", str(step.turn)), ("model", step.model)]
@@ -53,7 +53,7 @@ def describe_effect(step: Step) -> list[tuple[str, str]]:
 
 
 def choose_stop_reason(reason: str, is_entry: bool = False) -> str:
-    """Return the protocol's word for why the program is stopped."""
+    """Return the protocol's reason for a stop."""
     kind = reason.partition(" ")[0]
     words = {"step": "entry" if is_entry else "step", "back": "step", "pause": "pause"}
     words |= {"variable": "data breakpoint", "effect": "function breakpoint"}
@@ -82,14 +82,14 @@ class LivePath:
 
     names: tuple[str, ...] = ()
     only: tuple[str, ...] | None = None
-    """Of all variables only these."""
+    """Only these variables; None for all."""
 
 
 Handle = TextRows | LivePath
 
 
 class StopView:
-    """Shows one stop (state: what the identifiers stand for)."""
+    """Shows one stop (state: the meaning of each identifier)."""
 
     def __init__(self, run: RunController, client: requests.InitializeArguments) -> None:
         self._run, self._client = run, client
@@ -98,7 +98,7 @@ class StopView:
         self._texts: list[str] = []
 
     def forget(self) -> None:
-        """Begin again, at another stop; texts of code remain."""
+        """Forget the identifiers of the last stop; texts of code remain."""
         self._frames, self._handles = [], []
 
     def list_frames(self, arguments: requests.StackTraceArguments) -> Any:
@@ -121,7 +121,7 @@ class StopView:
         return {"stackFrames": shown, "totalFrames": len(self._frames)}
 
     def _show(self, step: Step) -> Step:
-        """Return the step with its effect as it was or will be carried out."""
+        """Return the step with its effect after the user's decisions."""
         return replace(step, effect=self._run.find_effect(step))
 
     def _show_frame(self, number: int, frame: Frame) -> dict[str, Any]:

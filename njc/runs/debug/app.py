@@ -2,8 +2,8 @@
 
     DebugApp(session, events).run()
 
-The commands and what happens in the program come by one queue to one thread, which asks the program what is to be
-seen and hands it to the screen: the screen never waits for the program.
+Commands and events of the program share one queue. A thread serves it, queries the program and updates the screen:
+the screen never waits for the program.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class HelpPage(ModalScreen[None]):
 
 
 class EffectEditor(ModalScreen[str | None]):
-    """An editor for the pending effect; gives the text, or None."""
+    """An editor for the pending effect; its result is the text, or None if the user cancels."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s,f2", "accept", "carry this out", priority=True),
@@ -92,7 +92,7 @@ class EffectEditor(ModalScreen[str | None]):
 
 MIN_WIDTH, MIN_HEIGHT = 30, 12
 WIDE = 70
-"""Columns from which on panes stand side by side."""
+"""Minimal number of columns for panes side by side."""
 PANES = ("source", "effect", "variables", "model", "prints", "steps", "console")
 REDRAWING = ("set", "edit", "reject", "abort", "accept", "live")
 KEY_LINE = "s n r c step  S N R C back  b break  e edit  : command  ? help  q quit"
@@ -105,7 +105,7 @@ class EditedEffect(str):
 
 
 Job = Happening | str | None
-"""What the debugger's thread does: what happens in the program, a command, an edited effect; None ends it."""
+"""An item for the debugger's thread: an event, a command, an edited effect; None ends it."""
 
 
 class TextPane(VerticalScroll):
@@ -121,7 +121,7 @@ class TextPane(VerticalScroll):
 
     @property
     def text_width(self) -> int:
-        """The columns that text has beside the border and the scrollbar."""
+        """The columns left beside the border and the scrollbar."""
         return max(20, self.size.width - 1)
 
     def show(self, text: Text | str, row: int | None = None) -> None:
@@ -133,7 +133,7 @@ class TextPane(VerticalScroll):
 
 
 class DebugApp(App[None]):
-    """The screen (state: what is shown, and what was typed)."""
+    """The screen (state: the report, the status, the typed commands)."""
 
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -187,7 +187,7 @@ class DebugApp(App[None]):
         self.report: StopReport | None = None
         self.status = "starting"
         self._chosen = ""
-        """The pane that is shown of those that share a place; "" for the first."""
+        """Name of the visible pane among the panes that share a place; "" for the first."""
         self._history: list[str] = []
         self._recalled = 0
         self._console: list[str] = []
@@ -376,7 +376,7 @@ class DebugApp(App[None]):
         self._pane(PANES[digit]).focus()
 
     def action_next_pane(self) -> None:
-        """The next pane: of all on a wide screen, of those that share a place on a narrow one."""
+        """Focus the next pane; on a narrow screen also show it in the shared place."""
         focused = self.focused.id if self.focused is not None else None
         here = PANES.index(focused) if focused in PANES else -1
         self.action_show_pane((here + 1) % len(PANES))
@@ -398,7 +398,7 @@ class DebugApp(App[None]):
         command.focus()
 
     def action_leave_command(self) -> None:
-        """Leave the command line; where the program reads its input, end that."""
+        """Leave the command line; if the program reads its input, end that input."""
         if self._is_input_wanted:
             self._give_input("eof")
         self.query_one("#command", Input).value = ""
@@ -424,7 +424,7 @@ class DebugApp(App[None]):
         self._jobs.put(line)
 
     def on_key(self, event: Key) -> None:
-        """Up and Down in the command line have what was typed before."""
+        """Recall earlier lines by Up and Down in the command line."""
         command = self.query_one("#command", Input)
         if self.focused is not command or event.key not in ("up", "down"):
             return

@@ -1,10 +1,10 @@
-"""The commands of the debugger, which are the same full-screen and by lines.
+"""The commands of the debugger, the same full-screen and by lines.
 
     run_command(session, "b variable total")     Said(("breakpoint 1: variable total",))
-    run_command(session, "c")                    Moved(): the run goes on; wait until it stops
+    run_command(session, "c")                    Moved(): the program runs; wait until it stops
     run_command(session, "edit")                 EditWanted("total = 3"): let the user write, then `edit_effect`
 
-What cannot be done raises `RunControlError`, with a message of one line.
+An impossible command raises `RunControlError`, with a message of one line.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ LISTED_LINES = 6
 
 
 def list_source(session: DebugSession, words: str) -> CommandResult:
-    """Return the source around the prompt, or with `all` the whole."""
+    """Return the source around the prompt, or with `all` the whole source."""
     rows = list(list_source_rows(session.run.timeline, get_step(session), session.folders))
     shown = [index for index, row in enumerate(rows) if row.kind != "code"] or [0]
     first, last = max(0, shown[0] - LISTED_LINES), shown[-1] + LISTED_LINES + 1
@@ -63,7 +63,7 @@ def list_source(session: DebugSession, words: str) -> CommandResult:
 
 
 def show_effect(session: DebugSession, words: str) -> CommandResult:
-    """Return the pending effect, numbered."""
+    """Return the pending effect with line numbers."""
     report = get_report(session)
     if report.step.effect is None:
         raise RunControlError("no effect is pending here; step on to the next one")
@@ -79,7 +79,7 @@ def number_lines(text: str, current: int = 0) -> list[str]:
 
 
 def show_variables(session: DebugSession, words: str) -> CommandResult:
-    """Return all variables, with what the last step has changed."""
+    """Return all variables, with the changes of the last step."""
     rows = get_report(session).variables
     return Said(tuple(f"  {MARKS[row.mark]} {format_variable(row)}" for row in rows))
 
@@ -109,7 +109,7 @@ def expand(session: DebugSession, words: str) -> CommandResult:
 
 
 def show_turn(session: DebugSession, words: str) -> CommandResult:
-    """Return what the model was shown in this turn, and its reply."""
+    """Return the messages to the model in this turn, and its reply."""
     shown = get_report(session).shown
     if not shown:
         raise RunControlError("the model has not been asked here yet; `s` goes on to its effect")
@@ -117,13 +117,13 @@ def show_turn(session: DebugSession, words: str) -> CommandResult:
 
 
 def show_output(session: DebugSession, words: str) -> CommandResult:
-    """Return what the program has written."""
+    """Return the output of the program."""
     lines = clean_text(session.printed.rstrip("\n")).splitlines()
     return Said(tuple(f"| {line}".rstrip() for line in lines) or ("nothing was printed yet",))
 
 
 def show_stack(session: DebugSession, words: str) -> CommandResult:
-    """Return the block, and the blocks around it."""
+    """Return the block and its callers."""
     step: Step | None = get_step(session)
     lines = []
     while step is not None:
@@ -135,7 +135,7 @@ def show_stack(session: DebugSession, words: str) -> CommandResult:
 
 
 def list_steps(session: DebugSession, words: str) -> CommandResult:
-    """Return all steps that are known."""
+    """Return all known steps."""
     run = session.run
     lines = []
     for step in run.timeline:
@@ -150,7 +150,7 @@ _SETTING = re.compile(r"(\w+)\s*=(?!=)\s*(.+)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class DebugCommand:
-    """A command: its names, the shortest first; how it is written; what it does."""
+    """A command: its names, the shortest first; its arguments as the help shows them; its function."""
 
     names: tuple[str, ...]
     arguments: str
@@ -161,7 +161,7 @@ class DebugCommand:
 
 
 def run_command(session: DebugSession, line: str) -> CommandResult:
-    """Carry out a line; an empty one repeats the last movement."""
+    """Run a command line; an empty one repeats the last movement."""
     line = line.strip() or session.last_command
     name, _, words = line.partition(" ")
     if not name:
@@ -174,7 +174,7 @@ def run_command(session: DebugSession, line: str) -> CommandResult:
 
 
 def edit_effect(session: DebugSession, text: str) -> Said:
-    """Carry out what the text says in place of the pending effect."""
+    """Replace the pending effect by the effect in `text`."""
     step = get_effect(session)
     get_controller(session).edit_effect(read_effect_text(step.effect or {}, text))
     return Said(("the edited effect will be carried out",))
@@ -198,7 +198,7 @@ def move(movement: str) -> Callable[[DebugSession, str], CommandResult]:
 
 
 def go_back(session: DebugSession, words: str) -> CommandResult:
-    """`back`, or `back into`, `over`, `out`, `run`."""
+    """Go back one step of the block, or `into`, `out` of it, or `run` to a breakpoint."""
     ways = {"": "N", "over": "N", "into": "S", "out": "R", "run": "C"}
     if words not in ways:
         raise RunControlError(f"`back {words}`: write back, back into, back out or back run")
@@ -277,7 +277,7 @@ def set_variable(session: DebugSession, words: str) -> CommandResult:
 
 
 def edit(session: DebugSession, words: str) -> CommandResult:
-    """Change the pending effect: at once, or in an editor."""
+    """Change the pending effect: to `words`, or without words in an editor."""
     get_controller(session)
     step = get_effect(session)
     effect = find_decision(session.run).get("effect", step.effect) or {}
@@ -287,7 +287,7 @@ def edit(session: DebugSession, words: str) -> CommandResult:
 def decide(
     act: Callable[[RunController, str], None], said: str, missing: str = ""
 ) -> Callable[[DebugSession, str], CommandResult]:
-    """Return a command that decides about the pending effect; `missing` asks for words that it needs."""
+    """Return a command that decides about the pending effect; `missing` is the error without words."""
 
     def serve(session: DebugSession, words: str) -> CommandResult:
         controller = get_controller(session)
@@ -338,7 +338,7 @@ def save_recording(session: DebugSession, words: str) -> CommandResult:
 def feed(
     give: Callable[[RunController, str], None],
 ) -> Callable[[DebugSession, str], CommandResult]:
-    """Return a command for the input of the program, which goes on if it waits for some."""
+    """Return a command that gives input to the program; a waiting program continues."""
 
     def serve(session: DebugSession, words: str) -> CommandResult:
         controller = get_controller(session)
@@ -350,7 +350,7 @@ def feed(
 
 
 def show_help(session: DebugSession, words: str) -> CommandResult:
-    """Return the commands, or one of them."""
+    """Return the help of all commands, or of one."""
     if words and words not in COMMANDS:
         raise RunControlError(f"there is no command `{words}`; `h` lists them")
     return Said(tuple(format_help([COMMANDS[words]] if words else COMMAND_LIST)))
@@ -363,7 +363,7 @@ def format_command(command: DebugCommand) -> str:
 
 
 def format_help(commands: Iterable[DebugCommand]) -> list[str]:
-    """Return a line for each command."""
+    """Return one line for each command, and the forms of breakpoints."""
     forms = textwrap.wrap(
         f"breakpoints: {BREAKPOINT_FORMS}", 72, break_on_hyphens=False, subsequent_indent="    "
     )

@@ -3,7 +3,7 @@
     draw_source(report, width)        DrawnText(rich text, row of the current line)
     draw_variables(report)            "* total: int = 0 -> 12", coloured
 
-Everything that a colour says, a mark or a word says too.
+No information is in a colour alone: a mark or a word repeats it.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def draw_source(report: StopReport, width: int) -> DrawnText:
 
 
 def hang(head: Text, text: Text, width: int) -> list[Text]:
-    """Return a text after a head, wrapped; the lines that follow begin below the first one and its indentation."""
+    """Return a text after a head, wrapped; further lines are indented like the first."""
     indent = len(text.plain) - len(text.plain.lstrip())
     room = max(10, width - len(head))
     indent = min(indent, room // 2)
@@ -95,7 +95,7 @@ def highlight(code: str) -> list[Text]:
 
 
 def draw_effect(report: StopReport, width: int) -> Text:
-    """Return the pending effect, or what there is instead; above it what came of the last one."""
+    """Return the pending effect, or the entry or exit; above it the result of the last effect."""
     lines: list[Text] = []
     step = report.step
     if report.last_result:
@@ -123,7 +123,7 @@ def draw_reply(text: str, width: int) -> DrawnText:
 
 
 def draw_variables(report: StopReport, width: int) -> Text:
-    """Return the variables with their marks, those first that the last step has changed."""
+    """Return the variables with their marks; changes of the last step come first."""
     lines: list[Text] = []
     for row in report.variables:
         style = _MARK_STYLES[row.mark]
@@ -134,7 +134,7 @@ def draw_variables(report: StopReport, width: int) -> Text:
 
 
 def draw_steps(timeline: Timeline, here: Step) -> DrawnText:
-    """Return the steps that are known, those near this one."""
+    """Return the known steps near this one."""
     start = max(0, here.number - MAX_STEPS // 2)
     lines = []
     for step in timeline[start : start + MAX_STEPS]:

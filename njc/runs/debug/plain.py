@@ -1,11 +1,11 @@
-"""The debugger by lines: commands are read from standard input, what they show is written to standard output.
+"""The debugger by lines: commands from standard input, results to standard output.
 
     (njc) c
     > citations.njpy:10, step 1: before Run, turn 1, 418 tokens in, 32 out
         1    cited_by[14].add(3)
 
-Lines of the program begin with `| `, or `! ` if they go to standard error; those of a streamed reply with `~ `. Commands
-that do not come from a terminal are written too. Their end ends the program.
+Marks of lines: `| ` standard output of the program, `! ` its standard error, `~ ` a streamed reply. Commands are echoed
+unless they come from a terminal. The end of the input ends the program.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ EDIT_PROMPT = "(edit) "
 
 
 class PlainDebugger:
-    """Reads commands and shows what they do (state: the lines of the program that have no end yet)."""
+    """Reads commands and shows their results (state: unfinished lines of the program)."""
 
     def __init__(self, session: DebugSession, happenings: queue.SimpleQueue[Happening]) -> None:
         self._session, self._happenings = session, happenings
@@ -96,7 +96,7 @@ class PlainDebugger:
     # ── what happens ─────────────────────────────────────────────────────────────────────────────
 
     def _wait(self) -> None:
-        """Show what happens until the program stops, ends or waits for input."""
+        """Show events until the program stops, ends or waits for input."""
         while True:
             try:
                 happening = self._happenings.get()
@@ -108,7 +108,7 @@ class PlainDebugger:
                 return
 
     def _show(self, happening: Happening) -> bool:
-        """Show what has happened; whether it is the user's turn."""
+        """Show an event; return whether the user is to type next."""
         if isinstance(happening, ReplyStreamed):
             self._say(*(f"~ {line}".rstrip() for line in self._streamed.take(happening)))
             return False
@@ -170,14 +170,14 @@ class PlainDebugger:
 
 
 def describe_news(news: Diverged | Noticed) -> str:
-    """Return what the user should know, on one line."""
+    """Return a piece of news on one line."""
     if isinstance(news, Diverged):
         return f"diverged: {clean_text(str(news.divergence))}"
     return f"note: {clean_text(news.text)}"
 
 
 def describe_end(ended: ProgramEnded) -> list[str]:
-    """Return how the program has ended, and what can be done then."""
+    """Return how the program has ended, and the possible next commands."""
     first = clean_text(ended.error.partition("\n")[0])
     if ended.code is None:
         return [first or "the program has ended"]
@@ -190,7 +190,7 @@ _CODE_FIELDS = ("code", "expression", "expr")
 
 
 def read_streamed_text(text: str) -> str:
-    """Return the text of a reply so far; of tool calls, which come as JSON, their code."""
+    """Return the text of a reply so far; of tool calls, which come as JSON, only their code."""
     return clean_text("\n".join(_read_parts(text)))
 
 
@@ -215,7 +215,7 @@ def _read_parts(text: str) -> Iterator[str]:
 
 
 class StreamedLines:
-    """Gives each line of a reply once, when it has come whole (state: the reply, the lines that were given)."""
+    """Returns each line of a streamed reply once (state: the reply, the number of returned lines)."""
 
     def __init__(self) -> None:
         self._reply: tuple[int, int] | None = None
@@ -223,7 +223,7 @@ class StreamedLines:
         self._given = 0
 
     def take(self, streamed: ReplyStreamed) -> list[str]:
-        """Return the lines that are new; those of another reply begin with a line that names its block."""
+        """Return the new whole lines; at the first lines of another reply, also its block and turn."""
         found = []
         reply = streamed.run, streamed.turn
         lines = read_streamed_text(streamed.text).split("\n")
@@ -237,7 +237,7 @@ class StreamedLines:
         return found
 
     def finish(self) -> list[str]:
-        """Return the last line, for the reply has come whole."""
+        """Return the last line: the reply is complete."""
         rest = [line for line in self._lines[self._given :] if line]
         self._reply, self._lines, self._given = None, [], 0
         return rest

@@ -60,7 +60,7 @@ class PredictedState(Protocol):
 
 
 class Predictor(Protocol):
-    """Answers for a program; raises ValueError with a reason if it cannot."""
+    """Predicts the states of a program; raises ValueError with a reason if it cannot."""
 
     def start(self, source: str, call: str) -> PredictedState:
         """Return the state at a call of a function with literals, without running it."""
@@ -74,14 +74,14 @@ class Predictor(Protocol):
         """Return the state with another value of a variable."""
 
     def write_call(self, source: str, state: Any) -> str:
-        """Return the call of a function that has a state as its first one."""
+        """Return a call of the function that starts in this state."""
 
     def run(self, file: Path, source: str, call: str, steps: Any) -> PredictedState | None:
         """Run a call, take steps, and return the state reached."""
 
 
 def open_predictor(name: str) -> Predictor:
-    """Return the predictor of `MODULE:FILE`; raises ConfigurationError if there is no such module or file."""
+    """Return the predictor of `MODULE:FILE`; raises ConfigurationError if it cannot be loaded."""
     module, found, file = name.partition(":")
     if not found:
         raise ConfigurationError(f"--predicted is MODULE:FILE, not {name!r}")
@@ -94,7 +94,7 @@ def open_predictor(name: str) -> Predictor:
 
 @dataclass(slots=True)
 class PredictedSession:
-    """A session (state: its place, and the steps up to it)."""
+    """A session (state: the predicted state, and the steps to it)."""
 
     predictor: Predictor
     file: Path
@@ -137,13 +137,13 @@ class PredictedSession:
         return list(HELP)
 
     def take(self, action: str, line: int | None = None) -> None:
-        """Take an action of the model, until the program has ended; raises ValueError if it has no answer."""
+        """Take an action of the model, unless the program has ended; raises ValueError without an answer."""
         if self.state is not None:
             self.state = self.predictor.predict(self.source, self.state, action, line)
             self.steps = (*self.steps, (action, line))
 
     def set_variable(self, name: str, text: str) -> bool:
-        """Change a variable, if the program has not ended; raises ValueError if there is no such value."""
+        """Change a variable, unless the program has ended; raises ValueError for an unreadable value."""
         if self.state is None or not name or not text:
             return False
         self.state = self.predictor.replace(self.state, name, text)
@@ -168,7 +168,7 @@ class PredictedSession:
         *,
         is_full: bool = False,
     ) -> Iterator[str]:
-        """Yield lines that show a state; `*` marks the variables that are not as before."""
+        """Yield lines that describe a state; `*` marks variables that differ from `before`."""
         if state is None:
             yield "the program ends"
             return

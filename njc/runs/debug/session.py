@@ -1,7 +1,7 @@
-"""A run that is debugged, and what commands have as a result.
+"""A debugging session, and the results of its commands.
 
 session = DebugSession(run, folders)
-get_step(session)            the step at which the run is stopped
+get_step(session)            the step before which the run is stopped
 get_effect(session)          the step, if an effect is pending there; else RunControlError
 """
 
@@ -21,26 +21,26 @@ BEFORE_ALL = Position(-1)
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """The command is done; the lines are to be shown."""
+    """The command is done; show these lines."""
 
     lines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """The run goes on, or back; it reports where it stops."""
+    """The run moves, forward or back; it reports its next stop."""
 
 
 @dataclass(frozen=True, slots=True)
 class EditWanted:
-    """The user is to edit a text, for `edit_effect`."""
+    """Let the user edit a text, then call `edit_effect`."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class QuitWanted:
-    """The debugger is to end."""
+    """End the debugger."""
 
 
 CommandResult = Said | Moved | EditWanted | QuitWanted
@@ -48,21 +48,21 @@ CommandResult = Said | Moved | EditWanted | QuitWanted
 
 @dataclass(slots=True)
 class DebugSession:
-    """A run that is debugged, and what the commands need to know of it."""
+    """A run in the debugger, with its output, its stops and the last command."""
 
     run: DebuggedRun
     folders: tuple[Path, ...]
-    """Where the sources of the blocks are."""
+    """The folders of the sources of the blocks."""
     outputs: list[tuple[Position, str]] = field(default_factory=list)
-    """What the program has written, with the stop before it."""
+    """The output of the program, each text with the stop before it."""
     last_stop: Position = BEFORE_ALL
     last_command: str = ""
     seen: dict[Position, Variables] = field(default_factory=dict)
-    """The variables at the stops so far, with what the user has set."""
+    """The variables at the stops so far, with the user's changes."""
 
     @property
     def printed(self) -> str:
-        """What the program has written up to here; of a trace, what its effects have."""
+        """The output of the program up to here; in a trace, of its effects."""
         if isinstance(self.run, TraceWalk):
             return "".join(step.printed for step in self.run.timeline[: self.run.position.number])
         return "".join(text for _, text in self.outputs)
@@ -71,21 +71,21 @@ class DebugSession:
         self.outputs.append((self.last_stop, text))
 
     def make_report(self) -> StopReport | None:
-        """Return what there is to see now; output that was written after this is forgotten."""
+        """Return a report of the stop; output that was written after it is forgotten."""
         here = self.last_stop = self.run.position
         self.outputs = [(stop, text) for stop, text in self.outputs if stop < here]
         return make_stop_report(self.run, self.folders, self.seen)
 
 
 def get_controller(session: DebugSession) -> RunController:
-    """Return the run, if it is one that can be changed."""
+    """Return the run, if it can be changed; raises RunControlError for a trace."""
     if isinstance(session.run, RunController):
         return session.run
     raise RunControlError("a trace can only be viewed; `njc debug PROGRAM` runs the program")
 
 
 def get_step(session: DebugSession) -> Step:
-    """Return the step at which the run is stopped."""
+    """Return the step before which the run is stopped; raises RunControlError if it is not stopped."""
     step = session.run.step if session.run.state == "stopped" else None
     if step is None:
         way = "; `back` goes back" if session.run.state == "ended" else ""
@@ -94,7 +94,7 @@ def get_step(session: DebugSession) -> Step:
 
 
 def get_report(session: DebugSession) -> StopReport:
-    """Return what there is to see where the run is stopped."""
+    """Return a report of the stop; raises RunControlError if the run is not stopped."""
     get_step(session)
     report = session.make_report()
     assert report is not None, "there is a step"
@@ -102,7 +102,7 @@ def get_report(session: DebugSession) -> StopReport:
 
 
 def get_effect(session: DebugSession) -> Step:
-    """Return the step, if it is a pending effect."""
+    """Return the step if it is a pending effect; raises RunControlError otherwise."""
     step = get_step(session)
     if step.kind != "effect" or step.effect is None:
         raise RunControlError("no effect is pending here; step on to the next one")

@@ -1,11 +1,11 @@
-"""A stop as data that both faces show.
+"""A stop as data, for the full screen and for lines.
 
     report = make_stop_report(run, folders)
     report.title            "citations.njpy:10, step 1: before Run"
     report.variables        (VariableRow("total", "int = 12", before="int = 0", mark="changed"), ...)
 
-Effects belong to a whole prompt. Its current line is a guess: the one that names most of the variables that the effect
-names; at an entry the first line with text, at an exit the last line.
+An effect belongs to a whole prompt. The current line in it is a guess: the line with most of the variables that the
+effect names; at an entry the first line with text, at an exit the last line.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ MAX_NEIGHBOURS = 6
 
 @dataclass(frozen=True, slots=True)
 class VariableRow:
-    """A variable, and what it was before the last step if that has changed it."""
+    """A variable, and its value before the last step if that step changed it."""
 
     name: str
     text: str
@@ -61,7 +61,7 @@ class VariableRow:
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """A line of the source; for a step of the block, which stands under the prompt, `number` is 0."""
+    """A line of the source, or a step of the block below its prompt, with `number` 0."""
 
     number: int
     text: str
@@ -78,19 +78,20 @@ class StopReport:
     source: tuple[SourceRow, ...]
     variables: tuple[VariableRow, ...]
     last_result: str
-    """What came of the last step of the block, where that is more than changes of variables."""
+    """The result of the last step of the block, apart from changes of variables."""
     effect: str
-    """The pending effect as text, as the user has edited it."""
+    """The pending effect as text, with the user's edit."""
     shown: str
-    """The messages to the model that were new in the turn at the stop or before it, and the reply."""
+    """The new messages to the model in the last turn up to the stop, and the reply."""
 
 
 def make_stop_report(
     run: DebuggedRun, folders: Iterable[Path], seen: dict[Position, Variables]
 ) -> StopReport | None:
-    """Return what there is to see where the run is; None if it has ended.
+    """Return a report of the stop; None if the run has ended.
 
-    `seen` has the variables at earlier stops, with what the user has set; those here are added.
+    `seen` has the variables at earlier stops, with the user's changes; the variables of this stop
+    are added.
     """
     step = run.step
     if step is None:
@@ -114,7 +115,7 @@ def make_stop_report(
 
 
 def find_decision(run: DebuggedRun) -> Mapping[str, Any]:
-    """Return what the user has decided about the effect here; empty if nothing."""
+    """Return the user's decision about the effect here; empty if undecided."""
     edits = run.edits if isinstance(run, RunController) else ()
     decisions = [
         edit.fields for edit in edits if edit.kind == "decide" and edit.position == run.position
@@ -123,7 +124,7 @@ def find_decision(run: DebuggedRun) -> Mapping[str, Any]:
 
 
 def describe_stop(step: Step) -> str:
-    """Return where a stop is: the place, the number of the step, what comes next."""
+    """Return the place, the number of the step and the next action."""
     here = f"{step.place}, step {format_position(step.position)}"
     match step.kind:
         case "enter":
@@ -145,7 +146,7 @@ def format_position(position: Position) -> str:
 
 
 def describe_result(step: Step, shows_prints: bool) -> str:
-    """What came of an effect, apart from changes of variables; what it printed, if that is not shown elsewhere."""
+    """Return the result of an effect, without changes of variables; with its prints if `shows_prints`."""
     lines = []
     if step.printed and shows_prints:
         lines.append(f"printed: {clean_text(step.printed.rstrip())}")
@@ -161,19 +162,19 @@ def describe_result(step: Step, shows_prints: bool) -> str:
 
 
 def describe_missing_reply(error: str) -> list[str]:
-    """Return what to do if a program failed because its recording has no reply; nothing for other errors."""
+    """Return advice if a program failed because its recording has no reply; nothing for other errors."""
     is_missing = error.startswith(("RecordingMismatchError", "RecordingMissingError"))
     return ["the recording has no reply for this; go back, then `live` asks a model"] * is_missing
 
 
 def find_asked_step(timeline: Timeline, step: Step) -> Step | None:
-    """Return the step of the same block, this one or before it, that has what the model was shown last."""
+    """Return the last step of the block, up to this one, with messages to the model."""
     steps = reversed(timeline[: step.number + 1])
     return next((other for other in steps if other.run == step.run and other.shown), None)
 
 
 def format_turn(step: Step | None) -> str:
-    """Return what the model was shown in the turn of a step, and its reply."""
+    """Return the messages to the model in the turn of a step, and its reply."""
     if step is None:
         return ""
     parts = [f"shown to the model in turn {step.turn}:", format_messages(step.shown)]
@@ -182,7 +183,7 @@ def format_turn(step: Step | None) -> str:
 
 
 def find_last_step(timeline: Timeline, step: Step) -> Step | None:
-    """Return the step of the same block that was carried out last before this one; None at an entry."""
+    """Return the last effect of the block before this step, or the line before; None at an entry."""
     if step.kind == "line":
         number, line = step.position.number, step.position.line
         before = timeline.at(Position(number, line - 1)) if line > 1 else None
@@ -199,7 +200,7 @@ def list_variable_rows(
     texts: Variables,
     seen: Mapping[Position, Variables],
 ) -> Iterator[VariableRow]:
-    """Yield the variables, those first that the last step or the user has changed."""
+    """Yield the variables; changes of the last step or of the user come first."""
     known = timeline.variables_before(step.position) if step.kind != "enter" else {}
     changed = set(last.changes if last is not None else ())
     before = {name: text for name, text in known.items() if name not in changed}
@@ -240,7 +241,6 @@ def format_variable(row: VariableRow) -> str:
 def list_source_rows(
     timeline: Timeline, step: Step, folders: Iterable[Path]
 ) -> Iterator[SourceRow]:
-    """Yield the lines of the source, with the steps of the block under its prompt."""
     file = find_source(step.place, folders)
     first = int(step.place.rpartition(":")[2] or 0)
     lines = find_block_lines(file, first) if file is not None else None
@@ -263,7 +263,7 @@ def list_source_rows(
 
 
 def list_step_rows(timeline: Timeline, here: Step) -> Iterator[SourceRow]:
-    """Yield the steps of the block that are known, those near the current one."""
+    """Yield the known steps of the block near the current one."""
     steps = [step for step in timeline if step.run == here.run and step.kind != "enter"]
     index = sum(step.number <= here.number for step in steps) - 1
     near = steps[max(0, index - MAX_NEIGHBOURS) : max(0, index) + MAX_NEIGHBOURS + 1]
@@ -273,7 +273,7 @@ def list_step_rows(timeline: Timeline, here: Step) -> Iterator[SourceRow]:
 
 
 def summarize_step(step: Step) -> str:
-    """Return a step in one line: what came in, or the effect and what it changed."""
+    """Return a step in one line: the variables at an entry, or the effect and its changes."""
     if step.kind == "enter":
         given = summarize_variables(step.changes)
         return clean_text(f"entry: {given}" if given else "entry")
@@ -288,7 +288,7 @@ def summarize_step(step: Step) -> str:
 
 
 def summarize_change(step: Step) -> str:
-    """Return what an effect or the end of a block changed, in a few words; empty if it is not done."""
+    """Return the changes of an effect or of a block in a few words; empty if it has not run."""
     is_silent = step.kind == "exit" or step.printed or step.result_kind != "outcome"
     empty = "" if is_silent or not (step.is_done and step.digest) else NO_CHANGE
     return summarize_variables(step.changes, step.changes) or empty
@@ -312,7 +312,7 @@ def choose_prompt_line(lines: Sequence[str], step: Step) -> int:
 
 
 def find_effect_names(step: Step) -> set[str]:
-    """Return the variables that an effect, or the current line of its code, names."""
+    """Return the variables in an effect, or in the current line of its code."""
     effect = step.effect or {}
     text = format_effect(effect)
     if step.kind == "line":
@@ -331,5 +331,5 @@ def find_effect_names(step: Step) -> set[str]:
 
 
 def clean_text(text: str) -> str:
-    """Return a text without characters that control a terminal; ends of lines are kept."""
+    """Return a text without characters that control a terminal; line ends are kept."""
     return "\n".join(escape_unprintable(line) for line in text.expandtabs(4).split("\n"))

@@ -22,7 +22,7 @@ from njc.runs.timeline.steps import Position, Step, Timeline
 
 
 class TraceWalk(StepMovements):
-    """Walks through the steps of a trace (state: where it is)."""
+    """Walks through the steps of a trace (state: the position)."""
 
     def __init__(
         self,
@@ -60,10 +60,10 @@ class TraceWalk(StepMovements):
         self._go_back(Position(0) if self.position > Position(0) else None)
 
     def pause(self) -> None:
-        """Nothing runs."""
+        """Do nothing: no program runs."""
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no file is open."""
 
     def set_breakpoints(self, breakpoints: tuple[Breakpoint, ...]) -> tuple[Breakpoint, ...]:
         """Replace all breakpoints; raises RunControlError for one that a trace cannot decide."""
@@ -77,7 +77,7 @@ class TraceWalk(StepMovements):
         return step.executed
 
     def variables(self, position: Position | None = None) -> list[ShownVariable]:
-        """Return the variables before a step, as text; at an entry those that the block begins with."""
+        """Return the variables before a step, as text; at an entry, the initial variables of the block."""
         here = position or self.position
         step = self.timeline.at(here)
         is_entry = step is not None and step.kind == "enter"
@@ -115,7 +115,7 @@ class TraceWalk(StepMovements):
         )
 
     def _find_breakpoint(self, position: Position) -> str:
-        """Return the breakpoint that a program would have stopped at before this step."""
+        """Return the breakpoint before this step, as a running program would hit it; or else ""."""
         step = self.timeline[position.number]
         hits = find_hits(self.breakpoints, make_undone(step) if step.kind == "effect" else step)
         earlier = self.timeline[: position.number]

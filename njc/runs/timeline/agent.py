@@ -1,9 +1,9 @@
-"""The debugger's part inside of the program under control: it stops at steps and answers what is asked there.
+"""The debugger's part inside the controlled program: it stops at steps and answers questions there.
 
-    began, pending effect, line of code, ended       the debugger is sent the line; now and then the process is copied
-    a breakpoint, or the end of a step               {"stopped": ...}, and commands until one goes on
+    began, pending effect, line of code, ended       send the line to the debugger; sometimes fork a checkpoint
+    a breakpoint, or the end of a step               {"stopped": ...}, and commands until one continues the run
 
-Everything happens in the thread of the program that took the step; other threads stop at their next step.
+A step is handled in the thread of the program that takes it; other threads stop at their next step.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from njrt.typed_json import InvalidJsonError
 
 
 class Agent:
-    """Controls the program (state: the channel, the steps so far, how the program goes on)."""
+    """Controls the program (state: the channel, the steps so far, the mode of the run)."""
 
     wants_states = True
 
@@ -70,22 +70,22 @@ class Agent:
         self._mode = Mode("into")
         self._breakpoints: list[Breakpoint] = []
         self._reason = ""
-        """Why the program stops at the next step, if it does for another reason than its mode."""
+        """Why the program stops at the next step, apart from its mode."""
         self._edits: list[Json] = []
         self._decision: Decision = Accept()
         self._is_muted = self._is_scanning = self._is_detached = self._is_forking = False
         self.ending: tuple[int, str] = (1, "")
-        """The exit code and the error of the program, once they are known."""
+        """Exit code and the error of the program."""
         self._schedule = CheckpointSchedule()
         self._obstacle: str | None = None
         self.variables = RunVariables()
         self._pending: Counter[RunId] = Counter()
-        """How many effects of each run are under way: those of its code are inside of one."""
+        """Number of unfinished effects of each run: effects of the code of an effect are inside it."""
 
     # ── what the program does ────────────────────────────────────────────────────────────────────
 
     def __call__(self, event: Event) -> None:
-        """An event has happened: the listener of the process."""
+        """Receive an event of the process, as its listener."""
         if self._is_detached:
             return
         try:
@@ -95,7 +95,7 @@ class Agent:
             os._exit(70)
 
     def receive_streamed(self, event: Streamed) -> None:
-        """A part of a reply has come, in a thread of the network."""
+        """Forward a part of a reply; called in a thread of the network."""
         if not self._is_detached:
             self._channel.send({"streamed": event.text, "run": event.run, "turn": event.turn})
 
@@ -131,7 +131,7 @@ class Agent:
     intercept.is_observer = True  # type: ignore[attr-defined]
 
     def _trace_call(self, frame: FrameType, event: str, argument: object) -> Any:
-        """Return the trace function of the interpreter: lines of the model's code are traced, no others."""
+        """Trace the model's code, as a trace function of the interpreter; other code is not traced."""
         is_ours = event == "call" and is_snippet(frame.f_code.co_filename)
         return self._trace_line if is_ours else None
 
@@ -150,7 +150,7 @@ class Agent:
     def _arrive(
         self, line: ControlLine, message: Json, run: RunId, frame: FrameType | None = None
     ) -> None:
-        """A step begins: stop if the mode or a breakpoint says so."""
+        """Stop at a new step if the mode or a breakpoint requires it."""
         if frame is None:
             self._make_checkpoint_if_due()
         step = self._add(line, message, run)
@@ -179,7 +179,7 @@ class Agent:
             self._stop(step, reason, run, frame, depth)
 
     def _add(self, line: ControlLine, message: Json, run: RunId) -> Step | None:
-        """Tell the debugger of a line; the step that it begins, if it does."""
+        """Send a line to the debugger; return the step that it starts, if any."""
         self._channel.send(message)
         steps = list(self._builder.add(line))
         for step in steps:
@@ -217,7 +217,7 @@ class Agent:
     def _stop(
         self, step: Step, reason: str, run: RunId, frame: FrameType | None, depth: int | None
     ) -> None:
-        """Stop, and do what the debugger says until the program is to go on."""
+        """Stop, and run commands of the debugger until one continues the program."""
         clock.stop()
         flush_streams()
         self._is_muted = False
@@ -232,7 +232,7 @@ class Agent:
     def _obey(
         self, command: Json, step: Step, run: RunId, frame: FrameType | None, depth: int | None
     ) -> bool:
-        """Carry out one command; whether the program goes on."""
+        """Run one command; return whether the program continues."""
         match command["command"]:
             case "go":
                 self.go(command, step, depth)
@@ -312,7 +312,7 @@ class Agent:
     # ── copies ───────────────────────────────────────────────────────────────────────────────────
 
     def follow_forks(self) -> None:
-        """Leave copies alone that the program itself makes of its process."""
+        """Ignore copies that the program itself makes of its process."""
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._detach, after_in_parent=self._note_fork)
 
@@ -327,11 +327,11 @@ class Agent:
             self._channel.send({"notice": text})
 
     def leave(self) -> None:
-        """The program has run to its end; what is left is the end of the process."""
+        """Stop tracing: the program has finished, and the process is about to end."""
         self._set_tracing(False)
 
     def finish(self) -> None:
-        """Tell the debugger how the program has ended: the last thing that the process does."""
+        """Send the ending of the program to the debugger; the process does nothing after it."""
         if not self._is_detached:
             flush_streams()
             if (recorder := self._recorder()) is not None:
@@ -371,7 +371,7 @@ class Agent:
         return pid
 
     def _wait_as_checkpoint(self, number: int) -> None:
-        """In a copy: wait; return in a copy of the copy, which goes on."""
+        """Wait in a copy of the process; return in a copy of that copy, which continues the program."""
         self._channel.close()
         try:
             channel = self._reconnect()

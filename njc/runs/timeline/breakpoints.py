@@ -1,10 +1,10 @@
-"""Breakpoints: where a run under control stops.
+"""Breakpoints of a controlled run.
 
     LineBreakpoint("mail.njpy", 14)                a line of a prompt: at the entry of its block
     EffectBreakpoint("Run", condition="n > 3")     before an effect of this kind, if the condition holds
     VariableBreakpoint("total")                    after an effect that bound or changed a variable
 
-A breakpoint on what an effect did stops before the next step, one on how a block ended at its exit.
+A breakpoint on the result of an effect stops before the next step; one on the result of a block, at its exit.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from njrt.effects import EFFECT_KINDS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Conditional:
-    """A breakpoint that counts where an expression over the variables of the block is true; "" always is."""
+    """A breakpoint with an expression over the variables of the block as its condition; "" is true."""
 
     condition: str = ""
 
@@ -69,7 +69,7 @@ class JumpBreakpoint(_Conditional):
 
 @dataclass(frozen=True, slots=True)
 class VariableBreakpoint(_Conditional):
-    """After an effect that bound or changed a variable, in any block or in that at `place`."""
+    """After an effect that bound or changed a variable, in any block or in the block at `place`."""
 
     variable: str
     place: str = ""
@@ -116,12 +116,12 @@ _TYPE_REFUSAL = re.compile(r"does not fit its type|does not have the form")
 
 
 def find_hits(breakpoints: Iterable[Breakpoint], step: Step) -> list[Breakpoint]:
-    """Return the breakpoints that a step hits as it is now: begun, or carried out."""
+    """Return the breakpoints that a step hits in its present state: begun or finished."""
     return [breakpoint for breakpoint in breakpoints if is_hit(breakpoint, step)]
 
 
 def is_hit(breakpoint: Breakpoint, step: Step) -> bool:
-    """Return whether a step hits a breakpoint, its condition aside."""
+    """Return whether a step hits a breakpoint, without its condition."""
     match breakpoint:
         case LineBreakpoint(file=file, first_line=first):
             return step.kind == "enter" and is_place(step.place, f"{file}:{first}")
@@ -179,7 +179,7 @@ def describe_breakpoint(breakpoint: Breakpoint) -> str:
 
 
 def parse_breakpoint(text: str) -> Breakpoint:
-    """Read a breakpoint as `describe_breakpoint` writes it; raises ValueError, which says what can be written."""
+    """Read a breakpoint from the form of `describe_breakpoint`; raises ValueError with all forms."""
     words, _, condition = text.strip().partition(" if ")
     kind, _, rest = words.strip().partition(" ")
     breakpoint, condition = _make_breakpoint(kind, rest.strip()), condition.strip()
@@ -218,7 +218,7 @@ BREAKPOINT_FORMS = (
 
 
 def _make_breakpoint(kind: str, rest: str) -> Breakpoint | None:
-    """Make a breakpoint of the words before ` if `; None if they are of no form."""
+    """Make a breakpoint of the words before ` if `; None for an unknown form."""
     match kind:
         case "line":
             file, _, line = rest.rpartition(":")
@@ -264,7 +264,7 @@ def find_block_at(file: Path, line: int) -> BlockLines | None:
 
 
 def find_block_lines(file: Path, first: int) -> BlockLines | None:
-    """Return the block that begins in a line, as the place of a step says it."""
+    """Return the block with this first line, which is in the `place` of its steps."""
     return next((lines for lines in list_block_lines(file) if lines.first == first), None)
 
 

@@ -21,13 +21,13 @@ class ChannelClosedError(Exception):
 
 
 _CLOSED = (EOFError, OSError, ValueError, TypeError)
-"""What a connection raises once the other side has ended, or another thread has closed it: it has no handle then."""
+"""Raised by a connection that the other side, or another thread here, has closed."""
 
 
 class ControlChannel:
     """One end of the connection; several threads may send.
 
-    When the other side has ended, `when_closed` is called, which may end the process, and ChannelClosedError raised.
+    When the other side has ended, `when_closed` is called, then ChannelClosedError is raised.
     """
 
     def __init__(

@@ -1,11 +1,11 @@
-"""Checkpoints: copies of a program under control that wait where they were made, by `fork`.
+"""Checkpoints: forked copies of a controlled program that wait where they were made.
 
     find_obstacle(own_files)      None, or why a copy would not be safe here
     CheckpointSchedule(interval=20).take(40, None)       True: there is no checkpoint in the last 20 steps
 
-A copy shares all that is outside of the memory of the process. So it is made only if the program has one thread and no
-open socket, pipe, database or child process; of asyncio, only an event loop that waits for timers and its own wake-up
-(known on Linux). In a copy the positions in open files are restored; what was written stays.
+A copy shares everything outside its memory. So it is only made if the program has one thread and no open socket, pipe,
+database or child process; of asyncio, only an event loop that waits for timers and its own wake-up (known on Linux). A
+copy restores the positions in open files, not their contents.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class RunningLoop:
         return cls(loop, asyncio.current_task(), wakeup)
 
     def resume(self) -> bool:
-        """Tell asyncio, in a copy, that this loop is running; whether it knows the task, too."""
+        """Make this loop the running one, in a copy; return whether asyncio still knows the task."""
         import asyncio
 
         asyncio._set_running_loop(self.loop)
@@ -108,7 +108,7 @@ _OWN_THREADS = {"njrt-time-limit"}
 
 
 def find_obstacle(own_files: Collection[int]) -> str | None:
-    """Why this process cannot be copied safely now, apart from these file descriptors; None if it can."""
+    """Return why this process cannot be copied safely now, `own_files` aside; None if it can."""
     if not hasattr(os, "fork") or sys.platform == "win32":
         return "this system has no fork"
     if threading.current_thread() is not threading.main_thread():
@@ -136,7 +136,7 @@ def list_open_files() -> list[int]:
 
 
 def list_unsafe_files(own_files: Collection[int]) -> dict[int, str]:
-    """Return the open files, apart from these, that copies cannot share: what each is."""
+    """Return the kind of each open file that copies cannot share, apart from `own_files`."""
     found = {}
     for handle in list_open_files():
         with suppress(OSError):  # it has been closed
@@ -149,7 +149,7 @@ def list_unsafe_files(own_files: Collection[int]) -> dict[int, str]:
 
 
 _KINDS = ("event queue", "pipe", "socket")
-"""What is said of an event loop with sockets of its own is that it has sockets."""
+"""Descriptors of an event loop. With sockets in the loop, only sockets are reported."""
 
 
 def _has_children() -> bool:
@@ -166,7 +166,7 @@ _checkpoint_processes: set[int] = set()
 
 
 def fork_quietly() -> int:
-    """Copy this process: 0 in the copy, in the process the copy's number."""
+    """Fork this process; return 0 in the copy, and the copy's identifier in the process itself."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         pid = os.fork()
@@ -179,15 +179,15 @@ def fork_quietly() -> int:
 
 @dataclass(frozen=True, slots=True)
 class ProcessState:
-    """What a copy of the process must restore."""
+    """The state that a copy of the process must restore."""
 
     positions: Mapping[int, int]
-    """In the open regular files."""
+    """The positions in the open regular files."""
     loop: RunningLoop | None
     loop_files: LoopFiles | None
 
     def resume_loop(self) -> bool:
-        """Let the event loop run on in a copy, if there is one; whether it can."""
+        """Resume the event loop in a copy, if there is one; return whether that was possible."""
         return self.loop is None or self.loop.resume()
 
     def restore(self) -> None:
@@ -211,19 +211,19 @@ def read_process_state(own_files: Collection[int]) -> ProcessState:
 
 
 DENSE_INTERVAL = 5
-"""Steps between two checkpoints just before a position to which the user has gone back."""
+"""Steps between checkpoints shortly before a position that the user has gone back to."""
 
 
 @dataclass(slots=True)
 class CheckpointSchedule:
-    """When checkpoints are due (state: the steps that have one)."""
+    """Decides where to make checkpoints (state: the steps that have one)."""
 
     interval: int = 0
     """Steps between two checkpoints; 0 for none."""
     taken: set[int] = field(default_factory=set)
 
     def take(self, number: int, target: Position | None) -> bool:
-        """Return whether a checkpoint is due at this step, on the way to a target; it counts as taken from now on."""
+        """Return whether to make a checkpoint at this step, on the way to a target, and count it as made."""
         interval = self.interval
         if target is not None and number > target.number - interval:
             interval = min(interval, DENSE_INTERVAL)  # the user may go back further

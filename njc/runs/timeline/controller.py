@@ -6,8 +6,8 @@
     controller.evaluate("len(mails)")      ShownVariable("", "int = 3")
     controller.step_back_over()
 
-Methods that go forward return at once, those that go back when the program is there; each is followed by a `Stopped` or
-a `ProgramEnded`. All are to be called from one thread, `pause` from any.
+Movements forward return at once, movements back when the program has arrived; each is followed by a `Stopped` or a
+`ProgramEnded`. Call all methods from one thread, except `pause`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ REPLAY_SECONDS = 600.0
 
 
 class RunController(StepMovements):
-    """Controls one run of a program (state: its processes, its timeline, where it is)."""
+    """Controls one run of a program (state: its processes, its timeline, its position)."""
 
     def __init__(
         self, settings: RunSettings, listener: Callable[[Happening], None] | None = None
@@ -59,11 +59,11 @@ class RunController(StepMovements):
         self.settings = settings
         self.state: ControlState = "new"
         self.position = Position(0)
-        """Where the program is stopped, or was last."""
+        """Position of the last stop."""
         self.breakpoints: tuple[Breakpoint, ...] = ()
         self.edits: tuple[StepEdit, ...] = ()
         self.checkpoint_obstacle = ""
-        """Why there are no checkpoints, so that going back replays the run from its beginning."""
+        """Why there are no checkpoints; without them, going back replays the run from its start."""
         self._listener = listener
         self._happenings: queue.SimpleQueue[Happening] = queue.SimpleQueue()
         self._answers: queue.SimpleQueue[Json] = queue.SimpleQueue()
@@ -119,7 +119,7 @@ class RunController(StepMovements):
                 self._pool.channel.send({"command": "pause"})
 
     def restart(self, stops: bool = True) -> None:
-        """Start the program from its beginning, without the changes that were made."""
+        """Start the program again, without the user's changes."""
         self._pool.stop()
         self._pool.forget_checkpoints(-1)
         self._drop_edits(Position(-1))
@@ -139,7 +139,7 @@ class RunController(StepMovements):
     # ── back ─────────────────────────────────────────────────────────────────────────────────────
 
     def step_back_into(self) -> None:
-        """Go back to the step before: of a block that was called, or a line of the model's code, too."""
+        """Go back one step, into called blocks and lines of the model's code."""
         self._check_state("stopped", "ended")
         here = self.position
         region = min(here.number, len(self.timeline)) - 1
@@ -153,7 +153,7 @@ class RunController(StepMovements):
         self._go_back(find(self.timeline, self.position))
 
     def run_back(self) -> None:
-        """Go back to the last breakpoint before this position, or to the beginning."""
+        """Go back to the last breakpoint before this position, or to the start."""
         self._check_state("stopped", "ended")
         end = here = self.position
         starts = [number for number in self._pool.checkpoints if 0 < number < here.number]
@@ -177,43 +177,43 @@ class RunController(StepMovements):
         return self.breakpoints
 
     def variables(self, position: Position | None = None) -> list[ShownVariable]:
-        """Return the variables before a step; those of another step than the one here as text only."""
+        """Return the variables before a step; at another step than this one, as text only."""
         if position is None or position == self.position:
             return self._list({"command": "variables"})
         texts: Variables = self.timeline.variables_before(position)
         return [ShownVariable(name, text) for name, text in texts.items()]
 
     def expand(self, *path: str) -> list[ShownVariable]:
-        """Return the items and attributes of a variable, or of the part of one that a path of names leads to."""
+        """Return the items and attributes of a variable, or of its part at a path of names."""
         return self._list({"command": "expand", "path": list(path)})
 
     def evaluate(self, expression: str) -> ShownVariable:
         return self._list({"command": "evaluate", "expression": expression})[0]
 
     def set_variable(self, name: str, expression: str) -> ShownVariable:
-        """Bind a variable to the value of an expression; what was known of later steps is forgotten."""
+        """Bind a variable to the value of an expression; later steps are forgotten."""
         fields = {"name": name, "expression": expression}
         (variable,) = self._list({"command": "set", **fields})
         self._add_edit("set", fields)
         return variable
 
     def edit_effect(self, effect: Mapping[str, Any]) -> None:
-        """Carry this effect, with its `kind`, out in place of the pending one."""
+        """Replace the pending effect by this one; it needs a `kind`."""
         self._decide({"decision": "edit", "effect": dict(effect)})
 
     def reject_effect(self, words: str) -> None:
-        """Do not carry the pending effect out; the model is answered these words."""
+        """Refuse the pending effect, with this answer to the model."""
         self._decide({"decision": "reject", "words": words})
 
     def abort_effect(self, words: str = "") -> None:
-        """Do not carry the pending effect out, and end the block with an error."""
+        """End the block with an error instead of the pending effect."""
         self._decide({"decision": "abort", "words": words or "aborted in the debugger"})
 
     def accept_effect(self) -> None:
         self._decide({"decision": "accept"})
 
     def go_live(self) -> None:
-        """Ask a model from here on where nothing is recorded; a recording that is only replayed is copied first."""
+        """Ask a model from here on if a reply is not recorded; a replay-only recording is copied first."""
         self._check_state("stopped")
         if self._record_mode == "new":
             return
@@ -225,7 +225,7 @@ class RunController(StepMovements):
         self._restore(self.position)
 
     def save_recording(self, target: Path) -> None:
-        """Copy the recording, with what was recorded in this run, to a file that does not exist yet."""
+        """Copy the recording, with the replies of this run, to a new file."""
         if target.exists():
             raise RunControlError(f"{target} exists already")
         if not self._recording.exists():
@@ -235,7 +235,7 @@ class RunController(StepMovements):
     # ── the program's input, what happens ────────────────────────────────────────────────────────
 
     def send_input(self, text: str) -> None:
-        """Give the program input; it is given again when the steps that read it are repeated."""
+        """Give the program input; when steps are repeated, they get the same input again."""
         self._input += text.encode()
         self._answer_input()
 
@@ -244,14 +244,14 @@ class RunController(StepMovements):
         self._answer_input()
 
     def wait(self, seconds: float | None = None) -> Happening:
-        """Return the next thing that happens; raises TimeoutError if nothing does."""
+        """Return the next event; raises TimeoutError if none comes in time."""
         try:
             return self._happenings.get(timeout=seconds)
         except queue.Empty:
             raise TimeoutError(f"nothing happened within {seconds:g} seconds") from None
 
     def wait_for_stop(self, seconds: float | None = None) -> Stopped | ProgramEnded:
-        """Skip what happens until the program is stopped or has ended."""
+        """Skip events until the program is stopped or has ended."""
         while True:
             happening = self.wait(seconds)
             if isinstance(happening, Stopped | ProgramEnded):
@@ -322,7 +322,7 @@ class RunController(StepMovements):
         lines_from: int | None = None,
         scan: bool = False,
     ) -> None:
-        """Repeat the steps up to a position, from a checkpoint at or before step `first`; wait until it is there."""
+        """Repeat the steps up to a position, from a checkpoint at or before step `first`, and wait."""
         lines_from = target.number if lines_from is None and target.line else lines_from
         earliest = target.number if lines_from is None else lines_from
         go = {
@@ -386,18 +386,18 @@ class RunController(StepMovements):
         self._add_edit("decide", fields)
 
     def find_effect(self, step: Step) -> Mapping[str, Any] | None:
-        """Return the effect at a step, or around a line, as it was or will be carried out."""
+        """Return the effect at a step, or around a line, after the user's decisions."""
         here = ("decide", Position(step.number))
         decided = [it.fields for it in self.edits if (it.kind, it.position) == here]
         return choose_executed_effect(step.executed, decided)
 
     def _add_edit(self, kind: Literal["set", "decide"], fields: Json) -> None:
-        """Remember a change, and forget what followed without it."""
+        """Remember a change, and forget the steps after it."""
         self.edits = (*self.edits, StepEdit(self.position, kind, fields))
         self._forget_after(self.position)
 
     def _drop_edits(self, target: Position) -> None:
-        """Forget the changes after a position, and what followed from them."""
+        """Forget the changes after a position, and the steps after it."""
         dropped = [edit.position for edit in self.edits if edit.position > target]
         if dropped:
             self.edits = tuple(edit for edit in self.edits if edit.position <= target)
@@ -490,7 +490,7 @@ class RunController(StepMovements):
         self._end(ProgramEnded(code, text))
 
     def _answer_input(self) -> None:
-        """Give the program what it waits for, as far as there is any."""
+        """Send the program the input that it waits for, if the user has given some."""
         if self._input_request is None:
             return
         position, size = self._input_request
@@ -503,7 +503,7 @@ class RunController(StepMovements):
 
 
 def locate_breakpoint(breakpoint: Breakpoint, folders: Iterable[Path]) -> Breakpoint:
-    """Give a breakpoint at a line the first line of its block; raises RunControlError if there is no block."""
+    """Return a line breakpoint with the first line of its block; raises RunControlError without a block."""
     if not isinstance(breakpoint, LineBreakpoint) or breakpoint.first_line:
         return breakpoint
     for folder in folders:

@@ -1,9 +1,9 @@
-"""The process of a program under control: `python -m njc.runs.timeline.debuggee`, started by a `RunController`.
+"""The process of a controlled program: `python -m njc.runs.timeline.debuggee`, started by a `RunController`.
 
     {"command": "start", "program": "mail.njpy", "arguments": [], ...}        the first message
     {"ended": 0}                                                              the last one
 
-The program is run as `njc run` runs it, without the limit of seconds of a block: a user may think.
+The program runs as in `njc run`, but blocks have no time limit: a user may think.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def load_program(file: Path) -> CodeType:
 
 
 def report_ending(error: BaseException | None) -> tuple[int, str]:
-    """Show what the program did not catch; the exit code, and the error in one line."""
+    """Print an uncaught error; return the exit code and the error in one line."""
     match error:
         case None:
             return 0, ""

@@ -20,12 +20,12 @@ from njrt.typed_json import InvalidJsonError
 
 
 def name_effect(effect: Mapping[str, Any]) -> str:
-    """Return the kind of an effect; a reply that is no effect is a `Refusal`."""
+    """Return the kind of an effect; `Refusal` for a reply that is not an effect."""
     return str(effect.get("kind", ""))
 
 
 def format_effect(effect: Mapping[str, Any]) -> str:
-    """Return what an effect does, on lines of Python as far as it is Python."""
+    """Return an effect as lines of text, in Python if possible."""
     match effect:
         case {"code": code}:
             return format_field(code)
@@ -43,7 +43,7 @@ def format_effect(effect: Mapping[str, Any]) -> str:
 
 
 def format_messages(messages: Iterable[Any]) -> str:
-    """Return the messages that the model was shown, as text."""
+    """Return messages to the model as text."""
     parts = []
     for message in messages:
         match message:
@@ -82,7 +82,7 @@ def format_reply(reply: Mapping[str, Any]) -> str:
 
 
 def read_effect_text(effect: Mapping[str, Any], text: str) -> dict[str, Any]:
-    """Return the effect that a text in the form of `format_effect` says; raises RunControlError for another form."""
+    """Read an effect from a text in the form of `format_effect`; raises RunControlError for another form."""
     changed = dict(effect) | _read_fields(effect, text)
     if unknown := changed.keys() - effect.keys():
         raise RunControlError(f"not an effect: there is no field `{min(unknown)}`")
@@ -153,13 +153,13 @@ def _to_json(value: Any) -> str:
 MAX_VALUE_CHARS = 24
 MAX_ROW_CHARS = 60
 NO_CHANGE = "nothing"
-"""In place of the changes of a run or an effect that has changed nothing."""
+"""The text for a run or an effect without changes."""
 
 
 def summarize_variables(texts: Mapping[str, str | None], known: Collection[str] = ()) -> str:
-    """Return variables on one line; None is one that is no longer bound.
+    """Return variables on one line; None for a variable that is no longer bound.
 
-    Of a long value of one of `known`, which were bound before, only the name is written: its start seldom has the change.
+    A long value of a variable in `known`, which was bound before, is omitted: its start seldom shows the change.
     """
     parts = []
     for name, text in texts.items():

@@ -1,7 +1,7 @@
-"""What a controlled run is started with, and what happens in it.
+"""The settings and the events of a controlled run.
 
-RunSettings(Path("mail.njpy"), ("--fast",), recording=Path("recordings/mail.jsonl"))
-Stopped(step, "breakpoint ..."), OutputWritten("stdout", "hello\\n"), ProgramEnded(0), ...
+RunSettings(Path("mail.njpy"), ("--fast",), recording=Path("recordings/mail.jsonl")) Stopped(step, "breakpoint ..."),
+OutputWritten("stdout", "hello\\n"), ProgramEnded(0), ...
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from njrt.errors import ConfigurationError
 
 
 class RunControlError(ConfigurationError):
-    """The request cannot be carried out now; the message says why."""
+    """The request is impossible now; the message is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +28,14 @@ class RunSettings:
     arguments: tuple[str, ...] = ()
     model: str | None = None
     recording: Path | None = None
-    """Replayed and added to; a file of its own, removed at the end, if it is None."""
+    """Replayed and extended; None for a temporary file."""
     is_replay_only: bool = False
     """Whether the recording is only replayed, so that no model is asked until a fork is live."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Options of all blocks, as for `njrt.using`."""
     environment: Mapping[str, str] = field(default_factory=dict)
     folder: Path | None = None
-    """The working directory of the program; by default that of this process."""
+    """The working directory of the program; by default, of this process."""
     checkpoint_interval: int = 10
     """Steps between two checkpoints; 0 for none."""
 
@@ -57,7 +57,7 @@ def choose_recording(setting: str, program: Path) -> tuple[Path | None, bool]:
 
 @dataclass(frozen=True, slots=True)
 class StepEdit:
-    """What the user changed at a stop; repeated whenever the program comes by again."""
+    """A change by the user at a stop; it is repeated whenever the program comes to this position again."""
 
     position: Position
     kind: Literal["set", "decide"]
@@ -74,7 +74,7 @@ class Stopped:
 
 @dataclass(frozen=True, slots=True)
 class Stepped:
-    """A step has begun or was carried out; not reported when steps are only repeated."""
+    """A step has started or finished; repeated steps are not reported."""
 
     step: Step
 
@@ -83,7 +83,7 @@ class Stepped:
 class ReplyStreamed:
     """A part of the reply of a model has come: `text` is all of it so far.
 
-    `run` is the number of the run, as in its steps, and `turn` that of the reply.
+    `run` is the number of the run, as in its steps; `turn` is the turn of the reply.
     """
 
     run: int
@@ -102,7 +102,7 @@ class OutputWritten:
 
 @dataclass(frozen=True, slots=True)
 class InputWanted:
-    """The program waits for its standard input; `send_input` or `close_input` let it go on."""
+    """The program waits for its standard input; call `send_input` or `close_input`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class Divergence:
 
 @dataclass(frozen=True, slots=True)
 class Diverged:
-    """The program does not repeat its steps; those from this one on are forgotten."""
+    """The program does not repeat its steps; this step and all later ones are forgotten."""
 
     divergence: Divergence
 

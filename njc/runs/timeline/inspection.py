@@ -3,7 +3,7 @@
     expand(variables, ("prices",), redactor)     [ShownVariable("[0]", "int = 3", False), ...]
     evaluate("len(prices)", variables)           2
 
-Listing and expanding runs no code of the program but a `__repr__` written by hand, as for a model.
+Listing and expanding run no code of the program except a custom `__repr__`, as for a model.
 """
 
 from __future__ import annotations
@@ -46,11 +46,10 @@ class ShownVariable:
 
 
 class EvaluationError(ValueError):
-    """An expression has no value; the message says why."""
+    """An expression has no value; the message is the reason."""
 
 
 def show_variable(name: str, value: UserValue, redactor: Redactor) -> ShownVariable:
-    """One variable, item or attribute as text."""
     text = redactor.redact(describe_on_one_line(name, value, redactor=redactor))
     is_hidden = redactor.rule is not False and is_secret(name, value)
     return ShownVariable(name, text, not is_hidden and next(list_parts(value), None) is not None)
@@ -128,7 +127,7 @@ class RunVariables:
         return run in self._scopes
 
     def observe(self, run: RunId) -> StateChange:
-        """Return what has changed in a run since the last call, at first all."""
+        """Return the changes in a run since the last call; at first, all variables."""
         return self._observers.setdefault(run, StateObserver(*self._scopes[run])).observe()
 
     def read(self, run: RunId, frame: FrameType | None = None) -> dict[str, UserValue]:

@@ -1,4 +1,4 @@
-"""How a program goes on from a stop, where going back leads, and whether a repeated step is the same.
+"""Stops on the way forward, targets of going back, and differences of repeated steps.
 
 Mode("over", depth=1).is_end(step)               at the next step of this block, or outside of it
 find_step_back_over(timeline, Position(9))       Position(4): the steps 5 to 8 are of a block that was called
@@ -21,19 +21,19 @@ ModeKind = Literal["into", "over", "out", "run", "to"]
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """How the program goes on. `run` and `depth` are those of the step at which it was stopped."""
+    """How far the program runs. `run` and `depth` are from the step of the last stop."""
 
     kind: ModeKind
     """`run`: to a breakpoint; `to`: to a position, without breakpoints."""
     run: int = 0
     depth: int = 0
     from_exit: bool = False
-    """Whether it was stopped at the exit of a block."""
+    """Whether the last stop was at the exit of a block."""
     code_depth: int | None = None
-    """The number of calls inside the model's code, where it was stopped at a line."""
+    """The number of calls inside the model's code, if the last stop was at a line."""
     target: Position | None = None
     traces_lines: bool = False
-    """On the way to the target: whether lines are steps, from `traces_from` on."""
+    """On the way to the target: whether lines are steps, after step `traces_from`."""
     traces_from: int = 0
 
     def is_end(self, step: Step, code_depth: int | None = None) -> bool:
@@ -76,7 +76,7 @@ class Mode:
 NOTHING = "(nothing)"
 
 FindStepBack = Callable[[Timeline, Position], Position | None]
-"""Returns where going back from a position leads; None at the beginning."""
+"""Returns the target of going back from a position; None at the start."""
 
 
 class StepMovements(ABC):
@@ -84,34 +84,34 @@ class StepMovements(ABC):
 
     @abstractmethod
     def _go(self, mode: ModeKind) -> None:
-        """Go on in a mode."""
+        """Run forward in a mode."""
 
     @abstractmethod
     def _step_back(self, find: FindStepBack) -> None:
-        """Go back to the step that is found."""
+        """Go back to the step that `find` returns."""
 
     def step_into(self) -> None:
-        """Go on to the next step: of a block that is called, or a line of the model's code, too."""
+        """Run to the next step, into called blocks and lines of the model's code."""
         self._go("into")
 
     def step_over(self) -> None:
-        """Go on to the next step of this block or outside of it; at a line, to the next line."""
+        """Run to the next step of this block or outside it; at a line, to the next line."""
         self._go("over")
 
     def step_out(self) -> None:
-        """Go on to the exit of this block; at an exit, to the block around it."""
+        """Run to the exit of this block; at an exit, to the exit of the calling block."""
         self._go("out")
 
     def run_on(self) -> None:
-        """Go on to the next breakpoint, or to the end."""
+        """Run to the next breakpoint, or to the end."""
         self._go("run")
 
     def step_back_into(self) -> None:
-        """Go back to the step before: of a block that was called, or a line of the model's code, too."""
+        """Go back one step, into called blocks and lines of the model's code."""
         self._step_back(Timeline.before)
 
     def step_back_over(self) -> None:
-        """Go back to the step before of this block or outside of it; at a line, to the line before."""
+        """Go back to the previous step of this block or outside it; at a line, to the previous line."""
         self._step_back(find_step_back_over)
 
     def step_back_out(self) -> None:
@@ -149,7 +149,7 @@ def find_step_back_out(timeline: Timeline, position: Position) -> Position | Non
 
 
 def find_difference(known: Step, repeated: Step) -> Divergence | None:
-    """Return the first difference between a step and its repetition, as far as both have been carried out."""
+    """Return the first difference between a step and its repetition; results only if both have finished."""
     pairs = [
         ("kind", known.kind, repeated.kind),
         ("place", known.place, repeated.place),

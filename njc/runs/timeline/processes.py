@@ -1,10 +1,10 @@
-"""The processes of a controlled run: the program, its checkpoints, and the copy that runs.
+"""The processes of a controlled run: the program, its checkpoints, and the running copy.
 
     pool = ProcessPool(settings, receive)
     pool.start({"command": "start", ...})          a fresh process
     pool.restore(12, {"command": "go", ...})       a copy of the last checkpoint at step 12 or before, if there is one
 
-`receive` is called, in a thread, with each message of the process that runs; with None at its end.
+`receive` is called, in a thread, with each message of the running process; with None at its end.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from njc.runs.timeline.happenings import RunSettings
 from njc.worker import make_clean_environment
 
 CONNECT_SECONDS = 300.0
-"""The time that a process has to connect; one that ends earlier is noticed."""
+"""Seconds that a process has to connect; if it ends earlier, nothing waits."""
 
 MAX_CHECKPOINTS = 48
 
@@ -61,7 +61,7 @@ class ProcessPool:
         return sorted(self._checkpoints)
 
     def start(self, message: Json) -> None:
-        """Start a fresh process; the one that was going on is ended."""
+        """Start a fresh process; end the running one."""
         self.stop()
         settings = self._settings
         config = json.dumps({"address": self._listener.address, "key": self._key.hex()})
@@ -87,9 +87,9 @@ class ProcessPool:
         self.channel.send(message)
 
     def restore(self, number: int, message: Json, prepare: Callable[[int], None]) -> int | None:
-        """Let a copy go on from the last checkpoint at step `number` or before; return its step, if there is one.
+        """Continue a copy of the last checkpoint at step `number` or before; return its step, or None.
 
-        `prepare` is called with it before the copy sends messages.
+        `prepare` is called with the step before the copy sends messages.
         """
         for found in reversed([n for n in self.checkpoints if n <= number]):
             self.stop()
@@ -109,7 +109,7 @@ class ProcessPool:
             self._checkpoints.pop(number).close()
 
     def stop(self) -> None:
-        """End the process that is going on; its checkpoints stay."""
+        """End the running process; its checkpoints stay."""
         self._generation += 1
         if self._channel is not None:
             self._channel.close()
@@ -120,7 +120,7 @@ class ProcessPool:
             self._process.wait()
 
     def wait(self) -> int | None:
-        """Return the exit code of the process that is going on, after its last message; None if it is not known."""
+        """Return the exit code of the running process, after its last message; None if it is unknown."""
         if self._process is None or self._process.pid != self._pid:
             return None
         try:
@@ -138,7 +138,7 @@ class ProcessPool:
         self._listener.close()
 
     def _await_connection(self, has_ended: Callable[[], bool]) -> None:
-        """Wait for a process; `has_ended` tells whether the one that it is, or is a copy of, has ended."""
+        """Wait for a process; `has_ended` returns whether it, or its original, has ended."""
         deadline = CONNECT_SECONDS
         while not self._has_connected.wait(0.2):
             deadline -= 0.2
@@ -166,7 +166,7 @@ class ProcessPool:
             self._has_connected.set()
 
     def _follow(self, name: str, stream: IO[bytes]) -> None:
-        """Report what a process writes to its file descriptors, as the program's messages do."""
+        """Report bytes that a process writes directly to a file descriptor."""
         with stream:
             while data := os.read(stream.fileno(), 65536):
                 text = data.decode("utf-8", "replace")
@@ -186,7 +186,7 @@ class ProcessPool:
 
 
 def choose_superfluous(numbers: list[int], newest: int) -> int:
-    """Return the checkpoint that is missed least: its neighbours are near, compared to its distance from the newest."""
+    """Return the most dispensable checkpoint: its neighbours are near, relative to its age."""
     inner = range(1, len(numbers) - 1)
     best = min(
         inner, key=lambda i: (numbers[i + 1] - numbers[i - 1]) / (1 + abs(newest - numbers[i]))

@@ -1,7 +1,7 @@
-"""The standard streams of a program under control: the debugger is sent output, and asked for input.
+"""The standard streams of a controlled program: output goes to the debugger, input comes from it.
 
-While steps are replayed, no output is sent and the same input comes again. Not seen: what uses the file descriptors
-directly, such as child processes; their output comes again, and file descriptor 0 is empty.
+While steps are replayed, output is not sent and the same input comes again. Not seen: users of the file descriptors
+themselves, such as child processes; their output comes again, and file descriptor 0 is empty.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from collections.abc import Callable
 from typing import Any, BinaryIO, cast
 
 WriteText = Callable[[str, bytes], None]
-"""Called with the name of a stream and what is written to it."""
+"""Called with the name of a stream and the written bytes."""
 ReadInput = Callable[[int, int], bytes]
-"""Called with a position in the input and a number of bytes; returns at most so many, none at the end."""
+"""Called with a position in the input and a maximal number of bytes; returns b"" at the end."""
 
 
 class ControlledOutput(io.RawIOBase):
-    """What a program writes to a stream."""
+    """An output stream of a program that sends its bytes to the debugger."""
 
     def __init__(self, name: str, handle: int, write: WriteText) -> None:
         self._name, self._handle, self._write = name, handle, write
@@ -40,7 +40,7 @@ class ControlledOutput(io.RawIOBase):
 
 
 class ControlledInput(io.RawIOBase):
-    """What a program reads from its standard input (state: the position)."""
+    """The standard input of a program (state: the position)."""
 
     def __init__(self, read: ReadInput) -> None:
         self._read, self._position = read, 0
@@ -49,7 +49,7 @@ class ControlledInput(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read what there is, at least one byte unless the input is at its end."""
+        """Read available bytes, at least one unless the input is at its end."""
         data = self._read(self._position, len(buffer))
         buffer[: len(data)] = data
         self._position += len(data)
@@ -76,7 +76,7 @@ def replace_streams(write: WriteText, read: ReadInput) -> None:
 
 
 def flush_streams() -> None:
-    """Write what the streams hold back."""
+    """Flush the standard streams."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -1,4 +1,4 @@
-"""From the lines of a trace, or of a run under control, to steps.
+"""From the lines of a trace, or of a controlled run, to steps.
 
 began, asked, replied, performed, ended        the lines
 ───────────────────────────────────────>       Timeline([Step(enter), Step(effect), Step(exit)])
@@ -30,27 +30,27 @@ from njc.runs.timeline.trace_lines import (
 
 @dataclass(frozen=True, slots=True)
 class OpenRun:
-    """A run that has not ended: what its next steps have in common, and its variables so far."""
+    """An unfinished run: the common fields of its next steps, and its variables so far."""
 
     base: Step
-    """A step with what all steps of the run have in common."""
+    """A step with the common fields of all steps of the run."""
     turn: int = 0
     shown: tuple[Mapping[str, Any] | str, ...] = ()
     reply: Mapping[str, Any] | None = None
     tokens: tuple[int, int] = (0, 0)
     pending: Step | None = None
-    """The effect that is being carried out."""
+    """The effect that is running."""
     around: tuple[Step, ...] = ()
-    """The effects around the pending call, which their code has made."""
+    """The effects around the pending call; their code makes it."""
     line: Step | None = None
-    """The line of its code that is being carried out."""
+    """The line of its code that is running."""
     variables: Variables = field(default_factory=dict)
     digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class PendingLine:
-    """A run under control: an effect is about to be carried out."""
+    """In a controlled run, an effect is about to run."""
 
     run: str
     turn: int
@@ -59,7 +59,7 @@ class PendingLine:
 
 @dataclass(frozen=True, slots=True)
 class CodeLine:
-    """A run under control: a line of the model's code is about to run; the changes are those before it."""
+    """In a controlled run, a line of the model's code is about to run; the changes are from before it."""
 
     run: str
     line: int
@@ -69,7 +69,7 @@ class CodeLine:
 
 @dataclass(frozen=True, slots=True)
 class CodeLinesEnd:
-    """A run under control: lines of code are no longer steps."""
+    """In a controlled run, lines of code are no longer steps."""
 
 
 ControlLine = TraceLine | PendingLine | CodeLine | CodeLinesEnd
@@ -77,7 +77,7 @@ ControlLine = TraceLine | PendingLine | CodeLine | CodeLinesEnd
 
 @dataclass(slots=True)
 class StepBuilder:
-    """Makes steps of the lines of a trace or of a run under control (state: the runs that have not ended)."""
+    """Makes steps of the lines of a trace or of a controlled run (state: the unfinished runs)."""
 
     next: Position = field(default_factory=lambda: Position(0))
     """The position of the next step."""
@@ -91,12 +91,12 @@ class StepBuilder:
 
     @property
     def reached(self) -> Position:
-        """The position after all steps that have begun."""
+        """The position after all steps so far."""
         number, line = self.next.number, self.next.line
         return Position(number - 1, line + 1) if number else Position(0)
 
     def add(self, line: ControlLine) -> Iterator[Step]:
-        """Give the steps that this line begins or finishes; lines of unknown runs give none."""
+        """Yield the steps that this line starts or finishes; none for lines of unknown runs."""
         if isinstance(line, UnreadableLine):
             return
         if isinstance(line, CodeLinesEnd):
@@ -197,7 +197,7 @@ class StepBuilder:
     def _finish_code_line(
         self, run: OpenRun, changes: Mapping[str, str | None], digest: str
     ) -> Step | None:
-        """Return the line that has been carried out; `changes` may have those of earlier lines too."""
+        """Return the finished line; `changes` may include changes of earlier lines."""
         if run.line is None:
             return None
         own = {name: text for name, text in changes.items() if run.variables.get(name) != text}
@@ -266,7 +266,7 @@ def build_timeline(lines: Iterable[TraceLine]) -> Timeline:
 
 
 def read_results(line: PerformedLine | EndedLine) -> dict[str, Any]:
-    """Return the fields of a step that are known once it has been carried out."""
+    """Return the fields of a step that are known once it has finished."""
     return {
         "is_done": True,
         "changes": line.changes or {},
@@ -282,7 +282,7 @@ def is_call(effect: Mapping[str, Any] | None) -> bool:
 
 
 class Follower:
-    """Keeps the timeline (state: the steps, the runs that are open, how it was at the checkpoints)."""
+    """Keeps the timeline (state: the steps, the open runs, and a builder for each checkpoint)."""
 
     def __init__(self) -> None:
         self.timeline = Timeline()
@@ -290,24 +290,24 @@ class Follower:
         self._builders: dict[int, StepBuilder] = {}
 
     def begin(self) -> None:
-        """The next messages are those of a fresh process."""
+        """Expect messages of a fresh process."""
         self._builder = StepBuilder()
 
     def note_checkpoint(self, number: int) -> None:
-        """A copy of the program waits before step `number`, which is the next."""
+        """Remember the builder at step `number`, the next one: a copy of the program waits there."""
         self._builders[number] = self._builder.copy()
 
     def go_on_from(self, number: int) -> None:
-        """The next messages are those of the copy that waited before step `number`."""
+        """Expect messages of the copy that waited before step `number`."""
         self._builder = self._builders[number].copy()
 
     @property
     def begun(self) -> int:
-        """The number of steps that have begun in the process that is going on."""
+        """The number of steps of the running process so far."""
         return self._builder.next.number
 
     def take(self, message: Json) -> Iterator[Happening]:
-        """Add what a message says, and give what is new, or is not as it was."""
+        """Add the line of a message; yield new steps, and the first difference from a known step."""
         line = read_line(message)
         for step in self._builder.add(line) if line is not None else ():
             known = self.timeline.at(step.position)
@@ -328,7 +328,7 @@ class Follower:
         return ReplyStreamed(open_run.base.run, open_run.base.place, turn, text)
 
     def forget_after(self, position: Position) -> None:
-        """Forget the steps after a position, and what came of the one there."""
+        """Forget the steps after a position, and the result of the step there."""
         self.timeline.cut(Position(position.number, position.line + 1))
         step = self.timeline.at(position)
         if step is not None and step.kind in ("effect", "line"):
@@ -349,7 +349,7 @@ def read_line(message: Json) -> ControlLine | None:
 
 
 def make_undone(step: Step) -> Step:
-    """Return a step as it was before it was carried out."""
+    """Return a step in its state before it ran."""
     return replace(
         step,
         is_done=False,

@@ -1,10 +1,10 @@
-"""Steps of a run, and the timeline that they make.
+"""Steps of a run, and their timeline.
 
     timeline[1]                                     Step(effect, "mail.njpy:12", ...)
     timeline.variables_before(Position(1))          {"mail": "str = 'Hello'"}
 
-Runs of blocks are numbered from 1 in the order in which they begin; steps are ordered by their beginning, so the steps of a
-block that an effect calls come after that effect. In a trace of several processes this is the order of the lines.
+Runs of blocks and their steps are numbered by their start, so the steps of a block that an effect calls come after that
+effect. In a trace of several processes this is the order of the lines.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from njrt.events import Prediction
 
 StepKind = Literal["enter", "effect", "line", "exit"]
 Variables = Mapping[str, str]
-"""A line of text for each variable that is bound."""
+"""A line of text for each bound variable."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -37,9 +37,9 @@ class Step:
     kind: StepKind
     run: int
     place: str
-    """Where the block is, such as `mail.njpy:12`."""
+    """The place of the block, such as `mail.njpy:12`."""
     parent: int | None = None
-    """The run whose code called this block."""
+    """The run that called this block."""
     depth: int = 0
     """The number of runs around this one."""
     instruction: str = ""
@@ -54,16 +54,16 @@ class Step:
     code_line: int = 0
     """For a line: its number in the code, from 1."""
     is_done: bool = False
-    """Whether the step has been carried out; what follows is known only then."""
+    """Whether the step has finished; the following fields are known only then."""
     decisions: tuple[Mapping[str, Any], ...] = ()
-    """What interceptors decided about the effect; `effect` is as the model requested it."""
+    """The decisions of interceptors about the effect; `effect` is the original request."""
     prediction: Prediction | None = None
     result_kind: Literal["", "answer", "refusal", "outcome"] = ""
     result: str = ""
-    """What the model was answered; for an exit, the outcome."""
+    """The answer to the model; for an exit, the outcome."""
     error: str = ""
     changes: Mapping[str, str | None] = field(default_factory=dict)
-    """What the step has changed, a line of text for each variable; None: no longer bound."""
+    """The changed variables, a line of text each; None for a variable that is no longer bound."""
     digest: str = ""
     """Of all variables after the step; empty in traces without states."""
     printed: str = ""
@@ -74,7 +74,7 @@ class Step:
 
     @property
     def number(self) -> int:
-        """The number of the step, from 0; a line has that of the step before it."""
+        """The number of the step, from 0; for a line, of the step before it."""
         return self.position.number
 
     @property
@@ -130,7 +130,7 @@ class Timeline(Sequence[Step]):
         return self._steps[position.number] if 0 <= position.number < len(self._steps) else None
 
     def lines_after(self, number: int) -> Sequence[Step]:
-        """Return the lines of code that are known between step `number` and the next one."""
+        """Return the known lines of code between step `number` and the next one."""
         return self._lines.get(number, ())
 
     def put(self, step: Step) -> None:
@@ -192,7 +192,7 @@ class Timeline(Sequence[Step]):
 
 
 def apply_changes(variables: dict[str, str], changes: Mapping[str, str | None]) -> None:
-    """Change the texts of variables as a step did."""
+    """Apply the changes of a step to the texts of variables."""
     for name, text in changes.items():
         if text is None:
             variables.pop(name, None)

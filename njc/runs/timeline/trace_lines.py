@@ -3,7 +3,7 @@
     for line in read_trace(Path("trace.jsonl")): ...      BeganLine(run="9f3c-1", place="mail.njpy:12", ...)
     TraceReader(path).read_new()      the lines of a file that is still being written
 
-What cannot be read is an `UnreadableLine`; fields and kinds of lines that a newer version writes are ignored.
+An unreadable line is an `UnreadableLine`; unknown fields and kinds of lines, of newer versions, are ignored.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class PerformedLine(_RunLine):
 
 @dataclass(frozen=True, slots=True)
 class ComparedLine(_RunLine):
-    """The end of a canary was compared with that of the code; `problem` says why it was not, if so."""
+    """The end of a canary was compared with the end of the code, or `problem` is why it was not."""
 
     event: Literal["compared"]
     differences: list[str] = field(default_factory=list)
@@ -126,7 +126,7 @@ class EndedLine(_RunLine):
 
 @dataclass(frozen=True, slots=True)
 class UnreadableLine:
-    """A line that is not one of a trace; `number` counts from 1."""
+    """A line that is not a line of a trace; `number` counts from 1."""
 
     number: int
     problem: str
@@ -138,11 +138,11 @@ EventLine = (
 TraceLine = EventLine | UnreadableLine
 
 MAX_LINE_BYTES = 16 << 20
-"""Longer lines are not read; those that njrt writes have less than a megabyte."""
+"""Longer lines are not read; lines of njrt have less than a megabyte."""
 
 
 class TraceReader:
-    """Reads a trace file that is still being written (state: the position, the line that has no end yet)."""
+    """Reads a trace file that is still being written (state: the position, the unfinished line)."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -150,7 +150,7 @@ class TraceReader:
         self._number = 0
 
     def read_new(self) -> list[TraceLine]:
-        """Return the lines that have come since the last call; a line without an end is left for the next one."""
+        """Return the new lines since the last call; an unfinished line waits for the next one."""
         found: list[TraceLine] = []
         with open(self.path, "rb") as file:
             file.seek(self._position)
@@ -178,7 +178,7 @@ def parse_trace(lines: Iterable[bytes]) -> Iterator[TraceLine]:
 
 
 def parse_trace_line(line: bytes, number: int) -> TraceLine | None:
-    """One line, of this number; None for an empty one and for a kind that is not known."""
+    """Read a line with its number; None for an empty line and for an unknown kind."""
     if not line.strip():
         return None
     if len(line) > MAX_LINE_BYTES:

@@ -1,4 +1,4 @@
-"""The runs in a trace file, found in one pass; their steps are read when they are needed.
+"""The runs in a trace file, found in one pass; their steps are read on demand.
 
     index = read_index(Path("trace.jsonl"))
     index.runs          RunSummary(1, "9f3c-1", place="mail.njpy:12", calls=2, seconds=4.2, ...), ... as a tree
@@ -44,16 +44,16 @@ from njc.runs.trace_view.steps import (
 from njrt.errors import ConfigurationError
 
 _CLOCK_TOLERANCE = 0.05
-"""Seconds by which times in one run may go back: threads write in another order than they look at the clock."""
+"""Seconds that times in one run may go back: threads may write in another order than they read the clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """One run of a block. `number` counts from 1 in the order of the tree; `parent` is the number of another run.
+    """One run of a block. `number` counts from 1 in the order of the tree; `parent` is a number, too.
 
-    `model` is the one that replied last, or else the one that was chosen. `start` is in seconds since the epoch; `usd`
-    is None if no price is known. `outcome` is empty if the trace has no end of the run. `digest` is equal for runs
-    that did the same.
+    `model` is the last model that replied, or else the chosen one. `start` is in seconds since the
+    epoch; `usd` is None if no price is known. `outcome` is empty if the trace has no end of the
+    run. `digest` is equal for equal runs.
     """
 
     number: int
@@ -76,7 +76,7 @@ class RunSummary:
     error: str = ""
     tried: str = ""
     given: str = ""
-    """What came in: the variables at the begin, in a few words."""
+    """The variables at the start, in a few words."""
     changed: str = ""
     is_unchanged: bool = False
     """Whether the run ended, changed no variable, printed nothing and did not jump."""
@@ -96,7 +96,7 @@ class RunSummary:
 
 @dataclass(frozen=True, slots=True)
 class TraceIndex:
-    """The runs of a trace file, in the order of the tree, and what could not be read."""
+    """The runs of a trace file, in the order of the tree, and its unreadable parts."""
 
     path: Path
     runs: tuple[RunSummary, ...]
@@ -115,13 +115,13 @@ def _read_line_at(file: BinaryIO, offset: int) -> bytes:
 
 
 def read_index(path: Path, search: str = "") -> TraceIndex:
-    """Find the runs of a trace, and those that have the text `search`, in any case; raises ConfigurationError."""
+    """Return the runs of a trace, searched for a text in any case; raises ConfigurationError."""
     with explaining_failure(f"read the trace {path}"), open(path, "rb") as file:
         return _IndexReader(path, search).read(file)
 
 
 class _IndexReader:
-    """Reads a trace from its beginning to its end (state: the open runs, and what could not be read)."""
+    """Reads a whole trace (state: the open runs, and the unreadable parts)."""
 
     def __init__(self, path: Path, search: str) -> None:
         self._path = path
@@ -188,7 +188,7 @@ class _RunBuilder:
 
     id: str
     parent: str | None = None
-    """The identifier of the run whose code called this one."""
+    """The identifier of the calling run."""
     lines: int = 0
     last_at: float = 0.0
     has_begun: bool = False
@@ -197,7 +197,7 @@ class _RunBuilder:
     offsets: array[int] = field(default_factory=lambda: array("Q"))
     counts: Counter[str] = field(default_factory=Counter)
     fields: dict[str, Any] = field(default_factory=lambda: {"place": "(unknown)"})
-    """Those of the summary that are not counted."""
+    """The fields of the summary that are not counts."""
     state: dict[str, str | None] = field(default_factory=dict)
     changes: dict[str, str | None] = field(default_factory=dict)
     printed: bool = False
@@ -251,7 +251,7 @@ class _RunBuilder:
         self.printed = self.printed or bool(line.printed)
 
     def build(self) -> RunSummary:
-        """Return the summary; its number, depth and parent are found later."""
+        """Return the summary; its number, depth and parent are set later."""
         changed = summarize_variables(self.changes, self.state) or "printed" * self.printed
         if self.fields.get("is_unchanged"):
             changed = NO_CHANGE
@@ -268,7 +268,7 @@ class _RunBuilder:
 
 
 def order_runs(runs: Sequence[tuple[RunSummary, str | None]]) -> tuple[RunSummary, ...]:
-    """Return the runs as a tree: a run is followed by those that its code called. A circle of parents is cut."""
+    """Return the runs as a tree: each run is followed by the runs that it called. Cycles are cut."""
     by_id = {run.id: position for position, (run, _) in enumerate(runs)}
     children: dict[int | None, list[int]] = {}
     for position, (_, parent_id) in enumerate(runs):
@@ -292,7 +292,7 @@ def order_runs(runs: Sequence[tuple[RunSummary, str | None]]) -> tuple[RunSummar
 
 
 def split_lines(file: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
-    """The lines of a file with their numbers, from 1, and offsets; of a longer one than a trace has, the start."""
+    """Yield the number, from 1, the offset and the bytes of each line; an overlong line is cut."""
     number, offset = 0, 0
     while line := file.readline(MAX_LINE_BYTES + 1):
         number += 1
@@ -304,7 +304,7 @@ def split_lines(file: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
 
 
 def make_text_finder(search: str) -> Callable[[bytes], bool] | None:
-    """Tells whether a line of JSON has a text in any of its strings, in any case; None if none is searched."""
+    """Return a test whether a line of JSON has a text in any string, ignoring case; None for ""."""
     if not search:
         return None
     import json
@@ -333,7 +333,7 @@ def make_text_finder(search: str) -> Callable[[bytes], bool] | None:
 
 
 def explain_other_file(path: Path, first_line: bytes) -> str:
-    """Say what a file without any line of a trace is instead."""
+    """Describe a file without any line of a trace."""
     hint = "`njc run --trace trace.jsonl FILE` writes one"
     if not first_line:
         return f"{path} is empty: no natural block has run yet; {hint}"
@@ -346,7 +346,7 @@ def explain_other_file(path: Path, first_line: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Conditions; those that are not set always hold. `slow` is in seconds, `expensive` in US dollars."""
+    """Conditions on runs; an unset one is true. `slow` is in seconds, `expensive` in US dollars."""
 
     refusals: bool = False
     unchanged: bool = False

@@ -192,7 +192,7 @@ class _PageData:
             self._waiting, self._waiting_chars = [], 0
 
     def describe(self, selection: Selection) -> dict[str, Any]:
-        """Return what the viewer must know before it shows anything."""
+        """Return the data that the viewer needs first."""
         return {
             "traces": self.traces,
             "places": list(self.places),
@@ -235,7 +235,7 @@ def _pack_step(step: TraceStep, brief: tuple[str, str]) -> str:
 
 
 def pack(data: str | bytes) -> str:
-    """Data as gzip in base64; no character of it means anything in HTML."""
+    """Return data as gzip in base64, which needs no escaping in HTML."""
     if isinstance(data, str):
         data = data.encode("utf-8", "replace")
     return base64.b64encode(gzip.compress(data, COMPRESSION, mtime=0)).decode()

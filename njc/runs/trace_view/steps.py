@@ -3,7 +3,7 @@
     BeganLine, AskedLine, RepliedLine, PerformedLine, EndedLine
         ->  TraceStep("enter"), TraceStep("effect", code="total = sum(prices)", result="7"), TraceStep("exit")
 
-The first effect of a reply has the model call; a call without an effect is a step. Not seen: the lines inside an effect.
+The first effect of a reply has the model call; a call without an effect is a step. Not seen: the lines of an effect.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from njrt.rendering.writer import remove_unstable_parts
 
 StepKind = Literal["enter", "effect", "call", "exit"]
 ResultKind = Literal["", "answer", "refusal", "outcome", "error"]
-"""Why a step went on: `outcome` if its effect ended the block, `error` if the model or the block failed."""
+"""The end of a step: `outcome` if its effect ended the block, `error` if the model or the block failed."""
 
 JUMPS = frozenset({"broke", "continued", "returned", "raised"})
-"""The outcomes by which a block does not simply end."""
+"""The outcomes by which a block jumps."""
 
 _UNSTABLE_MARKS = (" at 0x", " owner=", " id='", "started ", "daemon ", "{'")
-"""One of these is in each text from which `remove_unstable_parts` removes something; to look for them is faster."""
+"""A text without these is unchanged by `remove_unstable_parts`; looking for them is faster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class VariableChange:
 
 @dataclass(frozen=True, slots=True)
 class ModelCallCost:
-    """What the model call of a step used. `usd` is None if no price is known, 0 for a reply from the cache."""
+    """Tokens and price of the model call of a step; `usd` is None if unknown, 0 from the cache."""
 
     input: int = 0
     output: int = 0
@@ -68,7 +68,7 @@ class ModelCallCost:
 
 @dataclass(frozen=True, slots=True)
 class TraceStep:
-    """One step of a run. `at` is in seconds since the epoch; `digest` is equal for steps that did the same."""
+    """One step of a run. `at` is in seconds since the epoch; `digest` is equal for equal steps."""
 
     kind: StepKind
     at: float
@@ -88,7 +88,7 @@ class TraceStep:
     printed: str = ""
     prediction: Prediction | None = None
     touches: int = 0
-    """How often contained code has touched objects of the program."""
+    """The number of uses of program objects by contained code."""
     digest: bytes = field(default=b"", repr=False)
 
     @property
@@ -97,7 +97,7 @@ class TraceStep:
 
     @property
     def is_refused(self) -> bool:
-        """Whether the effect was refused, or the model's reply was none."""
+        """Whether the effect was refused, or the reply was not valid."""
         return self.result_kind == "refusal"
 
     @property
@@ -225,7 +225,7 @@ def _apply_changes(
 
 
 def read_cost(line: RepliedLine) -> ModelCallCost:
-    """Return the tokens and the price of a reply; what is not a number counts as 0."""
+    """Return the tokens and the price of a reply; fields that are not numbers count as 0."""
     usage = line.reply.get("usage")
     usage = usage if isinstance(usage, Mapping) else {}
     given = (usage.get(name) for name in ("input", "output", "cached"))
@@ -245,7 +245,7 @@ def name_prediction(prediction: Prediction | None) -> str:
 
 
 def format_differences(prediction: Prediction | None) -> str:
-    """Return where an effect was not as predicted, or why that is not known: one line for each."""
+    """Return the differences from the prediction, or why they are unknown: one per line."""
     if prediction is None:
         return ""
     return "\n".join([prediction.problem] if prediction.problem else prediction.mismatches)

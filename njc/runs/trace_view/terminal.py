@@ -52,13 +52,13 @@ PAIR_COLUMNS = (
 
 _MAX_DEPTH_SHOWN = 8
 _SIDE_BY_SIDE_WIDTH = 70
-"""Columns of the terminal from which on two steps stand beside each other."""
+"""Minimal number of columns for two steps side by side."""
 
 
 def format_trace(
     index: TraceIndex, selection: Selection, width: int | None = None
 ) -> Iterator[str]:
-    """Yield the table of the runs that are selected, and the totals of those."""
+    """Yield the table of the selected runs, and their totals."""
     runs = [run for run in index.runs if selection.has_run(run)]
     yield from _wrap(summarize_runs(runs, len(index.runs)), width)
     if runs:
@@ -136,7 +136,7 @@ def describe_outcome(run: RunSummary) -> str:
 def format_run(
     run: RunSummary, steps: Iterable[TraceStep], selection: Selection, width: int | None = None
 ) -> Iterator[str]:
-    """Yield the steps of a run: what the model wrote, what came of it, and which variables changed."""
+    """Yield the steps of a run: the model's code, its results, and the changed variables."""
     facts = [
         escape_unprintable(run.model),
         format_count(run.calls, "call"),
@@ -186,7 +186,7 @@ def format_step_parts(number: int, step: TraceStep, width: int | None) -> Iterat
 def format_pairs(
     first: TraceIndex, second: TraceIndex, selection: Selection, width: int | None = None
 ) -> Iterator[str]:
-    """Two traces side by side, and the first difference between them."""
+    """Yield two traces side by side, and the first difference between them."""
     pairs = pair_runs(first.runs, second.runs)
     shown = [
         pair for pair in pairs if any(run and selection.has_run(run) for run in (pair.a, pair.b))
@@ -225,7 +225,7 @@ def format_pairs(
 def format_pair(
     first: TraceIndex, second: TraceIndex, pair: RunPair, width: int | None = None
 ) -> Iterator[str]:
-    """Yield the first steps in which two runs differ, side by side if the width is enough."""
+    """Yield the first steps that differ between two runs, side by side if the width is enough."""
     place = escape_unprintable(pair.any.place)
     if pair.a is None or pair.b is None:
         missing, other = ("A", pair.b) if pair.a is None else ("B", pair.a)
@@ -266,7 +266,7 @@ def _format_side_by_side(
 def _list_parts(
     number: int, step: TraceStep | None, other: TraceStep | None, width: int
 ) -> list[list[str]]:
-    """Return the parts of a step; with what the model was shown if that differs from the other step."""
+    """Return the parts of a step; with the messages to the model if they differ from the other step."""
     if step is None:
         return [["(no such step)"]]
     parts = list(format_step_parts(number, step, width))
@@ -292,7 +292,7 @@ def _indent(text: str, mark: str, width: int | None) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class RunPair:
-    """A run of each of two traces; one of them is None if the other trace has no such run."""
+    """A pair of runs, one of each trace; one is None if that trace has no such run."""
 
     a: RunSummary | None
     b: RunSummary | None
@@ -303,14 +303,14 @@ class RunPair:
 
     @property
     def any(self) -> RunSummary:
-        """The run of the first trace, or else that of the second."""
+        """The run of the first trace, or else of the second."""
         run = self.a or self.b
         assert run is not None
         return run
 
 
 def pair_runs(first: Iterable[RunSummary], second: Iterable[RunSummary]) -> tuple[RunPair, ...]:
-    """Return the runs in pairs, in the order of the first trace; those of the second alone come last."""
+    """Return the runs in pairs, in the order of the first trace; runs only in the second come last."""
     others: defaultdict[str, list[RunSummary]] = defaultdict(list)
     for run in second:
         others[run.place].append(run)
@@ -329,7 +329,7 @@ def pair_runs(first: Iterable[RunSummary], second: Iterable[RunSummary]) -> tupl
 def find_first_difference(
     a: Iterable[TraceStep], b: Iterable[TraceStep]
 ) -> tuple[int, TraceStep | None, TraceStep | None] | None:
-    """Return the first steps that differ, with their number from 0; None if there are none."""
+    """Return the first steps that differ, with their number from 0; None if the runs are equal."""
     for number, (step, other) in enumerate(zip_longest(a, b)):
         if step is None or other is None or step.digest != other.digest:
             return number, step, other

@@ -1,10 +1,10 @@
-"""Imported by Python at its start where this folder is on PYTHONPATH: uses a build, and records what is imported.
+"""Make Python import a build and record the imports; Python runs this module if its folder is on PYTHONPATH.
 
     NJC_BUILD_IMPORTS=/tmp/y/build.json       {"account": "/tmp/y/imports.jsonl", "files": [{"source": ..., "output": ...}]}
 
-A module is imported from the build if its search comes to its source or to another file that was compiled from it. Each
-file that is executed and has the name of a source is a line of the account: the file, its digest, and its output. Only
-the standard library is imported, because the program's Python may not have njc. Another `sitecustomize` is imported before.
+If a search for a module finds its source, or another file compiled from it, the build is imported instead. Each
+executed file with the name of a source adds a line to the account: the file, its digest, and its output. Only the
+standard library is imported, because the program's Python may not have njc. Another `sitecustomize` is imported before.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class BuildFinder:
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: object = None
     ) -> ModuleSpec | None:
-        """Find the output of a module whose source, or a compiled form of it, is found first."""
+        """Find the output of a module if its source or a compiled form is the first match on the path."""
         name = fullname.rpartition(".")[2]
         for entry in (sys.path if path is None else path) if name in self._names else ():
             if file := _find_file(fullname, os.path.join(entry or os.getcwd(), name)):
@@ -72,7 +72,7 @@ class BuildFinder:
 
 
 def _find_file(fullname: str, place: str) -> str:
-    """Find the file of a module in a folder of the path: a source, or what Python finds there."""
+    """Return the file of a module in a folder of the path: a source, or Python's own choice."""
     for source in (os.path.join(place, "__init__.njpy"), f"{place}.njpy"):
         if os.path.isfile(source):
             return source
@@ -81,7 +81,7 @@ def _find_file(fullname: str, place: str) -> str:
 
 
 class _BuildLoader(SourceFileLoader):
-    """Loads a compiled file without its bytecode, which may be that of an earlier build."""
+    """Loads a compiled file without its bytecode, which may belong to an earlier build."""
 
     def get_code(self, fullname: str) -> CodeType:
         path = self.get_filename(fullname)
@@ -90,14 +90,13 @@ class _BuildLoader(SourceFileLoader):
 
 
 def _name_module(file: str) -> str:
-    """Return the last part of a module's name; that of a package is its folder's."""
     folder, name = os.path.split(file)
     stem = os.path.splitext(name)[0]
     return os.path.basename(folder) if stem == "__init__" else stem
 
 
 def _make_spec(fullname: str, output: str, found: str) -> ModuleSpec | None:
-    """Make the spec of an output; a package is searched in the build first, then where it was found."""
+    """Make the spec of an output; submodules are searched in the build first, then beside `found`."""
     folders = list(dict.fromkeys((os.path.dirname(output), os.path.dirname(found))))
     is_package = os.path.basename(output) == "__init__.py"
     spec = spec_from_file_location(
