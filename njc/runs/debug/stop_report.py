@@ -241,6 +241,7 @@ def format_variable(row: VariableRow) -> str:
 def list_source_rows(
     timeline: Timeline, step: Step, folders: Iterable[Path]
 ) -> Iterator[SourceRow]:
+    """Yield the lines of the source, with the steps of the block below its prompt."""
     file = find_source(step.place, folders)
     first = int(step.place.rpartition(":")[2] or 0)
     lines = find_block_lines(file, first) if file is not None else None

@@ -50,6 +50,7 @@ class EvaluationError(ValueError):
 
 
 def show_variable(name: str, value: UserValue, redactor: Redactor) -> ShownVariable:
+    """Return a variable, item or attribute as text."""
     text = redactor.redact(describe_on_one_line(name, value, redactor=redactor))
     is_hidden = redactor.rule is not False and is_secret(name, value)
     return ShownVariable(name, text, not is_hidden and next(list_parts(value), None) is not None)
