@@ -1,1 +1,1 @@
-"""Findings about natural blocks: what they name, and which variables are bound on every path."""
+"""Findings about natural blocks: their names, and the variables that are bound on every path."""

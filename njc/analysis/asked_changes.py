@@ -1,12 +1,12 @@
-"""What a text asks to change or to print, by its words.
+"""Changes and prints that the words of a text ask for.
 
     Append 3 to <row>, and put its length into <:n: int>.       append, <row>
     Increase the price of each of <items>.                      increase, <items>
     Sort <names> into <:sorted: list[str]>.                     nothing: the result has an output
     Print <total>.                                              print
 
-English verbs at the usual places before a reference; other words and languages are not seen. Proof is the affair of
-the types of what is read: words only decide if a type is the word of the author.
+Not seen: verbs at unusual places, other words and languages. Proof comes from the types of the inputs: words only
+decide if the type is a promise of the author.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from njc.frontend.references import Reference
 
 @dataclass(frozen=True, slots=True)
 class AskedChange:
-    """A verb that asks to change what a reference reads; its offsets are of the source's text."""
+    """A verb that asks to change the value of a reference; its offsets are of the source's text."""
 
     verb: str
     start: int
     end: int
     reference: Reference
     is_sum: bool = False
-    """The verb may mean a computation instead, if what it adds to is a number or a text."""
+    """Whether the verb may mean a computation instead, if it adds to a number or a text."""
     has_result: bool = False
     """A later sentence puts the result into an output."""
 
@@ -51,13 +51,13 @@ _INTO = re.compile(
     rf"|{_CLAUSE}(?P<put>{_STORING})(?:s|es)?\b(?:(?!<:)[^.;:!?]){{0,60}}?\b(?:into|onto|to)\s+(?:the\s+)?\Z",
     re.IGNORECASE,
 )
-"""Verbs that put something into what a reference behind them reads."""
+"""Verbs that put something into the value of a reference behind them."""
 _DIRECT = re.compile(
     rf"{_CLAUSE}(?P<act>{_ACTING})\s+(?:off\s+)?"
     rf"(?:{_DETERMINER}|{_OF})\Z",
     re.IGNORECASE,
 )
-"""Verbs that change what a reference behind them reads, or a part of it."""
+"""Verbs that change the value of a reference behind them, or a part of it."""
 _HAS_RESULT = re.compile(
     r"(?!(?:[^.;!?])*?\band\s+(?:put|store|save|bind|set|count|say|give|write|tell)\s+(?!it\b|them\b|the (?:result|new|rest))[^.;!?]*<:)[^.;!?]*<:",
     re.IGNORECASE,
@@ -81,12 +81,12 @@ _PRINTS = re.compile(
     r"(?:console|screen|terminal|stdout|stderr|standard output|log|file|disk)\b",
     re.IGNORECASE,
 )
-"""Verbs of what only code can do."""
+"""Verbs that only code can do."""
 _ANY_PRINT = re.compile(r"\b(?:print|log|display|echo|sleep|wait|beep|writ|send|output|show)")
 
 
 def find_asked_changes(block: NaturalBlock) -> Iterator[AskedChange]:
-    """Find what a text asks to change, among what it only reads; each reference once."""
+    """Yield the changes that a text asks for among its inputs; each reference once."""
     text = block.words
     if not _ANY_VERB.search(block.lowered_words):
         return
@@ -114,7 +114,7 @@ def find_asked_changes(block: NaturalBlock) -> Iterator[AskedChange]:
 
 
 def find_act(block: NaturalBlock) -> str | None:
-    """Return the verb by which a text asks for something that only code can do, such as to print."""
+    """Return the verb of a request that only code can do, such as to print."""
     if not _ANY_PRINT.search(block.lowered_words):
         return None
     found = _PRINTS.search(block.words_without_references)

@@ -35,7 +35,7 @@ NOTHING: frozenset[str] = frozenset()
 def find_unbound_at_end(
     body: Sequence[ast.stmt], paths: Iterable[str], before: frozenset[str]
 ) -> dict[str, str]:
-    """Give each path that may be unbound at the end of the code, and say when.
+    """Return each path that may be unbound at the end of the code, with the condition.
 
     Nothing is unbound at an end that is never reached: ask `can_reach_end`.
     """
@@ -70,7 +70,7 @@ def find_bound_before(
 
 @dataclass(slots=True)
 class Flow:
-    """What one analysis looks for, and what it has found."""
+    """The subject of one analysis, and its results."""
 
     module: Module | None = None
     blocks: Mapping[int, NaturalBlock] = field(default_factory=dict)
@@ -81,15 +81,15 @@ class Flow:
     """The offset of the block before which the state is wanted."""
     before_target: frozenset[str] | None = None
     explained: frozenset[str] = NOTHING
-    """The paths for which `reasons` is kept."""
+    """The paths with an entry in `reasons`."""
     reasons: dict[str, str] = field(default_factory=dict)
     """When a path is not bound."""
     watched: frozenset[str] = NOTHING
-    """The names for which `early_reads` is kept."""
+    """The names with an entry in `early_reads`."""
     early_reads: dict[str, tuple[int, int]] = field(default_factory=dict)
     """The first read of each watched name that may be unbound there: its start and end."""
     lines: Sequence[int] | None = None
-    """Where only some names matter, the lines that contain them; other statements bind nothing."""
+    """If only some names matter, the lines that contain them; other statements bind nothing."""
     without_end: Mapping[str, bool] = field(default_factory=dict)
     """The functions of the file, and its methods by `.name`, that never return."""
     breaks: list[list[BoundNames]] = field(default_factory=list)
@@ -296,7 +296,7 @@ def _record_reason(flow: Flow, has: BoundNames, lacks: BoundNames, when: str) ->
         flow.reasons[path] = reason
 
 
-# What one statement or expression binds and reads.
+# Bindings and reads of one statement or expression.
 
 
 def _list_target_names(target: ast.expr) -> frozenset[str]:
@@ -314,7 +314,7 @@ def _find_set_attributes(statement: ast.stmt) -> frozenset[str]:
 
 
 def _find_bound_by_expression(expression: ast.expr, flow: Flow) -> frozenset[str]:
-    """Return what `:=` binds, and the attribute paths that a call may set on what it is given."""
+    """Return the names bound by `:=`, and the attribute paths that a call may set on its arguments."""
     bound = {node.target.id for node in ast.walk(expression) if isinstance(node, ast.NamedExpr)}
     dotted = [path for path in flow.explained if "." in path]
     if dotted:
@@ -345,7 +345,7 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def _find_immediate_reads(expression: ast.expr) -> Iterator[ast.Name]:
-    """Give the variables that evaluating an expression reads: nothing that a lambda does later."""
+    """Yield the variables that evaluating an expression reads, without the bodies of lambdas."""
     waiting: list[tuple[ast.AST, frozenset[str]]] = [(expression, NOTHING)]
     while waiting:
         node, own = waiting.pop()
@@ -361,7 +361,7 @@ def _find_immediate_reads(expression: ast.expr) -> Iterator[ast.Name]:
         waiting += [(child, own) for child in ast.iter_child_nodes(node)]
 
 
-# The lines on which names stand: what is on no such line need not be looked at.
+# Lines with names: statements elsewhere can be skipped.
 
 
 def is_on_lines(lines: Sequence[int], node: ast.AST) -> bool:

@@ -1,13 +1,13 @@
-"""What a block may do: the jumps that it is offered, and whether its model may run code.
+"""The authority of a block: the jumps that it is offered, and whether its model may run code.
 
     Put into <:team: Literal["billing", "shipping"]> the team for <ticket>.      ticket: str
         ──decide_authority──>   Authority(labels=(), effects="answer", reason="its outputs are data ...")
     Add <query> to <graph>, or break.                                            graph: dict[str, set[str]]
         ──decide_authority──>   Authority(labels=("break",), effects="direct", reason="it may change `graph` ...")
 
-A block is offered the jumps that its text names. It needs no code where every output is a plain name whose type
-JSON carries, and nothing that the text reads can be changed. What this does not see: a text that asks for exact
-computing, or for a change through an object inside a read-only container; the model then asks for code itself.
+A block is offered the jumps that its text names. It needs no code if every output is a plain name with a type that JSON
+carries, and none of its inputs can be changed. Not seen: a text that asks for exact computing, or for a change through
+an object inside a read-only container; the model then asks for code itself.
 """
 
 from __future__ import annotations
@@ -44,25 +44,25 @@ OfferedLabel = Literal["break", "continue", "return", "bare_return"]
 
 @dataclass(frozen=True)
 class Authority:
-    """What a block may do, and why."""
+    """The permissions of a block, and the reasons for them."""
 
     block: NaturalBlock
     labels: tuple[OfferedLabel, ...]
     effects: Literal["answer", "direct", "interface"] | None
     """None if the author or the project chose the effect set."""
     choice: str = ""
-    """What decided, if not the obstacles."""
+    """The reason for the decision, if there are no obstacles."""
     obstacles: tuple[Obstacle | ChangeableInput, ...] = ()
     """Why the block needs code."""
 
     @cached_property
     def reason(self) -> str:
-        """Why it may do this."""
+        """The reason for the decision, in words."""
         return self.choice or "; ".join(obstacle.reason for obstacle in self.obstacles)
 
     @cached_property
     def remedy(self) -> str:
-        """What to write so that the block needs no code; empty if much is missing."""
+        """How to write the block so that it needs no code; empty if much is missing."""
         remedies = [obstacle.remedy for obstacle in self.obstacles[:3]]
         return "; ".join(remedies) if all(remedies) and len(remedies) <= 2 else ""
 
@@ -75,26 +75,26 @@ class Authority:
 
 @record
 class Obstacle:
-    """Why a block needs code, and what to write so that it does not."""
+    """A reason why a block needs code, and how to remove it."""
 
     reason: str
     remedy: str = ""
     is_missing: bool = False
-    """It is the lack of anything that a block without code could do."""
+    """Whether a block without code could do nothing at all."""
     is_unknown: bool = False
-    """It is a variable whose type is not known."""
+    """Whether it is a variable of unknown type."""
     is_input: bool = False
-    """It is a value that could be changed."""
+    """Whether it is a value that could be changed."""
 
 
 @dataclass(frozen=True)
 class ChangeableInput:
-    """An input whose type says that it can be changed; its texts are written when they are read."""
+    """An input of a changeable type; its texts are written on access."""
 
     path: str
     typed: Typed
     changeable: Typed
-    """The part of the type through which it can be changed."""
+    """The part of the type that makes it changeable."""
     types: TypeReader
     is_missing = is_unknown = False
     is_input = True
@@ -108,12 +108,12 @@ class ChangeableInput:
 
     @property
     def remedy(self) -> str:
-        """What to write so that it does not."""
+        """How to write the type so that it does not."""
         return _suggest_type(self.path, self.typed, self.changeable, self.types)
 
 
 def decide_authority(block: NaturalBlock, types: TypeReader, project: Options) -> Authority:
-    """Decide what a block may do; its options are already merged with those of its file."""
+    """Decide the authority of a block; its options are already merged with the options of its file."""
     options = merge_option_layers(block.options, project)
     labels = list_offered_labels(block, project)
     if block.interface is not None:
@@ -138,9 +138,9 @@ def _only_reads(block: NaturalBlock) -> bool:
 
 
 def list_offered_labels(block: NaturalBlock, project: Options) -> tuple[OfferedLabel, ...]:
-    """Return the jumps that a block may take beyond raise, in fixed order: those that are legal and that its text names.
+    """Return the legal jumps that the text names, other than raise, in fixed order.
 
-    The handlers of an interface may take every legal one.
+    The handlers of an interface may take every legal jump.
     """
     legal = [label for label in block.labels if label not in block.labels_exiting_finally]
     offered: list[OfferedLabel] = []
@@ -158,7 +158,7 @@ _RAISE_WORD = re.compile(r"\b(?:re-?)?rais(?:e|es|ed|ing)\b", re.IGNORECASE)
 
 
 def may_reraise(block: NaturalBlock, project: Options) -> bool:
-    """Return whether a block in an `except*` suite may re-raise what the suite handles: its text names `raise`."""
+    """Return whether a block in an `except*` suite may re-raise its exceptions: the text names `raise`."""
     takes_all = merge_option_layers(block.options, project).jumps == "all"
     return block.frame.in_except_star and (
         takes_all or bool(_RAISE_WORD.search(block.words_without_references))
@@ -202,7 +202,7 @@ def _find_output_obstacle(block: NaturalBlock, path: str, types: TypeReader) -> 
 
 
 def _find_return_obstacle(block: NaturalBlock, types: TypeReader) -> Iterator[Obstacle]:
-    """Yield an obstacle if JSON does not carry the type that the function returns; without an annotation there is none."""
+    """Yield an obstacle if JSON does not carry the annotated return type; nothing without an annotation."""
     scope = block.scope
     returns = getattr(scope.node, "returns", None)
     if scope.kind not in ("function", "async function") or returns is None:
@@ -216,7 +216,7 @@ def _find_return_obstacle(block: NaturalBlock, types: TypeReader) -> Iterator[Ob
 
 @dataclass(frozen=True, slots=True)
 class FixedChange:
-    """A change that a text asks for, of what its type says is only read."""
+    """A change that a text asks for, of an input with a read-only type."""
 
     asked: AskedChange
     typed: Typed
@@ -225,7 +225,7 @@ class FixedChange:
 
 
 def find_fixed_changes(block: NaturalBlock, types: TypeReader) -> Iterator[FixedChange]:
-    """Find what a text asks to change although its type says that it is only read."""
+    """Find changes that a text asks for although the type of the input is read-only."""
     for asked in find_asked_changes(block):
         path = asked.reference.path
         typed = _find_read_type(path, block, types)[0]
@@ -246,7 +246,7 @@ _USED_NOT_READ = frozenset(
     f"collections.abc.{name}"
     for name in ("Callable", "Iterator", "Generator", "AsyncIterator", "AsyncGenerator")
 ) | {f"typing.{name}" for name in ("Callable", "AsyncIterator", "AsyncGenerator")}
-"""Types whose values a text names in order to call them, or to take what they yield."""
+"""Types of values that a text names in order to call them, or to take their items."""
 
 
 def _find_input_obstacle(
@@ -279,7 +279,7 @@ def _find_input_obstacle(
 def _find_read_type(
     path: str, block: NaturalBlock, types: TypeReader
 ) -> tuple[Typed | None, Typed | None]:
-    """Return the type of what a path reads, and of what the last attribute of the path belongs to."""
+    """Return the type at the end of a path, and the type of the object with its last attribute."""
     root, *attributes = path.split(".")
     itself = types.expand(Typed(ast.Name(root, ast.Load()), block.scope))
     if attributes and (found := types.class_of_type(itself)) is not None:
@@ -344,7 +344,7 @@ def _find_class_attribute_type(
 
 
 def _find_options_parameter(block: NaturalBlock) -> str | None:
-    """Return the parameter `**options` of the function around a block, whose annotation is that of its values."""
+    """Return the parameter `**options` of the function around a block: its annotation is for the values."""
     node = block.scope.node
     rest = None if isinstance(node, ast.Module | ast.ClassDef) else node.args.kwarg
     return rest.arg if rest is not None else None
@@ -353,7 +353,7 @@ def _find_options_parameter(block: NaturalBlock) -> str | None:
 def _find_exception_obstacle(
     found: ClassDefinition, name: str, types: TypeReader
 ) -> Iterator[Obstacle]:
-    """Yield an exception of this file that is not made of a message alone."""
+    """Yield an obstacle if an exception of this file needs more than a message."""
     if not any(map(is_exception_name, list_base_names(found, types))):
         return
     for statement in found[0].body:
@@ -383,7 +383,7 @@ _READ_ONLY_FORMS = {"list": "Sequence", "dict": "Mapping", "set": "frozenset"}
 
 
 def _suggest_type(path: str, typed: Typed, changeable: Typed, types: TypeReader) -> str:
-    """Return what to write so that the values of a type can only be read, down to what they hold."""
+    """Return how to annotate a type so that its values, and all that they hold, can only be read."""
     if (form := make_read_only(types.expand(typed), types)) is not None:
         return f"annotate `{path}: {ast.unparse(form)}`, if the block only reads it"
     if types.name_of(types.expand(changeable)) in _USED_NOT_READ:
@@ -404,7 +404,7 @@ def _suggest_type(path: str, typed: Typed, changeable: Typed, types: TypeReader)
 
 
 def make_read_only(typed: Typed, types: TypeReader) -> ast.expr | None:
-    """Return the type with `Sequence`, `Mapping` and `frozenset` in place of what can be changed; None if that is not enough."""
+    """Return a type with read-only types for its changeable parts; None if that is not enough."""
     if is_read_only(typed, types):
         return typed.annotation
     match typed.annotation:

@@ -1,9 +1,9 @@
-"""The findings that depend on what a block may do: it can do nothing, or not what its text says.
+"""Findings on the authority of a block: it can do nothing, or less than its text asks.
 
 Summarize <text>.                                       NJ211  the block can do nothing
-Summarize <text>.                                       NJ213  the same, where the type of `text` is not known
+Summarize <text>.                                       NJ213  the same, if the type of `text` is unknown
 Skip <mail> if it is spam, or note its <:topic: str>.   NJ303  `skip` may mean a jump that the text does not name
-Increase <count>, and put a text into <:note: str>.     NJ305  the text says to increase `count`, which is only read
+Increase <count>, and put a text into <:note: str>.     NJ305  the text asks to increase `count`, which is only read
 The service continues. Put <x> into <:y: str>.          NJ306  `continues` offers a jump that may not be meant
 Put the sum of <rows> into <:total: float>.             NJ304  the block has code: it may change `rows: list[int]`
 """
@@ -34,7 +34,7 @@ _RAISE_WORDS = re.compile(
     r"|lanc[ae]|lanza|errore|solleva|erro\b|ошибк|исключени|fout|błąd|wyjąt)|\b\w+(?:Error|Exception)\b|错误|错誤|异常|抛出|例外|エラー|예외",
     re.IGNORECASE,
 )
-"""Words by which a text asks for an exception."""
+"""Words that ask for an exception."""
 
 
 _COMPUTES = re.compile(
@@ -63,7 +63,7 @@ def find_block_findings(
     types: TypeReader,
     project: Options,
 ) -> Iterator[Diagnostic]:
-    """Report what a block cannot do although its text says it, and jumps that it is offered by a doubtful word."""
+    """Report requests that a block cannot fulfil, and jumps that a doubtful word offers."""
     if block.interface is not None:
         return
     start = block.end - 3 - len(block.prompt)
@@ -111,7 +111,7 @@ def find_block_findings(
 
 
 def _can_do_nothing(block: NaturalBlock, authority: Authority, types: TypeReader) -> bool:
-    """Return whether it is certain that a block has no effect but an exception that its text does not ask for."""
+    """Return whether a block certainly has no effect, except an exception that its text does not ask for."""
     if block.writes or authority.labels or block.is_fstring:
         return False
     if _RAISE_WORDS.search(block.words):
@@ -122,7 +122,7 @@ def _can_do_nothing(block: NaturalBlock, authority: Authority, types: TypeReader
 def _check_missing_output(
     source: SourceFile, block: NaturalBlock, types: TypeReader
 ) -> Iterator[Diagnostic]:
-    """Report a block without an output and a jump whose result is read below, or whose text asks for nothing else."""
+    """Report a block without output and jump if its result is read below, or its text only computes."""
     missing = _find_missing_name(block, types)
     if missing is None:
         obstacles = [

@@ -210,7 +210,7 @@ _CODE = re.compile(
 
 
 def is_quoted(block: NaturalBlock, start: int, end: int) -> bool:
-    """Return whether a place of a prompt is in quotes or in code, where it may be no reference that went wrong."""
+    """Return whether a place of a prompt is in quotes or in code, and so may be no failed reference."""
     shift = block.end - 3 - len(block.prompt)
     quoted = (code.span() for code in _CODE.finditer(block.prompt))
     return any(begin <= start - shift and end - shift <= last for begin, last in quoted)

@@ -1,10 +1,10 @@
-"""What the classes of a file declare: their bases, fields, properties and methods.
+"""The declarations in the classes of a file: bases, fields, properties and methods.
 
     @dataclass                              list_fields(Row)                    ("name", str)
     class Row(Base):                        list_base_names(Row)                "Base", and the bases of `Base`
         name: str                           find_field_type(Row, "name")        str
 
-Not seen: bases of other modules, and what decorators and metaclasses add.
+Not seen: bases of other modules, and additions by decorators and metaclasses.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def list_base_names(found: ClassDefinition, types: TypeDefinitions) -> Iterator[
 def list_fields(
     found: ClassDefinition, types: TypeDefinitions, depth: int = 0
 ) -> Iterator[tuple[str, Typed]]:
-    """Yield the annotated fields of a class, those of its bases in this file first."""
+    """Yield the annotated fields of a class; fields of its bases in this file come first."""
     node, scope = found
     for base in _find_bases(found, types) if depth < MAX_DEPTH else ():
         yield from list_fields(base, types, depth + 1)
@@ -82,7 +82,7 @@ def _find_property_type(found: ClassDefinition, name: str, types: TypeDefinition
 
 
 def find_method_result(found: ClassDefinition, name: str, types: TypeDefinitions) -> Typed | None:
-    """Return what a method of a class of this file says that it returns, or what awaiting it gives."""
+    """Return the annotated result of a method of a class of this file; of a coroutine, the awaited one."""
     for method, scope in _find_methods(found, name, types):
         if method.returns is None or method.decorator_list:
             return None
@@ -91,7 +91,7 @@ def find_method_result(found: ClassDefinition, name: str, types: TypeDefinitions
 
 
 def find_unresolved_name(found: ClassDefinition, types: TypeDefinitions) -> str | None:
-    """Return a local name in the fields of a class whose annotations are texts, which mean names of the module."""
+    """Return a local name in the quoted annotations of a class, where it would be a name of the module."""
     node, scope = found
     are_texts = "from __future__ import annotations" in types.text
     for statement in node.body if scope.parent is not None else ():
@@ -131,7 +131,7 @@ def _find_bases(found: ClassDefinition, types: TypeDefinitions) -> Iterator[Clas
 
 @functools.lru_cache(maxsize=64)
 def list_attribute_stores(node: ast.ClassDef) -> tuple[str, ...]:
-    """Return the attributes that the code in a class sets, one that sets them by name among them."""
+    """Return the attributes that the code in a class sets; `setattr` and the like count by their names."""
     return tuple(_walk_attribute_stores(node))
 
 
@@ -149,9 +149,9 @@ def _walk_attribute_stores(node: ast.ClassDef) -> Iterator[str]:
 def _list_attributes_set(
     init: ast.FunctionDef, node: ast.ClassDef
 ) -> Iterator[tuple[str, ast.expr]]:
-    """Yield the attributes that `__init__` sets, with their annotations or those of the parameters that they are set to.
+    """Yield the attributes that `__init__` sets, with their annotations or their parameters' annotations.
 
-    An attribute that other code of the class sets, too, has no type without an annotation of its own.
+    An attribute that other code of the class sets, too, has no type unless it is annotated itself.
     """
     stores = Counter(list_attribute_stores(node))
     arguments = [*init.args.posonlyargs, *init.args.args, *init.args.kwonlyargs]

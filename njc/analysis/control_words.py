@@ -1,12 +1,12 @@
-"""The words by which a prompt asks for a jump.
+"""The words in a prompt that ask for a jump.
 
     Break if the <mail> says so.  ...  otherwise, return it.       break, return
     Never break off.                                               named, but negated: none
     The service continues after a coffee break.                    offered, and reported as doubtful
     Skip it, or stop here. Überspringe es.                         none is named; reported as implied
 
-A block is offered the jumps that its text names. Those that it means without naming them are recognised in the most
-spoken languages of Europe, Russian, Chinese and Japanese, by their usual words only.
+A block is offered the jumps that its text names. Implied jumps are recognised in the most spoken languages of Europe,
+Russian, Chinese and Japanese, by their usual words only.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _NAMES: Mapping[JumpLabel, re.Pattern[str]] = {
     "continue": re.compile(r"\bcontinu(?:e|es|ed|ing)\b", re.IGNORECASE),
     "return": re.compile(r"\breturn(?:s|ed|ing)?\b", re.IGNORECASE),
 }
-"""The words by which a text names a jump."""
+"""The words that name a jump."""
 _STEMS: Mapping[JumpLabel, tuple[str, ...]] = {
     "break": ("break", "broke"),
     "continue": ("continu",),
     "return": ("return",),
 }
-"""What is in all of them."""
+"""The stems that are in all words for a jump."""
 _NEGATED = re.compile(
     r"(?:\b(?:not|never|no|nor|without|cannot|avoid)|n['’]t)\s+(?:\w+ly\s+|ever\s+|(?:\w+\s+)?(?:or|nor)\s+)?\Z",
     re.IGNORECASE,
@@ -48,7 +48,7 @@ _QUOTED = re.compile(r"\"[^\"\n]*\"|(?<!\w)'[^'\n]*'(?!\w)|`[^`\n]*`")
 
 
 def list_named_jumps(block: NaturalBlock) -> list[JumpLabel]:
-    """Return the jumps that a text names, but for those that it only forbids."""
+    """Return the jumps that a text names, without jumps that it only forbids."""
     return [label for label in JUMP_LABELS if any(_find_names(block, label))]
 
 
@@ -72,9 +72,9 @@ def _is_negated(text: str, name: re.Match[str]) -> bool:
 def find_doubtful_names(
     block: NaturalBlock, labels: frozenset[str]
 ) -> Iterator[tuple[re.Match[str], bool]]:
-    """Yield the first name of each jump that is legal at a block, but only forbidden, or never clearly asked for.
+    """Yield the first name of each legal jump that is only forbidden, or never clearly asked for.
 
-    The flag says whether the jump is offered. Offsets are of the block's prompt.
+    The flag is whether the jump is offered. Offsets are of the block's prompt.
     """
     text = block.words_without_references
     clear = {word["label"].lower() for word in find_control_words(block)}
@@ -143,13 +143,13 @@ _WITHOUT_BLANKS: Mapping[JumpLabel, re.Pattern[str]] = {
     "break": re.compile("停止|中断|中止|终止|退出|跳出|終了|やめ|抜け|멈추|중단"),
     "return": re.compile("返回|返す|返し|반환"),
 }
-"""The same of languages that write no blanks between words."""
+"""The same for languages without blanks between words."""
 
 
 def find_implied_jumps(
     block: NaturalBlock, offered: frozenset[str]
 ) -> Iterator[tuple[slice, list[str]]]:
-    """Yield the place of words that mean a jump which is legal and is not offered, each with the jumps that it may mean."""
+    """Yield the place of words for a legal jump that is not offered, with the jumps that they may mean."""
     text = _QUOTED.sub(lambda quoted: " " * len(quoted[0]), block.lowered_words)
     legal: list[str] = [name for name in block.labels if name not in block.labels_exiting_finally]
     for jump, words in _IMPLIED_PATTERNS.items():

@@ -24,7 +24,7 @@ _WITHOUT_END = frozenset(
 def never_returns(value: ast.expr, without_end: Mapping[str, bool]) -> bool:
     """Return whether a statement is a call, awaited or not, that only an exception can end.
 
-    `without_end` are the functions of the file that never return, as `find_functions_without_end` gives them.
+    `without_end` are the functions of the file that never return, from `find_functions_without_end`.
     """
     call = value.value if isinstance(value, ast.Await) else value
     if not isinstance(call, ast.Call):
@@ -41,8 +41,8 @@ def never_returns(value: ast.expr, without_end: Mapping[str, bool]) -> bool:
 def find_functions_without_end(module: Module) -> dict[str, bool]:
     """Find the functions at the top of the file, and the methods by `.name`, that never return.
 
-    They are annotated so, or every path through them raises; abstract methods do not count. Where several
-    definitions share a name, all of them must agree.
+    They are annotated so, or every path through them raises; abstract methods do not count. If several definitions
+    share a name, all of them must agree.
     """
     found: dict[str, bool] = {}
     waiting: list[tuple[ast.stmt, str]] = [(statement, "") for statement in module.tree.body]
@@ -57,7 +57,7 @@ def find_functions_without_end(module: Module) -> dict[str, bool]:
 
 
 def is_without_end(function: FunctionDefinition) -> bool:
-    """Return whether a function is annotated so, or its code says, that it never returns."""
+    """Return whether a function never returns, by its annotation or its code."""
     returns = function.returns
     if isinstance(returns, (ast.Name, ast.Attribute, ast.Constant)):
         named = ast.unparse(returns).strip("\"'").rpartition(".")[2]

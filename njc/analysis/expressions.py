@@ -1,8 +1,8 @@
-"""The types of expressions, where constants, annotations and builtins tell them.
+"""The types of expressions, from constants, annotations and builtins.
 
     len(ticket)                 int
-    tickets[0]                  str, where `tickets` is a Sequence[str]
-    find(ticket)                what `find` says that it returns
+    tickets[0]                  str, if `tickets` is a Sequence[str]
+    find(ticket)                the annotated result of `find`
 
 Not seen: operators that classes define, and functions and classes of other modules.
 """
@@ -50,11 +50,11 @@ class ExpressionReader(TypeDefinitions):
     """Reads the types of the expressions of one module."""
 
     def type_of(self, name: str, scope: NameScope, depth: int = 0) -> Typed | None:
-        """Return the type of a variable as `scope` sees it; None if it is not known."""
+        """Return the type of a variable as `scope` sees it; None if it is unknown."""
         raise NotImplementedError
 
     def infer(self, value: ast.expr, scope: NameScope, depth: int = 0) -> Typed | None:
-        """Return the type of an expression, where constants, annotations and builtins tell it."""
+        """Return the type of an expression, from constants, annotations and builtins; None if it is unknown."""
         if depth > MAX_DEPTH:
             return None
         match value:
@@ -106,7 +106,7 @@ class ExpressionReader(TypeDefinitions):
         return None
 
     def _make_tuple_type(self, parts: Sequence[Typed | None]) -> Typed | None:
-        """Return the type of a tuple of some parts, where their names mean something in one scope."""
+        """Return the type of a tuple of some parts, if one scope defines all their names."""
         known = [part for part in parts if part is not None]
         if len(known) < len(parts) or len({part.scope for part in known}) > 1 or not known:
             return None
@@ -193,7 +193,7 @@ class ExpressionReader(TypeDefinitions):
         return self.mapping_part_type(typed, index) if typed else None
 
     def _type_of_self(self, name: str, scope: NameScope) -> Typed | None:
-        """Return the class of a method's first parameter, if no annotation says more."""
+        """Return the class of a method's first parameter, if it has no annotation."""
         around = scope.parent
         if (
             around is None

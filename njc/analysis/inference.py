@@ -1,11 +1,10 @@
-"""What the annotations of a file tell about its variables, without running anything.
+"""The types of the variables of a file, from its annotations, without running anything.
 
     def route(tickets: Sequence[str]):
         for ticket in tickets:              type_of("ticket")                 str
             size: Final = len(ticket)       type_of("size")                   int
 
-What it does not see: types that depend on control flow. A variable whose bindings it does not all understand has
-no type.
+Not seen: types that depend on control flow. A variable with an unknown kind of binding has no type.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _DEFINITIONS = (
     *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef),
     *(ast.Import, ast.ImportFrom),
 )
-"""The statements that bind a name to what no annotation of it tells."""
+"""The statements that bind a name without an annotation for it."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class TypeReader(ExpressionReader):
     """The natural blocks of the module, which bind variables, too."""
 
     def type_of(self, name: str, scope: NameScope, depth: int = 0) -> Typed | None:
-        """Return the type of a variable as `scope` sees it; None if it is not known."""
+        """Return the type of a variable as `scope` sees it; None if it is unknown."""
         if (home := self.find_home(name, scope)) is None:
             return None
         place = (name, mangle(name, scope.mangling_class), home, depth)
@@ -86,7 +85,7 @@ class TypeReader(ExpressionReader):
         return None
 
     def find_definition(self, name: str, scope: NameScope) -> str | None:
-        """Return what defines a name, "function", "class" or "import", so that no annotation tells its type; or None."""
+        """Return "function", "class" or "import" if such a statement or a builtin defines a name, or None."""
         if (home := self.find_home(name, scope)) is None:
             return "function" if self.is_builtin(name, scope) else None
         for statement in self.find_statements_binding(name, home):
@@ -134,7 +133,7 @@ class TypeReader(ExpressionReader):
         return types
 
     def _find_bindings(self, scope: NameScope) -> Iterator[tuple[str, Binding]]:
-        """Each binding of a name in a scope, with a function that reads its type."""
+        """Yield each binding of a name in a scope, with a function that reads its type."""
         rest, around = _find_rest_parameter(scope), find_signature_scope(scope)
         for name, annotation in scope.bindings.parameters.items():
             if rest is not None and name == rest.arg and rest.annotation is not None:
@@ -156,7 +155,7 @@ class TypeReader(ExpressionReader):
                     yield key, _always(self.output_type(name, scope))
 
     def _typing_annotations(self, scope: NameScope) -> Mapping[str, ast.expr]:
-        """Return the annotations of a scope's variables, but for a `Final` that leaves the type to the value."""
+        """Return the annotations of a scope's variables, without a bare `Final`."""
         annotations = scope.bindings.annotations
         if not self._has_final:
             return annotations
@@ -241,7 +240,7 @@ class TypeReader(ExpressionReader):
 
 
 def _unknown(depth: int) -> Typed | None:
-    """Return the binding that tells no type."""
+    """Return None: a binding of unknown type."""
     return None
 
 
@@ -264,7 +263,7 @@ def _make_tuple_type(item: ast.expr, scope: NameScope) -> Typed | None:
 
 
 def _find_handled_type(handler: ast.ExceptHandler, scope: NameScope) -> Typed | None:
-    """Return the type of what an `except` clause names."""
+    """Return the type of the exception in an `except` clause."""
     match handler.type:
         case ast.Tuple(elts=[first, *others]):
             union = first

@@ -1,11 +1,11 @@
-"""Which types JSON carries.
+"""Types that JSON carries.
 
     find_json_problem(dict[str, datetime.date])     None
     find_json_problem(list[Callable])               JsonProblem("JSON does not carry `Callable`")
     find_json_problem(Cat | Dog)                    JsonProblem("JSON does not tell `Cat` and `Dog` apart", ...)
 
-Not seen: classes of other modules, which count as without a JSON form, as do aliases that refer to
-themselves without a class between; limits and validators.
+Not seen: classes of other modules, which count as without a JSON form, as do aliases that refer to themselves without a
+class between; limits and validators.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _ABSTRACT_COLLECTIONS = frozenset(
 _JSON_CONTAINERS = _ABSTRACT_COLLECTIONS | {"list", "dict", "tuple", "set", "frozenset"}
 _MAPPINGS = ("dict", "collections.abc.Mapping")
 _NEUTRAL_BASES = frozenset({"object", "abc.ABC", "str", "int", "float"})
-"""Bases that add no fields; the last three are those of enums."""
+"""Bases that add no fields; the last three are bases of enums."""
 _TEXT: Json = {"type": "string"}
 _SCALAR_FORMS: Mapping[str, Json] = {
     "None": {"type": "null"},
@@ -62,17 +62,17 @@ _SCALAR_FORMS: Mapping[str, Json] = {
         )
     },
 }
-"""The forms of scalars; that of all others is text."""
+"""The forms of scalars; any other scalar is a text."""
 _NEVER_JSON = frozenset({"typing.Any", "object", "typing.Callable", "type"})
 
 
 MAX_PARTS = 10_000
-"""Parts of a type that are looked at, those of a class each time that the class occurs."""
+"""The maximal number of parts of a type; parts of a class count each time that it occurs."""
 
 
 @dataclass(frozen=True, slots=True)
 class JsonProblem:
-    """Why JSON does not carry the values of a type, and what to write so that it does."""
+    """Why JSON does not carry the values of a type, and how to change it."""
 
     reason: str
     remedy: str = ""
@@ -82,7 +82,7 @@ class JsonProblem:
 
 
 def find_json_problem(typed: Typed, types: TypeDefinitions) -> JsonProblem | None:
-    """Say why JSON does not carry all values of a type; None if it does."""
+    """Return why JSON does not carry all values of a type; None if it does."""
     reader = _FormReader(types)
     found = reader.read(typed)
     return found if isinstance(found, JsonProblem) else reader.find_equal()
@@ -140,7 +140,7 @@ class _FormReader:
         return form
 
     def find_equal(self) -> JsonProblem | None:
-        """Say which parts of a union no JSON value tells apart."""
+        """Return the parts of a union that no JSON value distinguishes, as a problem."""
         comparer = FormComparer({"$defs": self.definitions})
         for parts, forms in self.unions:
             for one, other in permutations(range(len(parts)), 2):
@@ -283,7 +283,7 @@ class _FormReader:
         return self.define(node.name, {"type": "object", "properties": fields, **container})
 
     def find_strange_base(self, found: ClassDefinition) -> str | None:
-        """Return a base of a class whose fields are not known."""
+        """Return a base of a class with unknown fields."""
         known = DATA_BASES | _NEUTRAL_BASES
         for base in found[0].bases:
             typed = Typed(base, found[1])
@@ -302,7 +302,7 @@ def _escape(name: str) -> str:
 
 
 def _make_members_form(members: Mapping[str, object]) -> Json:
-    """Return the form of members of enums, which are written by their names."""
+    """Return the form of members of enums: their names."""
     return {"type": "string", "enum": [*members], MEMBERS: members}
 
 

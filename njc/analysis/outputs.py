@@ -190,7 +190,7 @@ def _is_read_by_block(name: str, writer: NaturalBlock, readers: Sequence[Natural
 
 
 def _reads_back(name: str, block: NaturalBlock) -> bool:
-    """Return whether a block reads its own output: one that only blocks bind, or that the text names as output first."""
+    """Return whether a block reads its own output: only blocks bind it, or the output comes first in its text."""
     bindings, first = (
         block.scope.bindings,
         next(tag for tag in block.references if tag.root == name),
@@ -203,7 +203,7 @@ _ANY_LATER_LINE = 10**9
 
 
 def _find_last_uses(source: SourceFile, scope: NameScope, names: Collection[str]) -> dict[str, int]:
-    """Give for each of the names that the scope's code reads the last line where it does."""
+    """Return the last line that reads each of the names in a scope's code."""
     uses: dict[str, int] = {}
     lines = _find_lines_with(names, source, scope)
     waiting: list[tuple[ast.AST, bool]] = [(scope.node, False)]
@@ -281,7 +281,7 @@ _LOOPS_AND_TRIES = (ast.For, ast.AsyncFor, ast.While, ast.Try, ast.TryStar)
 
 @dataclass(slots=True)
 class _Search:
-    """What is looked for in one scope, and what has been found."""
+    """The subject of the search in one scope, and its results."""
 
     module: Module
     within: Sequence[NaturalBlock]
@@ -296,7 +296,7 @@ class _Search:
 def check_early_reads(
     module: Module, scopes: Mapping[NameScope, Sequence[NaturalBlock]]
 ) -> Iterator[Diagnostic]:
-    """Report what blocks read before anything can have bound it, or after `del`."""
+    """Report block inputs that nothing can have bound before, or that `del` has unbound."""
     declared = _list_declared(module)
     for scope, within in scopes.items():
         search = _Search(
@@ -344,7 +344,7 @@ def _is_own(name: str, scope: NameScope) -> bool:
 
 
 def _follow(body: Sequence[ast.stmt], state: frozenset[str], search: _Search) -> frozenset[str]:
-    """Follow statements from the names that may be bound before them to those after them."""
+    """Follow statements; return the names that may be bound after them, from the names before."""
     for statement in body:
         match statement:
             case ast.Expr() if (block := _find_block(statement, search)) is not None:

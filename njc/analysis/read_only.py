@@ -1,13 +1,12 @@
-"""Which values nobody can change, down to all that they hold.
+"""Values that cannot be changed, including everything that they hold.
 
     Sequence[str], tuple[date, ...], a frozen dataclass of such fields      find_changeable(...) is None
     Sequence[list[str]]                                                     list[str]
     a frozen dataclass with a field `tags: list[str]`                       list[str]
 
-`Sequence`, `Mapping` and the like are the word of the author that their own level is only read; what they hold is
-looked at as everything else. What is not known to be immutable counts as changeable: classes of other modules, classes
-with attributes that no annotation tells. Not seen: annotations that lie, and code outside of a class that sets the
-attributes of the class.
+`Sequence`, `Mapping` and the like are a promise of the author for their own level only; their elements are checked like
+other types. Types not known to be immutable count as changeable: classes of other modules, classes with attributes
+without annotation. Not seen: wrong annotations, and code outside a class that sets its attributes.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from njc.analysis.types import SCALARS, ClassDefinition, Typed, TypeDefinitions,
 from njc.frontend.names import NameScope, list_bound_names
 
 _PATHS = frozenset({"pathlib.Path"})
-"""Scalars behind which there are files."""
+"""Scalars that refer to files."""
 ABSTRACT_CONTAINERS = frozenset(
     f"collections.abc.{name}"
     for name in ("Sequence", "Mapping", "Collection", "Set", "Iterable", "Container")
@@ -44,14 +43,14 @@ _FROZEN_DECORATORS = ("dataclass", "define", "attrs", "s", "mutable")
 
 
 def is_read_only(typed: Typed, types: TypeDefinitions) -> bool:
-    """Return whether nobody can change a value of a type, or what it holds."""
+    """Return whether values of a type, and everything that they hold, are immutable."""
     return find_changeable(typed, types) is None
 
 
 def find_changeable(
     typed: Typed, types: TypeDefinitions, around: tuple[ast.ClassDef, ...] = ()
 ) -> Typed | None:
-    """Return the part of a type through which its values can be changed; None if there is none."""
+    """Return the part of a type that makes its values changeable; None for an immutable type."""
     parts = types.union_parts(types.expand(typed))
     return _first(_find_in_part(part, types, around) for part in parts)
 
@@ -83,7 +82,7 @@ def _find_in_part(
 
 
 def list_parts(typed: Typed) -> Sequence[ast.expr]:
-    """Return what is in the brackets of a type, without the `...` of a tuple; the empty tuple has None."""
+    """Return the arguments of a type, without the `...` of a tuple; `[None]` for the empty tuple."""
     match typed.annotation:
         case ast.Subscript(slice=ast.Tuple(elts=[])):
             return [ast.Constant(None)]
@@ -95,7 +94,7 @@ def list_parts(typed: Typed) -> Sequence[ast.expr]:
 
 
 def is_exception_name(name: str) -> bool:
-    """Return whether a name is that of an exception, as exceptions are named."""
+    """Return whether a name follows the naming of exceptions."""
     leaf = name.rpartition(".")[2]
     return leaf[:1].isupper() and leaf.endswith(("Error", "Exception", "Warning"))
 
@@ -126,7 +125,7 @@ def _is_known_class(found: ClassDefinition, types: TypeDefinitions) -> bool:
 
 
 def _is_frozen(node: ast.ClassDef, bases: set[str]) -> bool:
-    """Return whether a class is a dataclass, a class of attrs or a model of pydantic whose instances are frozen."""
+    """Return whether a class is a frozen dataclass, a frozen class of attrs or a frozen pydantic model."""
     for decorator in node.decorator_list:
         match decorator:
             case ast.Call(func=function, keywords=keywords):
@@ -159,7 +158,7 @@ def _has_frozen(keywords: Sequence[ast.keyword]) -> bool:
 def find_changeable_attribute(
     found: ClassDefinition, types: TypeDefinitions, around: tuple[ast.ClassDef, ...]
 ) -> Typed | None:
-    """Return the type of an attribute of the instances of a class that can be changed, or the class if it has no type."""
+    """Return the type of a changeable attribute of a class's instances, or the class without a type."""
     fields = map_fields(found, types)
     undeclared = (
         _name_class((node, scope))
@@ -176,7 +175,7 @@ def find_changeable_attribute(
 def find_changeable_class_attribute(
     found: ClassDefinition, types: TypeDefinitions, around: tuple[ast.ClassDef, ...] = ()
 ) -> Typed | None:
-    """Return the same of the attributes of a class itself, the members of an enum among them."""
+    """Return the type of a changeable attribute of a class itself, including members of an enum."""
     return _first(
         changeable
         for base in walk_bases(found, types)
@@ -212,7 +211,7 @@ def _find_in_class_statement(
 
 
 def _is_setting(name: str) -> bool:
-    """Return whether a name of a class body says how the class is made."""
+    """Return whether a name in a class body configures the class."""
     return name == "model_config" or (name.startswith("__") and name.endswith("__"))
 
 
@@ -228,7 +227,7 @@ def _name_class(found: ClassDefinition) -> Typed:
 def infer_class_value(
     value: ast.expr, node: ast.ClassDef, scope: NameScope, types: TypeDefinitions
 ) -> Typed | None:
-    """Return the type of what the body of a class gives a name; None if it depends on other names of the body."""
+    """Return the type of a value in a class body; None if it depends on other names of the body."""
     names = {part.id for part in ast.walk(value) if isinstance(part, ast.Name)}
     if names and any(names & list_bound_names(statement) for statement in node.body):
         return None

@@ -87,7 +87,7 @@ class StatedType:
     start: int
     end: int
     written: str
-    """What to write in place of the text from `start` to `end`."""
+    """The replacement for the text from `start` to `end`."""
 
 
 def find_type_hints(
@@ -334,7 +334,7 @@ def _name_type(found: re.Match[str]) -> str:
 
 
 def _read_uses(block: NaturalBlock, name: str, uses: _Uses, types: TypeReader) -> Iterator[str]:
-    """Yield the types that the code of the scope asks of a variable: by a return, tests, a method of texts, a loop."""
+    """Yield the types that the code of the scope needs: by a return, tests, a method of texts, a loop."""
     scope = block.scope
     returns = getattr(scope.node, "returns", None)
     if name in uses.returned and returns is not None and "function" in scope.kind:

@@ -1,11 +1,11 @@
-"""What the types of a file are: their names, parts and fields, without running anything.
+"""The types of a file: their names, parts and fields, without running anything.
 
     Rows: TypeAlias = "Sequence[Row]"       expand(Rows)                      Sequence[Row]
     @dataclass                              union_parts(Row | None)           [Row, None]
     class Row: ...                          field_type(Row, "name")           str
 
-A type is an annotation together with the scope in which its names mean something. What it does not see: classes
-of other modules, whose fields it cannot know; annotations that lie.
+A type is an annotation together with the scope that defines its names. Not seen: fields of classes of other modules;
+wrong annotations.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from njrt.private_names import mangle
 from njrt.records import record
 
 MAX_DEPTH = 12
-"""How many steps from one type or expression to the next are followed."""
+"""The maximal number of steps from one type or expression to the next."""
 
 SCALARS = frozenset(
     {
@@ -44,7 +44,7 @@ SCALARS = frozenset(
         *("pathlib.Path", "pathlib.PurePath", "pathlib.PurePosixPath"),
     }
 )
-"""Types whose values cannot be changed and, but for `complex` and `Fraction`, are written as one JSON scalar."""
+"""Types with immutable values; except `complex` and `Fraction`, JSON writes them as one scalar."""
 
 _ITERABLES = frozenset(
     {
@@ -81,7 +81,7 @@ _TYPING_MODULES = ("typing", "typing_extensions", "collections.abc")
 
 @record
 class Typed:
-    """A type: an annotation, and the scope in which its names mean something."""
+    """A type: an annotation, and the scope that defines its names."""
 
     annotation: ast.expr
     scope: NameScope
@@ -90,7 +90,7 @@ class Typed:
         return ast.unparse(self.annotation)
 
     def inside(self, annotation: ast.expr) -> Typed:
-        """Return a part of the annotation, as a type of its own."""
+        """Return a part of the annotation, as a type."""
         return Typed(annotation, self.scope)
 
 
@@ -100,11 +100,11 @@ ClassDefinition = tuple[ast.ClassDef, NameScope]
 
 @dataclass(frozen=True)
 class TypeDefinitions:
-    """The types of one module: what their names mean, and what they are made of."""
+    """The types of one module: the meanings of their names, and their parts."""
 
     outputs: BlockOutputs
     text: str
-    """The text of the module, which tells what need not be looked for."""
+    """The text of the module, which may show that a search is not needed."""
 
     # ── names ────────────────────────────────────────────────────────────────────────────────────
 
@@ -169,7 +169,7 @@ class TypeDefinitions:
         return {}
 
     def infer(self, value: ast.expr, scope: NameScope, depth: int = 0) -> Typed | None:
-        """Return the type of an expression, where constants, annotations and builtins tell it."""
+        """Return the type of an expression, from constants, annotations and builtins; None if it is unknown."""
         raise NotImplementedError
 
     def list_rebound(self, scope: NameScope) -> frozenset[str]:
@@ -199,7 +199,7 @@ class TypeDefinitions:
         return isinstance(home, Global) and not home.known
 
     def identify(self, typed: Typed) -> tuple[str, tuple[NameScope | None, ...]]:
-        """Return what two annotations that mean the same type have in common: the text, and where its names live."""
+        """Return a key that is equal for equal types: the text, and the scopes of its names."""
         names = [node.id for node in ast.walk(typed.annotation) if isinstance(node, ast.Name)]
         return str(typed), tuple(self.find_home(name, typed.scope) for name in names)
 
@@ -225,7 +225,7 @@ class TypeDefinitions:
         return ""
 
     def _imported_name(self, name: str, scope: NameScope) -> str | None:
-        """Return what a name imports, as a dotted name; the name itself for a builtin."""
+        """Return the dotted name that a name imports; the name itself for a builtin."""
         match resolve_name(name, scope, self.outputs):
             case Global(_, False):
                 return name if hasattr(builtins, name) else None
@@ -393,7 +393,7 @@ class TypeDefinitions:
 
 
 def find_signature_scope(scope: NameScope) -> NameScope:
-    """Return the scope in which the names of a function's signature mean something."""
+    """Return the scope that defines the names of a function's signature."""
     return scope if scope.bindings.type_parameters else scope.parent or scope
 
 
@@ -413,7 +413,6 @@ def unquote(annotation: ast.expr) -> ast.expr:
 
 
 def _canonical(name: str) -> str:
-    """One name for each type of the standard library that has several."""
     module, _, leaf = name.rpartition(".")
     if module in _TYPING_MODULES:
         return _TYPING_NAMES.get(leaf, f"typing.{leaf}")

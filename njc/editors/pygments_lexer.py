@@ -1,4 +1,4 @@
-"""A lexer for Pygments, `njpy`: Python whose natural blocks are colored as prompts with references.
+"""A lexer for Pygments, `njpy`: Python with natural blocks, colored as prompts with references.
 
     \"\"\"natural                       keyword, with the options behind it as Python
     Put into <:n: int> ... <rows>     text; names of references as variables, types as Python

@@ -1,1 +1,1 @@
-"""Commands on source: build, check, explain, show, and what the type checkers say."""
+"""Commands on source: build, check, explain, show, and running type checkers."""

@@ -1,4 +1,4 @@
-"""`njc explain NJ204`: what a finding means, and how to fix it."""
+"""`njc explain NJ204`: the meaning of a finding, and how to fix it."""
 
 from __future__ import annotations
 

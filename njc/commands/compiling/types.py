@@ -17,10 +17,10 @@ _CHECKER = f"{__name__}.checker"
 
 
 class CommandAfterDashes(click.Command):
-    """A command whose arguments end at `--`; what follows is another command."""
+    """A command with arguments that end at `--`; another command follows."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Keep what follows `--`, and parse what precedes it."""
+        """Keep the words after `--`, and parse the words before it."""
         end = args.index("--") if "--" in args else len(args)
         ctx.meta[_CHECKER] = args[end + 1 :]
         return super().parse_args(ctx, args[:end])

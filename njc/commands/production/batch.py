@@ -209,7 +209,7 @@ def _summarize(store: BatchStore, out: Path) -> str:
 
 
 class ProgressPainter:
-    """One line on a terminal: what is done, what it has cost, and the time left (state: whether it is shown)."""
+    """One line on a terminal: the progress, the cost, and the time left (state: whether it is shown)."""
 
     def __init__(self, console: Console, store: BatchStore, count: int | None) -> None:
         self._console = console
@@ -242,7 +242,7 @@ class ProgressPainter:
         )
 
     def show_interrupt(self, calls: int) -> None:
-        """Say what is waited for after Ctrl-C."""
+        """Report the calls to wait for after Ctrl-C."""
         self.close()
         if calls:
             self._console.note(
@@ -257,7 +257,7 @@ class ProgressPainter:
 
 
 def format_time_left(left: int, done: int, seconds: float) -> str:
-    """Return the time left at the pace so far, such as `  about 14 min left`; empty while nothing is done."""
+    """Return the time left at the pace so far, such as `  about 14 min left`; empty at the start."""
     if done <= 0 or left <= 0:
         return ""
     rest = left * seconds / done

@@ -1,4 +1,4 @@
-"""`njc replay --drift -- pytest -q`: run a command on its recordings, and say which entries no longer match, and why."""
+"""`njc replay --drift -- pytest -q`: run a command on its recordings, and list entries that no longer match."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Commands that run a program, and that read what its runs left: traces, usage."""
+"""Commands that run a program, or read the traces and the usage of its runs."""

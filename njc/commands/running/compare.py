@@ -60,7 +60,7 @@ MODES: Mapping[str, tuple[Mode, bool]] = {
     "static-learned": ("static", True),
     "auto": ("auto", True),
 }
-"""What can be compared: the mode to build in, and whether to use learned code."""
+"""The choices: the mode to build in, and whether to use learned code."""
 NOTHING_LEARNED = "nothing has been learned; `njc static --learn TRACES` does that"
 RESULTS_FOLDER = Path(".njc_cache") / "compare"
 

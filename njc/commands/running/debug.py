@@ -132,7 +132,7 @@ def serve_predictions(predicted: str, program: Path | None, call: str | None) ->
 
 
 def check_program(program: Path) -> None:
-    """Raise NaturalSyntaxError if a program cannot be compiled, and ConfigurationError if there is none."""
+    """Raise NaturalSyntaxError if a program cannot be compiled, ConfigurationError if it is missing."""
     if program.is_dir():
         raise ConfigurationError(f"{program} is a directory; name the program, such as main.njpy")
     try:
@@ -151,7 +151,7 @@ def check_program(program: Path) -> None:
 
 
 def read_timeline(console: Console, path: Path) -> Timeline:
-    """Return the steps of a trace; what cannot be read of it is shown. Raises ConfigurationError if there are none."""
+    """Return the steps of a trace, and show its unreadable lines; raises ConfigurationError without steps."""
     try:
         timeline = build_timeline(read_trace(path))
     except OSError as error:
@@ -164,12 +164,12 @@ def read_timeline(console: Console, path: Path) -> Timeline:
 
 
 def list_source_folders(file: Path) -> tuple[Path, ...]:
-    """Return the folders to which places such as `shop/mail.njpy:12` are relative."""
+    """Return the folders that places such as `shop/mail.njpy:12` are relative to."""
     here = file.absolute().parent
     return (here, Path.cwd(), *here.parents)
 
 
 def is_plain_terminal() -> bool:
-    """Return whether this is no terminal that the full screen works on."""
+    """Return whether the full screen does not work on this terminal."""
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     return not is_terminal or os.environ.get("TERM", "") in ("", "dumb")

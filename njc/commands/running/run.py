@@ -59,7 +59,7 @@ def sandbox_flags(command: CommandFunction) -> CommandFunction:
 
 
 def is_sandbox_requested(settings: Mapping[str, Any]) -> bool:
-    """Return whether to run in a sandbox; raises ConfigurationError if its other flags stand alone."""
+    """Return whether to run in a sandbox; raises ConfigurationError for its other flags without it."""
     for name, value in settings.items():
         if value and not settings["sandbox"]:
             flag = name.replace("_", "-")
@@ -77,7 +77,7 @@ def run_in_sandbox(
 ) -> int:
     """Run the program in a sandbox that can connect to its models; return the exit code.
 
-    `program` is what names it on the command line, and its arguments.
+    `program` is its name on the command line, and its arguments.
     """
     from njc.sandbox.bubblewrap import (
         Sandbox,
@@ -117,7 +117,7 @@ def run_in_sandbox(
 
 
 def _list_model_options(unit: Unit, project: Project) -> Iterator[Options]:
-    """Yield all options that may choose a model: those of the program, then those of its blocks."""
+    """Yield all options that may choose a model: of the program, then of its blocks."""
     outer = (read_environment_options(os.environ), project.options)
     yield merge_option_layers(*outer)
     for block in compile_source(read_source(unit), project=project.options).blocks:

@@ -83,7 +83,7 @@ def _split_arguments(arguments: Sequence[str], run: str | None) -> tuple[list[Pa
 
 
 def _open_trace(place: str) -> Path:
-    """Return the file of a trace; that of one in the store is a copy, which is deleted at the end."""
+    """Return the file of a trace; for a trace in the store, a temporary copy."""
     if not place.startswith(PLACE_PREFIX):
         return Path(place)
     store = get_store(os.environ.get("NJC_STORE"), os.environ)
@@ -97,7 +97,7 @@ def _open_trace(place: str) -> Path:
 
 
 def _read(console: Console, path: Path, search: str = "") -> TraceIndex:
-    """Read a trace, and say what in it cannot be read."""
+    """Read a trace, and show its unreadable parts."""
     index = read_index(path, search)
     for problem in index.problems:
         console.findings(f"warning: {format_path(path)}: {problem}")
@@ -105,7 +105,7 @@ def _read(console: Console, path: Path, search: str = "") -> TraceIndex:
 
 
 def find_run(index: TraceIndex, name: str) -> RunSummary:
-    """Return the run with this number or id; raises ConfigurationError if there is none."""
+    """Return the run with this number or id; raises ConfigurationError if it is missing."""
     for run in index.runs:
         if name in (str(run.number), run.id):
             return run

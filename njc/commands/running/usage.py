@@ -1,4 +1,4 @@
-"""`njc usage`: what the budgets in the store have spent."""
+"""`njc usage`: the spending of the budgets in the store."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def command(
 
 
 def is_current(account: StoredAccount, now: float) -> bool:
-    """Return whether the period of an account is not over; that of a `with` is over once nothing is reserved."""
+    """Return whether the period of an account continues; the period of a `with` ends with its reservations."""
     if account.per in ("run", "scope"):
         return bool(account.state.held)
     _, _, zone = account.period.partition("@")

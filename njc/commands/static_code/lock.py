@@ -237,7 +237,7 @@ def _format_statuses(
 
 
 def find_alarms(holes: Sequence[Hole], statuses: Mapping[str, HoleStatus]) -> dict[str, str]:
-    """Why blocks whose code is up to date run live, by name: the alarms of canaries, where canaries are on."""
+    """Return the canary alarms of blocks that run live despite up-to-date code, by name."""
     environment = read_environment_options(os.environ)
     alarms = {}
     for hole in holes:

@@ -1,1 +1,1 @@
-"""What commands share: their options, and what they print: results, findings, notes, the status line."""
+"""The shared options of commands, and their output: results, findings, notes, the status line."""

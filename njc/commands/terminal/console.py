@@ -2,8 +2,8 @@
 
 -qq    nothing but the exit code
 -q     errors
-       and what was done
--v     and what was done to each file, and whole tracebacks
+       and a summary
+-v     and a line for each file, and whole tracebacks
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PROGRESS_DELAY = 0.5
 
 @dataclass(slots=True)
 class Console:
-    """How much to print; one object for the group and its commands, so flags may stand before or after the name."""
+    """How much to print; one object for the group and its commands, so flags may precede or follow the name."""
 
     verbosity: int = 0
 
@@ -42,7 +42,7 @@ class Console:
             click.echo(colorize(text))
 
     def findings(self, text: str) -> None:
-        """Print what is wrong."""
+        """Print findings."""
         if text and self.verbosity > -2:
             click.echo(colorize(text), err=True)
 
@@ -55,12 +55,12 @@ class Console:
             self.findings(f"error: {place}{error}")
 
     def note(self, text: str) -> None:
-        """Print what was done."""
+        """Print a note on the work of the command."""
         if text and self.verbosity > -1:
             click.echo(text, err=True)
 
     def print_detail(self, text: str) -> None:
-        """Print what was done to one file."""
+        """Print a note on one file."""
         if self.verbosity > 0:
             click.echo(text, err=True)
 
@@ -93,12 +93,12 @@ class ProgressLine:
 
 
 def get_output_width() -> int | None:
-    """Return the columns of the terminal that results go to; None if they go elsewhere."""
+    """Return the width of the terminal that results are printed on; None for a file or a pipe."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def colorize(text: str) -> str:
-    """Color the severities and carets of findings; click removes colors where they are off."""
+    """Color the severities and carets of findings; click removes colors if they are off."""
     text = _SEVERITY.sub(_colorize_severity, text)
     return _CARET.sub(lambda match: match[1] + click.style(match[2], fg="red", bold=True), text)
 
@@ -116,7 +116,7 @@ _pass_console = click.make_pass_decorator(Console, ensure=True)
 
 
 def console_flags(command: CommandFunction) -> CommandFunction:
-    """Add -q, -v and --color; they may stand before or after the command's name."""
+    """Add -q, -v and --color, before or after the command's name."""
     return add_options(
         command,
         _verbosity_option("-q", "--quiet", "Print less.", -1),
@@ -132,7 +132,7 @@ def console_flags(command: CommandFunction) -> CommandFunction:
 
 
 def with_console(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the flags of the console, and pass it to the command first; what the command returns is the exit code."""
+    """Add the flags of the console, and pass it as the first argument; the returned value is the exit code."""
 
     @functools.wraps(command)
     def run(console: Console, *arguments: Any, **flags: Any) -> None:

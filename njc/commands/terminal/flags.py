@@ -29,7 +29,7 @@ FlagValue = Any
 
 
 def _complete_setting(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Complete the key of `KEY=VALUE`, and the value where the option has a closed set of them."""
+    """Complete the key of `KEY=VALUE`, and the value if the option has a closed set of values."""
     key, equals, _ = incomplete.partition("=")
     choices = OPTION_CHOICES.get(key.replace("-", "_"), ()) if equals else ()
     settings = [f"{key}={choice}" for choice in choices]

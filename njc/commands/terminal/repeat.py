@@ -31,7 +31,7 @@ def watch_sources(
 ) -> None:
     """Call `act` now, and after each change to a source or a project file, until interrupted.
 
-    Errors are printed and the watch goes on.
+    Errors are printed and do not end the watch.
     """
     start = sources[0] if sources else Path()
 
@@ -54,7 +54,7 @@ def watch_sources(
             found, is_begun = places, False
             for has_changes in _watch(places, suffixes):
                 current = _read_project_state(start)
-                # The watch does not tell of what changed before it began.
+                # The watch does not report changes from before its start.
                 has_changes = has_changes or (
                     not is_begun and _read_sources(places, suffixes) != before
                 )

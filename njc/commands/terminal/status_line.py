@@ -1,9 +1,9 @@
-"""A line on the terminal while a model is asked: which block, which model, for how long, what has been used.
+"""A line on the terminal while a model is asked: the block, the model, the time, the usage so far.
 
     mailbox.njpy:17  gpt-4.1  12 s  5 calls  2,158 tokens  $0.0131  …elf.folders[topic].append(mail)
 
-It is painted on standard error, if that is a terminal, half a second after a model is asked; what the program prints
-meanwhile first removes it. Not seen: what other processes and code outside of Python print.
+It is painted on standard error, if that is a terminal, half a second after a model is asked; prints of the program
+first remove it. Not seen: output of other processes and of code outside Python.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class _OpenCall:
 
 
 class StatusLine:
-    """The line, as a listener of events (state: the calls that are open, what was used, whether it is painted)."""
+    """The line, as a listener of events (state: the open calls, the usage, whether it is painted)."""
 
     def __init__(self, terminal: TextIO) -> None:
         self._terminal = terminal
@@ -88,7 +88,7 @@ class StatusLine:
         self.set_text(event.run, event.text)
 
     def set_text(self, run: str, text: str) -> None:
-        """A part of the reply has come."""
+        """Add a part of the reply of a run."""
         with self._lock:
             if call := self._calls.get(run):
                 call.text = text[-_SHOWN_TEXT_CHARS:]
@@ -99,13 +99,13 @@ class StatusLine:
             self._models[run] = model
 
     def begin_call(self, run: str, place: str) -> None:
-        """A model is asked."""
+        """Start a call of the model."""
         with self._lock:
             self._calls[run] = _OpenCall(place, time.monotonic())
             self._changed.notify()
 
     def end_call(self, run: str, tokens: int = 0, usd: float | None = None) -> None:
-        """The model has replied, or failed to."""
+        """End a call of the model, with its usage if it has replied."""
         with self._lock:
             if self._calls.pop(run, None) is None:
                 return
@@ -174,7 +174,7 @@ class StatusLine:
             self._terminal.flush()
 
     def _watch_streams(self) -> None:
-        """Have what the program prints remove the line, until the call is over."""
+        """Make prints of the program remove the line, until the call is over."""
         self._streams.close()
         for name in ("stdout", "stderr"):
             stream = getattr(sys, name)

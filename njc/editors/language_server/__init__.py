@@ -1,6 +1,6 @@
 """A language server for natural programs: `njc lsp`.
 
-    texts/         an open text, and what is known of it             Document
+    texts/         an open text: its names, findings and blocks      Document
     answers/       completion, hover, rename, ...                    functions of a `Document` and an offset
     serving/       the Language Server Protocol, by pygls            make_server
 

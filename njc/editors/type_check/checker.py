@@ -1,10 +1,10 @@
-"""Running a type checker on natural code, in the copy of its project.
+"""Running a type checker on natural code, in a copy of its project.
 
     check_types([Path("src")], ["mypy", "--strict"], project)
 
     TypeReport(status=1, output="src/mail.njpy:9:20: error: ...", errors="", findings=())
 
-All natural code below the source roots is rendered, so that what is checked can import it.
+All natural code below the source roots is rendered, so that checked code can import it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from njrt.errors import ConfigurationError
 
 @dataclass(frozen=True, slots=True)
 class TypeReport:
-    """What the checker wrote, with the places of the sources, and its exit status."""
+    """The output of the checker, with places in the sources, and its exit status."""
 
     status: int
     output: str = ""
@@ -80,7 +80,7 @@ def check_types(arguments: Sequence[Path], command: Sequence[str], project: Proj
 
 
 def _choose_folders(places: Sequence[Path]) -> tuple[Path, Path]:
-    """Return the directory that is copied, and the one in which the checker runs: this one, if all places are below."""
+    """Return the directory to copy, and the one to run the checker in: this one, if all places are below."""
     here = Path.cwd()
     for start in (here, places[0] if places[0].is_dir() else places[0].parent):
         configured = (
@@ -118,9 +118,9 @@ def _find_sources(places: Sequence[Path], project: Project) -> list[Path]:
 
 _MYPY = ("mypy", "dmypy")
 _MODULE_FLAG = re.compile(r"-[mpc].*|--(?:module|package|command)(?:=.*)?")
-"""Flags of mypy that say what to check; it accepts no files beside them."""
+"""Flags of mypy that choose what to check; it accepts no files beside them."""
 _FLAGS_OF_MYPY = ("--show-column-numbers", "--no-pretty")
-"""Without columns the references on a line cannot be told apart; excerpts would be of the rendered text."""
+"""Columns distinguish the references on a line; excerpts would be of the rendered text."""
 
 
 def _find_program(name: str) -> str:
@@ -167,7 +167,7 @@ def _make_command(
 
 
 def _locate_argument(argument: str, mirror: Mirror, own_folder: Path) -> str:
-    """Return an argument that names natural code names what is rendered of it."""
+    """Return an argument of the command, with the rendered file if it names natural code."""
     if not argument.endswith(SUFFIX):
         return argument
     file = Path(os.path.normpath(Path(argument).absolute()))
@@ -208,7 +208,7 @@ _CONFIGURATION_FILES = (
     "pyrightconfig.json",
 )
 _UNLINKED_NAMES = (MIRROR_NAME, ".git", ".gitignore", ".mypy_cache", ".dmypy.json", "__pycache__")
-"""What the copy does not share with the project."""
+"""Files and directories that the copy does not share with the project."""
 
 
 @dataclass(frozen=True, slots=True)

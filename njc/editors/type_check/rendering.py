@@ -35,13 +35,13 @@ _PATH = re.compile(r"[\w.]+")
 
 @dataclass(frozen=True, slots=True)
 class RenderedPiece:
-    """A piece of the rendered text, and the range of the source that it stands for."""
+    """A piece of the rendered text, and its range in the source."""
 
     text: str
     start: int
     end: int
     is_authors: bool
-    """The text is that of the range, character by character."""
+    """Whether the text equals the range, character by character."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class RenderedSource:
         return piece.end if is_end else piece.start
 
     def starts_piece(self, offset: int) -> bool:
-        """Return whether a reference, a type or another part of the source begins at an offset of the rendered text."""
+        """Return whether a reference, a type or another part of the source starts at a rendered offset."""
         index = bisect_right(self._starts, offset) - 1
         return self._starts[index] == offset and self.pieces[index].is_authors
 
@@ -139,7 +139,7 @@ def _copy_range(source: SourceFile, start: int, end: int) -> Iterator[RenderedPi
 def _render_block(
     source: SourceFile, lowered: LoweredBlock, site: BlockSite, aliases: Aliases
 ) -> Iterator[RenderedPiece]:
-    """Render a block: its jumps on lines of their own, then its reads and outputs on one line."""
+    """Render a block: one line for each jump, then its reads and outputs on one line."""
     block = lowered.block
     marker = (block.start, block.start + len(block.literal.split()[0]))
     # What is returned has a type that every function may return.
@@ -182,7 +182,7 @@ def _ends_function(block: NaturalBlock) -> bool:
 def _render_references(
     source: SourceFile, lowered: LoweredBlock, aliases: Aliases
 ) -> Iterator[list[RenderedPiece]]:
-    """Yield a statement for what is read, one for each output, and one for what is read of the outputs."""
+    """Yield a statement for the reads, one for each output, and one for the reads of outputs."""
     block = lowered.block
     references = [reference for reference in block.references if reference.root != "__class__"]
     reads = [reference for reference in references if not reference.writes]
@@ -191,7 +191,7 @@ def _render_references(
     first = [reference for reference in reads if reference.root not in bound]
     paths = [_find_path(source, reference) for reference in first]
     yield from _render_reads(source, literal + paths, aliases)
-    # Those of class bodies are loops and have no type.
+    # Declarations in class bodies are loops and have no type.
     parts = (text.partition(": ") for text in lowered.declarations)
     declared = {name: type_ for name, colon, type_ in parts if colon}
     written: set[str] = set()
@@ -208,7 +208,7 @@ def _render_references(
 def _render_reads(
     source: SourceFile, ranges: Sequence[tuple[int, int]], aliases: Aliases
 ) -> Iterator[list[RenderedPiece]]:
-    """`print` takes objects of any type, and checkers keep quiet about a call whose result is dropped."""
+    """Yield a call of `print`: it takes any type, and checkers do not report its dropped result."""
     if not ranges:
         return
     opening, closing = f"{aliases.runtime}.print(", ")"
@@ -222,7 +222,7 @@ def _render_reads(
 def _render_output(
     source: SourceFile, reference: Reference, declared: str | None, aliases: Aliases
 ) -> list[RenderedPiece]:
-    """`count: int = ...` where the variable is declared, else `count = cast(int, ...)`."""
+    """Return `count: int = ...` if the variable is declared, else `count = cast(int, ...)`."""
     start, end = _find_path(source, reference)
     path = RenderedPiece(source.text[start:end], start, end, True)
     value = f"{aliases.runtime}.eval('')"

@@ -54,7 +54,7 @@ def _count_characters(text: str, size: int, unit: ColumnUnit) -> int:
 
 
 JsonObject = dict[str, Any]
-"""A finding as a checker writes it, not checked: what is not a place is passed on."""
+"""A finding as a checker writes it; fields other than places are passed on unchecked."""
 
 
 @dataclass(frozen=True, slots=True)

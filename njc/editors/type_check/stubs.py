@@ -1,9 +1,9 @@
-"""Stubs of compiled files: `.pyi` files that say the types of what natural code binds.
+"""Stubs of compiled files: `.pyi` files with the types of the variables that natural code binds.
 
     total: int                    # of a block that binds <:total: int>
     def greet(name: str) -> str: ...
 
-They are made by mypy's stubgen from the rendered source, and carry a header and a digest as compiled files do.
+mypy's stubgen makes them from the rendered source; they have a header and a digest like compiled files.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What an editor is answered: functions of an open text and a place in it."""
+"""Answers to an editor: functions of an open text and a place in it."""

@@ -108,7 +108,7 @@ def _annotate_outputs(reading: Reading, finding: Diagnostic, span: Span) -> Iter
 
 
 def _ignore(document: Document, finding: Diagnostic, span: Span) -> Correction:
-    """Silence a finding by a comment above its place; above the block, where it is in one."""
+    """Silence a finding by a comment above its line, or above its block."""
     reading = document.reading
     block = reading.find_block(span[0]) if reading is not None else None
     line = block.line if block is not None else finding.line

@@ -1,4 +1,4 @@
-"""Completion where a prompt names something: `<na`, `<self.na`, `<:na`, `<:x: ty`, and the options of a block.
+"""Completion of names in prompts: `<na`, `<self.na`, `<:na`, `<:x: ty`, and of the options of a block.
 
     Put <ti|            ticket: str, tickets: list[str]
     Put <self.|         the fields and methods of the class
@@ -6,7 +6,7 @@
     Put <:total: i|     int, Item
     '''natural(ma|      max_calls, max_effects, ...
 
-The text need not be Python yet: the rest of it is read as far as it can be, or else its last version that was.
+The text need not be valid Python: the readable rest of it is used, or else its last valid version.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ _OPEN_COMMENT = re.compile(
 _OPTION_VALUE = re.compile(r"(?P<name>\w+)\s*=\s*[\"']?\Z")
 _REST_OF_WORD = re.compile(r"\w*")
 MAX_REFERENCE = 300
-"""Characters before the cursor that are looked at."""
+"""The number of characters before the cursor to read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A text that may stand between two offsets, with what is known of it."""
+    """A text to insert between two offsets, with a description."""
 
     text: str
     kind: SuggestionKind
@@ -61,7 +61,7 @@ class Suggestion:
 
 
 def complete(document: Document, offset: int) -> list[Suggestion]:
-    """Return what may stand at an offset; nothing outside of prompts and options."""
+    """Return the suggestions at an offset; none outside prompts and options."""
     text = document.text
     if not document.is_natural:
         return []
@@ -115,7 +115,7 @@ def _suggest_names(document: Document, opened: re.Match[str], offset: int) -> li
 
 
 def _find_block(document: Document, offset: int) -> tuple[Reading, NaturalBlock] | None:
-    """Return the block at an offset; where the text cannot be read, the nearest one above in its last version."""
+    """Return the block at an offset; if the text is unreadable, the nearest block above in its last version."""
     reading = document.read_at(offset)
     if reading is not None and (block := reading.find_block(offset)) is not None:
         return reading, block
@@ -128,7 +128,7 @@ def _find_block(document: Document, offset: int) -> tuple[Reading, NaturalBlock]
 
 
 def _suggest_options(before: str, word: str, offset: int, *, quoted: bool) -> Iterator[Suggestion]:
-    """Names of options, or the values of the one whose value is to stand here."""
+    """Yield the names of options, or the values of the option at this place."""
     start = offset - len(word)
     if value := _OPTION_VALUE.search(before):
         is_open = before.endswith(("'", '"'))

@@ -1,4 +1,4 @@
-"""Semantic tokens: what the parts of a prompt are, for colours that a grammar cannot know.
+"""Semantic tokens: the parts of a prompt that a grammar cannot color.
 
 '''natural(max_calls=3)         keyword, property
 Put <ticket> into <:team: str>  string, variable (readonly), string, variable (modification), type
@@ -60,7 +60,7 @@ def list_tokens(document: Document) -> list[SemanticToken]:
 
 
 def _list_reference_tokens(reading: Reading, reference: Reference) -> Iterator[SemanticToken]:
-    """`<`, the variable, its attributes, the type, `>`."""
+    """Yield the tokens of a reference: `<`, the variable, its attributes, the type, `>`."""
     text, start = reading.module.source.text, reference.start + 1 + reference.writes
     yield SemanticToken(reference.start, start, "operator")
     modifiers = ("modification",) if reference.writes else ("readonly",)

@@ -1,7 +1,7 @@
-"""What is known of the name or the block at a place, as Markdown.
+"""Hover texts, in Markdown, for the name or the block at a place.
 
-<ticket>            `ticket: str`, a parameter, line 3; what the model is shown of it
-'''natural          what the block reads and binds, and what it may do, as `njc show` says it
+<ticket>            `ticket: str`, a parameter, line 3; its text in the first message to the model
+'''natural          the reads, outputs and authority of the block, as in `njc show`
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _describe_occurrence(
 
 
 def describe_variable_use(reading: Reading, variable: Variable) -> str:
-    """Return where a variable lives, and which lines and blocks bind and read it."""
+    """Return the kind and scope of a variable, and the lines and blocks that bind and read it."""
     if variable.is_builtin:
         return "not bound in this file: a builtin of Python, or undefined"
     place = reading.module.source.place
@@ -141,7 +141,7 @@ def _find_only_binding(reading: Reading, variable: Variable) -> ast.AST | None:
 
 
 def describe_authority(document: Document, reading: Reading, block: NaturalBlock) -> str:
-    """Return what a block reads, binds and may do, in rows."""
+    """Return the reads, outputs and authority of a block, in rows."""
     authority = decide_authority(block, reading.types, document.options)
     options = merge_option_layers(block.options, document.options)
     effects = authority.effects or options.effects or ""
@@ -170,17 +170,17 @@ _JUMP_NAMES = {"bare_return": "return"}
 
 
 StandIn = Any
-"""A value that has the form of a value of the program."""
+"""A value of the same form as a value of the program."""
 
 _ENUMERATIONS = {"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"}
 
 
 class NoStandIn(Exception):
-    """Nothing is known of the value before the program runs."""
+    """The value cannot be known before the program runs."""
 
 
 def make_stand_in(statement: ast.AST | None, name: str) -> StandIn:
-    """Make the value that a statement gives to `name`; raises NoStandIn where the text does not tell it."""
+    """Make a value like the one that a statement gives to `name`; raises NoStandIn if it is unknown."""
     match statement:
         case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
             with suppress(ValueError, TypeError, MemoryError, RecursionError):
@@ -231,7 +231,7 @@ def _keep_signature(
 
 
 def _keep_fields(definition: ast.ClassDef) -> ast.ClassDef:
-    """Return a class of the same fields, constants and methods whose methods do nothing."""
+    """Return a class of the same fields, constants and methods, with empty bodies."""
     kept = copy(definition)
     kept.bases, kept.keywords = [], []
     for base in definition.bases:
@@ -255,7 +255,7 @@ def _keep_fields(definition: ast.ClassDef) -> ast.ClassDef:
 
 
 def _keep_literal(value: ast.expr) -> ast.expr:
-    """Return a literal as it is; `...` for all else."""
+    """Return a literal unchanged, and `...` for any other expression."""
     with suppress(ValueError, TypeError, MemoryError, RecursionError):
         ast.literal_eval(value)
         return value

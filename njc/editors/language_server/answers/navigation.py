@@ -1,4 +1,4 @@
-"""Where a name is bound, and everywhere that it stands, in the program and in its prompts.
+"""The bindings and all uses of a name, in the program and in its prompts.
 
 Put <ticket> ...        definition      the `ticket` of `for ticket in tickets`
                         references      that one, `print(ticket)`, `<ticket>` in the prompts
@@ -88,7 +88,7 @@ def _find_kind(node: ast.arg | ast.stmt) -> NameKind:
 def find_class_of_path(
     reading: Reading, block: NaturalBlock, path: Sequence[str]
 ) -> ClassDefinition | None:
-    """Return the class of what the names of a dotted path lead to, if it is in this file."""
+    """Return the class of the value of a dotted path, if it is defined in this file."""
     types = reading.types
     root, *attributes = path
     typed = types.infer(ast.Name(root, ast.Load()), block.scope)
@@ -99,7 +99,7 @@ def find_class_of_path(
 
 
 def list_members(reading: Reading, block: NaturalBlock, path: str) -> Iterator[VisibleName]:
-    """Yield the fields and methods of what a dotted path means, as far as its class is in this file."""
+    """Yield the fields and methods of the value of a dotted path, if its class is in this file."""
     found = find_class_of_path(reading, block, path.split("."))
     if found is None:
         return
@@ -130,7 +130,7 @@ Span = tuple[int, int]
 
 
 def find_definitions(document: Document, offset: int) -> list[Span]:
-    """Return the places that bind the name at an offset; of a field in a prompt, the place in its class."""
+    """Return the bindings of the name at an offset; of a field in a prompt, its place in the class."""
     reading = document.read_at(offset)
     if reading is None:
         return []
@@ -148,7 +148,7 @@ def find_definitions(document: Document, offset: int) -> list[Span]:
 def find_references(
     document: Document, offset: int, *, includes_bindings: bool = True
 ) -> list[Occurrence]:
-    """Every place where the variable at an offset stands."""
+    """Return all occurrences of the variable at an offset."""
     reading = document.read_at(offset)
     occurrence = reading.names.find_at(offset) if reading is not None else None
     if reading is None or occurrence is None:

@@ -23,7 +23,7 @@ MAX_TITLE = 60
 
 @dataclass(frozen=True, slots=True)
 class ProgramPart:
-    """A function, class or block: its title, its span, the span of its name, and what is in it."""
+    """A function, class or block: its title, its span, the span of its name, and its parts."""
 
     title: str
     kind: PartKind

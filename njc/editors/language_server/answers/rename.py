@@ -1,12 +1,12 @@
-"""Renaming a variable in the program and in its prompts at once, or saying why that is not safe.
+"""Renaming a variable in the program and in its prompts at once, or refusing it if it is not safe.
 
     total -> amount         Put the sum into <:total: int>.     Put the sum into <:amount: int>.
                             print(f"{total}")                   print(f"{amount}")
 
-The changed text is read again: every name must mean the same variable as before. Refused are names that other code
-may know by their text: attributes, parameters that are given as keywords, names that other modules import.
+The changed text is read again: every name must mean the same variable as before. Refused are names that other code may
+know by their text: attributes, parameters that are given as keywords, names that other modules import.
 
-What it does not see: names in the texts of strings, such as those for `getattr`, and modules outside of the project.
+Not seen: names in the texts of strings, such as arguments of `getattr`, and modules outside the project.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from njrt.private_names import mangle
 
 
 class RenameRefused(Exception):
-    """The name cannot be changed safely; the text says why."""
+    """The name cannot be changed safely; the message is the reason."""
 
 
 def find_renamed(document: Document, offset: int) -> Occurrence:
-    """Return the name at an offset that may be renamed; raises RenameRefused if there is none."""
+    """Return the name at an offset; raises RenameRefused if it cannot be renamed."""
     reading, occurrence, variable = _find_variable(document, offset)
     for reason in _find_obstacles(reading, variable):
         raise RenameRefused(reason)
@@ -120,7 +120,7 @@ _GLOBAL_NAMESPACES = {"globals", "eval", "exec", "vars"}
 
 
 def _find_namespace_uses(reading: Reading, variable: Variable) -> Iterator[str]:
-    """Calls that use variables by the texts of their names."""
+    """Yield the calls that use variables by the texts of their names."""
     functions = _GLOBAL_NAMESPACES if variable.scope.kind == "module" else _LOCAL_NAMESPACES
     for place in reading.names.occurrences:
         inside = variable.scope.start <= place.start < max(variable.scope.end, 1)
@@ -130,7 +130,7 @@ def _find_namespace_uses(reading: Reading, variable: Variable) -> Iterator[str]:
 
 
 def _find_class_bodies(names: NameIndex, variable: Variable) -> Iterator[str]:
-    """Class bodies that read a variable from outside and bind one of the same name: `total = total`."""
+    """Yield the class bodies that read a variable from outside and bind the same name: `total = total`."""
     for other, places in names.variables.items():
         scope = other.scope
         if other.name != variable.name or scope.kind != "class" or scope.parent is None:
@@ -141,7 +141,7 @@ def _find_class_bodies(names: NameIndex, variable: Variable) -> Iterator[str]:
 
 
 def _find_plain_mentions(reading: Reading, variable: Variable) -> Iterator[str]:
-    """Texts that name the variable in angle brackets and are no references."""
+    """Yield the texts with the variable in angle brackets that are not references."""
     scope, source = variable.scope, reading.module.source
     for block in reading.blocks:
         for tag in block.tags:
@@ -189,7 +189,7 @@ _PLAIN_DECORATORS = frozenset(
 
 
 def _find_keyword_uses(tree: ast.AST, variable: Variable) -> Iterator[str]:
-    """Uses of a parameter's name by callers: as a keyword, by a decorator, by a test's fixtures."""
+    """Yield the uses of a parameter's name by callers: as a keyword, by a decorator, by a test's fixtures."""
     function, name = variable.scope.node, variable.name
     if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
         for decorator in map(ast.unparse, function.decorator_list):
@@ -298,7 +298,7 @@ def _check_meaning(
     edits: Sequence[TextEdit],
     new_name: str,
 ) -> None:
-    """Read the changed text, and refuse it where a name means another variable than before."""
+    """Read the changed text, and refuse it if a name means another variable than before."""
     changed = Document(document.uri, document.path, apply_edits(document.text, edits))
     after = changed.reading
     if after is None or not changed.is_python:
@@ -326,7 +326,7 @@ def _check_meaning(
 
 
 def _find_name_error(text: str) -> str | None:
-    """What Python refuses about the names of a text that it can parse, such as a parameter that is also global."""
+    """Return Python's error about the names of a parsable text, such as a parameter that is also global."""
     try:
         symtable.symtable(text, "renamed", "exec")
     except SyntaxError as error:
@@ -337,7 +337,7 @@ def _find_name_error(text: str) -> str | None:
 
 
 def _find_other_readings(document: Document, after: Reading) -> Iterator[str]:
-    """Prompts that have other references than before, or are given other effects."""
+    """Yield the prompts that have other references or other effects than before."""
     before, options = document.reading, document.options
     if before is None or len(before.blocks) != len(after.blocks):
         yield "there would be other prompts"

@@ -1,4 +1,4 @@
-"""From the data of the language server to that of the Language Server Protocol 3.17."""
+"""Conversion of the data of the language server to the Language Server Protocol 3.17."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _COMPLETION_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Converter:
-    """Converts places of a document to those of a client with an encoding."""
+    """Converts places of a document to places of a client with an encoding."""
 
     document: Document
     encoding: PositionEncoding
@@ -55,7 +55,7 @@ class Converter:
     def make_workspace_edit(
         self, edits: Iterable[TextEdit], *, with_version: bool
     ) -> lsp.WorkspaceEdit:
-        """Changes of the text, for this version of it where the client can check that."""
+        """Return an edit of the text, for this version of it if the client can check versions."""
         changes = [lsp.TextEdit(self.make_range(edit.start, edit.end), edit.text) for edit in edits]
         if not with_version:
             return lsp.WorkspaceEdit(changes={self.document.uri: changes})

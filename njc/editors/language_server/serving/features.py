@@ -45,7 +45,7 @@ Answer = Any
 
 @dataclass(frozen=True, slots=True)
 class RequestedPlace:
-    """What a request is about: a document and, where the request names a position, an offset in it."""
+    """The subject of a request: a document, and an offset in it if the request has a position."""
 
     server: NaturalLanguageServer
     document: Document
@@ -245,7 +245,7 @@ def _list_lenses(at: RequestedPlace, params: lsp.CodeLensParams) -> Answer:
 
 
 def _get_compiled_text(server: NaturalLanguageServer, params: Params) -> Mapping[str, Answer]:
-    """Return the compiled text of a document, and its line map; `text` is None if the document has errors."""
+    """Return the compiled text of a document, and its line map; with errors, `text` is None."""
     uri = _read_uri(params)
     document = server.get_document(uri)
     if document is None or not document.is_natural:

@@ -1,10 +1,10 @@
-"""The protocol as pygls has it, with these differences.
+"""The protocol of pygls, with these differences.
 
-- Texts are kept by the server, not by pygls, whose lines also end at form feeds and at U+2028.
-- A message that is none is answered as JSON-RPC 2.0 has it; pygls would leave it without an answer.
+- The server keeps the texts, not pygls, which also ends lines at form feeds and at U+2028.
+- An invalid message gets a JSON-RPC 2.0 error; pygls would not answer.
 - Values of a wrong type are refused: pygls would read `null` as the text "None" and `"1"` as a number.
 - Requests before `initialize` and after `shutdown` are refused, and so is a second `initialize`.
-- Notifications that were handled are forgotten; pygls would keep something of each.
+- Handled notifications are forgotten; pygls would keep something of each.
 - A handler that fails is answered with its message, and its traceback is logged.
 """
 
@@ -61,7 +61,7 @@ class NaturalProtocol(LanguageServerProtocol):
         self.handle_message(structured)
 
     def _check_session(self, message: JsonObject) -> None:
-        """Raise an error where a message does not belong between `initialize` and `shutdown`."""
+        """Raise an error if a message does not belong between `initialize` and `shutdown`."""
         method = message.get("method")
         if method == lsp.EXIT or method is None:
             return
@@ -78,7 +78,7 @@ class NaturalProtocol(LanguageServerProtocol):
             future.add_done_callback(functools.partial(self._forget, msg_id))
 
     def _forget(self, msg_id: int | str, future: Any) -> None:
-        """Forget what has been handled; a client may use the identifier again."""
+        """Forget a handled request; a client may use its identifier again."""
         if self._request_futures.get(msg_id) is future:
             del self._request_futures[msg_id]
 
@@ -127,7 +127,7 @@ def make_converter() -> Converter:
 
 
 def _check_type(value: Any, kind: type) -> Any:
-    """Check a value of a type, or of an enumeration of its values: the hook of `str` is given those of texts, too."""
+    """Check a value of a type or an enumeration; the hook of `str` also gets enumerations of texts."""
     if issubclass(kind, enum.Enum):
         return kind(value)
     if kind in (int, float):
@@ -140,7 +140,7 @@ def _check_type(value: Any, kind: type) -> Any:
 
 
 def _read_object(body: bytes) -> JsonObject:
-    """Read a message of JSON-RPC 2.0; several in a list are not part of the Language Server Protocol."""
+    """Read a message of JSON-RPC 2.0; the Language Server Protocol has no batches."""
     try:
         message = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -160,7 +160,7 @@ def _read_identifier(message: JsonObject) -> int | str | None:
 
 
 def _check_fields(message: JsonObject) -> None:
-    """Raise an error where a message is neither a request, a notification nor a response."""
+    """Raise an error if a message is neither a request, a notification nor a response."""
     if message.get("jsonrpc") != "2.0":
         raise JsonRpcInvalidRequest("`jsonrpc` is not `2.0`")
     if not isinstance(message.get("method"), str) and not _is_response(message):

@@ -1,11 +1,11 @@
-"""The server of one client: the texts that are open, and when their findings are published.
+"""The server of one client: the open texts, and the times of publishing findings.
 
     didOpen, didChange      a new version of the Document
-    10 ms later             its findings are published, those that the compiled form has stay where they were
+    10 ms later             its findings are published; findings of the compiled form keep their places
     700 ms later            all findings and hints are published
 
-What is asked for at a place is computed on the main thread; all findings and what is asked for about a whole text on a
-second one. A request about a text that is not open is answered from the file.
+Answers about a place are computed on the main thread; all findings, and answers about a whole text, on a second one. A
+request about a text that is not open is answered from the file.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ T = TypeVar("T")
 
 
 class NaturalLanguageServer(LanguageServer):
-    """The server of one client (state: the open documents, the client's encoding, what is to be published)."""
+    """The server of one client (state: the open documents, the client's encoding, the pending findings)."""
 
     protocol: NaturalProtocol
 
@@ -84,7 +84,7 @@ class NaturalLanguageServer(LanguageServer):
         self.shutdown()  # type: ignore[no-untyped-call]
 
     async def _serve(self, incoming: BinaryIO, *, is_pipe: bool) -> None:
-        """Answer the messages of a stream: of a pipe in the event loop; threads read what it cannot wait for."""
+        """Answer the messages of a stream; a pipe is read in the event loop, anything else in threads."""
         reader: ByteReader = StdinAsyncReader(incoming, self.thread_pool)
         if is_pipe:
             reader = stream = asyncio.StreamReader()
@@ -116,7 +116,7 @@ class NaturalLanguageServer(LanguageServer):
             return Project()
 
     def get_document(self, uri: str) -> Document | None:
-        """Return the open text, or the one in the file; None if there is neither."""
+        """Return the open text, or the text of the file; None if there is neither."""
         if uri in self.documents:
             return self.documents[uri]
         file = get_file(uri)
@@ -229,7 +229,7 @@ class NaturalLanguageServer(LanguageServer):
 def _can_wait_for(incoming: BinaryIO, outgoing: BinaryIO) -> bool:
     """Return whether the event loop can wait for the input, without a change to the output.
 
-    Files cannot be waited for, nor pipes on Windows; what is both would no longer wait when it is written to.
+    It cannot wait for files, nor for pipes on Windows; if both are one file, writing would not wait either.
     """
     if sys.platform == "win32":
         return False

@@ -1,6 +1,6 @@
 """The files around an open document: its project, other modules, the newest trace, recordings.
 
-What is read is kept until the file changes. Of a folder without a project, only the files in it are looked at.
+Read files are cached until they change. Without a project, only the files in the same folder are used.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _FileState = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class RunFile:
-    """What a file of JSON Lines has on blocks: costs if it is a trace, places if it is a recording."""
+    """The data on blocks in a JSON Lines file: costs if it is a trace, places if it is a recording."""
 
     costs: Mapping[str, str] = field(default_factory=dict)
     recorded: frozenset[str] = frozenset()
 
 
 class WorkspaceFiles:
-    """Reads files and keeps what was read (state: the projects and the files of runs)."""
+    """Reads files, and caches their contents (state: the projects and the files of runs)."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self.environ = environ
@@ -46,7 +46,7 @@ class WorkspaceFiles:
         self._run_files: dict[Path, tuple[_FileState, RunFile]] = {}
 
     def find_project(self, file: Path) -> Project:
-        """Return the settings for a file; raises ConfigurationError where they are wrong."""
+        """Return the settings for a file; raises ConfigurationError if they are wrong."""
         candidates = tuple(list_project_files(file))
         states = tuple(map(_get_state, candidates))
         known = self._projects.get(candidates)
@@ -62,7 +62,7 @@ class WorkspaceFiles:
             return file.name
 
     def list_modules(self, file: Path, opened: Container[Path] = ()) -> Iterator[SourceFile]:
-        """Yield the other sources of the project in files, without compiled files and those that are open."""
+        """Yield the other sources of the project in files, except compiled files and `opened` ones."""
         for suffix in (SUFFIX, ".py"):
             for other in islice(self._walk(file, suffix), MAX_FILES):
                 is_compiled = suffix == ".py" and read_header(other) is not None
@@ -72,7 +72,7 @@ class WorkspaceFiles:
                     yield SourceFile(self.get_unit_path(other), data)
 
     def read_runs(self, file: Path) -> RunFile:
-        """What the traces and recordings of the project have on the blocks of a file: the newest trace counts."""
+        """Return the costs and recorded places of a project's runs; newer traces override older ones."""
         costs: dict[str, str] = {}
         recorded: set[str] = set()
         for other in self._list_run_files(file):

@@ -1,1 +1,1 @@
-"""An open text and what is known of it: its names, findings and blocks, also while it is being typed."""
+"""An open text, with its names, findings and blocks, also while it is being typed."""

@@ -1,10 +1,10 @@
-"""An open text, and all that is known of it: computed when it is first asked for, then kept.
+"""An open text and its analysis: each part is computed on first use, then kept.
 
     Document("file:///src/mail.njpy", "mail.njpy", text, version=3).names       the names of program and prompts
 
-A `Document` is one version of a text. One that is not Python yet, because it is being typed, is read without the lines that
-stop the parser; a prompt without an end is closed at the end of its line, and offsets before stay as they are. Not seen:
-the names on the lines that are left out.
+A `Document` is one version of a text. If it is not valid Python, because it is being typed, it is read without the
+lines that stop the parser; a prompt without an end is closed at the end of its line, and earlier offsets do not change.
+Not seen: the names on the omitted lines.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class LineIndex:
 
     text: str
     mark: str = ""
-    """What stands before the text in the first line of the client: columns count it, offsets do not."""
+    """Text before the first line of the client: columns count it, offsets do not."""
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
@@ -90,7 +90,7 @@ def _count_characters(line: str, units: int, encoding: PositionEncoding) -> int:
 
 
 MAX_CHARACTERS = 2_000_000
-"""The length of a text that is analysed; of a longer one, nothing is said but that."""
+"""The maximal length of a text to analyse; a longer one has one finding, its length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class ContentChange:
 
 @dataclass(frozen=True)
 class Reading:
-    """What can be read of a text, though it may not be Python yet."""
+    """The readable part of a text, which may not be valid Python."""
 
     module: Module
     blocks: tuple[NaturalBlock, ...]
@@ -172,7 +172,7 @@ class Document:
 
     @cached_property
     def analysis(self) -> Analysis:
-        """The blocks and the findings, without those that need the compiled form."""
+        """The blocks and the findings, except findings that need the compiled form."""
         analysis = analyze(self.source)
         if analysis.module is not None or analysis.diagnostics:
             return analysis
@@ -203,11 +203,11 @@ class Document:
 
     @cached_property
     def reading(self) -> Reading | None:
-        """The program; what can be read of it if it is not Python."""
+        """The program, or its readable part if it is not valid Python."""
         return self.read_at(None)
 
     def read_at(self, offset: int | None) -> Reading | None:
-        """Read the text, where a prompt may be open at `offset`; no findings are looked for then."""
+        """Read the text, with a prompt that may be open at `offset`; then without findings."""
         if not self.is_natural:
             return None
         if offset is None or "analysis" in vars(self):
@@ -224,7 +224,7 @@ class Document:
 
     @property
     def is_python(self) -> bool:
-        """Whether the text is Python as it stands."""
+        """Whether the text is valid Python."""
         return self.reading is not None and self.reading.module.source is self.source
 
 
@@ -279,7 +279,7 @@ def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
 
 
 def carry_over(findings: Iterable[Diagnostic], before: str, after: str) -> Iterator[Diagnostic]:
-    """Yield the findings of an earlier version that are not on the lines that have changed since, where they are now."""
+    """Yield the earlier findings on unchanged lines, with their present line numbers."""
     most = min(len(before), len(after))
     start = _count_equal(most, lambda count: before[:count] != after[:count])
     at_end = _count_equal(
@@ -296,7 +296,7 @@ def carry_over(findings: Iterable[Diagnostic], before: str, after: str) -> Itera
 
 
 def _count_equal(most: int, differs: Callable[[int], bool]) -> int:
-    """Return the largest number up to `most` of characters by which the texts do not differ."""
+    """Return the largest count up to `most` for which `differs` is false."""
     return bisect_left(range(1, most + 1), True, key=differs)
 
 
@@ -307,7 +307,7 @@ _HEADER_LINE = re.compile(r"expected an indented block after .* on line (\d+)")
 
 
 def recover(source: SourceFile, offset: int | None = None) -> Module | None:
-    """Parse what is left of a text without the lines that are not Python; a prompt may be open at `offset`."""
+    """Parse a text without the lines that are not Python; a prompt may be open at `offset`."""
     closed = _close_prompt(source, offset) if offset is not None else None
     texts = [source] if closed is None else [source, closed]
     for text in texts:
@@ -317,7 +317,7 @@ def recover(source: SourceFile, offset: int | None = None) -> Module | None:
 
 
 def find_open_prompt(text: str, offset: int) -> re.Match[str] | None:
-    """Return the opening of the prompt whose quotes have not closed before an offset."""
+    """Return the opening of the prompt around an offset; None if all prompts before it are closed."""
     openings = list(OPENING.finditer(text, 0, offset))
     is_open = openings and openings[-1]["quotes"] not in text[openings[-1].end() : offset]
     return openings[-1] if is_open else None
@@ -335,7 +335,7 @@ def _close_prompt(source: SourceFile, offset: int) -> SourceFile | None:
 
 
 def _parse_without_errors(source: SourceFile) -> Module | None:
-    """Parse a text, and blank what stops the parser until nothing does."""
+    """Parse a text, and blank the lines that stop the parser."""
     blanked: dict[int, int] = {}
     for _ in range(MAX_BLANKED_LINES):
         found = parse(source)
@@ -350,7 +350,7 @@ def _parse_without_errors(source: SourceFile) -> Module | None:
 
 
 def _choose_line(source: SourceFile, error: Diagnostic, blanked: dict[int, int]) -> int | None:
-    """Return the line to blank: that of the error, or one above where that is blank already."""
+    """Return the line to blank: the line of the error, or one above if it is blank already."""
     if header := _HEADER_LINE.search(error.message):
         return int(header[1])
     line = error.line

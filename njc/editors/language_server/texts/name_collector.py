@@ -1,9 +1,9 @@
-"""Finding the names of a file: in its tree, in quoted annotations, in f-strings and in the references of prompts.
+"""Finding the names of a file: in its tree, quoted annotations, f-strings and references of prompts.
 
     index_names(module, blocks)     ->  NameIndex(source, module, occurrences)
 
-The tree tells what a name is; its place is read from the text, because the tree has none for the names of functions,
-`except ... as name` and the like, and wrong ones for the parts of an f-string before Python 3.12.
+The role of a name is read from the tree, its place from the text: the tree has no places for the names of functions,
+`except ... as name` and the like, and wrong places for the parts of an f-string before Python 3.12.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _GAP = r"(?:\s|\\\r?\n|\\\r)+"
 _DEFINED_NAME = re.compile(rf"(?:async{_GAP})?(?:def|class){_GAP}(?P<name>[^\W\d]\w*)")
 _CAUGHT_NAME = re.compile(rf"\bas{_GAP}(?P<name>[^\W\d]\w*)(?=\s*:)")
 _PRINTED_END = re.compile(r"[\s)]*=\s*[!:}]")
-"""Behind the expression of a field that prints it: `{total=}`."""
+"""The text after the expression of a field that prints it: `{total=}`."""
 _REST_NAME = re.compile(r"\*\*\s*(?P<name>[^\W\d]\w*)")
 
 
@@ -47,7 +47,7 @@ _Place = Callable[[int, int], int]
 
 
 class _NameCollector:
-    """Walks the tree without recursion, so that no program is too deep (state: what is left, what was found)."""
+    """Walks the tree without recursion, so that no program is too deep (state: open nodes, found names)."""
 
     def __init__(self, module: Module, blocks: Sequence[NaturalBlock]) -> None:
         self.module = module
@@ -192,7 +192,7 @@ class _NameCollector:
         return VariableScope(kind, name, parent, start, end, class_name, node)
 
     def _open_type_scope(self, node: ast.stmt, name: str, scope: VariableScope) -> VariableScope:
-        """Return the scope of the type parameters, which Python 3.12 has; the scope around where there are none."""
+        """Return the scope of the type parameters of Python 3.12; without any, the scope around."""
         parameters: list[ast.AST] = getattr(node, "type_params", [])
         if not parameters:
             return scope
@@ -273,7 +273,7 @@ class _NameCollector:
         self._wait_for_annotation(scope, node.annotation)
 
     def _wait_for_annotation(self, scope: VariableScope, annotation: ast.expr | None) -> None:
-        """Note the names of an annotation, those in quotes, too; the texts of a `Literal` are no names."""
+        """Note the names of an annotation, also quoted ones; the texts of a `Literal` are not names."""
         waiting = [annotation] if annotation is not None else []
         while waiting:
             node = waiting.pop()
@@ -308,7 +308,7 @@ class _NameCollector:
     def _read_fragment(
         self, text: str, start: int, scope: VariableScope, *, is_annotation: bool = False
     ) -> None:
-        """Note the names of an expression that is part of a string: its tree has places of its own."""
+        """Note the names of an expression that is part of a string, and has separate positions."""
         fragment = SourceFile("fragment", f"({text}\n)".encode("utf-8", "replace"))
         with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
             tree = parse_quietly(fragment.text)

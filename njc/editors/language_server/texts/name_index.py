@@ -24,12 +24,12 @@ from njc.frontend.source import SourceFile
 
 VariableScopeKind = Literal["module", "class", "function", "comprehension", "types", "builtins"]
 Role = Literal["bind", "read", "parameter", "import", "declare", "define"]
-"""How a name stands in the text; `define` is the name of a function or class, `declare` that of a `global`."""
+"""The role of a name in the text; `define` is the name of a function or class, `declare` is in a `global`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VariableScope:
-    """A part of the program with variables of its own; `start` and `end` are offsets in the text."""
+    """A part of the program with separate variables; `start` and `end` are offsets in the text."""
 
     kind: VariableScopeKind
     name: str
@@ -37,7 +37,7 @@ class VariableScope:
     start: int = 0
     end: int = 0
     class_name: str | None = None
-    """The class for which private names are mangled."""
+    """The class that private names are mangled for."""
     node: ast.AST | None = None
     bound: set[str] = field(default_factory=set)
     globals: set[str] = field(default_factory=set)
@@ -46,7 +46,7 @@ class VariableScope:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable: its name as it is stored, and the scope where it lives."""
+    """A variable: its stored name, and its scope."""
 
     name: str
     scope: VariableScope
@@ -59,7 +59,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """One place where a name stands; `in_prompt` says that it is in a reference of a natural block."""
+    """One place of a name; `in_prompt` is whether it is in a reference of a natural block."""
 
     name: str
     start: int
