@@ -45,14 +45,18 @@ def find_contract(source: SourceFile, block: NaturalBlock, types: TypeReader) ->
     texts: list[str] = []
     names: list[str] = []
     refused: list[tuple[ast.Assert, str]] = []
+    bound: set[str] = set()
     for statement in block.ensures:
+        read = find_names(ast.Module([statement], []), None).read
+        unknown = [f"`{name}` is bound by an assert" for name in read if name in bound]
+        nodes = [node for node in ast.walk(statement) if isinstance(node, ast.NamedExpr)]
+        bound |= {node.target.id for node in nodes}
         if not is_about(statement, block):
             continue
-        if effect := find_effect(statement, block.scope, types):
+        if effect := find_effect(statement, block.scope, types) or next(iter(unknown), None):
             refused.append((statement, effect))
             continue
         texts.append(format_assert(source, statement))
-        read = find_names(ast.Module([statement], []), None).read
         names += [name for name in read if _is_captured(name, block, types)]
     return BlockContract(tuple(texts), tuple(dict.fromkeys(names)), tuple(refused))
 
@@ -93,7 +97,7 @@ def find_effect(statement: ast.Assert, scope: NameScope, types: TypeReader) -> s
         match node:
             case ast.NamedExpr(target=target):
                 return f"it binds `{target.id}`"
-            case ast.Await() | ast.Yield() | ast.YieldFrom():
+            case ast.Await() | ast.Yield() | ast.YieldFrom() | ast.comprehension(is_async=1):
                 return "it waits"
             case ast.Name(id="super"):
                 return "it calls `super`"

@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -380,6 +380,7 @@ EXPRESSIONS = [
     *("filter(note, numbers) == 1", "next(iter(numbers))", "functions[0].__call__(1)", "note.__call__()"),
     *("input()", "__import__('os')", "vars(x).clear()", "globals()", "min(numbers, default=note())", "getattr(x, 'taken')"),
     *("max(*taken)", "[*x.taken]", "{*x.taken}", "max(*x.rows)", "print(*taken)"),
+    *("max(map(max, rows))", "[n for n, in rows]", "sorted(rows, key=list)", "dict(zip('a', map(list, rows)))"),
     *("totals.get('i')", "min([x.taken], key=list)", "f'{note()}'", "sum(n for n in map(note, numbers))"),
 ]  # fmt: skip
 
@@ -407,6 +408,29 @@ def test_the_assert_of_the_program_decides_where_effects_are_possible() -> None:
     model = njrt.Scripted([{"x": 1}], protocol="text")
     with njrt.using(model=model), pytest.raises(AssertionError):
         load(text)["f"]()
+
+
+ORDERED = {
+    "a name that an assert binds": ("assert (n := x + 1) > 4\nassert n == x + 1", "return n"),
+    "what an assert changes": ("assert left.pop() == x - 3\nassert not left and x", "return x + 1"),
+    "items that are awaited": ("assert [n async for n in source] == [x]", "return x + 1"),
+}
+
+
+@pytest.mark.parametrize(("asserts", "tail"), ORDERED.values(), ids=ORDERED)
+def test_asserts_that_need_what_python_does_before_them_are_left_to_python(
+    asserts: str, tail: str
+) -> None:
+    class Source:
+        async def __aiter__(self) -> AsyncIterator[int]:
+            yield 4
+
+    awaits = "async " in asserts
+    head = f"{'async ' if awaits else ''}def f(left, source):"
+    function = load(HEAD + block("Put a number into <:x: int>.", asserts, head, tail))["f"]
+    with njrt.using(model=njrt.Scripted([{"x": 4}], protocol="text")):
+        result = function([1], Source())
+        assert (asyncio.run(result) if awaits else result) == 5
 
 
 # ── static code behind a guard ───────────────────────────────────────────────────────────────────

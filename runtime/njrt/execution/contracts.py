@@ -73,14 +73,14 @@ _METHODS: frozenset[Any] = frozenset(
         *(getattr(kind, name) for kind, names in _READING.items() for name in names),
     ]
 )
-_CALL, _CALL_METHOD, _LAMBDA, _VALUE = ".call", ".method", ".lambda", ".value"
+_CALL, _CALL_METHOD, _LAMBDA, _VALUE, _ITEMS = ".call", ".method", ".lambda", ".value", ".items"
 _FILENAME = "<contract>"
 MAX_VALUES = 4
 """How many values the model is shown of an assert that does not hold."""
 
 
 class UnknownEffectError(Exception):
-    """An expression calls something that may do more than compute."""
+    """An expression calls something that may do more than compute; an argument: that changes its object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +125,9 @@ class Contract:
                 for part in _split_conjunction(test):
                     if not self._evaluate(part):
                         return self._describe(text, part, message, render)
-            except UnknownEffectError:
-                continue
+            except UnknownEffectError as error:
+                if error.args:  # the asserts below see what this one changes
+                    return None
             except Exception as error:
                 if is_interruption(error):
                     raise
@@ -138,7 +139,7 @@ class Contract:
         """Evaluate an expression with the present values of its names."""
         values = dict(self._look_up(find_names(_wrap(expression), self.class_name).read))
         for value in values.values():
-            _refuse_iterator(value)
+            _refuse_iterators(value)
         code = _compile(ast.unparse(expression), tuple(values), self.class_name)
         made: dict[str, Any] = {}
         exec(code, self.lambdas[0].__globals__, made)
@@ -148,6 +149,7 @@ class Contract:
             _CALL_METHOD: _call_method,
             _LAMBDA: _OwnFunction,
             _VALUE: _refuse_iterator,
+            _ITEMS: _refuse_iterators,
         }
         return function(**values, **guards)
 
@@ -270,7 +272,7 @@ def _names_something(expression: ast.expr) -> bool:
 def _compile(text: str, names: tuple[str, ...], class_name: str | None) -> CodeType:
     """Compile an expression as a function of its names and of the guards."""
     expression = _CallGuard(class_name).visit(ast.parse(text, mode="eval").body)
-    parameters = [ast.arg(name) for name in (*names, _CALL, _CALL_METHOD, _LAMBDA, _VALUE)]
+    parameters = [ast.arg(name) for name in (*names, _CALL, _CALL_METHOD, _LAMBDA, _VALUE, _ITEMS)]
     function = ast.Lambda(ast.arguments([], [], None, parameters, [None] * len(parameters), None, []), expression)  # fmt: skip
     statement: ast.stmt = ast.Assign([ast.Name("evaluate", ast.Store())], function)
     if class_name is not None:  # for private names
@@ -319,7 +321,7 @@ class _CallGuard(ast.NodeTransformer):
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
         self.generic_visit(node)
-        node.iter = _guard_value(node.iter)
+        node.iter = _guard_value(node.iter, _ITEMS)
         return node
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
@@ -334,8 +336,8 @@ class _CallGuard(ast.NodeTransformer):
         raise UnknownEffectError
 
 
-def _guard_value(node: ast.expr) -> ast.expr:
-    return ast.Call(ast.Name(_VALUE, ast.Load()), [node], [])
+def _guard_value(node: ast.expr, guard: str = _VALUE) -> ast.expr:
+    return ast.Call(ast.Name(guard, ast.Load()), [node], [])
 
 
 def _refuse_iterator(value: Any) -> Any:
@@ -343,6 +345,15 @@ def _refuse_iterator(value: Any) -> Any:
     if hasattr(type(value), "__next__"):
         raise UnknownEffectError
     return value
+
+
+def _refuse_iterators(value: Any) -> Any:
+    """Return a value; refuse an iterator, and a container of Python that has one."""
+    if isinstance(value, (list, tuple, set, dict, deque)):
+        for kind in set(map(type, value.values() if isinstance(value, dict) else value)):
+            if hasattr(kind, "__next__"):
+                raise UnknownEffectError
+    return _refuse_iterator(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,9 +375,10 @@ def _call(function: Any, /, *args: Any, **named: Any) -> Any:
         functions = [named.get("key"), *(args[:1] if function in (map, filter) else ())]
         if not all(map(_is_harmless_function, functions)):
             raise UnknownEffectError
+    refuse = _refuse_iterators if function in _TAKES_FUNCTION else _refuse_iterator
     for value in args:
         if not (isinstance(value, GeneratorType) and value.gi_code.co_filename == _FILENAME):
-            _refuse_iterator(value)
+            refuse(value)
     result = function(*args, **named)
     return list(result) if function in _MAKES_ITERATOR else _refuse_iterator(result)
 
@@ -376,7 +388,7 @@ def _call_method(owner: Any, name: str, /, *args: Any, **named: Any) -> Any:
         return _call(getattr(owner, name), *args, **named)
     found = getattr(owner if isinstance(owner, type) else type(owner), name, None)
     if not _is_known(found, _METHODS):
-        raise UnknownEffectError
+        raise UnknownEffectError(*[name] * isinstance(owner, tuple(_READING)))
     return _refuse_iterator(getattr(owner, name)(*args, **named))
 
 
