@@ -62,6 +62,7 @@ from njrt.models.model import Model
 from njrt.observability.listeners import Notified, make_added_listener
 from njrt.options import DEFAULTS, merge_option_layers, read_environment_options
 from njrt.private_names import mangle
+from njrt.session.examples import Example
 from njrt.session.layered_model import find_recorder, make_layered_model
 from njrt.session.limits import Meter, Metered, list_open_meters, read_limits
 from njrt.session.settings import get_settings
@@ -290,9 +291,7 @@ def _generate_hole(
     check, verdicts = make_code_check(file, hole), dict[str, ContractVerdict]()
 
     def check_contract(code: str) -> tuple[str, ...]:
-        task = make_contract_task(file, hole, code) if hole.mode != "static-raw" else None
-        verdict = request.test_contract(task) if task is not None else ContractVerdict()
-        verdicts[code] = verdict
+        verdicts[code] = verdict = find_contract_verdict(file, hole, code, request)
         return (verdict.refusal,) if verdict.refusal else ()
 
     result = author.run_conversation(
@@ -306,8 +305,8 @@ def _generate_hole(
             return _make_live_result(hole, result, request, JUDGEMENT_REASON)
         case Generated(code):
             entry = make_lock_entry(hole, normalize_code(code, hole), result, request.today())
-            held = verdicts.get(code, ContractVerdict()).held
-            return HoleResult(replace(entry, contract=f"held on {held} inputs" if held else ""))
+            verdict = verdicts.get(code, ContractVerdict())
+            return HoleResult(replace(entry, contract=verdict.evidence))
         case GenerationFailed(attempts) if _can_stay_live(hole):
             return _make_live_result(
                 hole,
@@ -433,6 +432,15 @@ class ContractTask:
     """The types of the inputs."""
     requires: tuple[str, ...]
     ensures: tuple[str, ...]
+    recorded: tuple[RecordedInputs, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedInputs:
+    """The inputs of a recorded run, as expressions, and the modules of their classes (`njrt.session.examples`)."""
+
+    before: Mapping[str, str]
+    classes: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -442,8 +450,23 @@ class ContractVerdict:
     held: int = 0
     refusal: str = ""
 
+    @property
+    def evidence(self) -> str:
+        """The result as njc.lock has it; empty if the code was not tested."""
+        return f"held on {self.held} inputs" if self.held else ""
 
-def make_contract_task(file: StaticFile, hole: Hole, code: str) -> ContractTask | None:
+
+def find_contract_verdict(
+    file: StaticFile, hole: Hole, code: str, request: HoleRequest, examples: Sequence[Example] = ()
+) -> ContractVerdict:
+    """Test code by the contract of its block, also on the inputs of recorded runs."""
+    task = make_contract_task(file, hole, code, examples) if hole.mode != "static-raw" else None
+    return request.test_contract(task) if task is not None else ContractVerdict()
+
+
+def make_contract_task(
+    file: StaticFile, hole: Hole, code: str, examples: Sequence[Example] = ()
+) -> ContractTask | None:
     """Return the test of a block's code; None if there is no contract, or it cannot be tested."""
     block, module = hole.block, file.analysis.module
     node = block.scope.node
@@ -460,12 +483,18 @@ def make_contract_task(file: StaticFile, hole: Hole, code: str) -> ContractTask 
         if each.annotation is not None
     }
     inputs = {name: text for name, text in annotations.items() if name in block.reads}
-    if not contract.texts or not inputs:
-        return None
-    if not {*block.reads, *contract.names} <= {*inputs, *known, *block.writes}:
+    needed = {*block.reads, *contract.names} - {*known, *block.writes}
+    if not needed <= inputs.keys():
+        inputs = {}  # only recorded runs have values for all of them
+    recorded = tuple(
+        RecordedInputs({name: example.before[name] for name in needed}, example.classes)
+        for example in examples
+        if needed and needed <= example.before.keys()
+    )
+    if not contract.texts or not (inputs or recorded):
         return None
     requires = tuple(format_assert(file.source, statement) for statement in block.requires)
-    return ContractTask(prelude, code, inputs, requires, contract.texts)
+    return ContractTask(prelude, code, inputs, requires, contract.texts, recorded)
 
 
 def _needs_its_place(code: str, hole: Hole) -> bool:

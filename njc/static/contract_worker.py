@@ -12,12 +12,14 @@ import ast
 import copy
 import sys
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
 from njc.worker import Message, open_channel
 from njrt.execution.contracts import parse_assert
+from njrt.values.encode import decode_values
 
 EXAMPLES = 200
 MAX_SHOWN = 200
@@ -31,16 +33,46 @@ class BrokenContractError(Exception):
 
 def test_contract(task: Message) -> dict[str, Any]:
     """Run the code on inputs; return on how many the asserts held, or a counterexample."""
-    from hypothesis import HealthCheck, assume, given, settings
-    from hypothesis import strategies as st
-
     # Hypothesis looks up the annotations of classes in their modules.
     namespace = vars(sys.modules.setdefault("contract", ModuleType("contract")))
     for text in task["prelude"]:
         exec(text, namespace)
     namespace[_NAMES] = Names
     kinds = {name: eval(text, namespace) for name, text in task["inputs"].items()}
-    exec(write_function(task["code"], kinds), namespace)
+    recorded = list(decode_recorded(task["recorded"], namespace))
+    exec(write_function(task["code"], kinds or (recorded[0] if recorded else ())), namespace)
+
+    def run(values: dict[str, Any]) -> bool | None:
+        """Return whether the asserts after the block were reached, and held; None for inputs that the block never has."""
+        try:
+            if not all(holds(text, namespace | values) for text in task["requires"]):
+                return None
+            after = namespace[_FUNCTION](**copy.deepcopy(values))
+        except Exception:
+            return False  # what the code raises is the program's affair
+        if not isinstance(after, Names):
+            return False  # a jump leaves the block before its asserts
+        for text in task["ensures"]:
+            if not holds(text, namespace | after):
+                raise BrokenContractError(describe(text, values, after))
+        return True
+
+    try:
+        held = sum(map(bool, map(run, recorded))) + run_on_made_inputs(run, kinds)
+    except BrokenContractError as error:
+        return {"held": 0, "refusal": str(error)}
+    return {"held": held, "refusal": ""}
+
+
+def run_on_made_inputs(
+    run: Callable[[dict[str, Any]], bool | None], kinds: Mapping[str, Any]
+) -> int:
+    """Run the code on inputs that Hypothesis makes; return on how many the asserts held."""
+    if not kinds:
+        return 0
+    from hypothesis import HealthCheck, assume, given, settings
+    from hypothesis import strategies as st
+
     held = 0
 
     @settings(
@@ -53,25 +85,21 @@ def test_contract(task: Message) -> dict[str, Any]:
     @given(st.fixed_dictionaries({name: st.from_type(kind) for name, kind in kinds.items()}))
     def check(values: dict[str, Any]) -> None:
         nonlocal held
-        try:
-            assume(all(holds(text, namespace | values) for text in task["requires"]))
-            after = namespace[_FUNCTION](**copy.deepcopy(values))
-        except Exception as error:
-            if type(error).__module__.startswith("hypothesis"):
-                raise
-            return  # what the code raises is the program's affair
-        if not isinstance(after, Names):
-            return  # a jump leaves the block before its asserts
-        for text in task["ensures"]:
-            if not holds(text, namespace | after):
-                raise BrokenContractError(describe(text, values, after))
-        held += 1
+        has_held = run(values)
+        assume(has_held is not None)
+        held += bool(has_held)
 
-    try:
-        check()
-    except BrokenContractError as error:
-        return {"held": 0, "refusal": str(error)}
-    return {"held": held, "refusal": ""}
+    check()
+    return held
+
+
+def decode_recorded(
+    recorded: Iterable[Mapping[str, Any]], namespace: Mapping[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """Yield the inputs of recorded runs that can be made again."""
+    for run in recorded:
+        with suppress(Exception):
+            yield decode_values(run["before"], namespace, run["classes"])
 
 
 class Names(dict[str, Any]):

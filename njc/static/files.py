@@ -53,9 +53,7 @@ def fill_units(
     files = find_static_files(units, project)
     file = find_lock_file(units, project)
     lock = read_lock(file) if files else StaticLock()
-    request = replace(
-        keep_results(request or HoleRequest(), lock, file), test_contract=test_contract
-    )
+    request = keep_results(request or HoleRequest(), lock, file)
     build = fill_holes(files, lock, request)
     if build.lock != lock and not request.locked:
         save_lock(build.lock, lock, file)
@@ -63,12 +61,13 @@ def fill_units(
 
 
 def keep_results(request: HoleRequest, lock: StaticLock, file: Path) -> HoleRequest:
-    """Have new code, dated today, saved in the lock, and attempts in files beside it."""
+    """Have new code tested by its contract and, dated today, saved in the lock, and attempts in files beside it."""
     return replace(
         request,
         today=lambda: time.strftime("%Y-%m-%d"),
         keep=lambda written: save_lock(written, lock, file),
         keep_attempts=lambda hole, result: keep_attempts(hole, result, file.parent),
+        test_contract=test_contract,
     )
 
 

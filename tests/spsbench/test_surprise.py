@@ -17,6 +17,7 @@ from njrt.messages import Request
 from openai_server import OpenAIServer, says
 from spsbench.cli import main
 from spsbench.suite import TASK_NAMES, load_script
+from spsbench.surprise.combining import combine_alarms, compute_auc, count_hits, fit_logistic
 from spsbench.surprise.playing import (
     PlantedEffect,
     PlantedMutation,
@@ -24,7 +25,6 @@ from spsbench.surprise.playing import (
     list_planted_effects,
     play_effect,
 )
-from spsbench.surprise.combining import combine_alarms, compute_auc, count_hits, fit_logistic
 from spsbench.surprise.results import EffectFacts, SurpriseResult, read_surprises
 from spsbench.surprise.table import (
     list_alarm_rows,

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from studio import Studio
 
+import njrt
+from njc.compiler import compile_source
+from njc.frontend.source import SourceFile
 from njc.static.build import ContractTask, ContractVerdict
 from njc.static.files import test_contract as run_contract
 from njc.static.lock import read_lock
+from njrt.models.scripted import run
 
 DIGITS = '''\
 def digits(n: int) -> int:
@@ -83,6 +90,67 @@ def test_code_is_tested_in_all_places(studio: Studio, place: str) -> None:
     studio.built(program, WRONG, RIGHT)
     assert "with n=0 it gives total=1, and `assert total <= n` is false" in str(studio.asked[1])
     assert read_contract(studio.folder) == "held on 200 inputs"
+
+
+def record(studio: Studio, source: str, inputs: Sequence[object]) -> None:
+    """Run the program live on inputs, and keep the runs of its block as examples."""
+    output = compile_source(SourceFile("program.njpy", source.encode())).output
+    assert output is not None
+    names: dict[str, Any] = {"__name__": "program"}
+    exec(output, names)
+    model = njrt.Scripted(lambda request: run(RIGHT, done=True))
+    with njrt.using(model=model, effects="direct", examples=studio.folder / "runs.jsonl"):
+        for value in inputs:
+            names["digits"](value)
+
+
+def read_learned(folder: Path) -> tuple[str, str]:
+    """Return the learned code and its evidence."""
+    entries = read_lock(folder / "njc.lock").entries.values()
+    (entry,) = (entry for entry in entries if entry.mode.endswith("-learned"))
+    return entry.code.strip(), entry.contract
+
+
+FITS_SMALL = "total = n if n < 10 else n - 9"
+"""Right for all numbers below 20, and within the contract."""
+BREAKS = "total = n if n < 10 else n + 1"
+
+
+def test_learned_code_is_tested_by_the_contract(studio: Studio) -> None:
+    studio.write({"program.njpy": DIGITS})
+    record(studio, DIGITS, [7, 12])
+    replies = [f"```python\n{code}\n```" for code in (FITS_SMALL.replace("9", "8"), BREAKS, RIGHT)]
+    result = studio.njc("static", "--learn", "runs.jsonl", "program.njpy", replies=replies)
+    assert result.exit_code == 0, result.output
+    assert "with n=12 it gives total=13, and `assert total <= n` is false" in str(studio.asked[2])
+    assert read_learned(studio.folder) == (RIGHT, "held on 202 inputs")
+
+
+def test_recorded_runs_have_inputs_for_what_has_no_annotation(studio: Studio) -> None:
+    program = DIGITS.replace("n: int", "n")
+    studio.write({"program.njpy": program})
+    record(studio, program, [7, 12, 12, 30])
+    replies = [f"```python\n{code}\n```" for code in ("total = 7", BREAKS, RIGHT)]
+    result = studio.njc("static", "--learn", "runs.jsonl", "program.njpy", replies=replies)
+    assert result.exit_code == 0, result.output
+    assert "with n=12 it gives total=13, and `assert total <= n` is false" in str(studio.asked[2])
+    assert read_learned(studio.folder) == (RIGHT, "held on 3 inputs")
+
+
+def test_repaired_code_has_no_evidence_of_other_code(studio: Studio) -> None:
+    compiled = studio.built(DIGITS, "total = 0")
+    assert read_contract(studio.folder) == "held on 200 inputs"
+    test = "import program; assert program.digits(12) == 3"
+    studio.write({"check.py": f"import sys; sys.path.insert(0, sys.argv[1]); {test}\n"})
+    command = ("--repair", "--test", f"{sys.executable} check.py {{out}}")
+    better = f"```python\n{RIGHT}\n```"
+    worse = f"```python\n{BREAKS}\n```"
+    arguments = ("static", "program.njpy", *command, "--mode", "static")
+    result = studio.njc(*arguments, replies=[worse, better])
+    assert result.exit_code == 0, result.output
+    assert compiled
+    (entry,) = read_lock(studio.folder / "njc.lock").entries.values()
+    assert (entry.code.strip(), entry.contract) == (RIGHT, "held on 200 inputs")
 
 
 TASK = ContractTask((), "x = n", {"n": "int"}, (), ("x == n",))

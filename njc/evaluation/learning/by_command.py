@@ -13,6 +13,7 @@ import tempfile
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from njc.codegen.linemap import find_source_line
@@ -29,7 +30,7 @@ from njc.evaluation.repair.command import BlockLines, CommandResult, run_test_co
 from njc.evaluation.repair.loop import RepairBudget, repair_code
 from njc.project.config import Project
 from njc.project.units import Unit
-from njc.static.build import HoleRequest, choose_author, fill_holes
+from njc.static.build import HoleRequest, choose_author, fill_holes, find_contract_verdict
 from njc.static.files import format_finding_messages, write_static_build
 from njc.static.fit import StaticFile, normalize_code, require_extra
 from njc.static.holes import Hole
@@ -191,11 +192,12 @@ def _repair_hole(
 
     author = choose_author(file, hole)
     budget = RepairBudget(request.attempts, temperature=author.temperature)
-    repair = HoleRepair(hole, make_learning_check(file, hole), run, make_command_prompt)
+    judge = cache(lambda code: find_contract_verdict(file, hole, code, request))
+    repair = HoleRepair(hole, make_learning_check(file, hole, judge), run, make_command_prompt)
     repaired = author.run_conversation(repair_code(repair, entry.code, budget))
     keep_repair_attempts(hole, repaired, request)
     if repaired.attempts and repaired.evaluation.result.has_passed:
-        new = make_repaired_entry(hole, entry, repaired, request.today())
+        new = make_repaired_entry(hole, entry, repaired, request.today(), judge)
         request.keep(add_entries(program.lock, [replace(new, score=None)]))
     first = repaired.first
     return CommandRepairResult(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,14 @@ from njc.evaluation.learning.learn import (
 )
 from njc.evaluation.repair.loop import RepairBudget, Repaired, repair_code
 from njc.project.units import explaining_failure
-from njc.static.build import Author, HoleRequest, choose_author, fill_holes
+from njc.static.build import (
+    Author,
+    ContractVerdict,
+    HoleRequest,
+    choose_author,
+    fill_holes,
+    find_contract_verdict,
+)
 from njc.static.fit import (
     StaticFile,
     make_code_check,
@@ -148,9 +155,10 @@ def _learn_hole(
         seconds,
     )
     asked = CachedAnswers(author)
+    judge = cache(lambda code: find_contract_verdict(file, hole, code, request, own.all))
     repair = HoleRepair(
         hole,
-        make_learning_check(file, hole),
+        make_learning_check(file, hole, judge),
         lambda code: evaluate_code(replace(task, code=code), own, hole, asked),
         partial(make_correction_prompt, asks_rationale=repairs),
         repairs,
@@ -171,7 +179,7 @@ def _learn_hole(
         hole, [example for example in examples if example.instruction == hole.instruction]
     )
     lock = add_entries(
-        lock, [_make_learned_entry(hole, entry, learned, seen, asked, request.today())]
+        lock, [_make_learned_entry(hole, entry, learned, seen, asked, request.today(), judge)]
     )
     request.keep(lock)
     return studied, lock
@@ -183,12 +191,20 @@ def keep_repair_attempts(hole: Hole, repaired: Repaired[Any], request: HoleReque
         request.keep_attempts(hole, Generated(repaired.code, repaired.attempts, repaired.cost))
 
 
-def make_learning_check(file: StaticFile, hole: Hole) -> CodeCheck:
-    """Return all checks; in the mode `auto`, code must also ask no model."""
+def make_learning_check(
+    file: StaticFile, hole: Hole, judge: Callable[[str], ContractVerdict]
+) -> CodeCheck:
+    """Return all checks, `judge` by the contract last; in the mode `auto`, code must also ask no model."""
     check = make_code_check(file, hole)
-    return lambda code: (
-        check(code) or ((NO_JUDGEMENT_MESSAGE,) if needs_judgement(hole, code) else ())
-    )
+
+    def check_all(code: str) -> tuple[str, ...]:
+        if reasons := check(code):
+            return reasons
+        if needs_judgement(hole, code):
+            return (NO_JUDGEMENT_MESSAGE,)
+        return (judge(code).refusal,) if judge(code).refusal else ()
+
+    return check_all
 
 
 def find_locked_entry(hole: Hole, lock: StaticLock) -> tuple[LockEntry | None, str]:
@@ -222,9 +238,10 @@ def _make_learned_entry(
     seen: Mapping[str, str],
     asked: CachedAnswers,
     date: str,
+    judge: Callable[[str], ContractVerdict],
 ) -> LockEntry:
     """Return the entry of learned code, with its whole cost; unchanged code keeps its author."""
-    repaired = make_repaired_entry(hole, began, learned, date)
+    repaired = make_repaired_entry(hole, began, learned, date, judge)
     tokens = repaired.tokens
     return replace(
         repaired,
@@ -236,9 +253,13 @@ def _make_learned_entry(
 
 
 def make_repaired_entry(
-    hole: Hole, began: LockEntry, repaired: Repaired[Any], date: str
+    hole: Hole,
+    began: LockEntry,
+    repaired: Repaired[Any],
+    date: str,
+    judge: Callable[[str], ContractVerdict],
 ) -> LockEntry:
-    """Return the entry of repaired code, with its whole cost; unchanged code keeps its author."""
+    """Return the entry of repaired code, with its whole cost; unchanged code keeps its author and its evidence."""
     cost = repaired.cost
     kept = replace(
         began,
@@ -257,6 +278,7 @@ def make_repaired_entry(
         date=date,
         checks=None,
         rationale=f"{repaired.rationale}\n" if repaired.rationale else "",
+        contract=judge(repaired.code).evidence,
     )
 
 
