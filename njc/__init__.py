@@ -6,15 +6,15 @@ __version__ = "0.2.0"
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Do what `%load_ext njc` asks for: natural code in the cells of this shell."""
-    # Not an `import`: the notebook stands on everything else of this package.
+    """Add natural code to the cells of a shell; called by `%load_ext njc`."""
+    # Not an `import`: the notebook imports everything else in this package.
     from importlib import import_module
 
     import_module("njc.notebook.extension").load(shell)
 
 
 def unload_ipython_extension(shell: Any) -> None:
-    """Do what `%unload_ext njc` asks for."""
+    """Remove natural code from a shell; called by `%unload_ext njc`."""
     from importlib import import_module
 
     import_module("njc.notebook.extension").unload(shell)

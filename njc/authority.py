@@ -1,12 +1,13 @@
-"""What blocks needed when they ran: read from recordings and traces, for the manifest in njc.lock.
+"""The needs of blocks at run time, read from recordings and traces, for the manifest in njc.lock.
 
     needs = collect_needs([Path("recordings/mail.jsonl")], blocks)
         {("mail.njpy", "Sort <mail> into <:kind>."): EffectNeeds(effects={"Run"}, attributes={"append"})}
-    widen_authority(lock, needs)         the lock, with what it did not allow
+    widen_authority(lock, needs)         the lock with these needs allowed
 
-A trace has every effect; those that were refused do not count. A recording has replies: their effects are read again,
-also those that the runtime refused, and only conversations of blocks of the given sources count, no questions.
-What interceptors rejected or edited counts as they decided. Code of more than 20,000 characters is cut in a trace.
+A trace has every effect; refused effects do not count. A recording has replies: their effects are read again, including
+effects that the runtime refused, and only conversations of blocks of the given sources count. Rejected and edited
+effects count as the interceptors decided. Not seen: questions, and code of more than 20,000 characters, which a trace
+cuts.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ KnownBlocks = Mapping[BlockKey, bool]
 
 
 def find_block_keys(units: Sequence[Unit]) -> KnownBlocks:
-    """Return the blocks of some sources whose instruction is known; that of an f-string is not."""
+    """Return the blocks of some sources with a known instruction, that is, without f-strings."""
     keys: dict[BlockKey, bool] = {}
     for unit in units:
         module = parse(read_source(unit))
@@ -63,7 +64,7 @@ def find_block_keys(units: Sequence[Unit]) -> KnownBlocks:
 
 
 def collect_needs(files: Iterable[Path], blocks: KnownBlocks) -> Needs:
-    """Return what the blocks needed in these recordings and traces."""
+    """Return the needs of the blocks in these recordings and traces."""
     needs: defaultdict[BlockKey, EffectNeeds] = defaultdict(EffectNeeds)
     for file in files:
         for key, effect in read_effects(file, blocks):
@@ -82,7 +83,7 @@ def read_effects(file: Path, blocks: KnownBlocks) -> Iterator[tuple[BlockKey, Ef
 
 
 def read_trace_effects(file: Path) -> Iterator[tuple[BlockKey, Effect]]:
-    """Yield the effects in a trace that were performed."""
+    """Yield the performed effects in a trace."""
     began: dict[str, BeganLine] = {}
     for line in read_trace(file):
         if isinstance(line, BeganLine):
@@ -124,7 +125,7 @@ def read_recording_effects(file: Path, blocks: KnownBlocks) -> Iterator[tuple[Bl
 
 
 def find_opening_block(place: str, text: str, blocks: KnownBlocks) -> BlockKey | None:
-    """Return the block whose first message this is."""
+    """Return the block with this first message."""
     file = place.rpartition(":")[0]
     fitting = [
         key
@@ -137,7 +138,7 @@ def find_opening_block(place: str, text: str, blocks: KnownBlocks) -> BlockKey |
 def read_reply_effects(
     reply: Reply, shown: Sequence[str], has_interface: bool = False
 ) -> tuple[Effect, ...]:
-    """Return the effects of a reply, of whatever set it is."""
+    """Return the effects of a reply, of any effect set."""
     if has_interface:
         calls = reply.message.calls or parse_text_calls(unfence(reply.message.text))
         return tuple(
@@ -196,7 +197,7 @@ def _find_decided_effect(requested: Effect, made: Sequence[InterceptorDecision])
 
 
 def widen_authority(lock: StaticLock, needs: Needs) -> StaticLock:
-    """Return the lock, in which the blocks are also allowed what they needed."""
+    """Return the lock with the needs of the blocks allowed."""
     allowed = {key: section.allowed for key, section in lock.authority.items()}
     wider = {key: allowed.get(key, EffectNeeds()) | needed for key, needed in needs.items()}
     sections = {key: make_authority(key, needed) for key, needed in wider.items()}

@@ -3,7 +3,7 @@
     njc build src -o out     ->  njc.commands.compiling.build  ->  0 success
     njc check src            ->  njc.commands.compiling.check  ->  1 findings
     njc bild                                                   ->  2 wrong usage, configuration or file
-    njc run prog.njpy        ->  njc.commands.running.run      ->  that of the program, or 3: model, limit, recording
+    njc run prog.njpy        ->  njc.commands.running.run      ->  the program's code, or 3: model, limit, recording
 
 Shell completion: `eval "$(_NJC_COMPLETE=bash_source njc)"`, or zsh_source, fish_source.
 """
@@ -34,11 +34,11 @@ def main() -> None:
 
 
 _WRITE_FAILURES = (errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EDQUOT)
-"""Failures of a write, after which a stream may have dropped what it held and flush without one."""
+"""Failures of a write; a stream may drop its buffer on them, and flush without an error."""
 
 
 def _is_output_broken() -> bool:
-    """Return whether standard output cannot be written; if so, drop what is left, so that Python can exit."""
+    """Return whether standard output cannot be written; if so, discard its rest, so that Python can exit."""
     try:
         sys.stdout.flush()
     except OSError:

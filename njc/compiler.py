@@ -57,7 +57,7 @@ from njrt.options import NO_OPTIONS, Options, merge_option_layers
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """The result of compiling one file; `output` is None if a diagnostic is an error."""
+    """The result of compiling one file; `output` is None after an error."""
 
     source: SourceFile
     blocks: tuple[NaturalBlock, ...]
@@ -65,18 +65,18 @@ class Compilation:
     output: bytes | None
     line_map: LineMap
     authorities: tuple[Authority, ...] = ()
-    """What each block may do, in the order of the blocks; empty if the analysis has errors."""
+    """The authority of each block, in the order of the blocks; empty if the analysis has errors."""
     contracts: tuple[BlockContract, ...] = ()
-    """The asserts that each block has to hold, likewise."""
+    """The contract of each block, likewise."""
     hints: tuple[Diagnostic, ...] = ()
-    """What to write so that a block binds the variable that it means, or needs no code."""
+    """Corrections so that a block binds the intended variable, or needs no code."""
 
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What is known of one file before code is generated.
+    """The analysis of one file, before code is generated.
 
-    `module` is None if the file cannot hold blocks, or is not Python.
+    `module` is None if the file cannot contain blocks, or is not Python.
     """
 
     source: SourceFile
@@ -106,7 +106,7 @@ def compile_source(
 
 
 def analyze(source: SourceFile) -> Analysis:
-    """Parse a file, and find its blocks and what is wrong with them."""
+    """Parse a file; return its blocks and diagnostics."""
     if source.path.endswith(".py") or not can_hold_blocks(source.data):
         return Analysis(source)
     module = parse(source)
@@ -191,10 +191,10 @@ def _find_hints(compilation: Compilation, types: TypeReader) -> Iterator[Diagnos
 
 
 def _reject_uncompilable(module: Module, compilation: Compilation) -> Compilation:
-    """Refuse a program whose compiled form Python does not compile.
+    """Refuse a program if Python does not compile its compiled form.
 
-    Either the source has such a mistake as a stray `return`, or a call is beyond a limit of Python. The
-    source alone does not decide: a block may bind what a `nonlocal` asks for.
+    Either the source has a mistake such as a stray `return`, or a call is beyond a limit of Python. The source alone
+    does not decide: a block may bind the name of a `nonlocal`.
     """
     error = _find_output_error(compilation)
     if error is None:
@@ -247,7 +247,7 @@ def _compile_without_blocks(source: SourceFile, header: FileHeader) -> Compilati
 
 
 _ENCODING_ERRORS = "backslashreplace"
-"""The scaffold may name what an encoding lacks, such as the file's path; the author's text never does."""
+"""The scaffold may contain characters that the encoding lacks, such as in the file's path; the author's text cannot."""
 
 
 def _assemble_output(

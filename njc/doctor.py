@@ -1,11 +1,11 @@
-"""Checks of the installation: what prevents running natural code, and how to fix it.
+"""Checks of the installation: problems that prevent running natural code, and how to fix them.
 
     ok    python      3.11.9
     ok    model       openai/gpt-4.1, set by NJC_MODEL
     fail  key         OPENAI_API_KEY is not set; set it to a key for https://api.openai.com/v1
     warn  extras      openai 2.1; without anthropic, otel; pip install "njpy[all]" installs the rest
 
-`diagnose` changes nothing and shows no key. It reaches the network by the function that it is given.
+`diagnose` changes nothing and shows no key. It reaches the network only by its argument `probe`.
 """
 
 from __future__ import annotations
@@ -78,12 +78,12 @@ RUNTIME_VARIABLES: Mapping[str, str] = {
 """The variables of the runtime that are not options of blocks, with their meaning beyond `njrt.using`."""
 
 INTERNAL_VARIABLES = ("NJC_BUILD_IMPORTS", "NJC_TIMELINE", "NJC_TRACE_BLOCK")
-"""The variables by which njc passes settings to the processes that it starts."""
+"""Variables with settings for the processes that njc starts."""
 
 
 @dataclass(frozen=True, slots=True)
 class HealthCheck:
-    """The result of one check; the smallest `exit_code` above 0 is that of the command."""
+    """The result of one check; the command exits with the smallest `exit_code` above 0."""
 
     check: str
     status: CheckStatus
@@ -93,10 +93,10 @@ class HealthCheck:
 
 @dataclass(frozen=True, slots=True)
 class HostEnvironment:
-    """What the checks depend on, except for the network.
+    """The inputs of the checks, except for the network.
 
-    `options` are those of the command line and of the project, each with the name of its place, nearest first.
-    `version_of` returns the version of an installed package, or None.
+    `options` come from the command line and the project, each with the name of its place, nearest first. `version_of`
+    returns the version of an installed package, or None.
     """
 
     python: tuple[int, int, int]
@@ -109,7 +109,7 @@ class HostEnvironment:
 
     @property
     def merged_options(self) -> Options:
-        """The options of a block without options of its own."""
+        """The options of a block that sets none."""
         (_, flags), *further = self.options
         environment = read_environment_options(self.environ)
         return merge_option_layers(
@@ -122,7 +122,7 @@ UrlProbe = Callable[[str], None]
 
 
 def diagnose(host: HostEnvironment, probe: UrlProbe | None) -> Iterator[HealthCheck]:
-    """Run the checks one by one; without `probe`, omit those that need the network."""
+    """Run the checks one by one; without `probe`, skip checks that need the network."""
     yield _check_python(host)
     yield _check_extras(host)
     yield from _check_variables(host)
@@ -283,7 +283,7 @@ def _check_cache(host: HostEnvironment) -> HealthCheck:
 
 
 def _check_store(host: HostEnvironment) -> Iterator[HealthCheck]:
-    """Yield whether the store answers that the options choose; the user's own is not opened."""
+    """Yield whether the store that the options choose answers; the default one is not opened."""
     try:
         if (url := host.merged_options.store) is None:
             return
@@ -334,7 +334,7 @@ def _check_stored_recording(place: StoredRecording, mode: RecordMode) -> HealthC
 
 
 def find_write_obstacle(folder: Path) -> str | None:
-    """Say why nothing can be written in `folder`, existing or not; None if it can."""
+    """Return why `folder`, existing or not, cannot be written; None if it can."""
     found = next(path for path in (folder, *folder.parents) if path.exists())
     if not found.is_dir():
         return f"{found} is a file where a folder is needed; remove or rename it"

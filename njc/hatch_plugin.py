@@ -24,7 +24,7 @@ from njrt.errors import ConfigurationError
 
 
 class NaturalBuildHook(BuildHookInterface[Any]):
-    """Compiles into a temporary directory, from which hatchling adds the files to the wheel."""
+    """Compiles into a temporary directory; hatchling adds the files to the wheel."""
 
     PLUGIN_NAME = "njc"
 

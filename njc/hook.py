@@ -33,10 +33,10 @@ def uninstall() -> None:
 
 
 class NaturalLoader(SourceFileLoader):
-    """Loads one `.njpy` module; everything but the compiling is that of Python's loader."""
+    """Loads one `.njpy` module like Python's loader, but compiles it."""
 
     def get_code(self, fullname: str) -> CodeType:
-        """Compile the source; do not use bytecode, which may be that of a `.py` beside it."""
+        """Compile the source; do not use bytecode, which may belong to a `.py` beside it."""
         from njc.project.config import find_project
         from njc.project.load import load_code
 
@@ -84,5 +84,5 @@ def _is_importable_from(fullname: str, entries: list[str]) -> bool:
 
 
 def _find_hook_index() -> int:
-    """Find the index of the hook: after the finders of built-in modules, before that of files."""
+    """Return the index for the hook: after the finders of built-in modules, before the finder of files."""
     return sys.meta_path.index(PathFinder) if PathFinder in sys.meta_path else len(sys.meta_path)

@@ -27,11 +27,11 @@ from njc.hook import NaturalLoader
 from njrt.errors import ConfigurationError
 
 _FRAMES_BEFORE = (os.path.dirname(__file__) + os.sep, importlib.util.__file__, "<frozen importlib")
-"""The beginnings of the file names of frames above those of a program."""
+"""The prefixes of the file names of frames above the program's."""
 
 
 def run_as_main(code: CodeType, file: Path, arguments: Sequence[str]) -> BaseException | None:
-    """Run compiled code as the program `file`; return what it raised, without frames of njc."""
+    """Run compiled code as the program `file`; return its exception, without frames of njc."""
     hook.install()
     path = str(file.absolute())
     sys.argv = [str(file), *arguments]
@@ -41,9 +41,9 @@ def run_as_main(code: CodeType, file: Path, arguments: Sequence[str]) -> BaseExc
 
 
 def run_module_as_main(name: str, arguments: Sequence[str]) -> BaseException | None:
-    """Run a module, or the `__main__` of a package, as the program; return what it raised, or its import.
+    """Run a module, or the `__main__` of a package, as the program; return its exception.
 
-    Raises ConfigurationError if there is no such module.
+    Exceptions of the import are returned, too. Raises ConfigurationError if there is no such module.
     """
     hook.install()
     if not sys.flags.safe_path:

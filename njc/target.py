@@ -5,8 +5,8 @@
 
     bind_arguments(target, {"day": "2026-03-01"})      ((), {"day": date(2026, 3, 1)})
 
-Values are converted to the annotations of the parameters by pydantic; files may be given by their path or URL. Not seen: what a decorator that does not use
-`functools.wraps` hides.
+Values are converted to the annotations of the parameters by pydantic; files may be given by their path or URL. Not
+seen: parameters that a decorator without `functools.wraps` hides.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from njrt.errors import ConfigurationError, NaturalError
 from njrt.media import Media
 
 ArgumentValue = Any
-"""A value that the user's function gets."""
+"""An argument of the user's function."""
 
 
 class InvalidRowError(ValueError):
@@ -44,7 +44,7 @@ class InvalidRowError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class TargetFunction:
-    """A function, the file of its program, its parameters, and the types of those that have one."""
+    """A function, the file of its program, its parameters, and the types of annotated parameters."""
 
     name: str
     program: Path
@@ -55,11 +55,11 @@ class TargetFunction:
 
 
 def load_target(name: str, modules: Mapping[str, ModuleType] | None = None) -> TargetFunction:
-    """Import a program and find the function in it; `name` is PROGRAM:FUNCTION.
+    """Import a program and return the function; `name` is PROGRAM:FUNCTION.
 
-    `modules` are programs that are imported, by their names.
+    `modules` are imported programs, by their names.
 
-    Raises ConfigurationError, or what the program raises as NaturalSyntaxError if it cannot be compiled.
+    Raises ConfigurationError, and NaturalSyntaxError if the program cannot be compiled.
     """
     program, colon, path = name.rpartition(":")
     if not colon or not program or not path:
@@ -218,7 +218,7 @@ def _quote(names: list[str]) -> str:
 def _convert(
     target: TargetFunction, parameter: str, name: str, value: ArgumentValue
 ) -> ArgumentValue:
-    """Return the value as the annotation wants it."""
+    """Return the value, converted to the annotation."""
     if parameter not in target.annotations:
         return value
     from pydantic import ValidationError
@@ -246,7 +246,7 @@ def _make_converter(target: str, parameter: str) -> Callable[[ArgumentValue], Ar
 
 
 def _accept_files(wanted: Any) -> Any:
-    """Return the type `wanted`, in which a file may be given as text: its path, its URL or a `data:` URL."""
+    """Return the type `wanted`, but with files also given as text: a path, a URL or a `data:` URL."""
     from pydantic import PlainValidator
 
     if isinstance(wanted, type) and issubclass(wanted, Media):

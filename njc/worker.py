@@ -8,12 +8,12 @@
     task = channel.receive()
     channel.send({"verdict": "right"})
 
-The child leads a process group, which is killed as a whole at the end of the `with`. If the parent ends in any
-other way, the pipe to the child closes, and the child kills its group itself. What the child prints goes to the
-log, never between the messages; its own standard input is empty.
+The child leads a process group, which is killed at the end of the `with`. If the parent ends in any other way, the pipe
+to the child closes, and the child kills its group itself. Prints of the child go to the log, never between the
+messages; its standard input is empty.
 
-Not covered: a process that leaves the group (`setsid`) survives, and a child that holds the interpreter's lock
-does not notice that its parent has ended.
+Not seen: a process that leaves the group (`setsid`) survives, and a child that holds the interpreter's lock does not
+notice that its parent has ended.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _CLEAN_VARIABLES = (
 
 
 def make_clean_environment() -> dict[str, str]:
-    """Return an environment in which the child finds the same modules, without keys and settings."""
+    """Return an environment with the same import path, without keys and settings."""
     kept = {name: os.environ[name] for name in _CLEAN_VARIABLES if name in os.environ}
     path = os.pathsep.join(folder for folder in sys.path if folder)
     return {**kept, "PYTHONPATH": path, "PYTHONHASHSEED": "0"}
@@ -81,10 +81,9 @@ class Worker:
             self._process.stdin.flush()
 
     def receive(self, seconds: float) -> Message | None:
-        """Return the next message; None once the child has ended, or has written something else.
+        """Return the next message; None if the child has ended, or has written anything else.
 
-        Raises:
-            TimeoutError: there was none for so many seconds. The child still runs.
+        Raises TimeoutError if no message comes in time; the child still runs.
         """
         try:
             return self._received.get(timeout=seconds)
@@ -92,7 +91,7 @@ class Worker:
             raise TimeoutError(f"no message within {seconds:g} seconds") from None
 
     def wait(self) -> int:
-        """Wait for the end of the child, after its last message; its exit code, -N for signal N."""
+        """Wait for the end of the child, after its last message; return its exit code, -N for signal N."""
         return self._process.wait()
 
     def kill(self) -> None:

@@ -1,10 +1,10 @@
-"""What a batch will cost, before it runs.
+"""The estimated cost of a batch, before it runs.
 
     estimate_batch(...)     BatchEstimate(rows=10000, sample=50, requests=50, tokens=812.0, usd=4.06, measured=None, ...)
 
-The function is called for the first rows as far as their first requests, which are measured and not sent: so the figure
-leaves out what follows the first replies. Where rows have been done, what they have cost is the better figure: the mean,
-with its 95 % interval by the normal approximation.
+The function is called for the first rows up to their first requests, which are measured and not sent: later requests
+are not counted. If rows have been done, their cost is the better figure: the mean, with its 95 % interval by the normal
+approximation.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ ASSUMED_OUTPUT_TOKENS = 150
 
 @dataclass(frozen=True, slots=True)
 class BatchEstimate:
-    """What the rows that are left will use, as far as can be known.
+    """The estimated usage of the remaining rows.
 
-    `requests` is how many the `sample` made first, `tokens` their mean input; `usd` is the cost of the first requests
-    of all rows that are left, None if no price is known. `measured` has the mean cost of a done row and half its 95 %
-    interval.
+    `requests` is the number of first requests of the `sample`, `tokens` their mean input; `usd` is the cost of the
+    first requests of all remaining rows, None if no price is known. `measured` has the mean cost of a done row and half
+    its 95 % interval.
     """
 
     rows: int
@@ -97,13 +97,13 @@ def estimate_batch(
 def price_request(
     model: str, size: int, is_batch: bool, output: float = ASSUMED_OUTPUT_TOKENS
 ) -> float | None:
-    """Return the price of a request of so many bytes, in US dollars; None if it is not known."""
+    """Return the price of a request of `size` bytes, in US dollars; None if it is unknown."""
     usage = Usage(round(size / BYTES_PER_TOKEN), round(output))
     return compute_cost(model.partition(" ")[0], usage, is_batch=is_batch)
 
 
 def price_requests(sizes: Mapping[str, tuple[int, int]], output_tokens: float) -> float:
-    """The price in USD of requests, by model their number and bytes; raises CostLimitError if it is not known."""
+    """Return the price in USD of requests, given by model their number and bytes; raises CostLimitError."""
     usd = 0.0
     for model, (count, size) in sizes.items():
         name = model.partition(" ")[0]
@@ -115,7 +115,7 @@ def price_requests(sizes: Mapping[str, tuple[int, int]], output_tokens: float) -
 
 
 def format_estimate(estimate: BatchEstimate) -> str:
-    """Return the estimate in a few lines."""
+    """Return the estimate as a few lines of text."""
     lines = [f"{estimate.rows:,} rows, {estimate.done:,} of them done"]
     if estimate.requests:
         lines.append(

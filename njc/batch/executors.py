@@ -1,10 +1,10 @@
-"""Where the calls of a batch run.
+"""The executors for the calls of a batch.
 
     with open_executor("processes", "mail.njpy:triage", jobs=4) as submit:
         submit(row, 0.5).result()           RowOutcome(...)
 
-Rows go there and results come back as text. On a cluster the program must be importable under the same name. Not in the
-results: what the function changes in its arguments, and the usage of threads that it starts.
+Rows are sent and results returned as text. On a cluster the program must be importable under the same name. Not in the
+results: changes to arguments, and the usage of threads that the function starts.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ from njrt.session.limits import limit
 ExecutorKind = Literal["async", "threads", "processes", "dask", "ray"]
 
 SubmitRow = Callable[[BatchRow, float | None], "Future[RowOutcome]"]
-"""Starts the call for a row, which may cost so many US dollars."""
+"""Starts the call for a row, with a limit in US dollars."""
 
 Submit = Callable[..., "Future[Any]"]
 """Starts a call, given the function and its arguments."""
 CONCURRENT_CALLS = 8
-"""Rows at a time on threads and event loops, where `--jobs` does not say."""
+"""The default number of rows at a time on threads and event loops."""
 
 
 def count_jobs(kind: ExecutorKind, jobs: int | None) -> int:
-    """Return the rows that run at the same time."""
+    """Return the number of rows that run at the same time."""
     return jobs or (CONCURRENT_CALLS if kind in ("async", "threads") else os.cpu_count() or 1)
 
 
@@ -56,7 +56,7 @@ def count_jobs(kind: ExecutorKind, jobs: int | None) -> int:
 def open_executor(
     kind: ExecutorKind, target: str, jobs: int | None = None, address: str | None = None
 ) -> Iterator[SubmitRow]:
-    """Open an executor for the calls of a function; `address` is that of a Dask or Ray cluster."""
+    """Open an executor for the calls of a function; `address` is the address of a Dask or Ray cluster."""
     count = count_jobs(kind, jobs)
     match kind:
         case "async":
@@ -92,7 +92,7 @@ def _shutting_down(executor: Executor, **options: bool) -> Iterator[Submit]:
 
 @contextmanager
 def open_event_loop(target: str, count: int) -> Iterator[SubmitRow]:
-    """Run the calls as tasks of an event loop in a thread of its own, `count` at a time."""
+    """Run the calls as tasks of an event loop in a separate thread, `count` at a time."""
     loop = asyncio.new_event_loop()
     is_closed = threading.Event()
 
@@ -127,7 +127,7 @@ async def _cancel_tasks() -> None:
 
 
 class ProcessExecutor(Executor):
-    """New processes on this machine, which are started again when one of them has died (state: the pool)."""
+    """New processes on this machine; when one dies, the pool is started again (state: the pool)."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -150,7 +150,7 @@ class ProcessExecutor(Executor):
 
 
 def _begin_process() -> None:
-    """Make the calls of this process those of the command: they outlive Ctrl-C, but not the command itself."""
+    """Make the calls of this process outlive Ctrl-C, but not the process of the command."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it goes to all processes of a terminal
     parent = multiprocessing.parent_process()
     assert parent is not None
@@ -201,7 +201,7 @@ def _open_account(usd: float | None) -> Iterator[Watch]:
 
 
 def read_usage(account: Watch) -> RowUsage:
-    """Return what the runs of a row used."""
+    """Return the usage of the runs of a row."""
     totals = account.totals
     return RowUsage(totals.calls, totals.input_tokens, totals.output_tokens, totals.usd)
 

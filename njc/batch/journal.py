@@ -1,10 +1,9 @@
-"""What a batch has asked a vendor: the requests of its rows, and the batches in which they were sent.
+"""The requests of the rows of a batch, and the vendor's batches that they were sent in.
 
     put_waiting(row, requests, ...)     a row waits for replies          plan_batches(...)      new batches of all requests
     set_batch_state(1, "submitting")    journaled before it is sent      end_batch(1, replies)  the replies of its rows
 
-A request has one of three forms: `free` has no schema, `strict` has one that the vendor enforces, `plain` has had one, which
-the vendor has refused.
+A request is `free` (no schema), `strict` (the vendor enforces its schema) or `plain` (the vendor refused its schema).
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ from njc.batch.store import BatchStore
 RequestForm = Literal["free", "strict", "plain"]
 
 ReplyKind = Literal["answer", "rejected", "invalid", "plain", "server"]
-"""An answer; or why there is none: the request was rejected, perhaps for a field of it (`invalid`), or for its schema, so
-that it is asked again without (`plain`); or the vendor did not answer."""
+"""An answer, or why it is missing: the request was rejected, perhaps for a field of it (`invalid`) or for its schema,
+so that it is sent again without one (`plain`); or the vendor did not answer."""
 
 _READY = """requests JOIN waiting USING (row) JOIN present USING (row, digest)
 WHERE batch IS NULL AND requests.row < ?"""
-"""The requests that can be sent: of rows that are there with the same text."""
+"""The requests that can be sent: of rows that are present with the same text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ class StoredReply:
     kind: ReplyKind = "answer"
     form: RequestForm = "free"
     usage: RowUsage = field(default_factory=RowUsage)
-    """What an answer has used; of one that is read from the journal it is counted already."""
+    """The usage of an answer; 0 if the answer is read from the journal, which has counted it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,7 @@ class SentBatch:
 
 @dataclass(frozen=True, slots=True)
 class BatchLimits:
-    """What a batch may have: requests, bytes, and bytes of a request beyond its body."""
+    """The limits of a batch: requests, bytes, and bytes of a request beyond its body."""
 
     requests: int
     bytes: int
@@ -85,7 +84,7 @@ class RequestJournal:
     # --- rows that wait for replies
 
     def is_waiting(self, row: BatchRow) -> bool:
-        """Whether a request of the row has no reply yet; what belongs to an earlier text of the row is forgotten."""
+        """Return whether a request of the row has no reply; forget requests of an earlier text."""
         found = self._store.read_one("SELECT digest FROM waiting WHERE row = ?", row.index)
         if found is not None and found[0] != row.digest:
             with self._connection:
@@ -102,7 +101,7 @@ class RequestJournal:
         }
 
     def read_passes(self, row: int) -> tuple[int, float, RowUsage]:
-        """How often in succession a row did not ask for what it had asked before, its seconds, and what it has used."""
+        """Return how many passes of a row in succession changed its requests, its seconds, and its usage."""
         query = "SELECT idle, seconds, calls, input, output, usd FROM waiting WHERE row = ?"
         idle, seconds, *used = self._store.read_one(query, row) or (0, 0.0, 0, 0, 0, 0.0)
         return int(idle), float(seconds), RowUsage(*used)
@@ -114,7 +113,7 @@ class RequestJournal:
         idle: int,
         seconds: float,
     ) -> None:
-        """A row waits for these requests."""
+        """Keep the requests that a row waits for."""
         run = self._store.get_fact("run")
         self._store.forget_counts()
         with self._connection as connection:
@@ -148,8 +147,8 @@ class RequestJournal:
     def plan_batches(self, limits: BatchLimits, at: float) -> None:
         """Put all requests that can be sent into batches within the limits.
 
-        The wave of a row is how often requests of it were put into batches, one time after another; that of a batch is
-        the highest of its rows.
+        The wave of a row is the number of times that its requests were put into batches; the wave of a batch is the
+        highest of its rows.
         """
         with self._connection as connection:
             connection.execute(
@@ -196,7 +195,7 @@ class RequestJournal:
         return self._store.read_one(query, name, batch.number) is not None
 
     def count_batches(self) -> tuple[int, int, int]:
-        """Return how many batches, waves, and requests in them, were sent so far."""
+        """Return the numbers of batches, waves, and requests in them, that were sent so far."""
         query = "SELECT count(*), coalesce(max(wave), 0), coalesce(sum(requests), 0) FROM batches"
         batches, waves, requests = self._store.read_one(f"{query} WHERE state != 'new'") or (
             0,
@@ -206,7 +205,7 @@ class RequestJournal:
         return batches, waves, requests
 
     def set_batch_state(self, number: int, state: str, vendor_id: str | None, at: float) -> None:
-        """Journal what becomes of a batch, on the disk before this returns."""
+        """Journal a new state of a batch; it is on the disk when this returns."""
         self._connection.execute("PRAGMA synchronous = FULL")
         with self._connection as connection:
             connection.execute(
@@ -226,10 +225,11 @@ class RequestJournal:
     def end_batch(
         self, number: int, replies: Iterable[tuple[str, StoredReply | None]], at: float, most: int
     ) -> None:
-        """Keep the replies of a batch and count what they have used, in one transaction; None: to be sent again.
+        """Keep the replies of a batch and count their usage, in one transaction; None: to be sent again.
 
-        Each answer to a request of this run is counted once, if its row has been changed or has a result, too. Lines for unknown requests, and further ones for the same, are ignored; an answer counts more than a problem.
-        What has no reply is sent again, at most `most` times in all; the problem is then its reply.
+        Each answer to a request of this run is counted once, also if its row has changed or has a result. Unknown
+        and repeated requests are ignored; an answer takes precedence over a problem. Requests without a reply are sent
+        again, at most `most` times in all; then the problem is their reply.
         """
         problems: dict[str, StoredReply] = {}
         answered: set[str] = set()
@@ -253,7 +253,7 @@ class RequestJournal:
             self._close_batch(number, at)
 
     def _bill_reply(self, name: str, used: RowUsage) -> None:
-        """Count what a reply has used as that of the row that waits for it, else as that of the batch."""
+        """Count the usage of a reply for the row that waits for it, or else for the batch."""
         changed = self._connection.execute(
             "UPDATE waiting SET calls = calls + ?, input = input + ?, output = output + ?, usd = usd + ? "
             "WHERE row = (SELECT row FROM requests WHERE id = ?)",
@@ -263,7 +263,7 @@ class RequestJournal:
             self._store.bank_usage(used)
 
     def release_batch(self, number: int, at: float) -> None:
-        """A batch was refused as a whole: its requests wait again, and this was no attempt."""
+        """Return the requests of a refused batch to the queue; this does not count as an attempt."""
         with self._connection as connection:
             connection.execute(
                 "UPDATE requests SET attempts = max(0, attempts - 1) WHERE batch = ?", (number,)
@@ -281,7 +281,7 @@ class RequestJournal:
         )
 
     def refuse_large_requests(self, limits: BatchLimits) -> bool:
-        """Answer requests that fit into no batch with the problem; whether there were any."""
+        """Answer requests that fit into no batch with the problem; return whether there were any."""
         query = f"SELECT id, size FROM {_READY} AND size + ? > ?"
         values = (self._count, limits.overhead, limits.bytes)
         with self._connection as connection:

@@ -1,10 +1,10 @@
-"""A batch whose rows ask the model themselves: a window of calls that run at the same time.
+"""A batch that asks the model directly: a window of calls that run at the same time.
 
-    run_local(rows, count, store, submit, ...)     every row that has no result gets one, or an error says why not
+    run_local(rows, count, store, submit, ...)     every row without a result gets one, or an error
 
-An interrupt (SIGINT or SIGTERM) ends the batch when the calls under way have ended, a second one at once. If a process of
-the executor dies, its rows are called again one at a time: the row with which it dies again has failed. Not seen: the
-calls that these rows had made before.
+An interrupt (SIGINT or SIGTERM) ends the batch when the running calls have ended, a second one at once. If a process of
+the executor dies, its rows are called again one at a time: a row that kills the process again has failed. Not seen: the
+earlier calls of these rows.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from njc.batch.store import BatchCounts, BatchStore
 from njrt.errors import ModelError, NaturalError, ServerError
 
 MAX_OUTAGES = 20
-"""Rows in succession whose model does not answer, after which the batch stops."""
+"""Rows in succession without an answer of their model, after which the batch stops."""
 
 _REPORT_SECONDS = 0.25
 
@@ -41,16 +41,16 @@ ReportCounts = Callable[[BatchCounts], None]
 
 
 class CallsGivenUp(KeyboardInterrupt):
-    """A second interrupt: calls are still under way, and nobody waits for them."""
+    """A second interrupt: calls are still running, and nobody waits for them."""
 
 
 ReportInterrupt = Callable[[int], None]
-"""Says that the batch ends when so many calls have ended."""
+"""Called with the number of calls to wait for before the batch ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """How many calls may be under way, and what they may cost together in US dollars."""
+    """How many calls may run at once, and the limit of their total cost in US dollars."""
 
     calls: int
     max_usd: float | None = None
@@ -58,7 +58,7 @@ class Window:
 
 @dataclass(slots=True)
 class LocalRun:
-    """The calls of a batch that are under way (state: those, the rows to be called alone, and why the batch stops)."""
+    """The running calls of a batch (state: the calls, the rows to be called alone, and why the batch stops)."""
 
     store: BatchStore
     submit: SubmitRow
@@ -124,7 +124,7 @@ class LocalRun:
             )
 
     def cancel(self) -> None:
-        """Give up the calls that have not begun."""
+        """Cancel the calls that have not started."""
         self.suspects.clear()
         self.running = {future: row for future, row in self.running.items() if not future.cancel()}
 
@@ -138,9 +138,9 @@ def run_local(
     report: ReportCounts,
     report_interrupt: ReportInterrupt,
 ) -> None:
-    """Call the function for each row without a result; a failed row is one, too.
+    """Call the function for each row without a result; a failure is a result, too.
 
-    Raises the NaturalError by which all other rows would fail: a wrong key, no model, the limit of the cost;
+    Raises the NaturalError that all other rows would raise: a wrong key, no model, the limit of the cost;
     KeyboardInterrupt, and CallsGivenUp after a second interrupt.
     """
     todo = (row for row in read_rows(rows, count) if not store.is_done(row))
@@ -200,7 +200,7 @@ def noticing_interrupt() -> Iterator[threading.Event]:
 
 @contextmanager
 def interrupted_by_sigterm() -> Iterator[None]:
-    """Have SIGTERM raise KeyboardInterrupt, as SIGINT does, where nothing else handles it. Only on the main thread."""
+    """Make SIGTERM raise KeyboardInterrupt like SIGINT, unless it has a handler. Only on the main thread."""
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield

@@ -5,8 +5,8 @@
     {"index": 0, "result": "invoice", "usage": {"calls": 1, ...}, "seconds": 1.2}
     {"index": 1, "line": 2, "error": {"type": "ServerError", "message": "..."}, "usage": {...}, "seconds": 3.4}
 
-Rows are read one at a time. Empty lines are no rows. A line that is no JSON object, or has a key twice, is a row that
-fails.
+Rows are read one at a time. Empty lines are skipped. A line that is not a JSON object, or has a duplicate key, is a row
+that fails.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _MAX_REASONS, _MAX_REASON_LINES, _MAX_REASON_CHARS = 5, 5, 200
 
 @dataclass(frozen=True, slots=True)
 class BatchRow:
-    """One line of the file of rows: its number among the rows, from 0, its text, a digest of it, its number in the file."""
+    """One line of the file of rows: its index, from 0, its text, a digest of it, its line number."""
 
     index: int
     text: bytes
@@ -106,7 +106,7 @@ def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class RowUsage:
-    """What the model calls of a row used; `usd` omits calls without a known price."""
+    """The usage of the model calls of a row; `usd` omits calls without a known price."""
 
     calls: int = 0
     input: int = 0
@@ -119,10 +119,10 @@ class RowUsage:
 
 @dataclass(frozen=True, slots=True)
 class RowOutcome:
-    """How the call for a row ended: the line of the results, and what it used.
+    """The outcome of the call for a row: the line of the results, and its usage.
 
-    `stop` is the reason why the whole batch cannot go on, such as a wrong key; the row is then not done. `is_outage`
-    marks a row that failed because the server did not answer, or its process died.
+    `stop` is the reason why the whole batch must stop, such as a wrong key; the row is then not done. `is_outage` marks
+    a row that failed because the server did not answer, or its process died.
     """
 
     index: int
@@ -134,7 +134,7 @@ class RowOutcome:
 
 
 def make_result(row: BatchRow, result: Any, usage: RowUsage, seconds: float) -> RowOutcome:
-    """Return the outcome of a call that returned; one whose result has no JSON form has failed."""
+    """Return the outcome of a call that returned; if the result has no JSON form, it has failed."""
     try:
         fields = {"result": make_json_value(result)}
     except Exception as error:  # of the result's own methods, too
@@ -171,7 +171,7 @@ def describe_error(error: BaseException) -> str:
 
 
 def describe_failed_rows(results: Iterable[str]) -> Iterator[str]:
-    """Say why rows have failed, the most frequent reasons first, with the first of their lines."""
+    """Yield the reasons of failed rows, the most frequent first, with the first of their lines."""
     lines: dict[str, list[int]] = {}
     for result in map(json.loads, results):
         error = result["error"]

@@ -1,12 +1,12 @@
 """The state of a batch in a folder beside its results: SQLite, one writer, safe to kill at any moment.
 
     with open_batch_store(Path("results.jsonl.batch")) as store:
-        store.match_rows(read_rows(rows))   which rows there are now
+        store.match_rows(read_rows(rows))   the present rows
         store.put_outcome(row, outcome)     one result for each row
         store.export(Path("results.jsonl")) all results of these rows, in their order
 
 A result belongs to the number and the text of its row: a changed row is called again. Only the user may read the files;
-they hold prompts and replies.
+they contain prompts and replies.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _USAGE_COLUMNS = ("calls", "input", "output", "usd")
 
 @dataclass(frozen=True, slots=True)
 class BatchCounts:
-    """How many rows are done, how many of them failed, and what everything has used."""
+    """The numbers of done and of failed rows, and the total usage."""
 
     done: int
     failed: int
@@ -75,7 +75,7 @@ class BatchCounts:
 
 
 class BatchStore:
-    """The open state (state: a connection that holds the lock on the file, and the counts as far as they are known)."""
+    """The open state (state: a connection that holds the lock on the file, and the cached counts)."""
 
     def __init__(self, folder: Path, connection: sqlite3.Connection) -> None:
         self.folder = folder
@@ -85,7 +85,7 @@ class BatchStore:
     # --- rows
 
     def match_rows(self, rows: Iterable[BatchRow]) -> None:
-        """Note the number and the text of each row that there is now: results of others do not count."""
+        """Note the number and the text of each present row: results of others do not count."""
         self._counts = None
         with self.connection as connection:
             connection.execute("DELETE FROM present")
@@ -97,7 +97,7 @@ class BatchStore:
         return self.read_number("SELECT count(*) FROM present")
 
     def count_changed_rows(self) -> int:
-        """Return how many rows have another text than when they were called."""
+        """Return the number of rows with another text than at their call."""
         query = (
             "SELECT count(*) FROM present JOIN (SELECT row, digest FROM results UNION SELECT row, digest FROM waiting) "
             "AS known USING (row) WHERE known.digest != present.digest"
@@ -105,23 +105,23 @@ class BatchStore:
         return self.read_number(query)
 
     def count_known_rows(self) -> int:
-        """Return how many rows have a result, or replies on the way to one."""
+        """Return the number of rows with a result, or with replies on the way to one."""
         query = "SELECT count(*) FROM (SELECT row FROM results UNION SELECT row FROM waiting)"
         return self.read_number(query)
 
     # --- results
 
     def is_done(self, row: BatchRow) -> bool:
-        """Return whether the row has a result; that of an earlier text of the row does not count."""
+        """Return whether the row has a result; a result of an earlier text of the row does not count."""
         found = self.read_one("SELECT digest FROM results WHERE row = ?", row.index)
         return found is not None and found[0] == row.digest
 
     def put_outcome(
         self, row: BatchRow, outcome: RowOutcome, *, used_replies: bool = False
     ) -> None:
-        """Keep the result of a row, and forget what it waited for.
+        """Keep the result of a row, and forget the requests that it waited for.
 
-        With `used_replies` the usage of the outcome has that of the replies which it waited for.
+        With `used_replies`, the usage of the outcome includes the usage of its replies.
         """
         used, counts = outcome.usage, self._counts
         values = (used.calls, used.input, used.output, used.usd)
@@ -145,14 +145,14 @@ class BatchStore:
             )
 
     def retry_failed(self) -> int:
-        """Forget the results of failed rows, but not what they have cost; return how many there were."""
+        """Forget the results of failed rows, but not their cost; return their number."""
         self._counts = None
         with self.connection as connection:
             self._bank_usage("results", "failed")
             return connection.execute("DELETE FROM results WHERE failed").rowcount
 
     def add_usage(self, usage: RowUsage) -> None:
-        """Count what a call has used that has no result."""
+        """Count the usage of a call without a result."""
         self._counts = None
         with self.connection:
             self.bank_usage(usage)
@@ -203,7 +203,7 @@ class BatchStore:
                 temporary.unlink(missing_ok=True)
 
     def forget_requests(self, row: int, *, is_banked: bool = True) -> bool:
-        """Forget what a row waits for, but not what it has cost if that `is_banked`; whether there was anything."""
+        """Forget the requests of a row, but keep their cost if `is_banked`; return whether there were any."""
         found = self.read_one("SELECT 1 FROM waiting WHERE row = ?", row) is not None
         if found and is_banked:
             self._bank_usage("waiting", "row = ?", row)
@@ -212,17 +212,17 @@ class BatchStore:
         return found
 
     def forget_counts(self) -> None:
-        """Count again: rows that wait have used something else."""
+        """Forget the cached counts: the usage of waiting rows has changed."""
         self._counts = None
 
     # --- what calls have used whose rows have another result now, or none
 
     def _bank_usage(self, table: str, condition: str, *values: object) -> None:
-        """Keep what these rows have used before they are deleted."""
+        """Keep the usage of these rows before they are deleted."""
         self.bank_usage(self._sum_usage(table, condition, *values))
 
     def bank_usage(self, used: RowUsage) -> None:
-        """Count, inside a transaction, what belongs to no row."""
+        """Count, inside a transaction, usage that belongs to no row."""
         total = self._read_banked_usage() + used
         for name in _USAGE_COLUMNS:
             self._put_fact(name, str(getattr(total, name)))
@@ -260,7 +260,7 @@ class BatchStore:
 
 @contextmanager
 def open_batch_store(folder: Path) -> Iterator[BatchStore]:
-    """Open the state of a batch, or begin one, alone; raises ConfigurationError, also for failed writes in the `with`."""
+    """Open or create the locked state of a batch; raises ConfigurationError, also in the `with`."""
     path = folder / STATE_NAME
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -313,9 +313,9 @@ def _prepare(connection: sqlite3.Connection, folder: Path) -> BatchStore:
 
 
 def discard_batch(folder: Path) -> int:
-    """Remove the state of a batch; return how many batches a vendor still works on.
+    """Remove the state of a batch; return the number of batches that a vendor still works on.
 
-    Files of others in the folder are left. Raises ConfigurationError if another process works on the batch.
+    Other files in the folder are left. Raises ConfigurationError if another process works on the batch.
     """
     path, sent = folder / STATE_NAME, 0
     if path.exists():
@@ -338,16 +338,16 @@ def discard_batch(folder: Path) -> int:
 SETTINGS = (
     "NJC_MODEL", "NJC_REPLACE_MODEL", "NJC_BASE_URL", "NJC_PROTOCOL", "NJC_MODE", "NJC_TEMPERATURE"
 )  # fmt: skip
-"""The environment variables on which replies depend."""
+"""The environment variables that replies depend on."""
 
 
 def note_program(
     store: BatchStore, target: TargetFunction, environ: Mapping[str, str], *, is_retried: bool
 ) -> None:
-    """Note whose results the store has.
+    """Note the function and the program of the results in the store.
 
-    Raises ConfigurationError if it has some of another function, or of another text of the program or other settings,
-    unless the command says by `is_retried` that these are to be kept.
+    Raises ConfigurationError if there are results of another function, or of another text of the program or other
+    settings, unless `is_retried`.
     """
     before = store.get_fact("target")
     if before is not None and before != target.name:

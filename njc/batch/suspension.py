@@ -3,9 +3,9 @@
     pass_row(target, row, replies, wrap)                    None if it was suspended, or the result
     replies.missing                                         the requests to be sent
 
-Each pass begins the call again and replays its replies, in the order of equal requests. So the function must ask the same
-again; what it does besides (files, the network, print) it does in every pass. Requests that tasks of one event loop make
-at the same time are found in one pass; those of threads one by one.
+Each pass starts the call again and replays its replies, in the order of equal requests. So the function must make the
+same requests again, and its other effects (files, the network, print) are repeated in every pass. Simultaneous requests
+of tasks of one event loop are found in one pass, requests of threads one by one.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ from njrt.timeouts import Interruption
 T = TypeVar("T")
 
 GRACE_SECONDS = 0.02
-"""How long other tasks may take to ask, where timers or threads are running."""
+"""Seconds that other tasks may take to ask, if timers or threads are running."""
 
 MAX_CANCELLATIONS = 5
 
 
 class Suspended(Interruption):
-    """A call is given up until its replies are there; code of a model cannot catch it."""
+    """A call is suspended until its replies arrive; code of a model cannot catch this."""
 
 
 @dataclass(slots=True)
 class RowReplies:
-    """The replies of one row, during one pass (state: what was used, and what is missing)."""
+    """The replies of one row, during one pass (state: the used replies, and the missing ones)."""
 
     stored: Mapping[tuple[str, int], StoredReply]
     schemaless: frozenset[str] = frozenset()
@@ -59,7 +59,7 @@ class RowReplies:
     used: set[tuple[str, int]] = field(default_factory=set)
     asked: dict[str, int] = field(default_factory=dict)
     has_threads: bool = False
-    """Whether another thread than the first asked: of several, an arbitrary one is the first."""
+    """Whether a second thread has asked: then an arbitrary request is the first."""
     first_thread: int = field(default_factory=threading.get_ident)
     waiters: list[asyncio.Future[None]] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -70,11 +70,11 @@ class RowReplies:
 
     @property
     def has_unused(self) -> bool:
-        """Whether the call has not asked for all of what it had asked before."""
+        """Whether the call has not yet repeated all its earlier requests."""
         return len(self.used) < len(self.stored)
 
     def is_repeated_by(self, other: RowReplies) -> bool:
-        """Whether another pass, with the same replies, asks the same; one may have come further than the other."""
+        """Return whether another pass with the same replies asks the same; one may have come further."""
         if self.has_threads or other.has_threads:
             return True
         first, second = (
@@ -107,12 +107,12 @@ class RowReplies:
             return None
 
     def close(self) -> None:
-        """From now on all requests are for a later pass."""
+        """Leave all further requests for a later pass."""
         with self.lock:
             self.is_closed = True
 
     def suspend(self) -> bool:
-        """Give up the tasks that wait for replies; whether there were any."""
+        """Cancel the tasks that wait for replies; return whether there were any."""
         self.close()
         waiting = [waiter for waiter in self.waiters if not waiter.done()]
         for waiter in waiting:
@@ -122,14 +122,14 @@ class RowReplies:
 
 
 def name_model(model: RemoteModel) -> str:
-    """Return a model's name, with the URL of its server if that is not the vendor's: `NAME` or `NAME URL`."""
+    """Return a model's name; for a server other than the vendor's, `NAME URL`."""
     own = isinstance(model, OpenAI) and model.is_own_server
     return f"{model.name} {model.server.url}" if own else model.name
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayingModel(ModelAround):
-    """A model that answers from the replies of a row, and suspends the call if there is none."""
+    """A model that answers from the replies of a row, or suspends the call."""
 
     model: RemoteModel
     replies: RowReplies
@@ -165,7 +165,7 @@ class ReplayingModel(ModelAround):
 
 
 def read_usage(model: RemoteModel, body: str) -> RowUsage:
-    """Return what an answer has used, also one that no row can use."""
+    """Return the usage of an answer, also of an unusable one."""
     with suppress(MalformedReplyError):
         if used := model.read_usage(json.loads(body), is_batch=True):
             return RowUsage(1, used.input, used.output, used.usd or 0.0)
@@ -175,7 +175,7 @@ def read_usage(model: RemoteModel, body: str) -> RowUsage:
 def choose_replaying_model(
     model: Model, replies: RowReplies, vendor: str, models: dict[str, RemoteModel]
 ) -> Model:
-    """Return the model of a block, answering from replies; `models` collects those that are asked.
+    """Return the model of a block, answering from replies; `models` collects the asked models.
 
     A scripted model answers itself. Raises ConfigurationError for a model of another vendor.
     """
@@ -190,7 +190,7 @@ def choose_replaying_model(
 
 
 def choose_measured_model(model: Model, replies: RowReplies) -> Model:
-    """Return the model of a block, whose first requests are measured and not sent."""
+    """Return the model of a block, with its first requests measured and not sent."""
     if isinstance(model, FallbackModel):
         model = model.models[0]
     return ReplayingModel(model, replies) if isinstance(model, RemoteModel) else model
@@ -199,16 +199,16 @@ def choose_measured_model(model: Model, replies: RowReplies) -> Model:
 def pass_row(
     target: TargetFunction, row: BatchRow, replies: RowReplies, wrap: Callable[[Model], Model]
 ) -> Any:
-    """Make the call of a row once, with its models wrapped; None if it was given up. Raises what the call raises."""
+    """Call the function of a row once, with its models wrapped; None if it was suspended. Raises its errors."""
     positional, keywords = bind_arguments(target, parse_row(row))
     with wrapping(wrap):
         return run_pass(lambda: target.function(*positional, **keywords), target.is_async, replies)
 
 
 def run_pass(call: Callable[[], Any], is_async: bool, replies: RowReplies) -> Any:
-    """Make the call; None if it was given up. Raises what the call raises.
+    """Make the call; None if it was suspended. Raises the errors of the call.
 
-    Whatever a call does after it was given up is not its result: it may have caught `Suspended`.
+    Anything that a suspended call does is not its result: it may have caught `Suspended`.
     """
     try:
         if is_async:
@@ -234,7 +234,7 @@ def _run_async_pass(call: Callable[[], Awaitable[T]], replies: RowReplies) -> T:
             cancelled = 0
 
             def give_up() -> bool:
-                """Give up what waits for replies, then whatever still waits; whether there is something to do now."""
+                """Suspend waiting tasks, then cancel all others; return whether some are ready now."""
                 nonlocal cancelled
                 if replies.suspend():
                     return True
@@ -265,7 +265,7 @@ class IdleSelector(selectors.DefaultSelector):
         super().__init__()
         self._threads = threading.active_count()
         self.on_idle: Callable[[], bool] | None = None
-        """Called when nothing is ready; True if it has made something ready."""
+        """Called when nothing is ready; returns whether it has made something ready."""
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if self.on_idle is None or (timeout is not None and timeout <= 0):

@@ -29,20 +29,20 @@ CALL_SECONDS = 120.0
 TRANSFER_SECONDS = 1800.0
 
 CLOCK_SKEW_SECONDS = 86_400.0
-"""By how much the clocks of this machine and of the vendor may differ: also by a wrong time zone."""
+"""The maximal difference between the clocks of this machine and the vendor, including a wrong time zone."""
 
 _MAX_PAGES = 100
-"""Pages of the list of batches in which one is looked for."""
+"""The number of pages of the list of batches to search."""
 RETRIED_STATUSES = frozenset({408, 409, 425, 429})
 """The HTTP statuses below 500 of requests that are sent again."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchStatus:
-    """What a vendor says of a batch.
+    """The status of a batch at a vendor.
 
-    `done` counts its finished requests, `answered` those whose answers are in the results; `files` are the ids under
-    which its results can be fetched. `is_too_large` marks a failed batch that asks for more tokens than the vendor queues.
+    `done` counts its finished requests, `answered` the ones with answers in the results; `files` are the ids of the
+    result files. `is_too_large` marks a failed batch that asks for more tokens than the vendor queues.
     """
 
     state: Literal["running", "ended", "failed", "cancelled"]
@@ -55,17 +55,17 @@ class BatchStatus:
 
 @dataclass(frozen=True, slots=True)
 class FoundBatch:
-    """A batch that may be the one whose creation was not confirmed; None as the id: not decided yet."""
+    """A batch that may be the unconfirmed one; without an id while that is undecided."""
 
     vendor_id: str | None
 
 
 IsOwn = Callable[[str], bool]
-"""Whether a request with this id was sent in the batch that is looked for."""
+"""Returns whether a request with this id was sent in the unconfirmed batch."""
 
 
 async def write_download(pieces: AsyncIterable[bytes], path: Path) -> None:
-    """Write what is downloaded to `path`; raises ServerError if the connection breaks off, and OSError."""
+    """Write a download to `path`; raises ServerError if the connection breaks off, and OSError."""
     iterator = aiter(pieces)
     with path.open("wb") as file:
         while True:
@@ -82,7 +82,7 @@ async def write_download(pieces: AsyncIterable[bytes], path: Path) -> None:
 
 @contextmanager
 def reading_responses() -> Iterator[None]:
-    """Raise ServerError for a response that is not of the vendor's API, such as one of a proxy."""
+    """Raise ServerError for a response that is not of the vendor's API, such as a proxy's."""
     try:
         yield
     except (LookupError, TypeError, ValueError, AttributeError) as error:
@@ -93,7 +93,7 @@ def reading_responses() -> Iterator[None]:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Raise ConfigurationError for what goes wrong on the disk."""
+    """Raise ConfigurationError for errors of the disk."""
     try:
         yield
     except OSError as error:
@@ -107,7 +107,7 @@ class VendorBatches(ABC):
 
     limits: BatchLimits
     cursor: str
-    """The parameter that names the last batch of the page before."""
+    """The parameter that takes the last batch of the previous page."""
 
     @abstractmethod
     def write_line(self, name: str, body: str) -> str:
@@ -121,11 +121,11 @@ class VendorBatches(ABC):
     def find(
         self, model: RemoteModel, batch: SentBatch, known: frozenset[str], is_own: IsOwn
     ) -> FoundBatch | None:
-        """Return the batch, if it has been created; those with `known` ids are others."""
+        """Return the batch, if it has been created; ids in `known` are other batches."""
 
     @abstractmethod
     def check(self, model: RemoteModel, vendor_id: str) -> BatchStatus:
-        """Ask how far a batch is."""
+        """Return the status of a batch."""
 
     @abstractmethod
     def download(self, model: RemoteModel, file: str, path: Path) -> None:
@@ -135,11 +135,11 @@ class VendorBatches(ABC):
     def read_line(self, line: Mapping[str, Any]) -> tuple[str, StoredReply | None]:
         """Return the id of a request, and its reply; None if it is to be sent again.
 
-        Raises LookupError, TypeError, ValueError or AttributeError if it is no line of results.
+        Raises LookupError, TypeError, ValueError or AttributeError if it is not a line of results.
         """
 
     def _list_batches(self, model: RemoteModel, batches: str, since: float) -> Iterator[Any]:
-        """Yield the batches of all pages with one that was created since, the newest first.
+        """Yield the batches of all pages with one created since, the newest first.
 
         `batches` is their place in the client.
         """
@@ -180,7 +180,7 @@ class OpenAIBatches(VendorBatches):
         {"custom_id": "...", "method": "POST", "url": "/v1/chat/completions", "body": {...}}       a line of the input
         {"custom_id": "...", "response": {"status_code": 200, "body": {...}}, "error": null}       a line of the output
 
-    A batch carries its key in `metadata`, by which it is found again.
+    The key of a batch is in its `metadata`, so that it can be found again.
     """
 
     cursor = "after"
@@ -301,8 +301,8 @@ class AnthropicBatches(VendorBatches):
         {"custom_id": "...", "params": {...}}                                             a request
         {"custom_id": "...", "result": {"type": "succeeded", "message": {...}}}           a line of the results
 
-    A batch has no name of the client's. It is found again among the unknown ones of its size that were created since,
-    by the ids of the requests in its results, which are there when it has ended.
+    The client cannot name a batch. It is found again among the unknown ones of its size that were created since, by the
+    ids of the requests in its results, once it has ended.
     """
 
     cursor = "after_id"
@@ -347,7 +347,7 @@ class AnthropicBatches(VendorBatches):
         return FoundBatch(None) if undecided else None
 
     def _has_own(self, model: RemoteModel, vendor_id: str, is_own: IsOwn) -> bool:
-        """Return whether the first result of a batch is that of a request of the batch that is looked for."""
+        """Return whether the first result of a batch answers a request of the unconfirmed batch."""
 
         async def read_first(client: Any) -> str:
             async with client.messages.batches.with_streaming_response.results(

@@ -1,11 +1,11 @@
 """A batch through a vendor's Batch API, wave by wave.
 
-        each row that can go on:    its call, with the replies that it has  ──>  a result, or requests
-        requests without a reply:   in batches within the vendor's limits   ──>  the vendor
-        batches that have ended:    their lines                             ──>  replies
+    each row that can continue:   its call, with the replies so far       ──>  a result, or requests
+    requests without a reply:     in batches within the vendor's limits   ──>  the vendor
+    batches that have ended:      their lines                             ──>  replies
 
-A wave is counted by row: how often its requests were sent, one time after another. What is about to be sent is journaled
-first; after a crash, a batch without a known id is looked for at the vendor, and created only if it is not there.
+The wave of a row is the number of times that its requests were sent. Requests are journaled before they are sent; after
+a crash, a batch without a known id is searched at the vendor, and created only if it is missing.
 """
 
 from __future__ import annotations
@@ -53,23 +53,23 @@ from njrt.options import make_options
 from njrt.private_files import open_private
 
 MAX_ATTEMPTS = 8
-"""Batches in which a request is sent before its row gets an error."""
+"""The number of batches with a request, after which its row gets an error."""
 
 MAX_IDLE_PASSES = 3
-"""Passes in succession in which a row may ask for something other than before."""
+"""The number of passes in succession that may change the requests of a row."""
 
 MAX_OUTAGES = 10
 """Calls of the vendor's API in succession that may fail for a batch before the command stops."""
 
 MAX_BACK_OFF = 16
-"""By how much the time between questions may grow while the vendor's API fails."""
+"""The maximal factor for the time between requests while the vendor's API fails."""
 
 Sleep = Callable[[float], None]
 
 
 @dataclass(frozen=True, slots=True)
 class WaveProgress:
-    """How far a batch is: rows with results, and the requests of the wave that is under way."""
+    """The progress of a batch: rows with results, and the requests of the current wave."""
 
     wave: int
     rows_done: int
@@ -105,7 +105,7 @@ class Waves:
     max_open: int | None = None
     outages: dict[int, int] = field(default_factory=dict)
     unfound: dict[int, float] = field(default_factory=dict)
-    """Since when batches that may have been created are not listed, by `time.monotonic`: clocks jump."""
+    """When batches that may have been created were first missing, by `time.monotonic`: clocks jump."""
 
     def __post_init__(self) -> None:
         self.journal = RequestJournal(self.store, self.count)
@@ -114,7 +114,7 @@ class Waves:
     def run(self) -> None:
         """Run waves until every row has a result.
 
-        Raises CostLimitError before requests are sent that would cost more than `max_usd`, once all batches have ended,
+        Raises CostLimitError before sending requests that would cost more than `max_usd`, once all batches have ended,
         and ModelErrors that no row can survive; the batch can be continued after both.
         """
         for file in self.store.folder.glob("batch-*.jsonl"):  # of a process that was killed
@@ -146,7 +146,7 @@ class Waves:
     # --- rows
 
     def _advance_row(self, row: BatchRow, replies: RowReplies) -> None:
-        """Make the call of a row with the replies that are there; keep its result, or what it asks for."""
+        """Make the call of a row with the replies so far; keep its result, or its requests."""
         idle, seconds, used = self.journal.read_passes(row.index)
         began = time.monotonic()
 
@@ -184,7 +184,7 @@ class Waves:
         return pass_row(self.target, row, replies, wrap)
 
     def _asks_again(self, row: BatchRow, replies: RowReplies) -> bool:
-        """Return whether a second pass asks what the first one did: found out before anything is paid for."""
+        """Return whether a second pass makes the same requests: checked before anything is paid for."""
         again = RowReplies(replies.stored, replies.schemaless)
         with suppress(Exception):
             self._pass_row(row, again)
@@ -193,7 +193,7 @@ class Waves:
     # --- what is sent
 
     def _plan_batches(self) -> None:
-        """Put what can be sent into batches; what would cost too much waits until the batches have ended."""
+        """Put sendable requests into batches; too expensive ones wait until open batches have ended."""
         unsent = self.journal.measure_unsent()
         if not unsent:
             return
@@ -219,7 +219,7 @@ class Waves:
             )
 
     def _advance_batches(self, batches: list[SentBatch]) -> bool:
-        """Take each open batch one step further, and wait if that is all; whether one has ended."""
+        """Take each open batch one step further, and wait if all are waiting; return whether one has ended."""
         progress: dict[int, int] = {}
         is_settled = True
         running = [batch for batch in batches if batch.state != "new"]
@@ -251,7 +251,7 @@ class Waves:
         self.report(WaveProgress(wave, counts.done, done, total, counts.usage.usd))
 
     def _advance_batch(self, batch: SentBatch, progress: dict[int, int]) -> bool:
-        """Take a batch one step further; whether the next step can follow at once."""
+        """Take a batch one step further; return whether the next step can follow at once."""
         model = self._get_model(batch.model)
         match batch.state:
             case "new":
@@ -284,7 +284,7 @@ class Waves:
         return True
 
     def _recover_batch(self, model: RemoteModel, batch: SentBatch) -> bool:
-        """Find a batch whose creation was not confirmed, or create it if it is not there."""
+        """Find an unconfirmed batch, or create it if it is missing."""
         known = self.journal.list_known_ids()
         with reading_responses():
             found = self.api.find(model, batch, known, partial(self.journal.has_request, batch))
@@ -354,7 +354,7 @@ class Waves:
             )
 
     def _release_batch(self, batch: SentBatch, status: BatchStatus) -> None:
-        """A batch was refused as a whole: send smaller ones, or stop."""
+        """Send smaller batches after one was refused as a whole, or raise RejectedRequestError."""
         self.journal.release_batch(batch.number, time.time())
         if not status.is_too_large or batch.requests <= 1:
             reason = status.message or "no reason was given"
@@ -366,7 +366,7 @@ class Waves:
     def _read_replies(
         self, model: RemoteModel, paths: list[Path], batch: SentBatch, wanted: int
     ) -> Iterator[tuple[str, StoredReply | None]]:
-        """The lines of results; ServerError after them if fewer than `wanted` are answers, such as in an empty file."""
+        """Yield the lines of results; raise ServerError after them if fewer than `wanted` are answers."""
         answered = 0
         for path in paths:
             with path.open(encoding="utf-8", errors="replace") as file:

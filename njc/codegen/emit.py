@@ -58,7 +58,7 @@ class _Edit:
 
 
 def emit_without_blocks(source: SourceFile, header: FileHeader) -> list[Piece]:
-    """Write a file without blocks: its header and itself."""
+    """Return the pieces of a file without blocks: its header and its text."""
     return list(_splice_edits(source, [_make_header_edit(source, header)]))
 
 
@@ -69,7 +69,7 @@ def emit(
     runtime: str,
     note: str = "",
 ) -> list[Piece]:
-    """Write a module with its blocks replaced, as pieces that remember where they come from."""
+    """Return a module with its blocks replaced, as pieces that remember their source lines."""
     source = module.source
     comments = [f"# {note}"] if note else []
     if declared := _list_declared_variables(lowered):
@@ -86,7 +86,7 @@ def emit(
 
 
 def _splice_edits(source: SourceFile, edits: Sequence[_Edit]) -> Iterator[Piece]:
-    """Cut the source at the edits, and give the pieces of both in order."""
+    """Cut the source at the edits, and yield the pieces of both in order."""
     text, position = source.text, 0
     for edit in sorted(edits, key=lambda edit: edit.start):
         if edit.start > position:
@@ -214,7 +214,7 @@ def _is_definition(statement: ast.stmt) -> bool:
 
 
 def _find_first_line(statement: ast.stmt) -> int:
-    """Return the line on which a statement begins, with its decorators."""
+    """Return the first line of a statement, including its decorators."""
     decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
     return min([statement.lineno, *(decorator.lineno for decorator in decorators)])
 
@@ -240,7 +240,7 @@ class BlockSite:
     start: int
     end: int
     before: str
-    """What comes before the first line: where statements share the line, a new line with its indentation."""
+    """The text before the first line: if statements share the line, a new line with its indentation."""
     after: str
     indent: str
     step: str
@@ -276,7 +276,7 @@ def find_block_site(source: SourceFile, block: NaturalBlock, starts: Collection[
 def _make_block_edit(
     source: SourceFile, lowered: EmittableBlock, starts: set[int], runtime: str
 ) -> _Edit:
-    """Put the call, or the written code, in place of a block, on lines of its own."""
+    """Put the call, or the written code, in place of a block, on separate lines."""
     block = lowered.block
     site = find_block_site(source, block, starts)
     before, indent, step, newline = site.before, site.indent, site.step, site.newline
@@ -296,7 +296,7 @@ def _make_block_edit(
 
 
 def _build_attempt_pieces(lowered: GuardedBlock, site: BlockSite, runtime: str) -> list[Piece]:
-    """Return the attempt, with the author's own literal and the arguments of the call, and the live block after it."""
+    """Return the attempt with the author's literal and the call's arguments, then the live block."""
     live, written = lowered.live, lowered.written
     indent, step, newline = site.indent, site.step, site.newline
     room = _LINE_WIDTH - len((indent + step).expandtabs(4))
@@ -345,7 +345,7 @@ def _format_live_call(lowered: GuardedBlock) -> list[str]:
 
 
 def _format_expectation(written: WrittenBlock, room: int) -> list[str]:
-    """Return what shapes the variables of an attempt must have."""
+    """Return the shapes that the variables of an attempt must have."""
     items = [f"{name}={format_literal(shape)}" for name, shape in written.shapes]
     line = f"{written.attempt}.expect({', '.join(items)})"
     if not items or len(line) <= room:
@@ -378,7 +378,7 @@ def _format_guard(written: WrittenBlock, room: int) -> list[str]:
 def _build_call_pieces(
     lowered: LoweredBlock, before: str, indent: str, step: str, newline: str
 ) -> list[Piece]:
-    """Return the call with the author's own literal in it."""
+    """Return the call around the author's literal."""
     block = lowered.block
     above, below = _build_scaffold(lowered, indent, step)
     head = before + "".join(line + newline + indent for line in above)
@@ -392,7 +392,7 @@ def _build_call_pieces(
 
 
 def _build_scaffold(lowered: LoweredBlock, indent: str, step: str) -> tuple[list[str], list[str]]:
-    """Lay out the lines above the prompt and those below it, without the suite's own indentation."""
+    """Return the lines above the prompt and below it, without the suite's indentation."""
     inner = step if lowered.arms else ""
     room = _LINE_WIDTH - len((indent + inner + step).expandtabs(4))
     call = f"if {lowered.call}" if lowered.reraises else lowered.call
@@ -451,7 +451,7 @@ def indent_code(code: str, indent: str, step: str = "    ") -> str:
 
 
 def find_lines_in_strings(code: str) -> set[int]:
-    """Return the numbers of the lines that begin inside a string."""
+    """Return the numbers of the lines that start inside a string."""
     inside: set[int] = set()
     began: list[int] = []
     for token in tokenize.generate_tokens(io.StringIO(code).readline):

@@ -1,12 +1,12 @@
-"""The first lines and the last line of a compiled file: what it was compiled from, and its line map.
+"""The first lines and the last line of a compiled file: its source, and its line map.
 
     # compiled by njc 0.1.0 from mailbox.njpy (sha256 e0f5d87db895d9d5, abi 1)
     # do not edit: change mailbox.njpy and build again
     ...
     # njc lines 1:1 2=1 4:2 14=12 16:12 21=12 30:15 sha256 8a4145ded8909568
 
-The first digest is that of the source, the last that of everything above it. A file that
-njc did not write, one that was edited and one that is out of date can be recognised without other records.
+The first digest is of the source, the last of everything above it. So files that njc did not write, edited files and
+outdated files can be recognised without other records.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ class FileHeader:
     """A short SHA-256 of the project's options, None if it sets none."""
     abi: int
     code: str | None = None
-    """A short SHA-256 of the code that was written for blocks, None if there is none."""
+    """A short SHA-256 of the code that was written for blocks, None without such code."""
 
 
 def make_header(
     source: SourceFile, project: Options, version: str = __version__, written: str = ""
 ) -> FileHeader:
-    """Make the header that a compilation of `source` carries; `written` is all code written for it."""
+    """Return the header for a compilation of `source`; `written` is all code written for it."""
     settings = [
         (name, value) for name in OPTION_NAMES if (value := getattr(project, name)) is not None
     ]
@@ -88,7 +88,7 @@ def parse_header(compiled: bytes) -> FileHeader | None:
 
 
 def format_closing_comment(lines: str, content: bytes) -> str:
-    """Write the comment that ends a compiled file: its line map, and a digest of all that is above."""
+    """Return the last comment of a compiled file: its line map, and a digest of everything above."""
     return f"# njc lines {lines} sha256 {_hash_text(content)}"
 
 
@@ -99,7 +99,7 @@ def read_line_map_text(compiled: bytes) -> str | None:
 
 
 def is_intact(compiled: bytes) -> bool:
-    """Return whether a compiled file is as the compiler wrote it, line ends aside."""
+    """Return whether a compiled file is unchanged, except for line ends."""
     closing = _match_closing_comment(compiled)
     if closing is None:
         return False

@@ -1,11 +1,11 @@
-"""Which line of the `.njpy` file a line of the compiled file comes from, and the way back.
+"""The line of the `.njpy` file for each line of the compiled file, and the reverse.
 
     1=1 3:1 14=12 16:12 21=12 30:15
 
     3:1      from compiled line 3 on, lines 1, 2, 3 ... of the source
     14=12    from compiled line 14 on, every line belongs to the block at line 12
 
-It is in the comment that ends a compiled file, so a compiled file explains itself.
+It is in the last comment of a compiled file.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def build_line_map(pieces: Iterable[Piece]) -> LineMap:
 
 
 def _append_segment(segments: list[Segment], new: Segment) -> None:
-    """Add a segment unless the last one says the same."""
+    """Add a segment unless the last one covers it."""
     if segments and segments[-1].running == new.running:
         last = segments[-1]
         if last.source + (new.compiled - last.compiled) * new.running == new.source:
@@ -77,7 +77,7 @@ def _append_segment(segments: list[Segment], new: Segment) -> None:
 
 
 def find_source_line(line_map: LineMap, compiled: int) -> int:
-    """Return the line of the source that a line of the compiled file comes from."""
+    """Return the line of the source for a line of the compiled file."""
     return _locate_line(line_map, compiled)[0]
 
 
@@ -109,7 +109,7 @@ def format_line_map(line_map: LineMap) -> str:
 
 
 def parse_line_map(compiled: bytes) -> LineMap | None:
-    """Read the line map of a compiled file; None if there is none."""
+    """Read the line map of a compiled file; None if it has no map."""
     lines = read_line_map_text(compiled)
     if lines is None:
         return None
@@ -125,10 +125,10 @@ def parse_line_map(compiled: bytes) -> LineMap | None:
 def remap_tree(
     tree: ast.Module, line_map: LineMap, spans: Iterable[tuple[int, int, int]]
 ) -> ast.Module:
-    """Give the nodes of a compiled file's tree, in place, the lines of the source.
+    """Change the lines of a compiled file's tree, in place, to lines of the source.
 
-    Columns stay where the line is the author's own. All that stands for a block gets the span of its
-    marker instead: `spans` are the line, the first and the last column (from 0) of each block.
+    Columns on the author's lines do not change. Generated nodes of a block get the span of its marker instead: `spans`
+    are the line, the first and the last column (from 0) of each block.
     """
     markers = {line: (first, last) for line, first, last in spans}
     for node in _walk_located_nodes(tree):

@@ -1,17 +1,17 @@
-"""From natural blocks to calls of the runtime, still as data: what each call is given, what follows it.
+"""From natural blocks to calls of the runtime, as data: the arguments, and the except clauses.
 
     <:response: list[str]> and <query> in a loop of a function
 
     LoweredBlock(
-        declarations=("response: list[str]",)     only where nothing else makes it a local variable
+        declarations=("response: list[str]",)     only if nothing else makes it a local variable
         call="_nj.run"
         arguments=(lambda: (query, response), writes="response", types=..., labels="break continue return",
                    at="mailbox.njpy:12")
         arms=(("_nj.Break", "break"), ..., ("_nj.Return as _nj_r", "return _nj_r.value"))
     )
 
-The lambda makes closure cells of the variables, so the runtime shares the variables themselves. What is
-emitted, and in which order, follows from the source alone: the same file gives the same bytes.
+The lambda makes closure cells of the variables, so the runtime shares the variables themselves. Output and order depend
+on the source alone: the same file gives the same bytes.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class LoweredBlock:
     arguments: tuple[Argument, ...]
     arms: tuple[tuple[str, str], ...]
     reraises: bool = False
-    """The call says whether a `raise` is to follow it."""
+    """Whether the result of the call decides on a `raise` after it."""
     code: str = ""
     """Static code that the call runs as contained code."""
 
@@ -95,7 +95,7 @@ class WrittenBlock:
     shapes: tuple[tuple[str, str], ...] = ()
     """The shapes that variables must have for the attempt, by their names."""
     conditions: tuple[str, ...] = ()
-    """What must hold of the values besides, as expressions."""
+    """Further conditions on the values, as expressions."""
     name: str = ""
     """The name of the block in the lock, and a digest of its instruction and code."""
     contained: Contained | None = None
@@ -104,7 +104,7 @@ class WrittenBlock:
 
 @dataclass(frozen=True, slots=True)
 class GuardedBlock:
-    """Written code that is tried first, with the call behind it for all that the code is not fit for."""
+    """Written code that is tried first, with the call for all cases that the code does not cover."""
 
     written: WrittenBlock
     live: LoweredBlock
@@ -119,7 +119,7 @@ EmittableBlock = LoweredBlock | WrittenBlock | GuardedBlock
 
 
 def apply_written(lowered: LoweredBlock, written: WrittenBlock | None) -> EmittableBlock:
-    """Return the call, or what was written to take its place or to be tried before it."""
+    """Return the call, or the code that replaces it or is tried before it."""
     if written is None:
         return lowered
     if written.contained is not None:
@@ -148,7 +148,7 @@ _CRLF = "\r\n"
 
 
 def serialize_written(source: SourceFile, written: Iterable[WrittenBlock], note: str = "") -> str:
-    """Return all that written code and the note about it add to a compiled file, as one text.
+    """Return all that written code and its note add to a compiled file, as one text.
 
     It does not depend on the line ends of the source.
     """
@@ -187,7 +187,7 @@ def lower(
     project: Options,
     tuned: Sequence[TunedBlock] = (),
 ) -> Iterator[LoweredBlock]:
-    """Lower the blocks of a module; their options are already merged with those of the file."""
+    """Lower the blocks of a module; their options are already merged with the options of the file."""
     outputs = definitions.outputs
     types = _collect_declared_types(blocks)
     returned = {scope: _find_returned_names(scope) for scope in {block.scope for block in blocks}}
@@ -253,7 +253,7 @@ def _collect_declared_types(blocks: Sequence[NaturalBlock]) -> dict[tuple[NameSc
 
 
 def _find_returned_names(scope: NameScope) -> frozenset[str]:
-    """Return the variables that a function returns as they are, where its result is annotated."""
+    """Return the variables that a function with an annotated result returns unchanged."""
     if scope.kind not in ("function", "async function") or not getattr(scope.node, "returns", None):
         return frozenset()
     names = set()
@@ -393,7 +393,7 @@ def format_literal(value: object) -> str:
 
 
 def list_given_options(options: Options) -> list[tuple[str, object]]:
-    """Return the options that are given and that matter when the block runs, in the order in which they are written."""
+    """Return the given options that matter at run time, in the order of the call."""
     if options is NO_OPTIONS:
         return []
     given = ((name, getattr(options, name)) for name in _RUN_OPTIONS)
@@ -423,7 +423,7 @@ def find_super_parameter(block: NaturalBlock, outputs: BlockOutputs) -> str | No
 def _build_except_clauses(
     block: NaturalBlock, authority: Authority, aliases: Aliases, definitions: TypeDefinitions
 ) -> Iterator[tuple[str, str]]:
-    """Pair each offered label with what is caught and the statement that carries it out."""
+    """Yield the caught exception and the statement of each offered jump."""
     runtime, returned = aliases.runtime, aliases.returned
     for label in authority.labels:
         match label:

@@ -1,11 +1,11 @@
-"""The types of a block's outputs and of what it returns, as the compiled call spells them.
+"""The types of a block's outputs and of its returned value, as text in the compiled call.
 
     order: Optional["Order"] = None
     ...
     Put into <:order> and <:size: int> ...      {"order": "Optional[Order]", "size": "int"}
 
-A type comes from the prompt or from an annotation in the program. The call evaluates it when it is needed, so the
-quotes around a class that is defined further down go, and the block can use the class.
+A type comes from the prompt or from an annotation in the program. The call evaluates it only when it is needed, so
+quotes around a class that is defined further down are dropped.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from njrt.records import record
 
 @record
 class OutputTypes:
-    """The spelling of each type, by path; `return` is what the function around the block returns."""
+    """The text of each type, by path; `return` is the result of the function around the block."""
 
     by_path: Mapping[str, str]
     class_names: tuple[str, ...]
@@ -44,7 +44,7 @@ class OutputTypes:
 def find_output_types(
     block: NaturalBlock, authority: Authority, types: TypeDefinitions
 ) -> OutputTypes:
-    """Spell the types of the outputs, from the prompt or from an annotation in scope, and of what is returned."""
+    """Return the types of the outputs, from the prompt or an annotation in scope, and of the returned value."""
     scope = block.scope
     said: dict[str, str] = {}
     for reference in block.references:
@@ -98,7 +98,7 @@ def _find_annotation(name: str, scope: NameScope, types: TypeDefinitions) -> ast
 
 
 def find_return_type(scope: NameScope, types: TypeDefinitions) -> str | None:
-    """Find what a function says it returns, if the names mean the same at the block; generators say more."""
+    """Return a function's annotated result, if its names mean the same at the block; None for generators."""
     if scope.kind not in ("function", "async function"):
         return None
     assert isinstance(scope.node, FunctionDefinition)
@@ -109,7 +109,7 @@ def find_return_type(scope: NameScope, types: TypeDefinitions) -> str | None:
 
 
 def _resolve_in_signature(name: str, scope: NameScope, outputs: BlockOutputs) -> ResolvedName:
-    """Say where Python looks for a name in a function's parameter list."""
+    """Return the meaning of a name in a function's parameter list."""
     if name in scope.bindings.type_parameters or scope.parent is None:
         return TypeParameter(scope)
     return resolve_name(name, scope.parent, outputs)

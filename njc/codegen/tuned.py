@@ -1,9 +1,9 @@
-"""What `njc tune` chose for a block, as arguments of its call.
+"""The choices of `njc tune` for a block, as arguments of its call.
 
     [[tuned]] of njc.lock        tuned={"openai/local": {"reasoning": "text", "votes": 3}},
                                  examples=[("openai/local", "review: str = 'Great!'", '{"mood": "good"}')],
 
-The prompt in the compiled file is the author's. An option that the author has set on the block or in the file stays, too.
+The prompt in the compiled file is unchanged, and so are options that the author has set on the block or in the file.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ OptionValue = str | int | float
 
 @dataclass(frozen=True, slots=True)
 class TunedBlock:
-    """The choice for a block, which is known by its instruction, and for a model."""
+    """The choice for a block, identified by its instruction, and for a model."""
 
     instruction: str
     model: str
     options: Mapping[str, OptionValue]
     examples: Sequence[tuple[str, str]] = ()
-    """The values that the model was shown in right runs, and its replies."""
+    """The values in right runs, as shown to the model, and its replies."""
 
 
 def extract_source_instruction(block: NaturalBlock) -> str:
-    """Return the instruction of a block as its source has it; an f-string keeps its braces."""
+    """Return the instruction of a block from its source; an f-string keeps its braces."""
     if block.is_fstring:
         return extract_instruction(block.literal.strip("frFR").strip("\"'"))
     return extract_instruction(ast.literal_eval(block.literal))

@@ -1,4 +1,4 @@
-'''Finding the natural blocks of a module, each with all that later stages need to know of it.
+'''Finding the natural blocks of a module, with the data for all later stages.
 
     for query in queries:
         """natural(max_effects=20)
@@ -8,8 +8,8 @@
     NaturalBlock(prompt="        Answer <query>, ...", reads=("query",), writes=("response",),
                  labels=("raise", "break", "continue"), scope=Scope("module"), options=...)
 
-A natural block is an expression statement that is exactly one triple-quoted string literal, whose
-first line is the marker and its options. What is nearly one is reported, never passed over in silence.
+A natural block is an expression statement that is exactly one triple-quoted string literal, with the marker and its
+options on the first line. Near misses are reported, never ignored.
 '''
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class NaturalBlock:
     end_line: int
     end_column: int
     tags: tuple[Tag, ...]
-    """All that has the form of a reference, with offsets in the source's text."""
+    """All tags in the prompt, with offsets in the source's text."""
     frame: Frame
     placement: Placement
     options: Options
@@ -127,17 +127,17 @@ class NaturalBlock:
 
     @cached_property
     def labels_exiting_finally(self) -> tuple[Label, ...]:
-        """Those of the labels whose jump would leave a `finally` suite, and that are not offered."""
+        """The labels that would leave a `finally` suite, and so are not offered."""
         return list_labels_exiting_finally(self.frame)
 
     @property
     def is_fstring(self) -> bool:
-        """Whether the prompt is an f-string, whose text is known only when the program runs."""
+        """Whether the prompt is an f-string, with a text that is known only at run time."""
         return "f" in self.literal[:2].lower()
 
     @cached_property
     def prompt(self) -> str:
-        """The text between the marker line and the closing quotes, as it is in the source."""
+        """The text between the marker line and the closing quotes, as in the source."""
         return self.literal[match_marker(self.literal).end() : -3]
 
     @cached_property
@@ -149,7 +149,7 @@ class NaturalBlock:
 
     @cached_property
     def words_without_references(self) -> str:
-        """The words with the references blanked, whose names and types ask for nothing."""
+        """The words with the references blanked: their names and types ask for nothing."""
         text = self.words
         shift = self.end - 3 - len(text)
         for reference in self.references:
@@ -207,7 +207,7 @@ BlockOrDiagnostic = NaturalBlock | Diagnostic
 
 
 def find_blocks(module: Module) -> Iterator[BlockOrDiagnostic]:
-    """Find every natural block of a module in source order, and what is wrong with would-be blocks."""
+    """Yield every natural block of a module in source order, and diagnostics of near misses."""
     scope = make_module_scope(module)
     statements: list[BlockOrDiagnostic] = list(
         _search_suite(module, module.tree.body, None, Frame(scope))
@@ -254,7 +254,7 @@ def _search_suite(
 def _search_compound(
     module: Module, statement: ast.stmt, frame: Frame
 ) -> Iterator[BlockOrDiagnostic]:
-    """Look into the suites of a statement, each with the frame that it has."""
+    """Search the suites of a statement, each with its frame."""
     match statement:
         case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
             scope = make_scope(module, statement, frame.scope)
@@ -306,7 +306,7 @@ def make_scope(module: Module, node: ScopeNode, parent: NameScope) -> NameScope:
 
 
 def _has_own_yield(body: Sequence[ast.stmt]) -> bool:
-    """Return whether a function with this body is a generator: a `yield` of its own, not of inner functions."""
+    """Return whether a function with this body is a generator; inner functions do not count."""
     waiting: list[ast.AST] = list(body)
     while waiting:
         node = waiting.pop()
@@ -392,7 +392,7 @@ def _take_asserts(body: Sequence[ast.stmt], positions: Iterable[int]) -> Iterato
 
 
 def _find_shifted_tags(text: str, shift: int) -> tuple[Tag, ...]:
-    """Find the tags of a prompt, with the offsets that they have in the source."""
+    """Find the tags of a prompt, with their offsets in the source."""
     return tuple(
         replace(tag, start=tag.start + shift, end=tag.end + shift) for tag in find_tags(text)
     )
@@ -433,7 +433,7 @@ def find_placement(
 def check_placement(
     source: SourceFile, start: int, end: int, body: Sequence[ast.stmt]
 ) -> Diagnostic | None:
-    """Say why the block between two offsets cannot be taken out of its lines, if so."""
+    """Return a diagnostic if the block between two offsets cannot be cut from its lines, else None."""
     marked = (start, start + len('"""natural'))
     first = source.get_offset(body[0].lineno, body[0].col_offset)
     if _get_text_before(source, body[0]).strip() and first != start:

@@ -5,10 +5,9 @@
           |                 ^^^^^^
           = help: did you mean `query`?
 
-A `Diagnostic` is the user's mistake, reported together with all others; a mistake of ours is an
-ordinary traceback. `CODES` holds every code with its meaning: `njc explain` and docs/diagnostics.md
-are made from it. `# njc: ignore[NJ204]` above or behind the place silences a finding, where the
-program can be compiled all the same.
+A `Diagnostic` is the user's mistake, reported together with all others; a bug of njc is a traceback. `CODES` has every
+code with its meaning: `njc explain` and docs/diagnostics.md are made from it. `# njc: ignore[NJ204]` above or behind
+the place silences a finding, if the program can still be compiled.
 """
 
 from __future__ import annotations
@@ -39,14 +38,14 @@ class Diagnostic:
     message: str
     hint: str | None = field(default=None, compare=False)
     replacement: str | None = field(default=None, compare=False)
-    """The text to put in the place of the range, where only one correction is right: `njc check --fix`."""
+    """The replacement for the range, if only one correction is right: `njc check --fix`."""
     imports: str = field(default="", compare=False)
     """The import that the replacement needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class DiagnosticCode:
-    """What one code means: a title, its severity, a paragraph, and whether it can be ignored."""
+    """The meaning of one code: a title, its severity, a paragraph, and whether it can be ignored."""
 
     title: str
     severity: Severity
@@ -378,7 +377,7 @@ def render_diagnostic(diagnostic: Diagnostic, source: SourceFile | None = None) 
 
 
 _CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
-"""Control characters, which a terminal would obey; a tab only moves on."""
+"""Control characters that a terminal would obey; a tab is harmless."""
 
 
 def _count_cells(character: str) -> int:
@@ -389,7 +388,7 @@ def _count_cells(character: str) -> int:
 
 
 def _make_blanks(text: str) -> str:
-    """Blanks as wide as `text`; a tab stays a tab, so that it is as wide as the one above it."""
+    """Return blanks as wide as `text`; a tab stays a tab, so that it has the width of the tab above it."""
     return "".join(
         "\t" if character == "\t" else " " * _count_cells(character) for character in text
     )

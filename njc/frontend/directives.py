@@ -27,7 +27,7 @@ _SETTING = re.compile(r"(?P<name>[\w-]+)[ \t]*=[ \t]*(?P<value>[^\s,]+)[ \t]*(?:
 
 @dataclass(frozen=True, slots=True)
 class FileDirectives:
-    """What the comments before the first statement say about the whole file."""
+    """The options and ignored codes in the comments before the first statement."""
 
     options: Options
     ignored: frozenset[str]
@@ -113,7 +113,7 @@ def _check_codes(source: SourceFile, comment: re.Match[str]) -> Iterator[Diagnos
 
 
 def _parse_ignored_codes(text: str) -> set[str] | None:
-    """Read `ignore` or `ignore[CODES]`; None if the comment says something else."""
+    """Read `ignore` or `ignore[CODES]`; None for another comment."""
     ignore = _IGNORE.match(text)
     if ignore is None:
         return None
@@ -128,7 +128,7 @@ def filter_ignored(
     directives: FileDirectives,
     spans: Iterable[tuple[int, int]],
 ) -> Iterator[Diagnostic]:
-    """Leave out what comments silence; `spans` are the lines of each block, which hold no comments."""
+    """Leave out silenced findings; `spans` are the lines of each block, which have no comments."""
     within = {line: span for span in spans for line in range(span[0], span[1] + 1)}
     for diagnostic in diagnostics:
         first, last = within.get(diagnostic.line, (diagnostic.line, diagnostic.end_line))

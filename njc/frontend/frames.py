@@ -1,4 +1,4 @@
-"""What break, continue and return mean at a point in a program.
+"""The meaning of break, continue and return at a point in a program.
 
     def f():
         for i in range(2):          a block here may raise, break, continue, return
@@ -9,8 +9,8 @@
                 ...
         else:                       here raise and return: a loop's else is outside the loop
 
-A `Frame` is what the suites around a point make of it; `enter_...` give the frame of an inner suite.
-Labels are always in the order of `Label`.
+A `Frame` is the control context of a point; `enter_...` return the frame of an inner suite. Labels are always in the
+order of `Label`.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ class Frame:
     return_in_finally: bool = False
     """A return would leave a `finally` suite."""
     in_except_star: bool = False
-    """An `except*` suite of this function is around: only a `raise` of its own re-raises the same group."""
+    """An `except*` suite of this function is around: only a bare `raise` in it re-raises the same group."""
 
 
 def enter_loop(frame: Frame) -> Frame:
-    """Give the frame of a loop's body; its `else` suite keeps the frame around the loop."""
+    """Return the frame of a loop's body; its `else` suite keeps the frame around the loop."""
     return replace(frame, in_loop=True, loop_barred=False, loop_in_finally=False)
 
 
@@ -58,7 +58,7 @@ def enter_finally(frame: Frame) -> Frame:
 
 
 def list_labels(frame: Frame) -> tuple[Label, ...]:
-    """List the control statements that Python would accept here."""
+    """Return the control statements that Python would accept here."""
     labels: list[Label] = ["raise"]
     if frame.in_loop and not frame.loop_barred:
         labels += ["break", "continue"]
@@ -70,7 +70,7 @@ def list_labels(frame: Frame) -> tuple[Label, ...]:
 
 
 def list_labels_exiting_finally(frame: Frame) -> tuple[Label, ...]:
-    """List those of the labels whose jump would leave a `finally` suite."""
+    """Return the labels that would leave a `finally` suite."""
     leaving = {
         "break": frame.loop_in_finally,
         "continue": frame.loop_in_finally,

@@ -1,4 +1,4 @@
-'''Which string literals are natural blocks, and what their first line says.
+'''String literals that are natural blocks, and the options in their first line.
 
     """natural                                       a block
     r\'\'\'prompt(max_effects=20, model="m")            a block, with options
@@ -59,7 +59,7 @@ def extract_prompt_text(literal: str, opened: re.Match[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class OptionProblem:
-    """What is wrong with some characters of the options."""
+    """A mistake in some characters of the options."""
 
     start: int
     end: int
@@ -68,7 +68,7 @@ class OptionProblem:
 
 @dataclass(frozen=True, slots=True)
 class InterfaceName:
-    """The interface of a block as its author names it, such as `shop.INTERFACE`, and where that is in a text."""
+    """The interface of a block, as a name such as `shop.INTERFACE`, and its offsets in a text."""
 
     path: str
     start: int
@@ -135,7 +135,7 @@ def _find_interface_problems(
 
 
 def _add_option(keyword: ast.keyword, settings: dict[str, Any]) -> str | None:
-    """Add one option to the settings, or say what is wrong with it."""
+    """Add one option to the settings, or return its problem."""
     if keyword.arg == "interface":
         return "option `interface` must be a name, such as `shop.INTERFACE`"
     if keyword.arg is None:
@@ -170,7 +170,7 @@ def _is_one_fstring(literal: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class NearMiss:
-    """A literal that begins almost like a natural block: where its marker is, and what is wrong with it."""
+    """A literal that is almost a natural block: the range of its marker, and the problem."""
 
     start: int
     end: int
@@ -178,7 +178,7 @@ class NearMiss:
 
 
 def find_near_miss(literal: str, is_docstring: bool) -> NearMiss | None:
-    """Say why a literal that is not a natural block was perhaps meant to be one."""
+    """Return why a literal that is not a natural block was perhaps meant to be one."""
     nearly = _NEAR_MISS.search(literal)
     reason = _explain_near_miss(literal, nearly, is_docstring) if nearly else None
     return NearMiss(nearly.start(), nearly.end("marker"), reason) if nearly and reason else None

@@ -1,15 +1,14 @@
-"""Which variable a name means: Python's scoping rules, read from the tree.
+"""The variable that a name means: Python's scoping rules, read from the tree.
 
     def outer(k):                       NameScope("function", bindings: k, inner)
         def inner():                    NameScope("function", bindings: y, nonlocals: k)
             nonlocal k
-            y = [i for i in k]          binds y; the i of a comprehension is its own
+            y = [i for i in k]          binds y; the i of a comprehension is local to it
 
-`symtable` would answer most of this, but from Python 3.12 it lists the variables of inlined
-comprehensions (PEP 709) among those of the function, and a natural block may bind a variable that
-`symtable` has never heard of. So this is a binder of our own. It looks only at scopes that enclose a block.
+`symtable` does not suffice: from Python 3.12 it adds the variables of inlined comprehensions (PEP 709) to the function,
+and it does not know the variables that natural blocks bind. Only scopes that enclose a block are read.
 
-All names are kept as the compiler stores them: `__x` inside `class Box` is `_Box__x`.
+All names are stored as the compiler stores them: `__x` inside `class Box` is `_Box__x`.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ ScopeNode = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 @record
 class Bindings:
-    """What the statements of one scope do to names: bind them, or declare them to live elsewhere."""
+    """The names that the statements of one scope bind, or declare global or nonlocal."""
 
     bound: frozenset[str]
     globals: frozenset[str]
@@ -42,7 +41,7 @@ class Bindings:
     parameters: Mapping[str, ast.expr | None]
     """The parameters of a function with their annotations, `*args` and `**kwargs` without."""
     only_deleted: frozenset[str]
-    """Those of `bound` that no statement but `del` binds, as Python has it."""
+    """The names in `bound` that only `del` binds, as Python counts it."""
     type_parameters: frozenset[str]
     star_import: bool
 
@@ -74,17 +73,17 @@ class NameScope:
 
     @cached_property
     def as_module(self) -> tuple[Global, Global]:
-        """The module as the place where a name is looked for, without and with success."""
+        """The module as the home of a name that is not bound there, and of one that is."""
         return Global(self, False), Global(self, True)
 
     @cached_property
     def mangling_class(self) -> str | None:
-        """The name of the innermost class whose body this is in, through functions."""
+        """The name of the innermost enclosing class, also around functions."""
         return next((scope.name for scope in walk_outwards(self) if scope.kind == "class"), None)
 
 
 def walk_outwards(scope: NameScope) -> Iterator[NameScope]:
-    """Go from a scope to the module."""
+    """Yield a scope and all scopes around it, up to the module."""
     inner: NameScope | None = scope
     while inner is not None:
         yield inner
@@ -97,14 +96,14 @@ BlockOutputs = Mapping[NameScope, Set[str]]
 
 @record
 class Local:
-    """The name lives in this function or class body."""
+    """The name is local to this function or class body."""
 
     scope: NameScope
 
 
 @record
 class Global:
-    """The name lives in the module, or in the builtins behind it; `known` says that it is bound there."""
+    """The name belongs to the module or the builtins; `known` is whether the module binds it."""
 
     scope: NameScope
     known: bool
@@ -121,7 +120,7 @@ ResolvedName = Local | Global | TypeParameter
 
 
 def resolve_name(name: str, scope: NameScope, outputs: BlockOutputs) -> ResolvedName:
-    """Say where Python looks for `name`, as it is written in `scope`."""
+    """Return the home of `name` as it is written in `scope`."""
     if name.startswith("__"):
         name = mangle(name, scope.mangling_class)
     bindings = scope.bindings
@@ -171,7 +170,7 @@ _MODULE_NAMES = frozenset(
 
 
 def is_defined(name: str, scope: NameScope, outputs: BlockOutputs) -> bool:
-    """Return whether reading `name` in `scope` can find anything, as far as the file itself tells."""
+    """Return whether reading `name` in `scope` can find a value, as far as the file shows."""
     home = resolve_name(name, scope, outputs)
     if not isinstance(home, Global) or home.known or home.scope.bindings.star_import:
         return True
@@ -204,7 +203,7 @@ def _collect_declared_globals(module: ScopeNode) -> set[str]:
 
 
 def collect_bindings(node: ScopeNode, class_name: str | None, walrus: bool = True) -> Bindings:
-    """Read what the statements of a scope bind; `walrus=False` promises that there is no `:=` in it."""
+    """Return the bindings of the statements of a scope; `walrus=False` promises that it has no `:=`."""
     seen = _BindingCollector()
     _bind_statements(node.body, seen, walrus)
     parameters = (
@@ -265,7 +264,7 @@ _BINDING_NOTHING = (ast.Expr, ast.Return, ast.If, ast.Pass)
 
 
 def list_bound_names(statement: ast.stmt, walrus: bool = True) -> set[str]:
-    """Return the names, as they are written, that a statement binds in its own scope, without those of its suites."""
+    """Return the names that a statement binds in its scope, as written, without its suites."""
     if not walrus and isinstance(statement, _BINDING_NOTHING):
         return set()
     seen = _BindingCollector()
@@ -337,7 +336,7 @@ def _bind_pattern(pattern: ast.pattern, seen: _BindingCollector) -> None:
 
 
 def _bind_walrus(expressions: Iterable[ast.expr], seen: _BindingCollector) -> None:
-    """Note the targets of `:=`; those in comprehensions bind in the scope around them."""
+    """Note the targets of `:=`; in a comprehension they bind in the scope around it."""
     waiting: list[ast.AST] = list(expressions)
     while waiting:
         node = waiting.pop()
@@ -352,7 +351,7 @@ def _bind_walrus(expressions: Iterable[ast.expr], seen: _BindingCollector) -> No
 
 
 def list_branches(statement: ast.If) -> list[ast.If]:
-    """Give an `if` and its `elif`s, which `ast` nests, so that a long chain is not a deep recursion."""
+    """Return an `if` and its `elif`s, which `ast` nests, so that a long chain is not a deep recursion."""
     chain = [statement]
     while len(chain[-1].orelse) == 1 and isinstance(inner := chain[-1].orelse[0], ast.If):
         chain.append(inner)
@@ -372,7 +371,7 @@ def list_children(node: ast.AST) -> list[ast.AST]:
 
 
 def list_suites(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
-    """Give the suites of a compound statement that belong to the same scope as the statement."""
+    """Yield the suites of a compound statement that belong to the same scope as the statement."""
     match statement:
         case ast.If():
             yield from (branch.body for branch in list_branches(statement))
@@ -402,7 +401,7 @@ def walk_statements(scope: NameScope) -> Iterator[ast.stmt]:
 
 
 def list_own_expressions(statement: ast.stmt) -> Iterator[ast.expr]:
-    """Give the expressions of a statement that are evaluated in its own scope, its suites left out."""
+    """Yield the expressions of a statement that are evaluated in its scope, without its suites."""
     match statement:
         case ast.If():
             yield from (branch.test for branch in list_branches(statement))

@@ -1,9 +1,9 @@
-"""From bytes to a syntax tree, if there is a reason to.
+"""From bytes to a syntax tree, if the file may contain blocks.
 
     SourceFile  ->  Module(source, tree, candidates)    or    Diagnostic NJ001, NJ002
 
-`candidates` are the lines on which a natural block could open; every later stage looks only at suites
-that contain one. A file without the bytes of a marker is never parsed at all.
+`candidates` are the lines that may open a natural block; every later stage looks only at suites that contain one. A
+file without the bytes of a marker is not parsed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MARKER_TEXT = re.compile(_MARKER, re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A parsed file; `candidates` are the numbers of the lines where a block could open, ascending."""
+    """A parsed file; `candidates` are the numbers of the lines that may open a block, ascending."""
 
     source: SourceFile
     tree: ast.Module
@@ -50,7 +50,7 @@ def can_set_mode(data: bytes) -> bool:
 
 
 def parse(source: SourceFile) -> Module | Diagnostic:
-    """Parse a file, or say why it is not Python."""
+    """Parse a file, or return a diagnostic if it is not Python."""
     try:
         text = source.text
     except SourceDecodeError as error:
@@ -70,7 +70,7 @@ def parse(source: SourceFile) -> Module | Diagnostic:
 
 
 def find_candidates(source: SourceFile, start: int, end: int) -> tuple[int, ...]:
-    """Find the lines between two offsets on which a natural block could open."""
+    """Return the lines between two offsets that may open a natural block."""
     openings = _MARKER_TEXT.finditer(source.text, start, end)
     return tuple(dict.fromkeys(source.place(opening.start())[0] for opening in openings))
 
@@ -94,7 +94,7 @@ def compile_tree(tree: ast.Module, file: str, flags: int = 0) -> CodeType:
 
 
 def find_compile_error(program: ast.Module | str, *, is_cell: bool = False) -> SyntaxError | None:
-    """Find what Python's compiler refuses; of a tree, what only that does, such as `return` outside of a function.
+    """Return the error of Python's compiler; for a tree, only errors after parsing, such as a stray `return`.
 
     In the cell of a notebook, `await` is allowed outside of functions.
     """
@@ -116,7 +116,7 @@ def find_compile_error(program: ast.Module | str, *, is_cell: bool = False) -> S
 def make_syntax_diagnostic(
     source: SourceFile, error: SyntaxError, *, counts_bytes: bool = False
 ) -> Diagnostic:
-    """Say what Python says is wrong; its parser counts columns in characters, its compiler in bytes."""
+    """Return a diagnostic for a syntax error; the compiler counts columns in bytes, the parser does not."""
     line = min(max(error.lineno or 1, 1), len(source.line_starts))
     text = source.line(line).rstrip("\r\n")
 

@@ -4,9 +4,9 @@
 
         Reference("count", writes=True, type="int")    Reference("items.open", writes=False)
 
-Everything else in angle brackets is plain text. References are read from the literal as it
-stands in the source; the fields of an f-string are blanked first, so that data can never name a
-variable. Offsets count from the start of the text that was given.
+Everything else in angle brackets is plain text. References are read from the source text of the
+literal; the fields of an f-string are blanked first, so that data can never name a variable.
+Offsets count from the start of the given text.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _MAX_TYPE_LENGTH = 1000
 
 @record
 class Reference:
-    """One reference: the path as Python reads it (NFKC), its place, and the type an output asks for.
+    """One reference: the path in Python's spelling (NFKC), its place, and the type of an output.
 
-    `type` is a Python expression in canonical spelling, None if the prompt says none.
+    `type` is a Python expression in canonical spelling, None for a reference without a type.
     """
 
     path: str
@@ -138,7 +138,7 @@ _MORE_NAMES = re.compile(r"(?:\s*,\s*:?[^\W\d][\w.]*)+\s*")
 
 
 def _find_near_tags(text: str, start: int, end: int) -> Iterator[NearTag]:
-    """Find what is like a reference, but for blanks, a subscript, a type on a read or several names."""
+    """Yield near references: with blanks, a subscript, a type on a read, or several names."""
     for match in _NEAR_TAG.finditer(text, start, end):
         colon, path, after = match["writes"], match["path"], match["after"]
         written = " ".join(re.sub("\0+", "{...}", match[0]).split())
@@ -174,7 +174,7 @@ def _find_near_tags(text: str, start: int, end: int) -> Iterator[NearTag]:
 
 
 def _separate_names(colon: str, path: str, after: str) -> str:
-    """Write each name in brackets of its own; a colon before the first holds for all."""
+    """Write each name in separate brackets; a colon before the first applies to all."""
     rest = (name.strip() for name in after.split(",")[1:])
     return ", ".join([f"<{colon}{path}>", *(f"<{colon}{name.lstrip(':')}>" for name in rest)])
 
@@ -231,7 +231,7 @@ _UNPRINTABLE = re.compile(
 
 
 def format_annotation(annotation: ast.expr) -> str:
-    """Spell an annotation as black would: one line, double quotes where they cost no escape."""
+    """Return an annotation as black would write it: one line, double quotes unless they need an escape."""
     if isinstance(annotation, ast.Name):
         return annotation.id
     named = _StringNamer()
@@ -299,7 +299,7 @@ _STRING_LITERAL = re.compile(
 
 
 def _find_field_end(literal: str, position: int) -> int:
-    """Find the end of the replacement field whose expression starts at `position`."""
+    """Return the end of the replacement field with its expression at `position`."""
     position = find_expression_end(literal, position)
     while position < len(literal) and literal[position] not in ":}":  # a conversion, such as `!r`
         position += 1
@@ -329,7 +329,7 @@ def find_expression_end(literal: str, position: int) -> int:
 
 
 def _find_format_end(literal: str, position: int) -> int:
-    """Find the end of the field whose format specification starts at `position`."""
+    """Return the end of the field with its format specification at `position`."""
     while position < len(literal):
         if literal[position] == "{":
             position = _find_field_end(literal, position + 1)

@@ -51,7 +51,7 @@ class SourceFile:
 
     @cached_property
     def bom(self) -> bytes:
-        """The UTF-8 byte order mark, if the file begins with one."""
+        """The UTF-8 byte order mark, if the file has one."""
         return codecs.BOM_UTF8 if self.data.startswith(codecs.BOM_UTF8) else b""
 
     @cached_property
@@ -86,12 +86,12 @@ class SourceFile:
 
     @cached_property
     def line_starts(self) -> tuple[int, ...]:
-        """The offset in `text` at which each line starts."""
+        """The offset in `text` of each line."""
         return find_line_starts(self.text)
 
     @cached_property
     def newline(self) -> str:
-        """The line end that the first line has; `\\n` if there is none."""
+        """The end of the first line; `\\n` for a file of one line."""
         first = _NEWLINE.search(self.text)
         return first.group() if first else "\n"
 
@@ -132,7 +132,7 @@ class SourceFile:
 
 
 def find_line_starts(text: str) -> tuple[int, ...]:
-    """Return the offset at which each line of a text starts."""
+    """Return the offset of each line of a text."""
     if "\r" in text:
         return (0, *(newline.end() for newline in _NEWLINE.finditer(text)))
     lengths = map(

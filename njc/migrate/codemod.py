@@ -75,7 +75,7 @@ class MigrationTransformer(NightjarpyTransformer):
     def leave_Call(
         self, original_node: cst.Call, updated_node: cst.Call
     ) -> cst.Call | cst.BaseExpression:
-        """`judge = nj.fn(judge)` and `nj.fn(config=FAST)(judge)` become `judge`."""
+        """Replace `nj.fn(judge)` and `nj.fn(config=FAST)(judge)` by `judge`."""
         if find_natural_argument(original_node, self.name_of) is not None:
             return updated_node.args[0].value
         return updated_node
@@ -150,7 +150,7 @@ class RewrittenLiteral:
 def rewrite_literal(
     literal: str, options: Mapping[str, Any], margin: str
 ) -> RewrittenLiteral | None:
-    """Rewrite a string statement of a natural function; None if it is no natural block.
+    """Rewrite a string statement of a natural function; None if it is not a natural block.
 
     `margin` is the indentation of the statement.
     """
@@ -173,7 +173,7 @@ def rewrite_literal(
 
 
 def _rewrite_body(literal: str, text: str, opened: re.Match[str]) -> str:
-    """Return what follows the marker, with every `<<` doubled that is not meant as one `<`."""
+    """Return the text after the marker; `<<` is doubled unless it means one `<`."""
     start = opened.end() if opened["newline"] else opened.start("same_line")
     pieces, position = [], start
     for match in _BRACKETS.finditer(text, start):
@@ -211,7 +211,7 @@ def _blank_fstring_fields(literal: str, prefix: str) -> str:
 
 
 def _format_options(options: Mapping[str, Any]) -> str:
-    """Options as the marker line has them."""
+    """Return options in the form of the marker line."""
     said = [
         f"{name}={json.dumps(options[name], ensure_ascii=False)}"
         for name in OPTION_NAMES
@@ -229,7 +229,7 @@ Statements = Sequence[cst.BaseStatement]
 
 
 class UnusedCodeRemover(cst.CSTTransformer):
-    """Removes imports from nightjarpy and configurations that are not used any more.
+    """Removes imports from nightjarpy and configurations that are no longer used.
 
     `natural` are the functions that a call made natural: `f = nj.fn(f)` has become `f = f`.
     """
@@ -336,7 +336,7 @@ class UnusedCodeRemover(cst.CSTTransformer):
 
 
 def extract_comment_lines(trailing: cst.TrailingWhitespace) -> list[cst.EmptyLine]:
-    """Return the comment at the end of a removed line, as a line of its own; none for comments that are for tools."""
+    """Return the comment at the end of a removed line as a separate line; nothing for a comment to tools."""
     comment = trailing.comment
     if comment is None or _TOOL_COMMENT.match(comment.value):
         return []
@@ -346,9 +346,9 @@ def extract_comment_lines(trailing: cst.TrailingWhitespace) -> list[cst.EmptyLin
 def merge_leading_lines(
     left: Sequence[cst.EmptyLine], own: Sequence[cst.EmptyLine]
 ) -> list[cst.EmptyLine]:
-    """Return the lines before a statement, after those that are `left` of one that goes.
+    """Return the lines before a statement, after the lines `left` of a removed one.
 
-    All comments stay; where blank lines meet, only as many as there were on the side with more.
+    All comments stay; blank lines that meet are merged to the larger number.
     """
     tail = len(left) - len(strip_leading_blanks(list(reversed(left))))
     blanks = len(own) - len(strip_leading_blanks(own))
@@ -356,7 +356,7 @@ def merge_leading_lines(
 
 
 def strip_leading_blanks(lines: Sequence[cst.EmptyLine]) -> list[cst.EmptyLine]:
-    """Lines without the blank ones at their beginning."""
+    """Return the lines without blank ones at the start."""
     kept = list(lines)
     while kept and kept[0].comment is None:
         kept.pop(0)

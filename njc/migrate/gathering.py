@@ -36,7 +36,7 @@ class NightjarpyTransformer(cst.CSTTransformer):
         return int(self.get_metadata(PositionProvider, node).start.line)
 
     def name_of(self, node: cst.CSTNode) -> str | None:
-        """Return the qualified name of what a node refers to, if that comes from nightjarpy."""
+        """Return the qualified name of the value of a node, if it comes from nightjarpy."""
         for name in self.get_metadata(QualifiedNameProvider, node, ()):
             is_ours = name.name.split(".")[0] == NIGHTJARPY
             if is_ours and name.source is QualifiedNameSource.IMPORT:
@@ -123,7 +123,7 @@ class LeftoverFinder(NightjarpyTransformer):
         super().__init__()
         self.remarks: set[Remark] = set()
         self._imported: dict[str, int] = {}
-        """The names that imports bind, each with the line of its import."""
+        """Names bound by imports, each with the line of its import."""
         self._used: set[str] = set()
 
     def visit_ImportFrom(self, node: cst.ImportFrom) -> bool:
@@ -203,7 +203,7 @@ LiteralValue = Any
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """The options that are equivalent to a configuration, and what has no equivalent."""
+    """The options that are equivalent to a configuration, and its parts without equivalent."""
 
     options: Mapping[str, LiteralValue] = field(default_factory=dict)
     missed: tuple[str, ...] = ()
@@ -260,7 +260,7 @@ class ConfigurationReader:
     known: Mapping[str, Configuration]
 
     def read(self, node: cst.BaseExpression) -> Configuration | None:
-        """Read an expression; None if it is no configuration, or none that can be read."""
+        """Read an expression; None if it is not a readable configuration."""
         if isinstance(node, cst.Name) and node.value in self.known:
             return self.known[node.value]
         if isinstance(node, cst.Call):

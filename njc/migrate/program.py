@@ -1,4 +1,4 @@
-"""Migrating one program: the codemod's text, corrected as the compiler's diagnostics say.
+"""Migrating one program: the text of the codemod, corrected by the compiler's diagnostics.
 
 migrate_program(SourceFile("mail.py", b"import nightjarpy as nj ..."), "mail.njpy")
     Migration(source="def judge(mail): ...", remarks=(Remark(12, ...),), leftovers=(), compilation=...)
@@ -38,12 +38,12 @@ class Migration:
     leftovers: tuple[Remark, ...]
     """Remarks on the lines of the new one."""
     compilation: Compilation
-    """That of the new program."""
+    """The compilation of the new program."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeftAlone:
-    """A program without natural code: it stays as it is."""
+    """A program without natural code, which is not changed."""
 
     remarks: tuple[Remark, ...]
     """Its uses of nightjarpy, if any."""
@@ -55,7 +55,7 @@ def uses_nightjarpy(data: bytes) -> bool:
 
 
 def migrate_program(old: SourceFile, path: str) -> Migration | LeftAlone | str:
-    """Migrate the program `old` to the new `path`; a text says why it cannot be read."""
+    """Migrate the program `old` to the new `path`; a returned text is the reason why it cannot be read."""
     try:
         module = cst.parse_module(old.text)
     except SourceDecodeError as error:
@@ -73,7 +73,7 @@ def migrate_program(old: SourceFile, path: str) -> Migration | LeftAlone | str:
 
 
 def _find_lost_whitespace(before: str, after: str) -> Iterator[Remark]:
-    """Yield the one remark on what LibCST does not keep, such as form feeds."""
+    """Yield the remark on whitespace that LibCST does not keep, such as form feeds."""
     if before != after:
         lines = zip(before.split("\n"), after.split("\n"), strict=False)
         first = next((number for number, (old, new) in enumerate(lines, 1) if old != new), 1)
@@ -91,7 +91,6 @@ class _PassResults:
 
 
 def _run_passes(module: cst.Module) -> _PassResults:
-    """Run the passes one after the other."""
     configurations, calls = ConfigurationCollector(), NaturalCallCollector()
     wrapper = MetadataWrapper(module)
     wrapper.visit(configurations)
@@ -115,7 +114,7 @@ def _run_passes(module: cst.Module) -> _PassResults:
 
 
 def _find_leftovers(module: cst.Module) -> set[Remark]:
-    """Remarks on all uses of nightjarpy."""
+    """Return remarks on all uses of nightjarpy."""
     finder = LeftoverFinder()
     MetadataWrapper(module).visit(finder)
     return finder.remarks
@@ -152,5 +151,5 @@ def _escape_markup(source: SourceFile) -> tuple[SourceFile, set[Remark]]:
 
 
 def _encode_source(like: SourceFile, path: str, text: str) -> SourceFile:
-    """Encode a text as another source is encoded."""
+    """Encode a text in the encoding of another source."""
     return SourceFile(path, like.bom + text.encode(like.encoding))

@@ -1,14 +1,14 @@
-"""The extension of IPython: `%load_ext njc`, then `%%njpy` at the head of a cell, or `%njpy on` for all that follow.
+"""The extension of IPython: `%load_ext njc`, then `%%njpy` at the head of a cell, or `%njpy on`.
 
     %%njpy
     \"\"\"natural
     Put the sum of <prices> into <:total>.
     \"\"\"
 
-The line `%%njpy` becomes a comment among IPython's input transformers, so that other magics, `!` and `?` keep their
-meaning; among its transformers of syntax trees, the tree of the cell is replaced by its compiled form, with the lines of
-the cell: tracebacks, `await` at the top level and the value of the last expression stay IPython's own. A cell is a module
-whose other variables are those of earlier cells: their types are not known, so that blocks which read them run code.
+An input transformer turns the line `%%njpy` into a comment, so that other magics, `!` and `?` keep their meaning; a
+transformer of syntax trees replaces the tree of the cell by its compiled form, with the lines of the cell: tracebacks,
+`await` at the top level and the value of the last expression are still IPython's. A cell is a module; the types of
+variables of earlier cells are unknown, so blocks that read them run code.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ EARLIER_CELLS = "\nfrom __main__ import *"
 
 
 class CellError(Exception):
-    """A cell that cannot be compiled; the message shows all that is wrong, with its lines."""
+    """A cell that cannot be compiled; the message shows all errors, with their lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +51,13 @@ class CompiledCell:
     tree: ast.Module
     blocks: int
     warnings: str
-    """Findings that are no errors, as text; empty without any."""
+    """Findings that are not errors, as text; empty without any."""
 
 
 def compile_cell(text: str, name: str, options: Options) -> CompiledCell:
-    """Compile a cell, whose place in messages is `name`.
+    """Compile a cell; `name` is its place in messages.
 
-    Raises:
-        CellError: the cell has errors.
+    Raises CellError if the cell has errors.
     """
     source = SourceFile(name, (text + EARLIER_CELLS).encode(), is_cell=True)
     compilation = compile_source(source, project=options)
@@ -178,7 +177,7 @@ USAGE = "usage: %njpy on|off|trace|using SETTINGS; %%njpy at the head of a cell"
 
 
 class NaturalCells:
-    """Natural code in one shell (state: whether it is on, the cell at hand, the runs of its blocks)."""
+    """Natural code in one shell (state: whether it is on, the current cell, the runs of its blocks)."""
 
     def __init__(self, shell: Any) -> None:
         self.shell = shell
@@ -205,7 +204,7 @@ class NaturalCells:
         return lines
 
     def visit(self, tree: ast.Module) -> ast.Module:
-        """Replace the tree of a cell by that of its compiled form."""
+        """Replace the tree of a cell by the tree of its compiled form."""
         text = self.text
         is_natural = self.is_on or _is_marked(text)
         if not isinstance(tree, ast.Module) or not can_hold_blocks(text.encode()):
@@ -229,7 +228,7 @@ class NaturalCells:
         return cell.tree if cell.blocks else tree
 
     def _get_number(self) -> int:
-        """Return the number of the cell at hand, as its prompt shows it."""
+        """Return the number of the current cell, as its prompt shows it."""
         kept = len(self.shell.history_manager.input_hist_parsed) - 1
         return kept or int(self.shell.execution_count)
 
@@ -281,8 +280,8 @@ class NaturalCells:
 def waking(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
     """Wake an event loop regularly.
 
-    ipykernel cancels a coroutine that is interrupted by a callback, which does not wake a loop that waits: without
-    this, the coroutine goes on until something else happens.
+    ipykernel cancels an interrupted coroutine by a callback, which does not wake a waiting loop: without this, the
+    coroutine would continue until something else happens.
     """
     next_call: asyncio.Handle = loop.call_soon(lambda: wake())
 
@@ -301,7 +300,7 @@ def _is_marked(text: str) -> bool:
 
 
 def _is_tree_of(tree: ast.Module, text: str) -> bool:
-    """Return whether a tree is that of the text: IPython also has trees of its own to transform."""
+    """Return whether a tree is the tree of the text: IPython also transforms other trees."""
     try:
         return ast.dump(ast.parse(text)) == ast.dump(tree)
     except (SyntaxError, ValueError):

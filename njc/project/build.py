@@ -1,9 +1,9 @@
-"""Building: compile what has changed, and write all of it or nothing.
+"""Building: compile changed sources, and write all files or none.
 
     find_units(...)  ->  plan_build(...)  ->  BuildPlan(changes, findings, obstacles)  ->  write_changes(plan)
 
-An error or an obstacle stops the whole build. Whether a compiled file is up to date is read from the file: it
-holds the digests of its source and of itself. There is no other state.
+An error or an obstacle stops the whole build. Whether a compiled file is up to date is read from the file: it has the
+digests of its source and of itself. There is no other state.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class CompileTask:
 
 @dataclass(frozen=True, slots=True)
 class CompileResult:
-    """The result of compiling one source; `output` is None if there are errors."""
+    """The result of compiling one source; `output` is None after errors."""
 
     unit: Unit
     source: SourceFile
@@ -72,7 +72,7 @@ class CompileResult:
 
 @dataclass(frozen=True, slots=True)
 class OutputChange:
-    """A compiled file to write, and what it holds now."""
+    """A compiled file to write, and its present contents."""
 
     unit: Unit
     before: bytes
@@ -108,9 +108,9 @@ def plan_build(
     progress: ProgressCallback = lambda done, of: None,
     compiled: Compilations = MappingProxyType({}),
 ) -> BuildPlan:
-    """Compile the units whose compiled files are out of date, and find what prevents writing them.
+    """Compile the units with outdated compiled files, and find obstacles to writing them.
 
-    `compiled` holds the units that are compiled already.
+    `compiled` has the units that are compiled already.
     """
     sources = {unit: read_source(unit) for unit in units}
     existing = {unit: read_existing_file(unit.output) for unit in units}
@@ -168,7 +168,7 @@ def compile_all(
     with_hints: bool = False,
     compiled: Compilations = MappingProxyType({}),
 ) -> list[CompileResult]:
-    """Compile sources, in several processes where that is faster, and return the results in their order.
+    """Compile sources, in several processes if that is faster, and return the results in order.
 
     A file without natural blocks is only parsed if `parse_always` is set.
     """
@@ -213,7 +213,7 @@ def run_compile_task(task: CompileTask) -> CompileResult:
 
 
 def compile_task(task: CompileTask) -> Compilation:
-    """Compile one source; return all that is known of it."""
+    """Compile one source; return the whole compilation."""
     from njc.compiler import compile_source
 
     return compile_source(

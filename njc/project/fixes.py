@@ -5,8 +5,8 @@
     Describe the <class>.                          NJ203     Describe the <<class>.
     Rate <text> as <:n>, an integer.               NJ308     Rate <text> as <:n: int>, an integer.      (with --hints)
 
-A diagnostic carries its correction as `replacement`. A corrected file has no finding that it did not have before;
-a file for which that cannot be had stays as it is.
+The correction of a diagnostic is its `replacement`. A correction never causes a new finding; if it would, the file is
+left unchanged.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from njc.frontend.source import SourceFile
 from njc.project.build import CompileResult
 
 MAX_ROUNDS = 5
-"""One correction may make the next one possible; the rounds of correcting a file."""
+"""The maximal number of rounds: one correction may make the next one possible."""
 
 Recompile = Callable[[SourceFile], CompileResult]
 """Compiles a corrected source."""
 
 
 def correct(result: CompileResult, recompile: Recompile, with_hints: bool = False) -> CompileResult:
-    """Correct what can be corrected in one source, with hints too, and return the result of compiling it then."""
+    """Apply all corrections in one source, with hints too, and return the result of compiling it."""
     for _ in range(MAX_ROUNDS):
         hints = result.hints if with_hints else ()
         source = apply_replacements(result.source, (*result.diagnostics, *hints))
@@ -68,7 +68,7 @@ def apply_replacements(source: SourceFile, diagnostics: Iterable[Diagnostic]) ->
 
 
 def _add_import(source: SourceFile, line: str) -> str:
-    """Return the text with an import above its first statement that is no docstring and no import from the future."""
+    """Return the text with an import above its first statement, but below docstring and future imports."""
     module = parse(source)
     if isinstance(module, Diagnostic):
         return source.text

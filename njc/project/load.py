@@ -28,7 +28,7 @@ from njc.project.units import make_unit
 
 
 class NaturalSyntaxError(SyntaxError):
-    """A `.njpy` file has errors; `findings` has all of them, and the message is that of the first."""
+    """A `.njpy` file has errors: `findings` has all of them, the message is from the first."""
 
     def __init__(self, file: str, findings: Sequence[Finding]) -> None:
         first = next(filter(is_error, findings))

@@ -1,4 +1,4 @@
-"""Compiled files on disk: what is there, whether it may be replaced, and writing many files at once.
+"""Compiled files on disk: their state, obstacles to replacing them, and writing many files at once.
 
     out/mail.py                                          read_existing_file(...).state
     (no such file)                                       "absent"
@@ -28,7 +28,7 @@ OutputState = Literal["absent", "compiled", "edited", "foreign"]
 
 STUB_SUFFIX = ".pyi"
 _TEMPORARY_NAME = re.compile(r"\..+\.pyi?\.(\d+)\.tmp")
-"""A file on its way into place; the number is that of the process that writes it."""
+"""A temporary file before its rename; the number is the id of the writing process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def read_existing_file(output: Path) -> ExistingFile:
 
 
 def find_overwrite_obstacle(output: Path, state: OutputState) -> str | None:
-    """Say why the file at `output` must not be replaced and what to do about it, or return None."""
+    """Return why the file at `output` must not be replaced, and what to do about it, or None."""
     match state:
         case "absent" | "compiled":
             return None
@@ -169,7 +169,7 @@ def _find_leftovers_in(folder: Path) -> Iterator[Path]:
 
 
 def _is_running(process: int) -> bool:
-    """Return whether a process may still run; systems without signals (Windows) do not say."""
+    """Return whether a process may still run; always true on systems without signals (Windows)."""
     if os.name != "posix":
         return True
     try:

@@ -52,7 +52,7 @@ class Evidence:
     chance: float
     """The probability of such a difference by chance alone, times the number of looks."""
     looks: int
-    """How many candidates were compared on these cases."""
+    """The number of candidates that were compared on these cases."""
     tokens_before: float
     """The mean tokens of a run."""
     tokens_after: float
@@ -66,7 +66,7 @@ class Evidence:
 
 
 NO_EVIDENCE = Evidence(0, 0.0, 0.0, 0, 0, 1.0, 0, 0.0, 0.0)
-"""Of a form that is being tried."""
+"""For a form that is being tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def get_lock_path(project: Project, folder: Path) -> Path:
 
 
 def find_lock_path(unit: Unit, project: Project, environ: Mapping[str, str] = os.environ) -> Path:
-    """Return the lock of a source: the one that the environment names, else beside pyproject.toml, else in the source root."""
+    """Return the lock of a source: by the environment, beside pyproject.toml, or in the source root."""
     if named := environ.get(LOCK_VARIABLE):
         return Path(named)
     return get_lock_path(project, unit.root)
@@ -142,10 +142,9 @@ def _read_sections(path: Path, _modified: int, _size: int) -> tuple[TunedSection
 
 
 def check_sections(path: Path, document: Mapping[str, Any]) -> tuple[TunedSection, ...]:
-    """Return the sections of a lock that is parsed.
+    """Return the sections of a parsed lock.
 
-    Raises:
-        ConfigurationError: a section has another form, or sets what cannot be tuned.
+    Raises ConfigurationError if a section has another form, or sets an option that cannot be tuned.
     """
     from njrt.typed_json import InvalidJsonError, validate_value
 

@@ -3,8 +3,8 @@
     njc build src -o out        Unit(source=src/shop/mail.njpy, path="shop/mail.njpy",
                                      output=out/shop/mail.py)
 
-`path` is relative to the source root. Compiled files name their sources by it, so they do not depend on the
-directory in which they were built.
+`path` is relative to the source root. Compiled files name their sources by it, so they do not depend on the directory
+of the build.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ class Unit:
 
 
 def find_units(arguments: Sequence[Path], project: Project) -> tuple[Unit, ...]:
-    """Find the sources that the arguments name, or else the project, in a fixed order.
+    """Return the sources of the arguments, or else of the project, in a fixed order.
 
-    Raises ConfigurationError if there are none, if two sources share an output, or if a Python file beside a source
-    has its name.
+    Raises ConfigurationError if there are no sources, if two of them share an output, or if a Python file beside a
+    source has its name.
     """
     places = choose_places(arguments, project)
     units = {unit.source: unit for place in places for unit in _find_units_at(place, project)}
@@ -105,7 +105,7 @@ def choose_places(arguments: Sequence[Path], project: Project) -> tuple[Path, ..
 def list_output_folders(places: Iterable[Path], project: Project) -> Mapping[Path, set[Path]]:
     """Return the directories of compiled files, each with the roots of their sources.
 
-    Only directories among `places` count: a single file does not tell what else belongs there.
+    Only directories among `places` count: a single file does not show what else belongs there.
     """
     folders: dict[Path, set[Path]] = {}
     for place in places:
@@ -161,8 +161,8 @@ def read_header(file: Path) -> FileHeader | None:
 def walk_files(folder: Path, suffix: str, above: frozenset[str] = frozenset()) -> Iterator[Path]:
     """Walk the files with this suffix in a directory, in a fixed order.
 
-    Links to directories are followed, but not back into a directory `above`. Skipped are hidden files and
-    directories, virtual environments and what tools make.
+    Links to directories are followed, but not back into a directory `above`. Hidden files and directories, virtual
+    environments and folders of tools are skipped.
     """
     real = os.path.realpath(folder)
     if real in above:
@@ -181,7 +181,7 @@ def walk_files(folder: Path, suffix: str, above: frozenset[str] = frozenset()) -
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
-    """Return whether it is a directory, or a link to one; a link that leads nowhere, or to where one may not look, is not."""
+    """Return whether an entry is a directory, or a link to one; not if the link is broken or not readable."""
     try:
         return entry.is_dir()
     except OSError:

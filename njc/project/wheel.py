@@ -42,5 +42,5 @@ def compile_wheel_files(sources: Mapping[str, Path], project_root: Path) -> dict
 
 
 def is_source(path: str) -> bool:
-    """Return whether a path in a wheel is that of a source."""
+    """Return whether a path in a wheel is the path of a source."""
     return path.endswith(SUFFIX)

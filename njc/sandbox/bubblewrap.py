@@ -52,7 +52,7 @@ _SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """What a sandboxed program may read, write, connect to and see."""
+    """The paths that a sandboxed program may read and write, its servers, variables and limits."""
 
     readable: tuple[Path, ...]
     work: Path | None
@@ -104,7 +104,7 @@ def list_servers(choices: Iterable[Options], environ: Mapping[str, str]) -> tupl
 
 
 def list_remote_models(model: Model) -> tuple[RemoteModel, ...]:
-    """Return the remote models that `model` consists of."""
+    """Return the remote models in `model`."""
     models = model.models if isinstance(model, FallbackModel) else (model,)
     return tuple(part for part in models if isinstance(part, RemoteModel))
 
@@ -171,7 +171,7 @@ def build_bwrap_command(sandbox: Sandbox, socket: Path, program: Sequence[str]) 
 
 
 def _list_isolation() -> list[str]:
-    """Return the namespaces and capabilities: for root without a user namespace, in which it would stay root for the files."""
+    """Return the namespaces and capabilities; root gets no user namespace, where it would stay root."""
     if os.geteuid() != 0:
         return ["--unshare-all", "--unshare-user", "--disable-userns", "--cap-drop", "ALL"]
     namespaces = ["pid", "net", "ipc", "uts", "cgroup-try"]
@@ -187,14 +187,14 @@ def _list_isolation() -> list[str]:
 
 
 def choose_user(here: Path) -> int:
-    """Return the user to run as where root would run a sandbox: the owner of `here`, or nobody; 0 if one is not root."""
+    """Return the user to run as: for root the owner of `here`, or nobody; 0 for any other user."""
     if os.geteuid() != 0:
         return 0
     return here.stat().st_uid or NOBODY
 
 
 def check_access(sandbox: Sandbox) -> None:
-    """Raise ConfigurationError if the user of the sandbox cannot use what the sandbox shows."""
+    """Raise ConfigurationError if the user of the sandbox cannot access its files."""
     user = sandbox.limits.user
     if not user:
         return

@@ -1,10 +1,9 @@
-"""What a sandboxed process may use: memory, processes, processor time, and the user that it runs as.
+"""The limits of a sandboxed process: memory, processes, processor time, and its user.
 
     apply_limits(Limits())          in the sandbox, before the program starts
 
-The limits are those of setrlimit(2): memory and processor time count for each process, the processes for the user. The
-memory of several processes adds up: a limit for all of them together needs a control group, which the
-sandbox does not make.
+The limits are set by setrlimit(2): memory and processor time count for each process, the processes for the user. The
+memory of several processes adds up: a common limit would need a control group, which the sandbox does not make.
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ class Limits:
     cpu_seconds: int = 3600
     """Seconds of processor time for each process."""
     user: int = 0
-    """The user to become, without any group; 0 to stay the user that one is."""
+    """The user to become, without any group; 0 to keep the current user."""
 
     def __str__(self) -> str:
         return ",".join(str(getattr(self, limit.name)) for limit in fields(self))
 
 
 def parse_limits(text: str) -> Limits:
-    """Read what `str` wrote."""
+    """Read the output of `str`."""
     return Limits(*map(int, text.split(",")))
 
 

@@ -2,12 +2,12 @@
 
     build_filter("x86_64")      bytes for `bwrap --seccomp FD`; None for machines without a table here
 
-Refused are: mounting, namespaces, tracing and reading other processes, keys, BPF, performance counters, io_uring, kernel
-modules, clocks and other settings of the machine; sockets other than Unix, IPv4, IPv6 and netlink; typing into the
-terminal; files that run with the rights of their owner (setuid). All other calls are allowed: the filter makes less of
-the kernel reachable, and does not replace the other parts of the sandbox.
+Refused are: mounting, namespaces, tracing and reading other processes, keys, BPF, performance counters, io_uring,
+kernel modules, clocks and other settings of the machine; sockets other than Unix, IPv4, IPv6 and netlink; typing into
+the terminal; files that run with the rights of their owner (setuid). All other calls are allowed: the filter makes less
+of the kernel reachable, and does not replace the other parts of the sandbox.
 
-The format is that of linux/filter.h and linux/seccomp.h; the numbers of the calls are those of the kernel's tables.
+The format is from linux/filter.h and linux/seccomp.h; the numbers of the calls are from the kernel's tables.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _REFUSED_CALLS = """
 """Calls that fail with EPERM: name, number on x86_64, number on aarch64."""
 
 _MISSING_CALLS = "clone3 435 435, openat2 437 437"
-"""Calls whose arguments a filter cannot read. They fail with ENOSYS, so that libraries use the older ones."""
+"""Calls with arguments that a filter cannot read; they fail with ENOSYS, so that libraries use the older ones."""
 
 _MODE_CALLS = """
     chmod 90 - 1, fchmod 91 52 1, fchmodat 268 53 2, fchmodat2 452 452 2, open 2 - 2, openat 257 56 3, creat 85 - 1,
     mknod 133 - 1, mknodat 259 33 2
 """
-"""Calls with the mode of a file, and which argument it is."""
+"""Calls with the mode of a file, and the index of that argument."""
 
 _SOCKET_CALLS = "socket 41 198, socketpair 53 199"
 _ALLOWED_FAMILIES = (1, 2, 10, 16)  # AF_UNIX, AF_INET, AF_INET6, AF_NETLINK
@@ -113,7 +113,7 @@ def _check_argument(
 
 
 def _read_table(table: str, column: int) -> Iterator[tuple[int, int]]:
-    """Yield the number of each call on this machine, and which argument is checked."""
+    """Yield the number of each call on this machine, and the index of the checked argument."""
     for line in table.split(","):
         _, *numbers = line.split()
         if numbers[column] != "-":

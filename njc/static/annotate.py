@@ -34,7 +34,7 @@ IMPORTS = {
 """Names that a proposal may use although the program has not imported them."""
 
 MAX_SHOWN_LINES = 60
-"""Lines of the program around a block that the model is shown."""
+"""The number of lines around a block that are shown to the model."""
 
 _UNSPECIFIC = ("Any", "object", "None")
 _NODES = (ast.Expression, ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.BinOp, ast.BitOr, ast.Tuple, ast.Load, ast.UnaryOp, ast.USub)  # fmt: skip
@@ -42,7 +42,7 @@ _CODE = re.compile(
     r"\b(?:generator|iterator|coroutine|function|lambda|closure|(?:sub)?class|instance|instantiate|object)(?:e?s|d)?\b",
     re.IGNORECASE,
 )
-"""Words of a text that asks for more than data."""
+"""Words of a text that ask for more than data."""
 _QUOTES = re.compile(r"^```\w*\s*|```$|^`|`$")
 
 

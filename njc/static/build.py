@@ -2,9 +2,9 @@
 
     units + njc.lock  ->  StaticBuild(written, lock, findings, notes)
 
-Locked code is checked again and used as it is; missing or stale code is generated. A `locked` build asks no model and
-reports what is missing. New code is passed to `keep` at once, so that an interrupted build continues.
-Blocks may be written concurrently; the lock and the findings have the order of the sources.
+Locked code is checked again and used unchanged; missing or stale code is generated. A `locked` build asks no model and
+reports missing code. New code is passed to `keep` at once, so that an interrupted build continues. Blocks may be
+written concurrently; the lock and the findings have the order of the sources.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ from njrt.session.settings import get_settings
 
 JUDGEMENT_REASON = "it needs judgement: its code would ask a model each time"
 DEFAULT_JOBS = 4
-"""Blocks that a vendor's model writes at once, unless the caller says otherwise."""
+"""The default number of blocks that a vendor's model writes at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class HoleRequest:
 
 @dataclass(frozen=True, slots=True)
 class HoleResult:
-    """The result for one hole: an entry of the lock, or findings that say why there is none."""
+    """The result for one hole: an entry of the lock, or else findings with the reasons."""
 
     entry: LockEntry | None = None
     findings: tuple[Finding, ...] = ()
@@ -111,7 +111,7 @@ class StaticBuild:
     used: tuple[LockEntry, ...] = ()
     """The entries that the holes are filled from."""
     compiled: Mapping[Unit, Compilation] = field(default_factory=dict)
-    """The files whose holes are all filled or skipped."""
+    """The files with all holes filled or skipped."""
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -152,7 +152,7 @@ def _compile_filled(
     lock: StaticLock,
     findings: list[Finding],
 ) -> Compilation:
-    """Compile a file with the code of its holes; what does not compile is added to the findings."""
+    """Compile a file with the code of its holes; its errors are added to the findings."""
     placed = [
         (hole, place_code(file, hole, entry.code, find_learned_shapes(hole, lock)))
         for hole in file.holes
@@ -174,7 +174,7 @@ def _compile_filled(
 def _list_stale_learned(
     holes: Sequence[Hole], used: Sequence[LockEntry], lock: StaticLock
 ) -> Iterator[str]:
-    """Name the holes whose learned code is stale."""
+    """Yield a note for each hole with stale learned code."""
     kinds = {(entry.name, entry.mode) for entry in used}
     for hole in holes:
         key = (hole.name, hole.mode + LEARNED_SUFFIX)
@@ -327,7 +327,7 @@ def _generate_hole(
 
 
 def _can_stay_live(hole: Hole) -> bool:
-    """Return whether a block without code runs live: as its option says, by default in the mode `auto`."""
+    """Return whether a block without code runs live: by its option, else in the mode `auto`."""
     chosen = hole.options.fallback
     return hole.mode == "auto" if chosen is None else chosen == "live"
 
@@ -376,7 +376,7 @@ class Author:
     def run_conversation(
         self, conversation: Generator[Request, Reply, ConversationResult]
     ) -> ConversationResult:
-        """Answer all that a conversation asks."""
+        """Answer all requests of a conversation."""
         try:
             request = next(conversation)
             while True:
@@ -386,9 +386,9 @@ class Author:
             return result
 
     def _add_requested_model(self, reply: Reply) -> Reply:
-        """Return a reply that names the model as it was asked for, where its server calls it otherwise.
+        """Return a reply that names the requested model, if its server uses another name.
 
-        A vendor's `gpt-4.1-2025-04-14` says more than that; the `local` of a server of your own, nothing.
+        A vendor's `gpt-4.1-2025-04-14` is more precise and stays; the `local` of a private server does not.
         """
         asked = self.model.name
         if reply.model.startswith(asked.split("/", 1)[-1]):
@@ -423,7 +423,7 @@ def choose_author(file: StaticFile, hole: Hole) -> Author:
 
 @dataclass(frozen=True, slots=True)
 class ContractTask:
-    """Code to run, and what must hold before and after it."""
+    """Code to run, with the asserts before and after it."""
 
     prelude: tuple[str, ...]
     """Imports, classes and types of the program."""
@@ -445,7 +445,7 @@ class RecordedInputs:
 
 @dataclass(frozen=True, slots=True)
 class ContractVerdict:
-    """The result of a test: how many inputs it held on, or a counterexample."""
+    """The result of a test: on how many inputs the asserts held, or a counterexample."""
 
     held: int = 0
     refusal: str = ""

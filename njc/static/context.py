@@ -1,14 +1,14 @@
-"""What of the program the model is shown: enough to write code that fits in, and no more.
+"""The part of the program that is shown to the model: enough to write fitting code, and no more.
 
 from dataclasses import dataclass           imports, in full
 @dataclass
-class Mail: ...                             what the code around the block speaks of, in outline:
+class Mail: ...                             definitions that the code around the block mentions, in outline:
     sender: str                             fields, signatures, first lines of docstrings
 class Mailbox:
     def triage(self) -> None:               the function around the block, in full,
         for mail in self.mails:
             ...  # YOUR CODE STANDS HERE    with the block marked
-            self.tasks.append(task)         and so with what becomes of its outputs
+            self.tasks.append(task)         and with the uses of its outputs
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ DefinitionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def render_context(module: Module, block: NaturalBlock) -> str:
-    """Write the part of the program that the block has to do with."""
+    """Return the part of the program that the block depends on."""
     host = _find_host(module, block)
     around = {id(scope.node) for scope in walk_outwards(block.scope)}
     full = _render_host(module, block, host, around)
@@ -89,7 +89,7 @@ def _insert_placeholder(module: Module, block: NaturalBlock, host: ast.stmt) -> 
 def _find_mentioned_names(
     module: Module, text: str, host: ast.stmt, block: NaturalBlock
 ) -> set[str]:
-    """Return the names that the shown text speaks of, and those that their outlines speak of in turn."""
+    """Return the names that the shown text mentions, and the names that their outlines mention in turn."""
     outlines = {
         name: _render_outline(module, statement)
         for statement in module.tree.body
@@ -126,7 +126,7 @@ def _list_defined_names(statement: ast.stmt) -> list[str]:
 
 
 def _render_outline(module: Module, statement: ast.stmt) -> str:
-    """Return a definition without what it does; a short statement in full."""
+    """Return a definition without its body; a short statement in full."""
     match statement:
         case ast.ClassDef(body=body):
             members = [textwrap.dedent(_render_outline(module, statement)) for statement in body]
@@ -176,7 +176,7 @@ def _count_lines(statement: ast.stmt) -> int:
 
 
 def _normalize_text(text: str) -> str:
-    """Without margin, trailing blanks and the line ends of other systems."""
+    """Return a text without margin, trailing blanks and the line ends of other systems."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     lines = textwrap.dedent(text.expandtabs(4)).split("\n")
     return "\n".join(line.rstrip() for line in lines if line.strip()).rstrip()

@@ -107,7 +107,7 @@ class Names(dict[str, Any]):
 
 
 def write_function(code: str, parameters: Iterable[str]) -> str:
-    """Return a function around code, in which it may jump, that returns the `Names` of the code at its end."""
+    """Return a function around code, with a loop so that it may jump, that returns its `Names` at the end."""
     body = textwrap.indent(code.strip("\n") or "pass", " " * 8)
     return (
         f"def {_FUNCTION}({', '.join(parameters)}):\n    for {_ROUND} in (0,):\n{body}\n"

@@ -1,7 +1,7 @@
 """Static builds on disk: the sources with holes, the lock file, the failed attempts.
 
 njc.lock                                    beside pyproject.toml, else in the source root
-.njc_cache/attempts/mailbox.njpy-triage.md  what a model tried, and why it was refused
+.njc_cache/attempts/mailbox.njpy-triage.md  the attempts of a model, and the reasons for refusing them
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def keep_results(request: HoleRequest, lock: StaticLock, file: Path) -> HoleRequ
 
 
 CONTRACT_SECONDS = 30.0
-"""For the test of one piece of code; what takes longer is not judged."""
+"""The limit of the test of one piece of code; without a verdict by then, it is not judged."""
 
 
 def test_contract(task: ContractTask) -> ContractVerdict:
@@ -107,7 +107,7 @@ def format_finding_messages(findings: Iterable[Finding]) -> str:
 
 
 def save_lock(lock: StaticLock, before: StaticLock, file: Path) -> None:
-    """Write what differs between a lock and what it was made of into the file, which may have been changed meanwhile.
+    """Write the changes between two locks into the file, which may have been changed meanwhile.
 
     Raises:
         ConfigurationError: the file can no longer be read; the whole lock is in `njc.lock.new` beside it.

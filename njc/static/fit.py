@@ -99,7 +99,7 @@ def make_hole_finding(file: StaticFile, hole: Hole, code: str, message: str, hin
 def make_code_check(file: StaticFile, hole: Hole, *, is_locked: bool = False) -> CodeCheck:
     """Return the checks of a hole: all of them, or in the raw mode only that it is Python.
 
-    Code that is locked has its final form; it is compiled with that of the other holes.
+    Locked code has its final form; it is compiled together with the code of other holes.
     """
 
     def in_place(code: str) -> str | None:
@@ -128,7 +128,7 @@ def make_code_check(file: StaticFile, hole: Hole, *, is_locked: bool = False) ->
 def place_code(
     file: StaticFile, hole: Hole, code: str, shapes: ShapesByName | None = None
 ) -> WrittenBlock:
-    """Put code in its place; in the mode `auto` guarded by these shapes, or by those of the annotations."""
+    """Put code in its place; in the mode `auto` with a guard of these shapes, or else of the annotations."""
     if hole.options.policy == "contained":
         runtime = choose_aliases(file.source.text).runtime
         return place_contained_code(code, hole, file.project, runtime)
@@ -163,7 +163,7 @@ def _find_syntax_errors(code: str) -> tuple[str, ...]:
 
 
 def find_compile_problem(compilation: Compilation) -> str | None:
-    """Say why a file does not compile with code in the place of its blocks, if so."""
+    """Return why a file does not compile with code in the place of its blocks; None if it does."""
     if compilation.output is not None:
         return None
     messages = "; ".join(diagnostic.message for diagnostic in compilation.diagnostics)
@@ -196,7 +196,7 @@ def find_annotated_shapes(hole: Hole, classes: Mapping[str, ast.ClassDef]) -> di
 
 @dataclass(frozen=True, slots=True)
 class _AnnotationReader:
-    """Reads annotations of a function's parameters, which have their meaning in the scope around it."""
+    """Reads annotations of a function's parameters; the scope around the function defines their names."""
 
     scope: NameScope
     classes: Mapping[str, ast.ClassDef]
@@ -259,7 +259,7 @@ class _AnnotationReader:
 
 
 def _is_structural(class_: ast.ClassDef) -> bool:
-    """Return whether instances need not name the class among their bases."""
+    """Return whether instances need not have the class among their bases."""
     names = {ast.unparse(base).rpartition(".")[2].partition("[")[0] for base in class_.bases}
     return bool(class_.keywords) or not names.isdisjoint({"Protocol", "TypedDict"})
 
@@ -285,7 +285,7 @@ def normalize_code(code: str, hole: Hole) -> str:
 
 
 def find_renames(code: str, hole: Hole) -> dict[str, str]:
-    """New names for the code's own names that mean something else around it."""
+    """Return new names for the code's own names that mean something else around it."""
     tree = ast.parse(code)
     imported = [
         pair

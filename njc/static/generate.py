@@ -2,8 +2,8 @@
 
     Request   ──yielded──>  the driver asks a model  ──sent back──>  Reply
 
-It returns `Generated` or `GenerationFailed`, both with all attempts. Each refusal goes back to the model with the code
-that it is about; earlier attempts are left out, so that the request stays short.
+It returns `Generated` or `GenerationFailed`, both with all attempts. A refusal is sent to the model with the refused
+code; earlier attempts are left out, so that the request stays short.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class GenerationAttempt:
     """The whole reply if it has no code."""
     verdict: tuple[str, ...]
     rationale: str = ""
-    """What the model wrote before the code, if it was asked for that."""
+    """The text before the code, if the model was asked for a rationale."""
 
 
 @dataclass(frozen=True, slots=True)
 class GenerationCost:
-    """What the conversation used."""
+    """The tokens and the price of a conversation."""
 
     input: int = 0
     output: int = 0
@@ -47,7 +47,7 @@ class GenerationCost:
     model: str = ""
 
     def add_reply(self, reply: Reply) -> GenerationCost:
-        """Add what a reply used."""
+        """Return the cost with a reply added."""
         usd = reply.usage.usd
         return GenerationCost(
             self.input + reply.usage.input,
@@ -84,7 +84,7 @@ def generate_code(
 ) -> Generation:
     """Ask for the code of a hole until it passes the checks, at most `max_attempts` times.
 
-    A `temperature`, if there is one, rises with each refusal: at the same one, small models repeat themselves.
+    A given `temperature` rises with each refusal: at the same one, small models repeat themselves.
     """
     attempts: tuple[GenerationAttempt, ...] = ()
     cost = GenerationCost()
@@ -219,7 +219,7 @@ StatementList = Sequence[ast.stmt]
 
 
 def extract_code(text: str, hole: Hole) -> str | None:
-    """Return the code for the hole in a reply: its first piece of Python; None if there is none."""
+    """Return the code for the hole in a reply: its first piece of Python; None without code."""
     for effect in parse_text_effects(text, "direct"):
         if isinstance(effect, Run) and effect.code.strip():
             code = textwrap.dedent(effect.code.replace("\r\n", "\n")).strip("\n").rstrip() + "\n"
@@ -228,7 +228,7 @@ def extract_code(text: str, hole: Hole) -> str | None:
 
 
 def unwrap_code(code: str, hole: Hole) -> str:
-    """Take the code of the hole out of a copy of the function around it; anything else is left as it is."""
+    """Extract the code of the hole from a copy of the function around it; return other code unchanged."""
     scope = _find_outermost_scope(hole.block.scope)
     try:
         tree = ast.parse(code)
@@ -353,5 +353,5 @@ def _make_import(name: str) -> str | None:
 
 
 def _is_free(name: str, text: str, hole: Hole) -> bool:
-    """Return whether the name means nothing else in the file, or just what it would be imported as."""
+    """Return whether the name is unused in the file, or means just the import in question."""
     return name not in hole.taken or text in hole.imports

@@ -1,4 +1,4 @@
-'''The blocks that code is written for: what the code may read, and what it must bind.
+'''The blocks to write code for, with their readable names and required outputs.
 
     def read(letter: str) -> Order:
         """natural                                  Hole(name="order.njpy:read", visible=("letter", "Order"),
@@ -6,8 +6,8 @@
         """                                             labels=("return",), bound_before={"letter"}, ...)
         return order
 
-A hole has a name that survives edits elsewhere in its file, and a meaning: digests of all that the model is shown.
-Code that was written for one meaning is stale for any other.
+The name of a hole survives edits elsewhere in its file. Its meaning is a set of digests of everything shown to the
+model: code for one meaning is stale for any other.
 '''
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from njrt.private_names import mangle
 
 @dataclass(frozen=True, slots=True)
 class Hole:
-    """A natural block that code is to be written for."""
+    """A natural block that needs code."""
 
     block: NaturalBlock
     name: str
     """`path:Qualified.name`, with `#2` for the second block there."""
     mode: Mode
     options: Options
-    """Those of block, file and project merged."""
+    """The merged options of block, file and project."""
     instruction: str
     visible: tuple[str, ...]
     """The names of the program that the code may read, as the source spells them."""
@@ -55,9 +55,9 @@ class Hole:
     bound_before: frozenset[str]
     """The outputs that are bound on every path to the block."""
     program: str
-    """The part of the program that the model is shown."""
+    """The part of the program that is shown to the model."""
     helper: str
-    """The name of the function by which the code asks a model; the program does not use it."""
+    """The name of the function that asks a model; the program does not use it."""
     taken: frozenset[str]
     """The names that this file uses."""
     taken_here: frozenset[str]
@@ -74,17 +74,17 @@ class Hole:
 
     @property
     def class_name(self) -> str | None:
-        """The class whose private names are mangled here."""
+        """The class that private names are mangled for here."""
         return self.block.scope.mangling_class
 
     @property
     def shown(self) -> str:
-        """All that the model is shown of the hole."""
+        """All that is shown to the model about the hole."""
         return "\n".join([self.program, "", self.instruction, "---", *_describe_interface(self)])
 
     @property
     def meaning(self) -> BlockDigests:
-        """Digests of what is shown; blank lines and trailing blanks do not count."""
+        """Digests of the shown text; blank lines and trailing blanks do not count."""
         return BlockDigests(
             _compute_digest(self.instruction),
             _compute_digest("\n".join(_describe_interface(self))),
@@ -98,7 +98,7 @@ def _compute_digest(text: str) -> str:
 
 
 def find_holes(module: Module, blocks: Sequence[NaturalBlock], project: Options) -> Iterator[Hole]:
-    """Find the blocks of a file whose mode is not live."""
+    """Find the blocks of a file in other modes than live."""
     outputs = collect_block_outputs(blocks)
     seen: Counter[str] = Counter()
     for block in blocks:
@@ -212,7 +212,7 @@ def _find_names_in_type(type_: str) -> list[str]:
 
 
 def _describe_interface(hole: Hole) -> Iterator[str]:
-    """Yield a line for what may be read, for each output, and for the jumps."""
+    """Yield a line for the readable names, for each output, and for the jumps."""
     read_only = [name for name in hole.visible if name not in hole.block.binds]
     if read_only:
         yield f"may be read: {', '.join(read_only)}"

@@ -16,10 +16,10 @@
 
 Learned code has a mode such as `static-learned`, a `score = { right = 7, wrong = 1, of = 8 }`, and the `shapes` of
 the values that it was learned from. An entry is valid for the meaning that it was written for, and stale for any
-other. `digest` is that of the code as the model wrote it, so an edit shows; edited code is kept. `checks = { passed
-= 3, of = 4 }` counts the checks of the program that pass with this code, where somebody has run them. `rationale`
-is what the model wrote about the mistake that repaired code corrects. `[[authority]]` sections say what blocks are
-allowed when they run (`njrt.production.approval.manifest`). The same entries always give the same text.
+other. `digest` is the digest of the model's code, so an edit shows; edited code is kept. `checks = { passed = 3,
+of = 4 }` counts the checks of the program that pass with this code, if they were run. `rationale` is the model's
+text on the mistake that repaired code corrects. `[[authority]]` sections are the manifest of blocks at run time
+(`njrt.production.approval.manifest`). The same entries always give the same text.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ version = {LOCK_VERSION}
 
 @dataclass(frozen=True, slots=True)
 class BlockDigests:
-    """Digests of what code was written for: the instruction, the interface, the program shown with them."""
+    """Digests of the parts of a meaning: the instruction, the interface, the program around them."""
 
     instruction: str
     interface: str
@@ -57,7 +57,7 @@ class BlockDigests:
 
 @dataclass(frozen=True, slots=True)
 class LockScore:
-    """How code did on examples; what is neither right nor wrong was left to the live block (mode `auto`)."""
+    """The results of code on examples; the rest was left to the live block (mode `auto`)."""
 
     right: int
     wrong: int
@@ -65,7 +65,7 @@ class LockScore:
 
     @property
     def rank(self) -> tuple[int, int]:
-        """What to compare scores by: a wrong answer is worse than none."""
+        """The sort key of scores: a wrong answer is worse than none."""
         return -self.wrong, self.right
 
     def __str__(self) -> str:
@@ -90,7 +90,7 @@ class CheckCounts:
     passed: int
     of: int
     by: str = ""
-    """What answered the questions of the code and ran its live blocks: a model, a script."""
+    """What answered the questions of the code and ran its live blocks, such as a model or a script."""
 
     def __str__(self) -> str:
         return f"{self.passed} of {self.of} checks of its program" + (
@@ -100,7 +100,7 @@ class CheckCounts:
 
 @dataclass(frozen=True, slots=True)
 class LockEntry:
-    """What is locked for one block in one mode; the fields are those of the file."""
+    """The locked code for one block in one mode; the fields are the keys of the file."""
 
     name: str
     mode: str
@@ -110,26 +110,26 @@ class LockEntry:
     attempts: int
     tokens: TokenCounts
     digest: str
-    """That of the code as the model wrote it."""
+    """The digest of the code as the model wrote it."""
     code: str
     """Empty if the block stays live."""
     usd: float | None = None
     live: str = ""
     """Why the block stays live."""
     score: LockScore | None = None
-    """How learned code did on the examples that it was learned from."""
+    """The results of learned code on its examples."""
     shapes: Mapping[str, str] = field(default_factory=dict)
-    """What the variables were like in these examples."""
+    """The shapes of the variables in these examples."""
     checks: CheckCounts | None = None
     """The results of the program's checks with this code, if they were run."""
     contract: str = ""
-    """On how many inputs the asserts around the block held."""
+    """The number of inputs that the asserts around the block held on."""
     rationale: str = ""
-    """What the model wrote about the mistake that this code corrects, if `njc static --repair` wrote it."""
+    """The model's text on the mistake that this code corrects, if `njc static --repair` wrote it."""
 
     @property
     def is_edited(self) -> bool:
-        """Whether the code is not as the model wrote it."""
+        """Whether the code differs from the model's."""
         return self.digest != hash_code(self.code)
 
 
@@ -142,7 +142,7 @@ LockKey = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class StaticLock:
-    """The entries of a lock file, and what blocks are allowed when they run."""
+    """The entries of a lock file, and the authority of blocks at run time."""
 
     entries: Mapping[LockKey, LockEntry] = field(default_factory=dict)
     authority: Mapping[BlockKey, BlockAuthority] = field(default_factory=dict)
@@ -163,7 +163,7 @@ class _LockFile:
 
 
 LEARNED_SUFFIX = "-learned"
-"""Behind the mode of an entry whose code was learned from examples."""
+"""Suffix of the mode of an entry with code that was learned from examples."""
 
 
 def hash_code(code: str) -> str:
@@ -185,7 +185,7 @@ def remove_entries(lock: StaticLock, keys: Iterable[LockKey]) -> StaticLock:
 
 
 def transfer_changes(before: StaticLock, after: StaticLock, current: StaticLock) -> StaticLock:
-    """`current` with all that differs between two other locks, except for code that has been edited in it since."""
+    """Return `current` with the changes from `before` to `after`, except for code edited in it since."""
     edited = {
         key: entry
         for key, entry in current.entries.items()
@@ -207,7 +207,7 @@ def _transfer_items(
 
 
 def describe_authors(entries: Sequence[LockEntry]) -> str:
-    """Say who wrote the code of a file, and how the checks of its program went with it."""
+    """Return the authors of the code of a file, and the results of its program's checks."""
     codes = [entry for entry in entries if not entry.live]
     models = ", ".join(sorted({" ".join(entry.model.split()) for entry in codes or entries}))
     if not entries:
@@ -252,7 +252,7 @@ _WAY_OUT = "correct it, install the njc that wrote it, or delete the file and bu
 
 
 def _locate(text: str, path: Sequence[str | int]) -> int:
-    """Return the line of a key of the file, or of the block in which it is missing."""
+    """Return the line of a key of the file, or of the block that lacks it."""
     lines = text.split("\n")
     heads = [0] + [
         number

@@ -1,4 +1,4 @@
-"""Locked code as the compiled file has it.
+"""Locked code in the form of the compiled file.
 
     import re                           hoisted to the head of the file
     count = len(re.findall("a", s))  -> # natural
@@ -6,7 +6,7 @@
                                         count = len(re.findall("a", s))
                                         # end of natural block
 
-Nothing here depends on tools or settings: the same code gives the same bytes.
+The result does not depend on tools or settings: the same code gives the same bytes.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def place_auto_code(code: str, hole: Hole, runtime: str, shapes: Mapping[str, st
 
 
 def name_static_code(hole: Hole, code: str) -> str:
-    """Return what names a block and its code in the store of canaries: other code has a name of its own."""
+    """Return the name of a block and its code in the store of canaries; other code has another name."""
     return f"{hole.name} {hole.meaning.instruction}{hash_code(code)[:8]}"
 
 
@@ -152,7 +152,7 @@ def _wrap_expression(lines: list[str], expression: ast.expr, call: str) -> None:
 
 
 def _insert_statement(lines: list[str], before: ast.stmt, text: str) -> None:
-    """Put a statement before another one: on its own line, if the other one begins its line."""
+    """Put a statement before another one: on a separate line, if the other one starts its line."""
     number, column = before.lineno - 1, before.col_offset
     margin = lines[number].encode()[:column].decode()
     separator = "; " if margin.strip() else f"\n{margin}"
@@ -168,7 +168,7 @@ _Exit = ast.Raise | ast.Return | ast.Break | ast.Continue
 
 
 def _find_exits(body: Sequence[ast.stmt], in_loop: bool = False) -> Iterator[_Exit]:
-    """Yield the statements that leave the block, in the order of the text, without those of inner functions and loops."""
+    """Yield the statements that leave the block, in order, without inner functions and loops."""
     for statement in body:
         match statement:
             case ast.Raise() | ast.Return():

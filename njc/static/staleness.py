@@ -1,4 +1,4 @@
-"""For each hole: is its code locked, is what is locked stale, and why.
+"""The state of each hole's code: locked, stale or missing.
 
 lock has it, same meaning           Locked(entry)
 lock has it, of another meaning     Stale(entry, changed=("instruction",))
@@ -60,7 +60,7 @@ def find_hole_statuses(
 def find_hole_status(hole: Hole, lock: StaticLock, names: Collection[str], kind: str) -> HoleStatus:
     """Look up a hole among the entries of one kind: a mode, learned or not.
 
-    `names` are those of all holes, whose entries are not taken for renamed blocks.
+    `names` are the names of all holes; their entries are not taken for renamed blocks.
     """
     entry = lock.entries.get((hole.name, kind))
     meaning = hole.meaning
@@ -85,7 +85,7 @@ def list_changed_parts(then: BlockDigests, now: BlockDigests) -> tuple[str, ...]
 def find_unused_entries(
     lock: StaticLock, files: Collection[str], names: Collection[str], exists: Callable[[str], bool]
 ) -> list[LockEntry]:
-    """Return the entries for blocks that are not there any more: `names` are those of all blocks in `files`.
+    """Return the entries for removed blocks; `names` are the names of all blocks in `files`.
 
     An entry of another file is unused if that file does not exist.
     """

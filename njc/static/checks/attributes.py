@@ -1,12 +1,12 @@
-"""Does the code use attributes that do not exist? As far as the annotations of the program tell.
+"""Check for attributes that do not exist, as far as the annotations of the program show.
 
     def triage(self, mails: list[Mail]):
         for mail in mails:              mail is a Mail
             ...                         mail.kind    `mail` is a `Mail`, which has no `kind`; it has sender, text
 
-Only what is certain is reported: names with one plain type that the program binds once, and classes of the same file
-whose bases are known, in a program that sets no attributes by name. Not seen: attributes of other expressions, of unions, and of values whose type is quoted. An
-attribute that the program sets anywhere in the file, on whatever object, counts as one of every class.
+Only certain problems are reported: of names with one plain type that the program binds once, and of classes of the same
+file with known bases, in a program that sets no attributes by name. Not seen: attributes of other expressions, unions
+and quoted types. An attribute that the program sets on any object in the file counts for every class.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from njrt.private_names import mangle
 
 _BUILTIN_TYPES = ("str", "int", "float", "bool", "bytes", "list", "dict", "set", "tuple")
 _KNOWN_BASES: Mapping[str, tuple[str, ...]] = {"object": (), "BaseModel": ("model_",)}
-"""Known bases from elsewhere, with the beginnings of the names that they add."""
+"""Known bases from elsewhere, with the prefixes of the names that they add."""
 _SETS_BY_NAME = re.compile(r"\b(?:setattr|vars|__dict__|__setattr__)\b")
-"""By which a program may set attributes of any name."""
+"""A program with one of these may set attributes of any name."""
 _BOUND_ONCE = (ast.AnnAssign, ast.For, ast.AsyncFor)
 
 
@@ -79,7 +79,7 @@ def _has_attribute(attribute: str, known: frozenset[str]) -> bool:
 
 
 def find_type_attributes(typed: Typed, types: TypeReader) -> frozenset[str] | None:
-    """Return the attributes of a type, None if they are not known; `model_*` means all names with this beginning."""
+    """Return the attributes of a type, None if they are unknown; `model_*` means all names with this prefix."""
     expanded = types.expand(typed)
     found = types.class_of_type(expanded)
     if found is not None:

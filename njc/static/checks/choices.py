@@ -1,4 +1,4 @@
-"""Does the code bind an output to what its `Literal` type does not allow?
+"""Check for outputs bound to a value outside their `Literal` type.
 
     kind: Literal["bill", "work"]
     kind = "offer"                  `kind` must be one of "bill", "work", and not "offer"

@@ -3,8 +3,8 @@
     parsed -> not the program around it -> visible, read-only, jumps, guard -> attributes -> bound -> ends
         -> questions -> in place
 
-The first checks are those for the code of a live model at run time; they read the block's interface from a scope like
-that of the running block, without values. Not seen: code that is valid and does something else than the prompt says.
+The first checks also apply to the code of a live model at run time; they read the block's interface from a scope like
+the running block's, without values. Not seen: valid code that does not fulfil the prompt.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from njrt.scope.scope import Scope, make_scope
 
 Classes = Mapping[str, ast.ClassDef]
 InPlaceCheck = Callable[[str], str | None]
-"""Compiles the whole file with the code in its place; says what Python complains of, or None."""
+"""Compiles the whole file with the code in its place; returns Python's complaint, or None."""
 
 
 def find_code_refusals(
@@ -73,7 +73,7 @@ def find_code_refusals(
 
 
 def _blank_known_imports(code: str, hole: Hole) -> tuple[str, list[str]]:
-    """Blank the lines that import again what the head of the file imports; give the names that they bind."""
+    """Blank imports that the head of the file has already; return the names that they bind."""
     lines, tree = code.split("\n"), ast.parse(code)
     names: list[str] = []
     for statement in tree.body:
@@ -203,20 +203,20 @@ _SCHEMA_ALTERNATIVES: Mapping[str, str] = {
     "Iterator": "list",
     "Generator": "list",
 }
-"""What JSON does not carry, and what to ask for instead."""
+"""Types that JSON does not carry, and the alternative to ask for."""
 
 _EXAMPLES: Mapping[str, str] = {
     **dict.fromkeys(("list", "List", "set", "frozenset"), "{}[str]"),
     **dict.fromkeys(("dict", "Dict", "Mapping"), "{}[str, int]"),
     **dict.fromkeys(("tuple", "Tuple"), "{}[int, str]"),
 }
-"""Collections, whose items must have a type."""
+"""Collections that need a type for their items."""
 
 
 def find_question_problems(
     tree: ast.Module, helper: str, is_async: bool, names: Sequence[str], classes: Classes
 ) -> Iterator[str]:
-    """Check every call of the helper; `names` are those of the program, `classes` those of the file."""
+    """Check every call of the helper; `names` are from the program, `classes` from the file."""
     defined = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
     awaited = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Await)}
     dropped = {
@@ -254,7 +254,7 @@ def _check_call(
 
 
 def _check_type(node: ast.expr, classes: Classes, around: frozenset[str]) -> Iterator[str]:
-    """Say what in a type JSON does not carry; what is defined elsewhere is taken to be carried."""
+    """Yield the parts of a type that JSON does not carry; types from elsewhere are assumed to be carried."""
     match node:
         case ast.Name(id=name) if name in classes and name not in around:
             for field in classes[name].body:
