@@ -1,4 +1,4 @@
-"""Why trials fail, by rule: the categories of the paper's appendix F, as far as a program can distinguish them.
+"""Classify failures of trials: the categories of the paper's appendix F, as far as a program can distinguish them.
 
     classify_failure("UnboundLocalError: ...")        "program raised"
     classify_failure("EffectLimitError: ...")         "limit"
@@ -33,7 +33,7 @@ FailureCategory = Literal[
     "unsayable",
     "unclassified",
 ]
-"""Why a trial failed, by its first case that failed.
+"""The category of a failed trial, by its first case that failed.
 
     wrong result                 nothing was raised, but a check fails (the paper's Reasoning and Hallucination)
     incorrect state operation    a check of the operation on the state fails: another kind of object was bound, or
@@ -62,7 +62,7 @@ ErrorCategory = Literal[
     "index error",
     "other",
 ]
-"""Why an effect was refused, as in the paper's table 10.
+"""The category of a refused effect, as in the paper's table 10.
 
     state op error        an effect that does not exist, with wrong arguments, or not possible here
     forbidden variable    a name that is unbound, unknown or read-only

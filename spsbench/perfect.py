@@ -262,7 +262,7 @@ class Mirror:
             yield call("setref", ref=make_reference(address), val=value)
 
     def encode(self, value: Any) -> WireValue:
-        """Return a value as it is sent: objects of the program by reference, new ones by their contents."""
+        """Return the encoded value: objects of the program by reference, new ones by their contents."""
         known = self.addresses.get(id(value))
         return self.encode_contents(value) if known is None else make_reference(known)
 

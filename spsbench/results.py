@@ -130,7 +130,7 @@ class TrialUsage:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a check failed: a category (`spsbench.failures`) and a message."""
+    """The reason for a failed check: a category (`spsbench.failures`) and a message."""
 
     category: FailureCategory
     message: str
@@ -217,7 +217,7 @@ StudyEnding = Literal["finished", "raised", "too long"]
 
 @dataclass(frozen=True)
 class Measures:
-    """What one run of a case study used."""
+    """The usage of one run of a case study."""
 
     seconds: float
     """Wall time."""

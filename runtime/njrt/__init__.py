@@ -163,7 +163,7 @@ _LOADED_LATER = {
 
 
 def __getattr__(name: str) -> "Any":
-    """Load what runs blocks when it is first asked for (PEP 562)."""
+    """Load the modules that run blocks at the first use of their names (PEP 562)."""
     if name not in _LOADED_LATER:
         raise AttributeError(f"module 'njrt' has no attribute {name!r}")
     from importlib import import_module

@@ -86,7 +86,7 @@ class Around(Generic[T]):
         return tuple([opened.item for opened in list_open() if opened.stack is self])
 
     def innermost(self) -> tuple[T, ...]:
-        """Return the items here that no other one was opened in: one, unless it is unknown where this work was started."""
+        """Return the items here that are around no other one: one, unless the origin of this work is unknown."""
         here = [opened for opened in list_open() if opened.stack is self]
         if len(here) > 1:
             last = here[-1]

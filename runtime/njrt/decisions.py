@@ -92,7 +92,7 @@ Interceptor = Callable[[PendingEffect], Decision | Awaitable[Decision]]
 class OpenInterceptor:
     """An interceptor inside its `with using`; `name` is its name in events, recordings and messages.
 
-    With `asks_again` it is also asked about an effect about which the recording has its decision.
+    With `asks_again` it is also asked if the recording has its decision.
     """
 
     name: str
@@ -107,7 +107,7 @@ def is_observer(opened: OpenInterceptor) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class InterceptorDecision:
-    """What one interceptor decided; `interceptor` is its name."""
+    """The decision of one interceptor; `interceptor` is its name."""
 
     interceptor: str
     decision: Decision

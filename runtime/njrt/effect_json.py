@@ -43,7 +43,7 @@ def format_call(effect: Json) -> str:
 
 
 def decision_to_json(decision: Decision) -> dict[str, Any]:
-    """Return a decision by its name and what belongs to it."""
+    """Return a decision as JSON: its name and its fields."""
     match decision:
         case Edit(effect):
             return {"decision": "edit", "effect": effect_to_json(effect)}

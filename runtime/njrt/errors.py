@@ -154,7 +154,7 @@ class BudgetError(LimitError):
 
 
 class PolicyError(NaturalError):
-    """The block needs what its project does not allow, such as code under `authority="strict"`."""
+    """The block needs something that its project does not allow, such as code under `authority="strict"`."""
 
 
 class InterceptorError(NaturalError):
@@ -209,7 +209,7 @@ class OutputTypeError(NaturalError, TypeError):
 def require_packages(purpose: str, requirement: str, *names: str, otherwise: str = "") -> None:
     """Raise ConfigurationError unless the packages of these import names are installed.
 
-    `purpose` is what needs them, `requirement` what pip is to install, `otherwise` what can be done without them.
+    `purpose` is the feature that needs them, `requirement` is for pip, `otherwise` is the alternative.
     """
     from importlib.util import find_spec
 

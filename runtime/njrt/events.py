@@ -136,7 +136,7 @@ class Performed:
     state: StateChange | None = None
     decisions: tuple[InterceptorDecision, ...] = ()
     prediction: Prediction | None = None
-    """What `njrt.using(predict=...)` predicted of the effect; None without it."""
+    """The prediction of `njrt.using(predict=...)`; None without it."""
     redact: Redact | None = field(default=None, compare=False, repr=False)
     touches: int = 0
     """How often contained code has touched objects of the program."""

@@ -170,7 +170,7 @@ def get_gated_name(function: Callable[..., Any]) -> str:
 
 
 def open_gate(gate: Gate | None) -> AbstractContextManager[Gate | None]:
-    """Have the calls inside pass a gate, or none."""
+    """Make the calls inside pass a gate, or none."""
     return _gates.opened(gate)
 
 
@@ -245,7 +245,7 @@ def _gate(rule: CallRule, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def wrap_gated(gated_function: GatedFunction) -> Callable[..., Any]:
-    """Return the function that has calls pass the gate, if one is open."""
+    """Return a function that makes calls pass the gate, if one is open."""
     function = gated_function.function
 
     @functools.wraps(function)

@@ -30,7 +30,7 @@ from njrt.messages import (
 
 
 def format_json_line(value: Any) -> str:
-    """One line of JSON; non-ASCII text is escaped only if UTF-8 cannot encode it."""
+    """Return one line of JSON; non-ASCII text is escaped only if UTF-8 cannot encode it."""
     line = json.dumps(value, ensure_ascii=False)
     try:
         line.encode()

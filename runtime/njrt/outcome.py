@@ -1,4 +1,4 @@
-"""How a natural block can end, and what `run` then does.
+"""The ways that a natural block can end, and the result of `run` for each.
 
     Completed()          run(...) returns
     Broke()              run(...) raises Break       `except _nj.Break: break`

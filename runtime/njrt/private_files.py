@@ -33,8 +33,8 @@ def open_private(path: Path, flags: int) -> int:
 def create_private(path: Path) -> None:
     """Create an empty file unless it exists, and make it readable and writable for its user alone.
 
-    The file is never open under its name. On POSIX, a process that closes a file loses all its locks on it, also those
-    of other connections to an SQLite database; other processes would then delete the log that it writes to.
+    The file is never open under its name. On POSIX, a process that closes a file loses all its locks on it, also for
+    other connections to an SQLite database; other processes would then delete the log that it writes to.
     """
     if not path.exists():
         place = path.resolve()
@@ -87,7 +87,7 @@ def find_cache_folder(environ: Mapping[str, str]) -> Path:
 
 
 def find_state_folder(environ: Mapping[str, str]) -> Path:
-    """Return the folder for what must not be lost, such as budgets, in the folder of the user for that."""
+    """Return the user's folder for data that must not be lost, such as budgets."""
     return _find_user_folder(
         environ, "XDG_STATE_HOME", ".local/state", "Library/Application Support"
     )

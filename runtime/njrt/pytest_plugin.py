@@ -55,7 +55,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """From here on, at import as well as in tests, no model is flag unless recording was requested."""
+    """Ask no model from now on, at import as well as in tests, unless recording was requested."""
     config.addinivalue_line("markers", _MARKER_HELP)
     mode = _find_mode(config)
     if mode not in _MODES:
@@ -153,7 +153,10 @@ def _replay_recording(recording: Path | str, mode: str) -> Iterator[None]:
     try:
         yield
     finally:
-        _close_recording()
+        if (recorder := _find_recorder()) is not None:
+            recorder.close()
+            # The next test may be the same one again.
+            sys.modules["njrt.session.settings"].get_environment_recorder.cache_clear()
         _set_variable(outer)
 
 
@@ -162,13 +165,6 @@ def _set_variable(value: str | None) -> None:
         os.environ.pop(_VARIABLE, None)
     else:
         os.environ[_VARIABLE] = value
-
-
-def _close_recording() -> None:
-    """Write the new entries of the recording, and reset for the next test, which may be the same one again."""
-    if (recorder := _find_recorder()) is not None:
-        recorder.close()
-        sys.modules["njrt.session.settings"].get_environment_recorder.cache_clear()
 
 
 def _find_recorder() -> Recorder | None:

@@ -30,7 +30,7 @@ UPDATE_SECONDS = 20.0
 _MAX_PAUSE = 0.05
 
 Change = Callable[[str | None], str | None]
-"""Gives the new text for the present one; None is no text. It may be called several times."""
+"""Returns the new text for the present one; None is no text. It may be called several times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def split_store_key(key: str) -> tuple[str, ...]:
 def update(store: Store, key: str, change: Change, seconds: float = UPDATE_SECONDS) -> str | None:
     """Replace the text of `key` by `change(text)`, atomically; return the new text.
 
-    Where `change` returns the text unchanged, nothing is written.
+    If `change` returns the text unchanged, nothing is written.
     """
     stops, tries = time.monotonic() + seconds, 0
     while True:

@@ -9,12 +9,11 @@ pydantic is imported when it is first needed.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 from typing import Any
 
 from njrt.message_json import format_json_line
-from njrt.values.adapters import format_validation_errors
+from njrt.values.adapters import format_validation_errors, get_adapter
 
 
 class InvalidJsonError(ValueError):
@@ -31,7 +30,7 @@ def from_json(text: str, expected: Any) -> Any:
     from pydantic import ValidationError
 
     try:
-        return _build_adapter(expected).validate_json(text, strict=True)
+        return get_adapter(expected).validate_json(text, strict=True)
     except ValidationError as error:
         raise InvalidJsonError(describe_validation_error(error)) from None
 
@@ -41,16 +40,9 @@ def validate_value(value: Any, expected: Any) -> Any:
     from pydantic import ValidationError
 
     try:
-        return _build_adapter(expected).validate_python(value)
+        return get_adapter(expected).validate_python(value)
     except ValidationError as error:
         raise InvalidJsonError(describe_validation_error(error)) from None
-
-
-@functools.cache
-def _build_adapter(expected: Any) -> Any:
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(expected)
 
 
 def describe_validation_error(error: Any) -> str:

@@ -50,7 +50,7 @@ def find_output(reply: str) -> str | None:
 
 
 def _write_floats(text: str) -> str:
-    """Return `inf` and `nan`, which Python writes but does not read, as calls; other text as it is."""
+    """Return `inf` and `nan`, which Python writes but does not read, as calls; other text unchanged."""
     node = _parse(text)
     names = [part for part in ast.walk(node) if isinstance(part, ast.Name)] if node else []
     if node is None or not any(name.id in ("inf", "nan") for name in names):
@@ -116,7 +116,7 @@ def _is_call_of_f(node: ast.expr | None) -> bool:
 
 
 def is_harmless_call(text: str) -> bool:
-    """Return whether a text is a call of `f`, with arguments that cannot reach what decides about the answer."""
+    """Return whether a text is a call of `f`, with arguments that cannot influence the judgement."""
     node = _parse(text)
     if not isinstance(node, ast.Call) or not _is_call_of_f(node):
         return False

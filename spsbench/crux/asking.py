@@ -69,7 +69,7 @@ class CruxJob:
 
 
 class Asker:
-    """Asks a model, or gives the right replies (state: the last reply, and the usage so far)."""
+    """Asks a model, or returns the right replies (state: the last reply, and the usage so far)."""
 
     def __init__(self, job: CruxJob, stop: threading.Event | None) -> None:
         limits = StudyLimits(seconds=job.seconds, temperature=job.run.temperature)

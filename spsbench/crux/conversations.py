@@ -191,7 +191,7 @@ def annotate_source(trace: StateTrace, hidden: int | None = None) -> str:
 
 
 def _list_steps(states: Sequence[ProgramState]) -> list[LineStep]:
-    """Return what each state's line does; a state has the changes of the state before it in the same function."""
+    """Return the action of each state's line; a state has the changes of the previous state in the same function."""
     steps: list[LineStep] = []
     running: list[int] = []
     words = {"exception": "raise", "return": "return"}

@@ -4,8 +4,8 @@
     parse_prediction(reply)           PredictedState("line", 3, {"n": "1", "total": "1"})
     score_prediction(predicted, ...)  StateScore(event=True, line=True, locals={"n": True, "total": False}, ...)
 
-Values are compared as Python reads them, so that neither quotes nor spaces matter; text that is no literal is compared
-as it is.
+Values are compared as Python reads them, so that neither quotes nor spaces matter; text that is not a literal is compared
+literally.
 """
 
 from __future__ import annotations

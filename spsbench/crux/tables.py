@@ -227,7 +227,7 @@ def render_crux_report(results: CruxResultSet, source: str, digest: str) -> str:
 
 
 def list_crux_facts(results: CruxResultSet) -> Iterator[tuple[str, str]]:
-    """Yield where, when and how the questions were asked, as recorded in the results."""
+    """Yield the places, times and settings of the questions, as recorded in the results."""
     for model in dict.fromkeys(run.model for run in results.runs):
         runs = [run for run in results.runs if run.model == model]
         last = runs[-1]

@@ -1,1 +1,1 @@
-"""Training data from what passed: repairs with their traces and rationales, and the effects of live blocks."""
+"""Training data from passed results: repairs with their traces and rationales, and the effects of live blocks."""

@@ -1,4 +1,4 @@
-"""`spsbench export`: what passed, as JSON Lines with a data card.
+"""`spsbench export`: passed results, as JSON Lines with a data card.
 
 spsbench export --repairs r.jsonl --data quixbugs.jsonl --traces traces/ --out export
     export/repairs.jsonl    (buggy, trace, rationale, fix, tests)

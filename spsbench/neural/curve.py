@@ -44,7 +44,7 @@ class CurvePoint:
 
 
 def read_curve(path: Path) -> list[CurvePoint]:
-    """Return the points of a file; none if there is no file."""
+    """Return the points of a file; empty if the file does not exist."""
     if not path.exists():
         return []
     return [CurvePoint(**json.loads(line)) for line in path.read_text("utf-8").splitlines()]

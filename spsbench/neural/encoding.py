@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast, get_args
+from typing import get_args
 
 from spsbench.neural.vocabulary import MAX_FRAMES, MAX_LINES, Vocabulary, decode_names
 from spsbench.states.actions import Action
@@ -29,7 +29,7 @@ class TooLongError(ValueError):
 
 
 class UnreadableAnswerError(ValueError):
-    """An answer is no state."""
+    """An answer is not a state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,8 +206,3 @@ class _AnswerReader:
 
 
 _FRAME_ENDS = ("<frame>", "<fresh>", "<gone>", "<value>", STOP)
-
-
-def parse_action(name: str) -> Action:
-    """Return an action by its name."""
-    return cast(Action, name)

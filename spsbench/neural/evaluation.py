@@ -163,7 +163,7 @@ def score_steps(
 
 
 NO_ANSWER = StackState("line", ())
-"""An answer that is no state."""
+"""An answer that is not a state."""
 
 
 def _predict(
@@ -196,7 +196,7 @@ def name_changes(before: StackState, after: StackState | None) -> str:
 
 
 def name_kind(text: str) -> str:
-    """Return the kind of a value: the name of its type, `object` if it is no literal."""
+    """Return the kind of a value: the name of its type, `object` if it is not a literal."""
     try:
         return type(ast.literal_eval(text)).__name__
     except (ValueError, SyntaxError, MemoryError, RecursionError):

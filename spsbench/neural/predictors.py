@@ -1,4 +1,4 @@
-"""What answers the actions of a debugger without running the program: the network, and two baselines.
+"""Predictors, which answer the actions of a debugger without running the program: the network, and two baselines.
 
 NeuralDebugger(network).predict(source, state, "step_over")     StackState(...), or None: the program has ended
 
@@ -34,7 +34,7 @@ MAX_CONTEXT = 1_500
 
 
 class NoPredictionError(ValueError):
-    """There is no answer that is a state."""
+    """No answer is a state."""
 
 
 class Predictor(Protocol):
@@ -97,7 +97,7 @@ class NeuralDebugger:
 
 @dataclass(frozen=True, slots=True)
 class LastState:
-    """Answers with the state as it is, one line further."""
+    """Answers with the same state, one line further."""
 
     def predict(
         self, source: str, state: StackState, action: Action, line: int | None = None

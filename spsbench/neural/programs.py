@@ -42,7 +42,7 @@ class _Writer:
     random: Random
     helpers: Lines = field(default_factory=list)
     uses: list[Callable[[str, str], Lines]] = field(default_factory=list)
-    """Each gives statements that assign to the first name and read the second one."""
+    """Each returns statements that assign to the first name and read the second one."""
     taken: set[str] = field(default_factory=set)
 
     def choose(self, texts: Sequence[str], unless: str = "") -> str:

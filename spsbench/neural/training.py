@@ -1,4 +1,4 @@
-"""Training the network from scratch, in steps that a kill interrupts and the same command continues.
+"""Train the network from scratch, in steps that a kill interrupts and the same command continues.
 
     train(TrainingPlan(data, out, SIZES["small"], steps=6_000), show)
 

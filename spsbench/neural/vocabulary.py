@@ -4,7 +4,7 @@
     vocabulary.decode([...])                   "x = [4, 137]"
 
 Words are from the training data; other words are spelled by characters, and numbers from 100 on by digits, so that
-every text has ids and comes back as it was. Markers, such as `<stop>`, are no text.
+every text has ids and comes back unchanged. Markers, such as `<stop>`, are not text.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ class Vocabulary:
         return [self.ids[_BYTES[byte]] for byte in piece.encode("utf-8", "replace")]
 
     def list_names(self) -> list[str]:
-        """Return what each id is: a marker, or text."""
+        """Return the name of each id: a marker, or text."""
         return list(self.ids)
 
 
 def decode_names(names: Iterable[str]) -> str:
-    """Return the text of names that are no markers."""
+    """Return the text of names that are not markers."""
     parts = [
         bytes([int(name[6:-1])] if name in _BYTE_NAMES else name.encode("utf-8")) for name in names
     ]

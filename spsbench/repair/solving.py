@@ -58,7 +58,7 @@ class ProgramEvaluation:
 
     @property
     def rank(self) -> tuple[int, ...]:
-        """What to compare evaluations by."""
+        """The key to compare evaluations by."""
         return (int(self.has_passed),)
 
     @property

@@ -82,7 +82,7 @@ def list_tables(found: RepairResults) -> list[Table]:
 
 
 def list_facts(found: RepairResults) -> Iterable[tuple[str, str]]:
-    """Return where, when and how the repairs ran; starts that only continued a run are not repeated."""
+    """Return the places, times and settings of the repairs; starts that only continued a run are not repeated."""
     seen: dict[tuple[str, str], None] = {}
     for run in found.runs:
         settings = run.settings

@@ -1,1 +1,1 @@
-"""Replaying traces of other people's runs on this runtime."""
+"""Replay traces of other people's runs on this runtime."""

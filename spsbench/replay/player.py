@@ -5,7 +5,7 @@
         program.main()
     replayer.divergences     (Divergence(block=2, call="eval str(inventory)", recorded=..., ours=...), ...)
 
-Each recorded reply is sent again, with its references and UUIDs translated, whatever the answers were. Left out are
+Each recorded reply is sent again, with its references and UUIDs translated, independent of the answers. Left out are
 replies with only refused effects; code that failed is sent, because it may have run in part. A block takes
 the next recorded block with the same opening, or else the same variables, or else the next.
 """

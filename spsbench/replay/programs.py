@@ -28,7 +28,7 @@ RunChecks = Callable[[], CheckOutcomes]
 
 
 class CannotReplayError(Exception):
-    """There is no program for a trace."""
+    """A trace has no program."""
 
 
 def load_suite_program(trace: Trace) -> RunChecks:

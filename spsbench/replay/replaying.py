@@ -1,4 +1,4 @@
-"""Replay recorded traces on our runtime: what became of their effects, of the state, of the checks.
+"""Replay recorded traces on our runtime, and compare their effects, the state, and the checks.
 
     $ spsbench replay traces.jsonl --results results.jsonl
     program                model              run  blocks  calls  effects  refused  same answers  checks  recorded
@@ -6,7 +6,7 @@
       block 1, eval str(numbers): recorded [42, 911, 1337], here [200, 404, 301]
 
 Each trace is played on the program of its name, from its start. Its replies are sent as they were recorded,
-whatever our answers: a trace that was taken from other inputs diverges at the first effect that reads one, and
+independent of our answers: a trace that was taken from other inputs diverges at the first effect that reads one, and
 the line below shows where. Not seen: a divergence that neither an answer nor a check depends on.
 """
 

@@ -114,7 +114,7 @@ class Trace:
 
     @property
     def key(self) -> RunKey:
-        """What identifies the run within a file."""
+        """The key that identifies the run within a file."""
         return PROGRAM_RENAMES.get(self.program, self.program), self.run
 
     @property

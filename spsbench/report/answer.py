@@ -1,4 +1,4 @@
-"""Which method to use, and what each one costs, in sentences.
+"""Recommend a method, and compare costs, in sentences.
 
     build_advice(rows, fresh)    Advice("Use direct: it passes most, ...", (("direct", "passes 71% of the checks ..."), ...))
 
@@ -80,7 +80,7 @@ def list_common_programs(row: MethodSummary, best: MethodSummary) -> Sequence[st
 def format_advice(
     best: MethodSummary, equals: Sequence[MethodSummary], rows: Sequence[MethodSummary]
 ) -> str:
-    """Return what to use, and what to use for a program that is built once and runs often."""
+    """Return the method to use, and the method for a program that is built once and runs often."""
     if best.setting.model == SCRIPTED:
         return "Scripts answered instead of a model: this shows the cost of our own code, not which method to use."
     if best.rate.mean == 0:
@@ -109,7 +109,7 @@ def format_advice(
 def format_choice(
     choice: MethodSummary, best: MethodSummary, equals: Sequence[MethodSummary]
 ) -> str:
-    """Return what to use, and the reason."""
+    """Return the method to use, and the reason."""
     if len(equals) == 1:
         return f"Use {best.method}: it passes more than every other method, and more than chance explains."
     if choice is best:

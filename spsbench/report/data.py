@@ -31,7 +31,7 @@ from spsbench.suite import choose_program_file
 
 @dataclass(frozen=True, slots=True)
 class ReportData:
-    """What there is to report."""
+    """The data of a report."""
 
     trials: Mapping[Setting, tuple[TrialResult, ...]]
     runs: Mapping[Setting, tuple[BenchmarkRun, ...]]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 ResultsT = TypeVar("ResultsT")
 Facts = Iterable[tuple[str, str]]
-"""Names and texts: where, when and how something was measured."""
+"""Names and texts: the place, the time and the settings of measurements."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ from spsbench.results import GraphResult, TrialResult, group_by
 from spsbench.studies.graph_asking import group_graph_results
 
 UniformFactory = Callable[[], Uniform]
-"""Restarts the random numbers, so that no interval depends on what else is in a report."""
+"""Restarts the random numbers, so that no interval depends on other parts of a report."""
 
 
 @dataclass(frozen=True, slots=True)

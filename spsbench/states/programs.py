@@ -1,4 +1,4 @@
-"""Running a Python program and recording its states.
+"""Run a Python program and record its states.
 
     record_call("def f(n):\\n    return n + 1\\n", "f(3)")   ->  Recording(StateTrace(...), value=4, error=None)
     record_program(source, "prog.py", ["prog.py"])          the whole program, as `python prog.py` runs it
@@ -29,7 +29,7 @@ class Recording:
     trace: StateTrace
     value: Any = None
     error: BaseException | None = None
-    """What ended the program; also a `KeyboardInterrupt`, or a `StateLimitError`."""
+    """The exception that ended the program; also a `KeyboardInterrupt`, or a `StateLimitError`."""
     names: dict[str, Any] = field(default_factory=dict)
     """The names of its module."""
 

@@ -9,8 +9,7 @@
 (Without line breaks between states.) The format is from "Trace Prediction" in PROMPTING_GUIDE.md of
 github.com/facebookresearch/cwm, which leaves open: `..` is the value that a variable had in the last state of the
 function; lines that are not unique end in a comment, `# line 7`; a return by an exception has the value `null`; a
-return with a line that changed variables has all variables; a cut trace has no end token. Reading gives back the
-same trace.
+return with a line that changed variables has all variables; a cut trace has no end token. Reading is exact.
 """
 
 from __future__ import annotations

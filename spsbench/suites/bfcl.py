@@ -138,7 +138,7 @@ def list_parameters(schema: Mapping[str, Any]) -> Iterator[str]:
 
 
 def convert_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema of BFCL as a strict JSON schema: what may be left out is null instead."""
+    """Return a schema of BFCL as a strict JSON schema: optional values are null instead of missing."""
     found = {key: schema[key] for key in ("description", "enum") if key in schema}
     found["type"] = JSON_TYPES.get(schema["type"], schema["type"])
     if "items" in schema:

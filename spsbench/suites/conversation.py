@@ -29,7 +29,7 @@ MAX_EQUAL = 3
 
 @dataclass(frozen=True, slots=True)
 class TurnEnd:
-    """The model has nothing left to do in a turn; with the value that it gives."""
+    """The end of a turn, with the value that the model returns."""
 
     value: Any = None
 
@@ -98,7 +98,7 @@ def end_turn(text: str, task: SuiteTask) -> TurnEnd:
 
 
 def clip(text: str) -> str:
-    """Return a result as it is shown to the model."""
+    """Return a result as the model sees it."""
     return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}... (cut)"
 
 

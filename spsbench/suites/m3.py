@@ -96,7 +96,7 @@ def open_bench(task: Any) -> Bench:
 
 
 def make_tool(tool: Any, log: CallLog) -> SuiteTool:
-    """Return a tool with the signature and the description that the suite gives it."""
+    """Return a tool with its signature and description in the suite."""
     stub = make_stub(tool.fn_signature, tool.description, tool.function)
     return SuiteTool(
         tool.name, tool.fn_signature, tool.description, make_parameters(stub), log.watch(stub)

@@ -145,7 +145,7 @@ def load_mtp_tasks(folder: Path) -> tuple[SuiteTask, ...]:
 
 
 def make_task(folder: Path, task: MtpTask) -> SuiteTask:
-    """Return a task with what its program asks about."""
+    """Return a task with the inputs of its program."""
     variables = read_inputs(folder, task)
     text = re.sub(r"<(\w+)>", r"`\1`", task.question)
     lines = [f"{name} = {value!r}" for name, value in variables.items()]

@@ -135,7 +135,7 @@ def open_transcript(job: SuiteJob) -> Transcript | None:
 
 
 def play_job(job: SuiteJob, stop: threading.Event | None = None) -> SuiteResult | LostTrial:
-    """Play a task; it is lost if the model's server fails. `stop` is not looked at, because a task has a limit."""
+    """Play a task; it is lost if the model's server fails. `stop` is ignored, because a task has a limit."""
     form, task, limits = FORMS[job.trial.form], job.task, job.limits
     started, began = read_timestamp(), time.monotonic()
     counter = UsageCounter(StudyLimits(seconds=limits.seconds, temperature=limits.temperature))

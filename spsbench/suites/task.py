@@ -93,7 +93,7 @@ class Bench:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What came of a run: the calls of tools by turn, and the value."""
+    """The result of a run: the calls of tools by turn, and the value."""
 
     calls: list[list[str]]
     value: Any = None

@@ -1,4 +1,4 @@
-"""Playing a case of a task with one effect predicted: as the perfect script has it, and with a mistake.
+"""Play a case of a task with one effect predicted: from the perfect script, and with a mistake.
 
 list_planted_effects()                     PlantedEffect("menu", "one", 1, code, mutation), ...
 play_effect(effect, is_wrong, model)       PlayedEffect(Prediction(...), EffectFacts("break", 1, 12)), or None if the case ended before
@@ -241,7 +241,7 @@ def answer_surprise(
 def list_jobs(
     effects: Sequence[PlantedEffect], model: str, base_url: str | None, seconds: float
 ) -> list[SurpriseJob]:
-    """Return the predictions of effects, of each as it is and with its mistake."""
+    """Return the predictions of effects, each once right and once with its mistake."""
     return [
         SurpriseJob(
             SurpriseTrial(effect.program, effect.case, effect.piece, planted, model),

@@ -149,7 +149,7 @@ def list_tables(found: SurpriseResults) -> list[Table]:
 
 
 def list_facts(found: SurpriseResults) -> Iterable[tuple[str, str]]:
-    """Return where, when and how effects were predicted; starts that only continued a run are not repeated."""
+    """Return the places, times and settings of the predictions; starts that only continued a run are not repeated."""
     seen: dict[tuple[str, str], None] = {}
     for run in found.runs:
         asked = {

@@ -95,7 +95,7 @@ def build_run_plan(values: dict[str, Any], show_message: Callable[[str], None]) 
 
 
 def refuse_unknown_model(model: str, environ: Mapping[str, str], limit_cost: float | None) -> None:
-    """Raise a `UsageError` for an unknown model, or one without a price where cost is limited."""
+    """Raise a `UsageError` for an unknown model, or one without a price if cost is limited."""
     from njrt.errors import NaturalError
     from njrt.messages import Usage
     from njrt.models.choose import choose_model
@@ -115,7 +115,7 @@ def refuse_unknown_model(model: str, environ: Mapping[str, str], limit_cost: flo
 
 
 def choose_display(plain: bool) -> Callable[[RunProgress], AbstractContextManager[ShowResult]]:
-    """Return how progress is shown: as a table where rich is installed, else as lines."""
+    """Return how progress is shown: as a table if rich is installed, else as lines."""
     from spsbench.trials import progress
 
     lines = partial(progress.show_lines, echo=click.echo)

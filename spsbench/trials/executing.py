@@ -199,7 +199,7 @@ def build_trial_result(trial: Trial, task: Task, output: TrialOutput) -> TrialRe
 
 
 def find_failure(result: TrialResult, task: Task, output: TrialOutput) -> Failure | None:
-    """Why not all checks hold: how the trial ended, or else what went wrong in its first case that failed."""
+    """Return the reason for failed checks: the end of the trial, or else the problem of its first case that failed."""
     method, built = METHODS[result.method], output.report.built
     match result.ending:
         case "cost limit":

@@ -1,4 +1,4 @@
-"""Runs a trial, in the process that it has for itself.
+"""Run a trial in its process.
 
     run_trial(job, folder, write_line)
 

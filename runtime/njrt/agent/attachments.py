@@ -123,7 +123,7 @@ def list_parts(path: str, value: UserValue) -> Iterator[tuple[str, UserValue, st
 
 
 def read_media(value: Any) -> Media | None:
-    """Return the file that a value is: one of ours, of Pillow or of PydanticAI; None for another value."""
+    """Return a value as a file, if it is a file of ours, of Pillow or of PydanticAI; else None."""
     if is_a(value, Media):
         media: Media = value
         return media

@@ -1,4 +1,4 @@
-"""Signs that a block has done nothing, or nothing that its text asks for: warnings, no errors.
+"""Find signs that a block has done nothing, or not what its text asks for: warnings, not errors.
 
     Keep <mail> in <praise> if it is praise.
         if "praise" in mail: praise.append(mail)         the code looks for "praise", a word of the prompt, in `mail`

@@ -237,7 +237,7 @@ NOT_CARRIED_OUT = Refusal("not carried out, because an earlier call of this repl
 
 
 def find_reply_problem(reply: Reply, requested: Sequence[Effect | Refusal]) -> str | None:
-    """Why a reply cannot be used at all, or None."""
+    """Return why a reply cannot be used at all, or None."""
     if reply.stop == "refusal":
         words = " ".join(reply.message.text.split())[:300]
         return "the model refuses" + (f": {words}" if words else " to answer")

@@ -1,4 +1,4 @@
-"""The handlers: what each effect does to the program.
+"""The handlers: they perform each effect on the program.
 
     Run("total = sum(prices)", done=True)   ──serve──>   Completed()                  the prompt is cancelled
     Eval("prices[0]")                       ──serve──>   Answer("3")                  the prompt is resumed
@@ -224,7 +224,7 @@ class Handlers:
         return replace(result, message=self.redactor.redact_whole(result.message), restart=restart)
 
     def call_safely(self, action: Callable[[], T]) -> T | Refusal:
-        """Call what may run the program's code, such as a `__setattr__`: under the limit of code, exceptions refused."""
+        """Call a function that may run code of the program, in its time limit; return exceptions as refusals."""
         return refuse_errors(
             partial(call_with_timeout, self.block.options.max_code_seconds, action)
         )
@@ -404,7 +404,7 @@ class Handlers:
         return snippet
 
     def make_handled_result(self, result: Any) -> EffectResult:
-        """Return the result of an effect from what its handler has returned."""
+        """Return the result of an effect from its handler's return value."""
         match result:
             case Answer(text):
                 return Answer(cut_middle(str(text), MAX_ANSWER_CHARS))
@@ -576,7 +576,7 @@ class Handlers:
     def conclude(self) -> Completed | Refusal:
         """End the block normally, unless an output is missing or does not fit its type.
 
-        Looking at an output may run code of the program, a property or a validator; it has the time limit of code.
+        Reading an output may run code of the program, a property or a validator; it has the time limit of code.
         """
         scope = self.scope
         if (
@@ -716,7 +716,7 @@ def find_result_name(code: str) -> str:
 
 
 def mark_printed(text: str) -> str:
-    """Printed text with `| ` before each line, so that it cannot imitate a value, a message or a fence."""
+    """Put `| ` before each line of printed text, so that it cannot imitate a value, a message or a fence."""
     return "\n".join(f"| {line}" for line in text.splitlines())
 
 

@@ -201,7 +201,7 @@ def build_answer_prompt(options: Options) -> str:
 
 
 CODE_RULES: Mapping[Reasoning | None, str] = {"text": REASONED_CODE_RULE, "ask": ASKING_RULE}
-"""What follows the prompt of the effect set `direct`, by the option `reasoning`."""
+"""The text that follows the prompt of the effect set `direct`, by the option `reasoning`."""
 
 
 @lru_cache(maxsize=64)

@@ -237,7 +237,7 @@ def make_effect(operation: Operation, arguments: Json) -> Effect | Refusal:
 
 
 def find_argument_problem(parameter: Parameter, value: Any) -> str | None:
-    """Why a value does not fit a parameter, or None."""
+    """Return why a value does not fit a parameter, or None."""
     if parameter.schema is REFERENCE_SCHEMA:
         if get_address(value) is None:
             return f'`{parameter.name}` must be {{"type": "Ref", "addr": N}}, as you have been shown it'

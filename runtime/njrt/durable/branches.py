@@ -33,9 +33,9 @@ MAX_STEP = 2**31 - 1
 
 
 async def gather(*coroutines: Coroutine[Any, Any, Any]) -> list[Any]:
-    """Run coroutines at the same time, each a branch of the workflow; give their results in the order of the arguments.
+    """Run coroutines at the same time, each a branch of the workflow; return their results in order.
 
-    All run to their end; then the exception of the first one that failed is raised. Outside of workflows it does the same.
+    All run to their end; then the exception of the first failed one is raised. Outside of workflows it does the same.
     """
     if not all(builtins.map(asyncio.iscoroutine, coroutines)):
         raise ConfigurationError(
@@ -51,9 +51,9 @@ async def gather(*coroutines: Coroutine[Any, Any, Any]) -> list[Any]:
 
 
 def map(function: Callable[[T], R], items: Iterable[T], *, threads: int = 8) -> list[R]:
-    """Call a function with each item, in up to `threads` threads, each call a branch of the workflow; give the results in order.
+    """Call a function with each item, in up to `threads` threads, each call a branch; return the results in order.
 
-    All calls run to their end; then the exception of the first one that failed is raised. Outside of workflows it does the same.
+    All calls run to their end; then the first failed one's exception is raised. The same outside of workflows.
     """
 
     def call(context: contextvars.Context, item: T) -> R | BaseException:

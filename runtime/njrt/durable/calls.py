@@ -48,7 +48,7 @@ class BlockSteps(WorkflowSteps):
         named: dict[str, Any],
         is_async: bool,
     ) -> Any:
-        """Call a function once in the workflow; within a step, which is stored as a whole, as it is."""
+        """Call a function once in the workflow; directly within a step, which is stored as a whole."""
         if self.must_store(function.__name__):
             return await call_once(self, function, find, args, named, is_async)
         made = function(*args, **named)

@@ -194,7 +194,7 @@ def normalize(value: Any, what: str) -> Any:
 
 
 def normalize_result(value: Any, what: str) -> Any:
-    """Return the same for what DBOS stores itself, as UTF-8: no lone surrogates."""
+    """Return the same for values that DBOS stores itself, as UTF-8: without lone surrogates."""
     normalized = normalize(value, what)
     try:
         json.dumps(normalized, ensure_ascii=False).encode()
@@ -222,7 +222,7 @@ class WorkflowVersionError(NaturalError):
 
 
 class VersionWarning(UserWarning):
-    """The database has workflows that this version of the program does not take up."""
+    """The database has workflows that this version of the program does not resume."""
 
 
 def note_function(function: Callable[..., Any]) -> None:
@@ -353,7 +353,7 @@ def find_steps() -> WorkflowSteps | None:
 
 
 def get_dbos() -> Any:
-    """DBOS's class if the package is in use, else None."""
+    """Return DBOS's class if the package is in use, else None."""
     package = sys.modules.get("dbos")
     return package and cast(Any, package).DBOS
 

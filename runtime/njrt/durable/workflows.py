@@ -47,7 +47,7 @@ R = TypeVar("R")
 _given_id: ContextVar[str | None] = ContextVar("njrt.durable.workflows", default=None)
 
 RECOVERY_ATTEMPTS = 1000
-"""How often DBOS takes up a workflow after crashes before it gives it up."""
+"""How often DBOS resumes a workflow after crashes."""
 
 
 def workflow(function: Callable[P, R]) -> Callable[P, R]:
@@ -210,7 +210,7 @@ def shut_down() -> None:
 
 @contextmanager
 def workflow_id(name: str) -> Iterator[None]:
-    """Give the workflow that is called inside an id; a second call with it gives the result of the first."""
+    """Set the id of the workflow that is called inside; a second call with it returns the result of the first."""
     check_installed()
     from dbos import SetWorkflowID
 
@@ -226,12 +226,12 @@ def workflow_id(name: str) -> Iterator[None]:
 
 
 LOST_SECONDS = 30.0
-"""How long a lock in Postgres is waited for: its server notices after 25 seconds that a machine is gone."""
+"""How long to wait for a lock in Postgres: its server needs 25 seconds to notice that a machine is gone."""
 
 _KEEPALIVE = {"tcp_keepalives_idle": 10, "tcp_keepalives_interval": 5, "tcp_keepalives_count": 3}
 
 _releases: list[Callable[[], object]] = []
-"""What lets go of the lock that this process holds."""
+"""Functions that release the lock of this process."""
 
 
 def hold_executor(url: str, executor_id: str) -> bool:
@@ -259,7 +259,7 @@ def hold_executor(url: str, executor_id: str) -> bool:
 
 
 def release_executor() -> None:
-    """Let go of the lock that this process holds, if any."""
+    """Release the lock of this process, if any."""
     while _releases:
         _releases.pop()()
 

@@ -1,4 +1,4 @@
-"""Running the model's Python on the program's variables.
+"""Run the model's Python on the program's variables.
 
 "total = sum(xs)\nbreak"  ->  Snippet  ->  Ran | Jumped | Failed
 """

@@ -286,7 +286,7 @@ def _provide_cells(names: SnippetNames, scope: Scope, policy: Policy) -> None:
 
 
 def make_lister(name: str, scope: Scope, policy: Policy) -> Callable[..., UserValue]:
-    """Return the builtin `dir`, `locals` or `vars` of a block: without arguments it gives the variables of the block."""
+    """Return the builtin `dir`, `locals` or `vars` of a block: without arguments it lists the block's variables."""
     builtin = CHECKED_BUILTINS.get(name) if policy == "guarded" else None
     builtin = builtin or getattr(builtins, name)
 

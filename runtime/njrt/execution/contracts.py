@@ -61,7 +61,7 @@ _COMPUTING: frozenset[Any] = frozenset(
         *(re.match, re.search, re.fullmatch, re.findall),
     ]
 )  # fmt: skip
-"""Functions that change nothing, whatever they are called with."""
+"""Functions that change nothing, with any arguments."""
 _METHODS: frozenset[Any] = frozenset(
     [
         *(
@@ -76,7 +76,7 @@ _METHODS: frozenset[Any] = frozenset(
 _CALL, _CALL_METHOD, _LAMBDA, _VALUE, _ITEMS = ".call", ".method", ".lambda", ".value", ".items"
 _FILENAME = "<contract>"
 MAX_VALUES = 4
-"""How many values the model is shown of an assert that does not hold."""
+"""Most values of an assert that does not hold that the model is shown."""
 
 
 class UnknownEffectError(Exception):
@@ -114,10 +114,10 @@ class Contract:
     """The namespace of a class body around the block."""
     class_name: str | None = None
     breaches: int = 0
-    """How often a reply of this run has broken it."""
+    """Number of replies of this run that have broken it."""
 
     def find_breach(self, render: Render) -> Breach | None:
-        """Return what does not hold; None if all holds, or cannot be known without effects."""
+        """Return an assert that does not hold; None if all hold, or cannot be evaluated without effects."""
         for text in self.texts:
             test, message = parse_assert(text)
             part = test
@@ -137,7 +137,9 @@ class Contract:
 
     def _evaluate(self, expression: ast.expr) -> Any:
         """Evaluate an expression with the present values of its names."""
-        values = dict(self._look_up(find_names(_wrap(expression), self.class_name).read))
+        values = dict(
+            self._look_up(find_names(ast.Module([ast.Expr(expression)], []), self.class_name).read)
+        )
         for value in values.values():
             _refuse_iterators(value)
         code = _compile(ast.unparse(expression), tuple(values), self.class_name)
@@ -186,7 +188,7 @@ class Contract:
         return Breach(f"`{_find_source(assertion, test)}`", reason, ", ".join(values))
 
     def _list_values(self, assertion: str, test: ast.expr, render: Render) -> Iterator[str]:
-        """Yield `expression = value` for the parts of an assert that are no constants."""
+        """Yield `expression = value` for the parts of an assert that are not constants."""
         operands = {_find_source(assertion, operand): operand for operand in _list_operands(test)}
         for shown, operand in operands.items():
             with suppress(Exception):
@@ -225,10 +227,6 @@ def _find_source(assertion: str, part: ast.expr) -> str:
 
 def _split_conjunction(test: ast.expr) -> list[ast.expr]:
     return test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
-
-
-def _wrap(expression: ast.expr) -> ast.Module:
-    return ast.Module([ast.Expr(expression)], [])
 
 
 def _find_members_test(test: ast.expr) -> tuple[ast.expr, ast.expr, ast.expr, ast.expr] | None:
@@ -288,7 +286,7 @@ def _compile(text: str, names: tuple[str, ...], class_name: str | None) -> CodeT
 
 @dataclass
 class _CallGuard(ast.NodeTransformer):
-    """Has each call of an expression, and each object that may be an iterator, pass a function that refuses effects."""
+    """Passes each call of an expression, and each possible iterator, to a function that refuses effects."""
 
     class_name: str | None
 
@@ -393,7 +391,7 @@ def _call_method(owner: Any, name: str, /, *args: Any, **named: Any) -> Any:
 
 
 def is_computing(function: Any) -> bool:
-    """Return whether a function only computes, whatever it is called with."""
+    """Return whether a function only computes, with any arguments."""
     return _is_known(function, _COMPUTING)
 
 

@@ -8,7 +8,7 @@
         with suppress(Exception):                     with .manager(suppress(Exception)):
             wait()                                        wait()
 
-These are: the end of the code's time, KeyboardInterrupt, the cancellation of the program's task, and whatever a
+These are: the end of the code's time, KeyboardInterrupt, the cancellation of the program's task, and exceptions that a
 signal handler of the program raises. They leave the code, and the block, as if it had no handlers.
 
 Not seen: a signal handler that is no longer installed when its exception is caught; exceptions that a function of

@@ -19,7 +19,6 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Collection, Iterator
-from typing import NamedTuple
 
 from njrt.execution.guard.modules import is_importable, open_module
 from njrt.execution.symbols import SnippetNames
@@ -31,11 +30,8 @@ from njrt.values.introspection import get_class_namespace, get_mro, is_a
 _PLAIN_TYPES = (str, bytes, int, float, bool, type(None))
 
 
-class _Replacement(NamedTuple):
-    """A statement, and the code that takes its place, in one line."""
-
-    statement: ast.stmt
-    code: str
+_Replacement = tuple[ast.stmt, str]
+"""A statement, and the code that takes its place, in one line."""
 
 
 def normalize(source: str, tree: ast.Module, names: SnippetNames, scope: Scope) -> str:
@@ -47,7 +43,8 @@ def normalize(source: str, tree: ast.Module, names: SnippetNames, scope: Scope) 
     if not replacements:
         return source
     lines = source.encode().splitlines(keepends=True)
-    for statement, code in sorted(replacements, key=_get_position, reverse=True):
+    replacements.sort(key=lambda found: (found[0].lineno, found[0].col_offset), reverse=True)
+    for statement, code in replacements:
         decorators = statement.decorator_list if isinstance(statement, ast.ClassDef) else []
         start = min([statement.lineno, *(decorator.lineno for decorator in decorators)])
         first, last = start - 1, (statement.end_lineno or statement.lineno) - 1
@@ -55,10 +52,6 @@ def normalize(source: str, tree: ast.Module, names: SnippetNames, scope: Scope) 
         tail = lines[last][statement.end_col_offset :]
         lines[first : last + 1] = [head + code.encode() + tail, *[b"\n"] * (last - first)]
     return b"".join(lines).decode()
-
-
-def _get_position(replacement: _Replacement) -> tuple[int, int]:
-    return replacement.statement.lineno, replacement.statement.col_offset
 
 
 # --- star imports
@@ -74,9 +67,7 @@ def _replace_star_imports(names: SnippetNames, scope: Scope) -> Iterator[_Replac
                 for name in names.read.keys() & public
                 if not (scope.is_referenced(name) or name in scope.lent)
             )
-            yield _Replacement(
-                statement, f"from {module} import {', '.join(read)}" if read else "pass"
-            )
+            yield statement, f"from {module} import {', '.join(read)}" if read else "pass"
 
 
 def _list_public_names(module: str) -> Iterator[str]:
@@ -88,20 +79,12 @@ def _list_public_names(module: str) -> Iterator[str]:
 
 # --- restated inputs
 
-_Restatement = ast.Assign | ast.AnnAssign | ast.ClassDef
-
 
 def _replace_restated_inputs(
     tree: ast.Module, names: SnippetNames, scope: Scope
 ) -> Iterator[_Replacement]:
-    if not all(map(scope.can_bind, names.bound)):
-        for statement in _find_restated_inputs(tree, scope):
-            yield _Replacement(statement, "pass")
-
-
-def _find_restated_inputs(tree: ast.Module, scope: Scope) -> Iterator[_Restatement]:
-    """Find the statements that bind an input to its own value."""
-    for statement in tree.body:
+    """Replace the statements that bind an input to its own value."""
+    for statement in () if all(map(scope.can_bind, names.bound)) else tree.body:
         match statement:
             case (
                 ast.Assign(targets=[ast.Name(name)], value=literal)
@@ -109,11 +92,11 @@ def _find_restated_inputs(tree: ast.Module, scope: Scope) -> Iterator[_Restateme
             ):
                 is_input = not scope.can_bind(mangle(name, scope.class_name))
                 if is_input and _is_current_value(literal, name, scope):
-                    yield statement
+                    yield statement, "pass"
             case ast.ClassDef(name=name):
                 is_input = not scope.can_bind(mangle(name, scope.class_name))
                 if is_input and _is_current_class(statement, scope):
-                    yield statement
+                    yield statement, "pass"
             case _:
                 pass
 

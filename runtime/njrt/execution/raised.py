@@ -25,7 +25,7 @@ class RaisedError:
         self.reraises = False
 
     def record(self, *operand: Any) -> Any:
-        """Return the operand of `raise` as it is; a bare `raise` calls this without one."""
+        """Return the operand of `raise` unchanged; a bare `raise` calls this without one."""
         error = operand[0] if operand else sys.exception()
         if isinstance(error, type) and issubclass(error, BaseException):
             error = error()

@@ -1,4 +1,4 @@
-"""Exceptions as text for the model: type, message and the lines of its code.
+"""Format exceptions for the model: type, message and the lines of its code.
 
     ZeroDivisionError: division by zero
       in your code, line 2: share = total / len(items)

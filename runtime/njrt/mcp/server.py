@@ -61,14 +61,14 @@ class Progress:
 
 
 class CallForm(TypedDict, total=False):
-    """How a tool is called and read, besides its name and its arguments."""
+    """The form of a call of a tool, besides its name and its arguments, and of its result."""
 
     result: Any
     """The type of the structured content; None for a tool that returns text."""
     wrapped: bool
     """The value is in the field `result` of the structured content."""
     optional: Sequence[str]
-    """Arguments that are left out of the call in place of None."""
+    """Arguments that are left out of the call if they are None."""
     repeatable: bool
     """A call may be made twice, by the tool's declaration; after a lost connection it is."""
 
@@ -213,7 +213,8 @@ class McpServer:
         except SessionLostError as error:
             log = f"\nthe server has written: {self._log}" if self._log else ""
             sent = "; the call may have been made" if error.was_sent else ""
-            text = f"{name}: no connection to {self._describe()}: {error}{sent}{log}"
+            place = self.url or f"`{' '.join(self.command)}`"
+            text = f"{name}: no connection to {place}: {error}{sent}{log}"
             raise ToolConnectionError(text) from None
         except MCPError as error:
             raise ToolError(f"{name}: {error}") from None
@@ -271,9 +272,6 @@ class McpServer:
             return os.environ[match[1]]
 
         return re.sub(r"\$\{(\w+)\}", find, value)
-
-    def _describe(self) -> str:
-        return self.url or f"`{' '.join(self.command)}`"
 
     # ── waiting and recording ────────────────────────────────────────────────────────────────────
 

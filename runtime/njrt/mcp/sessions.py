@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 THREAD_NAME = "njrt-mcp"
 CLOSE_SECONDS = 5.0
-"""How long the end of a process waits for the servers that it started."""
+"""How long the end of a process waits for its servers."""
 
 
 class ProgressCallback(Protocol):

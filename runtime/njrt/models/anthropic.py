@@ -149,14 +149,14 @@ class MessageUsage:
 
 @dataclass(frozen=True, slots=True)
 class CountedMessage:
-    """The counts of a response, whatever else it holds."""
+    """The counts of a response; other fields are ignored."""
 
     usage: MessageUsage | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class MessageResponse:
-    """The response of the server, as far as it is used."""
+    """The fields of the server's response that are used."""
 
     content: list[ContentBlock]
     stop_reason: str | None = None

@@ -1,4 +1,4 @@
-"""Not asking a server that fails.
+"""Stop asking a server that fails.
 
 BreakerModel(model, failures=5, seconds=30)
 

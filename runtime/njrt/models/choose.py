@@ -153,7 +153,7 @@ def _get_pydantic_ai(name: str) -> Model:
 
 
 def _get_own_model(place: str) -> Model:
-    """Return what `open_model(NAME)` of the module returns, for `MODULE:NAME`."""
+    """Return the result of `open_model(NAME)` of the module, for `MODULE:NAME`."""
     module, _, name = place.partition(":")
 
     def open_model() -> Model:

@@ -27,7 +27,7 @@ T = typing.TypeVar("T")
 class Model(typing.Protocol):
     """Answers requests. Safe to share between threads and between event loops.
 
-    Both methods raise `njrt.errors.ModelError`s, and nothing else, for what goes wrong on the way to the
+    Both methods raise `njrt.errors.ModelError`s, and nothing else, for failures on the way to the
     model and back.
     """
 

@@ -261,7 +261,7 @@ class CompletionUsage:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """The response of a server, as far as it is used."""
+    """The fields of a server's response that are used."""
 
     choices: list[Choice]
     usage: CompletionUsage | None = None
@@ -270,7 +270,7 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class CountedCompletion:
-    """The counts of a response, whatever else it holds."""
+    """The counts of a response; other fields are ignored."""
 
     usage: CompletionUsage | None = None
 

@@ -38,7 +38,7 @@ FILE_TOKENS = 1_500
 
 @dataclass(slots=True)
 class Part:
-    """What happened in one part of the time: calls, their tokens, and how many of them are under way."""
+    """One part of the time: its calls, their tokens, and the number of running calls."""
 
     calls: int = 0
     tokens: int = 0

@@ -89,7 +89,7 @@ class RemoteModel(CallLister):
     """The names of the SDK's asynchronous client, and of the base of its documented exceptions."""
 
     assembler: ClassVar[type[ReplyAssembler]]
-    """What puts the events of a streamed reply together."""
+    """Assembles the events of a streamed reply."""
 
     unstreamable: ClassVar[tuple[type[Exception], ...]] = ()
     """Exceptions, besides HTTP errors, of models that cannot stream."""
@@ -128,7 +128,7 @@ class RemoteModel(CallLister):
         return client
 
     def get_key(self) -> str | None:
-        """Return the key that the SDK's client is given; None: it looks for the vendor's."""
+        """Return the key for the SDK's client; None: it looks for the vendor's."""
         return self._key
 
     async def exchange(self, request: Request, sends: Sends) -> Reply:

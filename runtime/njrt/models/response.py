@@ -159,7 +159,7 @@ def _unpack_nothing() -> Unpack:
 
 
 def _unpack_deflated() -> Unpack:
-    """Unpack what gzip or zlib has packed, or raw deflate, in small steps."""
+    """Unpack gzip, zlib or raw deflate, in small steps."""
     unpacker, has_begun = zlib.decompressobj(zlib.MAX_WBITS | 32), False
 
     def unpack(data: bytes) -> Iterator[bytes]:

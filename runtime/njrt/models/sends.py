@@ -57,7 +57,7 @@ class Sends:
         self._began: float | None = None
 
     async def run(self, send: Callable[[], Awaitable[T]], *, is_billed: bool = True) -> T:
-        """Return what `send` returns, called again after failures that may pass; `is_billed`: it asks a model."""
+        """Return the result of `send`, called again after failures that may pass; `is_billed`: it asks a model."""
         while True:
             if is_billed:
                 self._began = time.monotonic()

@@ -1,4 +1,4 @@
-"""Replies that come in pieces, as server-sent events, put together as if they had come whole.
+"""Assemble replies that come in pieces, as server-sent events.
 
     data: {"choices": [{"delta": {"content": "total = "}}]}
     data: {"choices": [{"delta": {"content": "7"}, "finish_reason": "stop"}]}

@@ -1,4 +1,4 @@
-"""Asking several times, and taking the reply that most agree on.
+"""Ask several times, and take the reply that most agree on.
 
     VoteModel(model, 3)             the same model three times
     VoteModel((a, b, c))            three models

@@ -167,7 +167,7 @@ Result = Reply | ModelError
 """The result of a call."""
 
 VoteResult = Reply | NaturalError
-"""What one of several calls at the same time gave: also a limit that it reached."""
+"""The result of one of several calls at the same time: also a limit that it reached."""
 
 
 class Attempts:
@@ -233,7 +233,7 @@ class Attempts:
             return None
 
     async def ask_all(self, models: Sequence[Model], **changes: Any) -> list[VoteResult]:
-        """Ask models at the same time; raises a `LimitError` before the first where not all may be asked."""
+        """Ask models at the same time; raises a `LimitError` before the first if not all may be asked."""
 
         async def ask(model: Model, changes: Mapping[str, Any]) -> VoteResult:
             try:

@@ -60,7 +60,7 @@ class ModelCall:
     attempts: tuple[CallAttempt, ...] = ()
 
     def list_usages(self) -> list[Usage]:
-        """Return what each of the calls used; a reply from the cache costs nothing."""
+        """Return the usage of each call; a reply from the cache costs nothing."""
         if self.attempts or self.reply is None:
             return [attempt.usage for attempt in self.attempts]
         usage = self.reply.usage
@@ -81,7 +81,7 @@ class PerformedEffect:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What one or more runs used. `usd` does not count calls without a known price; cached replies are free."""
+    """The usage of one or more runs. `usd` does not count calls without a known price; cached replies are free."""
 
     runs: int = 0
     calls: int = 0
@@ -195,7 +195,7 @@ class Watch:
 
     @property
     def totals(self) -> Totals:
-        """What all runs used together; `seconds` is the sum over the runs, also if they ran in parallel."""
+        """The usage of all runs together; `seconds` is the sum over the runs, also if they ran in parallel."""
         return sum((run.totals for run in self.runs), Totals())
 
     @property

@@ -1,4 +1,4 @@
-"""A store in the memory of this process: for tests, and for what does not outlive a `with`.
+"""A store in the memory of this process: for tests, and for data that does not outlive a `with`.
 
 store = MemoryStore()          the URL `memory:`
 """

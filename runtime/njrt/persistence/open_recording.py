@@ -76,7 +76,7 @@ class OpenRecording:
         return None
 
     def take_unused_entries(self) -> list[RecordedCall]:
-        """Return the replies that were never asked for."""
+        """Return the replies that were never used."""
         unused = [entry for entry in self.old.entries if entry.key not in self._used]
         self._used.update((entry.key, 1) for entry in unused)
         return unused
@@ -134,7 +134,7 @@ class OpenRecording:
         )
 
     def _find_recorded_lines(self, request: Request) -> list[list[str]]:
-        """Lines recorded at this turn of this block, else of its file, else of any; unused entries are preferred."""
+        """Return lines recorded at this turn of this block, else of its file, else of any; prefer unused entries."""
         for nearby in _group_by_nearness(self.old.entries, request):
             if nearby:
                 unused = [entry for entry in nearby if entry.key not in self._used]

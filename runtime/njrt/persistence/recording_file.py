@@ -60,7 +60,7 @@ class RecordedDecision:
 
     @property
     def identity(self) -> str:
-        """The digest of what makes two effects the same."""
+        """The digest that identifies an effect."""
         return hash_json([self.key, self.number, self.effect])
 
     @property
@@ -92,7 +92,7 @@ class RecordedTouch:
 
     @property
     def identity(self) -> str:
-        """The digest of what makes two calls the same."""
+        """The digest that identifies a call."""
         return hash_json([self.key, self.effect])
 
     @property

@@ -284,7 +284,7 @@ class SqliteStore:
 
     @contextlib.contextmanager
     def _borrow_connection(self) -> Iterator[sqlite3.Connection]:
-        """This thread's connection, which no fork closes meanwhile."""
+        """Hold this thread's connection, which no fork closes meanwhile."""
         while True:
             connection = self._get_connection()
             with connection.lock:
@@ -332,7 +332,7 @@ class SqliteStore:
 
 
 def _get_file_identity(path: Path) -> tuple[int, int] | None:
-    """Device and inode, to detect that another file has replaced this one."""
+    """Return device and inode, to detect that another file has replaced this one."""
     with contextlib.suppress(OSError):
         found = path.stat()
         return found.st_dev, found.st_ino

@@ -1,4 +1,4 @@
-"""Describing the program's values to a model: type, value and members, within a budget of characters.
+"""Describe the program's values to a model: type, value and members, within a budget of characters.
 
     describe_variable("items", items, 1000)
 

@@ -149,7 +149,7 @@ def is_lazy_class(cls: type) -> bool:
 
 
 def has_lazy_parts(attributes: Mapping[str, Any]) -> bool:
-    """Return whether an object with these attributes holds, itself or in a collection, what may run a query."""
+    """Return whether an object with these attributes holds, itself or in a collection, a value that may run a query."""
     for held in islice(attributes.values(), _MAX_LAZY_ITEMS):
         items: Any = held.values() if type(held) is dict else held
         inside = islice(items, _MAX_LAZY_ITEMS) if type(held) in (dict, list, tuple, set) else ()

@@ -1,4 +1,4 @@
-"""Describing the members of a class: constructor, fields, methods, properties, enumeration members.
+"""Describe the members of a class: constructor, fields, methods, properties, enumeration members.
 
     class Item:                                    Item: An article of the shop.
         def __init__(self, name: str, price=0)     Item(name: str, price: int = 0)

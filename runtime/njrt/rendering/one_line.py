@@ -115,7 +115,7 @@ def redact_long_text(redactor: Redactor, value: Any, room: int) -> Any:
 
 
 _MAX_SECRET_CHARS = 2_000
-"""Characters of a secret that is recognized where only a part of it would be shown."""
+"""Characters of a secret that is recognized even if only a part of it would be shown."""
 
 SCALAR_WRITERS: dict[type, WriteFunction] = {
     type(None): lambda writer, value, room, exact: "None",

@@ -226,7 +226,7 @@ def redact_shapes(text: str) -> str:
 
 
 class Redactor:
-    """Redacts what one run shows by one rule (state: the secrets seen so far)."""
+    """Redacts the texts of one run by one rule (state: the secrets seen so far)."""
 
     def __init__(self, rule: RedactRule = True) -> None:
         self.rule = rule
@@ -319,5 +319,5 @@ def _name_items(inherited: str, values: Any) -> Iterable[tuple[str, UserValue]]:
 
 
 def _select_texts(names: Mapping[str, Any]) -> list[tuple[str, UserValue]]:
-    """Return the texts among the names of a class or a module: what else they hold is not scanned."""
+    """Return the texts among the names of a class or a module; other values are not scanned."""
     return [(name, item) for name, item in list(names.items()) if is_exactly(item, str, bytes)]

@@ -35,7 +35,7 @@ MAX_ITEMS = 8
 _PLAIN_CLASSES = frozenset(
     map(id, (str, int, float, bool, bytes, type(None), list, dict, tuple, set, frozenset))
 )
-"""The identities of classes that are no program's own: the metaclass of one may have a `__hash__`."""
+"""The identities of classes that are not the program's: the metaclass of one may have a `__hash__`."""
 
 
 def find_shown_classes(values: Iterable[Any], types: Iterable[Any]) -> list[type]:

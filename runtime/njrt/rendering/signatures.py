@@ -1,4 +1,4 @@
-"""Writing types, signatures and docstrings as in Python source.
+"""Write types, signatures and docstrings as in Python source.
 
     search                 search(query: str, limit: int = 10) -> list[str]
     typing.Optional[Item]  Item | None
@@ -68,7 +68,11 @@ def _format_special_form(annotation: UserValue, depth: int) -> str:
     if origin in _UNIONS:
         return " | ".join(format_type(part, depth - 1) for part in arguments)
     if origin is typing.Literal:
-        return f"Literal[{', '.join(_format_literal(value) for value in arguments)}]"
+        shown = (
+            repr(value) if is_exactly(value, str, int, bool, bytes) else format_type(value)
+            for value in arguments
+        )
+        return f"Literal[{', '.join(shown)}]"
     if origin is typing.Annotated:
         return format_type(arguments[0], depth)
     return _format_generic(format_type(origin, depth), arguments, depth)
@@ -78,10 +82,6 @@ def _format_generic(name: str, arguments: Iterable[Any], depth: int) -> str:
     if depth <= 0:
         return f"{name}[...]"
     return f"{name}[{', '.join(format_type(argument, depth - 1) for argument in arguments)}]"
-
-
-def _format_literal(value: UserValue) -> str:
-    return repr(value) if is_exactly(value, str, int, bool, bytes) else format_type(value)
 
 
 def format_signature(
@@ -95,14 +95,11 @@ def format_signature(
         function, skip_first = function.__func__, True
     if type(function) is FunctionType:
         return _format_python_signature(unwrap_function(function), default_text, skip_first)
-    written = getattr(function, "__text_signature__", None) if _is_builtin(function) else None
-    return (
-        written.replace("$self, ", "").replace("$module, ", "") if type(written) is str else "(...)"
-    )
-
-
-def _is_builtin(function: UserValue) -> bool:
-    return is_exactly(function, BuiltinFunctionType, types.MethodDescriptorType)
+    if is_exactly(function, BuiltinFunctionType, types.MethodDescriptorType):
+        written = getattr(function, "__text_signature__", None)
+        if type(written) is str:
+            return written.replace("$self, ", "").replace("$module, ", "")
+    return "(...)"
 
 
 def _format_python_signature(

@@ -1,4 +1,4 @@
-"""Writing a value on one line: limits of room and nesting, cycles, failures.
+"""Write a value on one line: limits of room and nesting, cycles, failures.
 
     writer.write_brief(value, 40)      at most 40 characters, shortened if necessary
     writer.write_whole(value, 40)      all of the value in at most 40 characters, or None
@@ -54,7 +54,7 @@ def clip(text: str, room: int) -> str:
 
 
 def remove_unstable_parts(text: str) -> str:
-    """Remove from a repr what differs between processes: addresses, identities, the order of sets."""
+    """Remove the parts of a repr that differ between processes: addresses, identities, the order of sets."""
     text = _UNSTABLE_TEXT.sub("", text)
     return _SET_DISPLAY.sub(
         lambda found: "{" + ", ".join(sorted(found[0][1:-1].split(", "))) + "}", text

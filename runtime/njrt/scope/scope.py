@@ -42,14 +42,14 @@ class Bound:
 
 
 class Absent(enum.Enum):
-    """Why a name has no value: the variable is there but unbound, or there is no such name here."""
+    """Why a name has no value: the variable exists but is unbound, or the name does not exist here."""
 
     UNBOUND = "unbound"
     UNKNOWN = "unknown"
 
 
 SavedBindings = Mapping[str, Bound | Absent]
-"""What some variables were bound to at one moment."""
+"""The bindings of some variables at one moment."""
 
 
 class BlockNames:
@@ -160,7 +160,7 @@ class Scope:
         return self.scratch.get(name) or self.cells.get(name)
 
     def lookup(self, name: str) -> Bound | Absent:
-        """Return what `name` is bound to; builtins are found last."""
+        """Return the binding of `name`; builtins are found last."""
         if self.class_name is not None:
             name = mangle(name, self.class_name)
         cell = self.scratch.get(name) or self.cells.get(name)
@@ -280,7 +280,7 @@ class Scope:
 
     @property
     def types(self) -> Mapping[str, Any]:
-        """The declared types of the outputs, by path; what cannot be evaluated counts as undeclared."""
+        """The declared types of the outputs, by path, without types that cannot be evaluated."""
         if self._types is None:
             self._types = {}
             if self._declared_types is not None:
@@ -429,7 +429,7 @@ def make_scope(
     uses: str = "",
     at: str = "",
 ) -> Scope:
-    """Make the scope of one run of a block from the arguments that compiled code gives `run`."""
+    """Make the scope of one run of a block from the arguments that compiled code passes to `run`."""
     assert isinstance(variables, FunctionType)
     fixed = find_block_names(
         variables.__code__, variables.__qualname__, writes, cls, me, own, nl, uses, at
@@ -489,7 +489,7 @@ def find_named_classes(
     found: dict[str, CellType | None] = {}
     for name in list_loaded_names(code):
         cell = cells.get(name)
-        value: Any = types.__globals__.get(name) if cell is None else _read_cell(cell)
+        value: Any = types.__globals__.get(name) if cell is None else read_cell(cell)
         if (
             name not in known
             and is_a(value, type)
@@ -499,7 +499,8 @@ def find_named_classes(
     return found
 
 
-def _read_cell(cell: CellType) -> UserValue:
+def read_cell(cell: CellType) -> UserValue:
+    """Return the value of a variable; None if it is not bound."""
     try:
         return cell.cell_contents
     except ValueError:

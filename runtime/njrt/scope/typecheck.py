@@ -79,7 +79,7 @@ def resolve_types(
     module: dict[str, Any],
     namespace: Mapping[str, Any] | None = None,
 ) -> Mapping[str, Any]:
-    """Evaluate declared types, and the strings in them; leave out what cannot be evaluated.
+    """Evaluate declared types, and the strings in them; leave out types that cannot be evaluated.
 
     Names are looked up in the `namespace` of a class body, then in the module.
     """
@@ -300,7 +300,7 @@ def _is_unpacked(argument: Any) -> bool:
 def _is_instance(
     value: UserValue, declared: Any, name: str | None, arguments: tuple[Any, ...]
 ) -> bool:
-    """Return whether `value` is an instance of a class, or of a special form without items; True where unknown."""
+    """Return whether `value` is an instance of a class, or of a special form without items; True if unknown."""
     cls = typing.get_origin(declared) or declared
     if cls is None:
         return value is None

@@ -9,7 +9,7 @@ with _nj.attempt(
 if _nj_try.has_failed:                          bindings and objects are restored
     _nj_try.run()                               the live block: with the arguments of `attempt`
 
-Each run is in the accounts and in the trace. With the option `canary` the live block runs beside the code now and then.
+Each run is in the accounts and in the trace. With the option `canary` the live block sometimes runs beside the code.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _count_attempt(place: str, how: AttemptResult) -> None:
 
 
 class Attempt:
-    """One run of such code: what must be restored, and how it ended."""
+    """One run of such code: the state to restore, and its end."""
 
     def __init__(
         self,

@@ -201,7 +201,7 @@ class Canary:
         _running.start(partial(self._run_in, context))
 
     def _run_in(self, context: Context) -> None:
-        """Run the live block, and count the result; whatever happens, nothing is raised."""
+        """Run the live block, and count the result; never raise."""
         place, problem = self._live.place, "it did not end"
         try:
             context.run(self._run_live)

@@ -112,7 +112,7 @@ class RecursionRoom:
 recursion_room = RecursionRoom()
 
 VariablesLambda = Callable[[], tuple[Any, ...]]
-"""A lambda that names the variables of a block: only its closure and its globals are ever looked at."""
+"""A lambda that names the variables of a block: only its closure and its globals are used."""
 
 NOT_TUNED: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 NO_INTERFACE = object()

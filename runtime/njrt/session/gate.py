@@ -315,7 +315,7 @@ def names_function(scope: Scope, gated: GatedFunction) -> bool:
 _MAX_STEPS = 3
 """Steps from a variable to a function: the object, its list, its item."""
 _MAX_HELD = 100
-"""Members of an object that are looked at."""
+"""Most members of an object to search."""
 
 
 def _leads_to(value: Any, function: Callable[..., Any], steps: int) -> bool:

@@ -1,4 +1,4 @@
-"""Asking the interceptors around a block about an effect before it is performed.
+"""Ask the interceptors around a block about an effect before it is performed.
 
     inner: Edit(effect)          outer is asked about the edited effect
     inner: Reject, Abort, Pause  decides; outer is not asked
@@ -178,7 +178,7 @@ def apply_recorded_decisions(
     interceptors: Sequence[OpenInterceptor],
     question: RecordedSlot[Any] | None,
 ) -> tuple[list[InterceptorDecision], list[OpenInterceptor], PendingEffect]:
-    """Return the recorded decisions that hold, the interceptors that must be asked, and the effect as it is edited."""
+    """Return the recorded decisions that hold, the interceptors that must be asked, and the edited effect."""
     decisions = [] if question is None else list(question.decisions)
     asked = []
     for interceptor in interceptors:

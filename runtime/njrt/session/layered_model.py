@@ -169,7 +169,7 @@ def share_budgets(model: Model, other: Model) -> Model:
 def find_cache_place(
     settings: Settings, options: Options, environ: Mapping[str, str]
 ) -> str | None:
-    """Return the folder of the cache, or the URL of the store that has it; None if there is no cache.
+    """Return the folder of the cache, or the URL of its store; None without a cache.
 
     It is off unless `using(cache=...)` or NJC_CACHE=on turns it on; the `nightjar` effects include it, as
     published, unless NJC_CACHE=off. A model given by `using(model=...)` is cached only by `using(cache=...)`.

@@ -72,7 +72,7 @@ class MeterReading:
 
 
 class Meter:
-    """Counts what one run uses, on the meters around it too, and stops the run at the first limit.
+    """Counts the usage of one run, on the meters around it too, and stops the run at the first limit.
 
     Thread-safe: a meter around several blocks counts them all. `option` is the setting that a message
     names, such as `max_{}`, with the name of the limit filled in.
@@ -112,7 +112,7 @@ class Meter:
     def count_call(self, used: Usage = NO_USAGE) -> None:
         """Count one model call before it is made: none is made once a limit is reached.
 
-        `used` is what calls for the same request have used, which is counted later, with its reply.
+        `used` is the usage of previous calls for the same request, which is counted later, with its reply.
         """
         for meter in (self, *self._around):
             meter._check_own_time()
@@ -169,7 +169,7 @@ class Meter:
                 )
 
     def add_usage(self, usage: Usage) -> None:
-        """Count what calls used, without looking at the limits."""
+        """Count the usage of calls, without checking the limits."""
         for meter in (self, *self._around):
             with meter._lock:
                 meter._tokens += usage.input + usage.output
@@ -272,7 +272,7 @@ def limit(
     clock: Clock = read_clock,
     option: str = "njrt.limit({}=...)",
 ) -> Iterator[Meter]:
-    """Limit what all blocks inside the `with` use together; gives the meter that counts it.
+    """Limit the total usage of the blocks inside the `with`; return the meter that counts it.
 
     `option` is how messages name the limit.
     """

@@ -1,9 +1,9 @@
-"""Predicting an effect before it is performed, and comparing afterwards.
+"""Predict an effect before it is performed, and compare afterwards.
 
     instruction, variables, effect  ->  Request  ->  "total = 7\nEND: goes on"  ->  Prediction(mismatches=(...))
 
 Values are compared as Python literals, else as text, in their bounded form. Not seen: values that it cuts off or shows
-without a literal (`<generator>`), variables that neither the prompt nor the block names, and what the effect prints.
+without a literal (`<generator>`), variables that neither the prompt nor the block names, and printed text.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One run of a block or one question to a model: what surrounds it, and the loop that drives its conversation.
+"""One run of a block or one question to a model: its surroundings, and the loop that drives its conversation.
 
 session = open_session("mail.njpy:12", options, project)    settings -> options -> recorder -> model -> layers
     Session(run="9f3c-1", model=Metered(Recorder(Cache(model))), ...)
@@ -77,7 +77,7 @@ from njrt.session.states import Observe, observe_nothing
 
 @dataclass(slots=True, eq=False)
 class Session:
-    """What surrounds one run of a block, or one question to a model."""
+    """The surroundings of one run of a block, or of one question to a model."""
 
     run: RunId
     place: str

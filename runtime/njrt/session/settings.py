@@ -75,7 +75,7 @@ class DurableSteps(typing.Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What surrounds a block, besides its own options; None if nothing is set."""
+    """The settings around a block, besides its own options; None if nothing is set."""
 
     model: Model | None = None
     options: Options = EMPTY_OPTIONS
@@ -94,7 +94,7 @@ class Settings:
     calls: CallRules = field(default_factory=dict)
     """The rules for calls by contained code, of all `with using` around."""
     steps: DurableSteps | None = None
-    """What makes model calls and decisions steps, inside a workflow (`njrt.durable`)."""
+    """Makes model calls and decisions steps, inside a workflow (`njrt.durable`)."""
 
 
 NO_SETTINGS = Settings()
@@ -253,7 +253,7 @@ def get_canary_store(url: str | None) -> CanaryStore:
 
 
 def get_listener(settings: Settings, environ: Mapping[str, str] = os.environ) -> Listener:
-    """Return the listener to what happens in blocks: accounts, log, spans, and the trace file if there is one."""
+    """Return the listener to events of blocks: accounts, log, spans, and any trace file."""
     trace = settings.trace or environ.get("NJC_TRACE") or None
     if trace is None or not trace.startswith("store:"):
         return make_listener(trace)

@@ -153,7 +153,7 @@ class _Copier:
 
 
 def is_kept(value: UserValue) -> bool:
-    """Return whether a value is kept as it is: it cannot change, or is part of the program's text."""
+    """Return whether a value is not copied: it cannot change, or is part of the program's text."""
     cls = type(value)
     return any(is_a(value, kept) for kept in _KEPT_TYPES) or (
         cls.__name__ in _KEPT_CLASSES.get(str(cls.__module__), ())

@@ -101,7 +101,7 @@ class _Encoder:
     kept: list[UserValue] = field(default_factory=list)
 
     def count(self, label: str, value: UserValue) -> None:
-        """Count the objects of a value; raise NotEncodableError where part of it cannot be encoded."""
+        """Count the objects of a value; raise NotEncodableError if a part of it cannot be encoded."""
         waiting = [(label, value)]
         while waiting:
             label, value = waiting.pop()
@@ -248,7 +248,7 @@ def _read_state(value: UserValue) -> dict[str, UserValue]:
 
 
 def is_inherited_from_object(cls: type, name: str) -> bool:
-    """Return whether a class leaves a method as it is in `object`."""
+    """Return whether a class inherits a method from `object`."""
     return find_member(cls, name) is vars(object)[name]
 
 

@@ -24,7 +24,7 @@ CALL_NOTE = "raised in a gated call, at "
 
 
 class StepFailedError(NaturalError):
-    """An effect, a model or a workflow has raised an exception that cannot be stored as it is; its text names it."""
+    """An effect, a model or a workflow has raised an exception that cannot be stored; its text names it."""
 
 
 def failure_to_json(error: Exception) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def failure_from_json(failure: dict[str, Any], note: str = NOTE) -> Exception:
 
 
 def can_be_stored(failure: dict[str, Any], error: Exception) -> bool:
-    """Return whether reading the stored form gives an equal exception."""
+    """Return whether an equal exception can be read from the stored form."""
     try:
         if json.loads(json.dumps(failure)) != failure or not _has_plain_types(failure):
             return False

@@ -1,4 +1,4 @@
-"""Reading the attributes and members of objects without running any of their code.
+"""Read the attributes and members of objects without running any of their code.
 
     class Item:                         read_attributes(item)    {"name": "a", "_price": 2}
         total = property(...)           collect_members(Item)       {"total": <property>, "__init__": ...}
@@ -48,7 +48,7 @@ Namespace = dict[str, Any]
 """Names and objects of a class or an instance, as they are stored: not bound, not called."""
 
 Slot = tuple[str, MemberDescriptorType]
-"""The name of a slot, mangled if it is private, and what reads and sets it."""
+"""The name of a slot, mangled if it is private, and the descriptor that reads and sets it."""
 
 
 def get_mro(cls: type) -> tuple[type, ...]:
@@ -114,7 +114,7 @@ def is_user_class(cls: type) -> bool:
 
 
 def find_member(cls: type, name: str) -> Any:
-    """Return what `name` is in a class or the nearest of its ancestors that has it, unbound; else None."""
+    """Return the member `name` of a class or of its nearest ancestor that has it, unbound; else None."""
     for base in get_mro(cls):
         namespace = get_class_namespace(base)
         if name in namespace:
@@ -142,7 +142,7 @@ def read_attributes(value: UserValue) -> Namespace:
 
 
 def make_attribute_reader(cls: type) -> Callable[[UserValue], Namespace]:
-    """Find where instances of a class hold their attributes, once for all of them."""
+    """Return a function that reads the attributes of instances of a class."""
     if any(base is ModuleType for base in get_mro(cls)):
         return lambda module: dict(_get_module_namespace(module))
     slots, read_namespace = list_slots(cls), make_namespace_reader(cls)

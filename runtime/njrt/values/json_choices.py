@@ -23,7 +23,7 @@ from njrt.outcome import UserValue
 from njrt.values.adapters import get_adapter
 
 JsonValue = Any
-"""What `json.loads` gives."""
+"""A value as returned by `json.loads`."""
 
 MEMBERS = "x-members"
 """The key under which a schema holds the members of an enum by name, until it is sent anywhere."""
@@ -59,7 +59,7 @@ def read_choices(value: JsonValue, schema: Json) -> UserValue:
 
 
 def resolve_reference(schema: JsonValue, root: Json) -> JsonValue:
-    """Return the schema that a reference means; any other schema as it is."""
+    """Return the schema that a reference means; any other schema unchanged."""
     while isinstance(schema, Mapping) and "$ref" in schema:
         schema = root["$defs"][schema["$ref"].rpartition("/")[2]]
     return schema
@@ -101,7 +101,7 @@ class SchemaMatcher:
 
     root: Json
     fitting: dict[tuple[int, int], bool] = field(default_factory=dict)
-    """By the ids of a value and of a schema, which live as long as this: each pair is looked at once."""
+    """By the ids of a value and of a schema, which live as long as this: each pair is matched once."""
     whole: ClassVar[tuple[type, ...]] = (int,)
     """The types of whole numbers."""
 

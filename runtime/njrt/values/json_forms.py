@@ -74,7 +74,7 @@ def _generate_schema(declared: DeclaredType) -> Json:
     from pydantic.json_schema import GenerateJsonSchema
 
     class Generator(GenerateJsonSchema):
-        """Writes enums by name and named tuples as objects; refuses what JSON does not carry."""
+        """Writes enums by name and named tuples as objects; refuses types that JSON does not have."""
 
         def enum_schema(self, schema: Any) -> dict[str, Any]:
             members = {member.name: member for member in schema["members"]}

@@ -321,7 +321,7 @@ class Child:
 
 
 class _TypeOfMeta(type):
-    """What `type` does for proxies: it gives the class that their object has in the program."""
+    """Replaces `type` for proxies: it returns the class that their object has in the program."""
 
     def __call__(cls, *args: Any, **named: Any) -> Any:
         if cls is not TypeOf:  # a metaclass of the code

@@ -36,7 +36,7 @@ from njrt.values.introspection import get_class_namespace, get_module_name, get_
 _INTERNAL_CLASSES = (CellType, CodeType, FrameType, TracebackType)
 _REFUSED_METHODS = ("__class_getitem__", "__del__", "__init__", "__init_subclass__", "__new__", "__prepare__", "__post_init__")  # fmt: skip
 _SEQUENCE_FLAG, _MAPPING_FLAG = 1 << 5, 1 << 6
-"""Py_TPFLAGS_SEQUENCE and _MAPPING: what `match` asks for."""
+"""Py_TPFLAGS_SEQUENCE and _MAPPING, which `match` tests."""
 _OF_FOUND_CLASSES = (
     "__eq__",
     "__ne__",
@@ -121,7 +121,8 @@ class Door(Codec):
         if is_a(value, Handed):
             return ["local", value._number]
         if isinstance(type(value), type) and issubclass(type(value), type):
-            return self._encode_class(value)
+            self._reached.add(self._refer(value))
+            return self._name_class(value)
         if is_a(value, ComputingModule) and value.__name__ != "asyncio":
             return ["module", value.__name__]
         if issubclass(type(value), BaseException):
@@ -168,17 +169,13 @@ class Door(Codec):
                 self._numbers.pop(id(value), None)
 
     def close(self) -> None:
-        """Let go of the program's objects."""
+        """Release the program's objects."""
         self._objects.clear()
         self._numbers.clear()
         self.handed.clear()
         self._gated.clear()
         self.mirrors = Mirrors(self)
         del self.call_function
-
-    def _encode_class(self, cls: type) -> Data:
-        self._reached.add(self._refer(cls))
-        return self._name_class(cls)
 
     def _name_class(self, cls: type) -> Data:
         """Return the known name of a class, or its description."""
@@ -287,7 +284,10 @@ class Door(Codec):
                 self._check_name(value, name)
                 if name == "__members__":
                     return dict(getattr(value, name))
-                return self._check_member(value, name, getattr(value, name))
+                member = getattr(value, name)
+                if is_a(value, ModuleType) and not is_a(member, ModuleType):
+                    self._check_module_member(value, name, member)
+                return member
             case "op", [str(name), target, *rest] if name in ALL:
                 operands = [decode(target), *map(decode, rest)]
                 self._check_target(operands[0])
@@ -365,13 +365,8 @@ class Door(Codec):
         ):
             raise Refused(AttributeError(f"`{name}` is refused here; write str(x).{name}(...)"))
 
-    def _check_member(self, value: Any, name: str, member: Any) -> Any:
-        """Check a member of a module: imports of the module from elsewhere are refused."""
-        if is_a(value, ModuleType) and not is_a(member, ModuleType):
-            self._check_module_member(value, name, member)
-        return member
-
     def _check_module_member(self, module: ModuleType, name: str, member: Any) -> None:
+        """Refuse imports of the module from elsewhere."""
         if is_a(module, ComputingModule):
             return
         exported = getattr(module, "__all__", ())

@@ -1,4 +1,4 @@
-"""Running a snippet in a child: the program answers the child's touches until the code ends.
+"""Run a snippet in a child: the program answers the child's touches until the code ends.
 
     execute_contained(snippet, seconds=30)        Ran(value=None, printed="")
                                                   or Jumped(Raised(OutOfStock("tea")), printed="")
@@ -244,7 +244,7 @@ class Piece:
         self._send(*reply)
 
     def _serve_block(self, operation: str, data: list[Data]) -> Any:
-        """Serve what concerns the block and no object."""
+        """Serve an operation on the block itself, not on an object."""
         scope = self.scope
         match operation, data:
             case "print", [str(text), str(end)]:
@@ -330,7 +330,7 @@ class Piece:
         return changes
 
     def _make_reader(self, name: str) -> Callable[[], Any]:
-        """Return the function that reads a name at its place; it gives `_MISSING` if the name is unbound."""
+        """Return a function that reads a name at its place; it returns `_MISSING` if the name is unbound."""
         if (cell := self.scope.find_cell(name)) is not None:
             return partial(_read_cell, cell)
         if name in self.scope.lent:
@@ -383,7 +383,7 @@ class Piece:
         return Failed(_KEPT, execution.printed)
 
     def close(self) -> None:
-        """Let go of the program's objects."""
+        """Release the program's objects."""
         self.is_closed = True
         self.door.close()
         self.known.clear()

@@ -23,17 +23,9 @@ def _reflect(function: Operation) -> Operation:
     return lambda one, other: function(other, one)
 
 
-def _enter(manager: Any) -> Any:
-    return type(manager).__enter__(manager)
-
-
 def _exit(manager: Any, error: BaseException | None) -> Any:
     trace = error.__traceback__ if error is not None else None
     return type(manager).__exit__(manager, type(error) if error is not None else None, error, trace)
-
-
-def _aenter(manager: Any) -> Any:
-    return type(manager).__aenter__(manager)
 
 
 def _aexit(manager: Any, error: BaseException | None) -> Any:
@@ -86,9 +78,9 @@ OPERATIONS: Mapping[str, Operation] = {
     "__getitem__": operator.getitem,
     "__setitem__": operator.setitem,
     "__delitem__": operator.delitem,
-    "__enter__": _enter,
+    "__enter__": lambda manager: type(manager).__enter__(manager),
     "__exit__": _exit,
-    "__aenter__": _aenter,
+    "__aenter__": lambda manager: type(manager).__aenter__(manager),
     "__aexit__": _aexit,
     "__aiter__": aiter,
     "__anext__": anext,

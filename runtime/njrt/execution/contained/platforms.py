@@ -13,7 +13,7 @@ MADE_BY_CODE: tuple[Any, ...] = (
     *(type, abc.Callable, abc.Iterator, abc.Generator),
     *(abc.AsyncIterator, abc.AsyncGenerator, abc.Awaitable, abc.Coroutine),
 )
-"""Types of objects that live in the process of their code, so that they cannot be handed over."""
+"""Types of objects that live in the process of their code and cannot be passed to the program."""
 
 
 def find_obstacle() -> str | None:

@@ -1,4 +1,4 @@
-"""Starting the server of contained code, and a child of it for each piece of code.
+"""Start the server of contained code, and a child of it for each piece of code.
 
     with start_child(seconds=30) as child:      a separate process, killed at the end of the `with`
         child.connection.send(...)

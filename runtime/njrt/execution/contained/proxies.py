@@ -125,10 +125,6 @@ def _make_exit(name: str, request: Request) -> Callable[..., Any]:
     return method
 
 
-def _make_deepcopy(name: str, request: Request) -> Callable[..., Any]:
-    return lambda self, memo: request("op", name, self)
-
-
 def _make_await(name: str, request: Request) -> Callable[..., Any]:
     def wait(self: Any) -> Generator[None, None, Any]:
         result = request("await", self)
@@ -138,22 +134,16 @@ def _make_await(name: str, request: Request) -> Callable[..., Any]:
     return wait
 
 
-def _make_call(name: str, request: Request) -> Callable[..., Any]:
-    return lambda self, /, *args, **named: request("call", self, list(args), named)
-
-
 _MAKERS: Mapping[str, Callable[[str, Request], Callable[..., Any]]] = {
     "__exit__": _make_exit,
     "__aexit__": _make_exit,
-    "__deepcopy__": _make_deepcopy,
+    "__deepcopy__": lambda name, request: lambda self, memo: request("op", name, self),
     "__await__": _make_await,
-    "__call__": _make_call,
+    "__call__": lambda _, request: (
+        lambda self, /, *args, **named: request("call", self, list(args), named)
+    ),
 }
-"""How methods are made that differ from the others."""
-
-
-def _read_error(self: Any, name: str) -> Any:
-    return type(self)._njrt_request("get", self, name)
+"""Functions that make the methods that differ from the others."""
 
 
 def _set_error(self: Any, name: str, value: Any) -> None:
@@ -164,7 +154,7 @@ def _set_error(self: Any, name: str, value: Any) -> None:
 
 
 _ERROR_METHODS = {
-    "__getattr__": _read_error,
+    "__getattr__": lambda self, name: type(self)._njrt_request("get", self, name),
     "__setattr__": _set_error,
     "__str__": lambda self: type(self)._njrt_request("op", "__str__", self),
     "__repr__": lambda self: type(self)._njrt_request("op", "__repr__", self),
@@ -180,11 +170,11 @@ class _Reference(weakref.ref[Any]):
 
 
 class CannotCross(TypeError):
-    """A value of the code cannot be handed to the program."""
+    """A value of the code cannot be passed to the program."""
 
 
 class Proxies(Codec):
-    """All that the child holds of its program (state: proxies, classes, containers of both sides, functions handed over)."""
+    """The program's objects in the child (state: proxies, classes, containers of both sides, functions handed over)."""
 
     def __init__(self, request: Request) -> None:
         self.request = request
@@ -272,7 +262,7 @@ class Proxies(Codec):
         return ["m", number, MIRRORED_NAMES[type(value)], members]
 
     def release_unused(self) -> None:
-        """Give up the containers that the code no longer has: from then on they are the program's alone."""
+        """Release the containers that the code no longer has: from then on they belong to the program alone."""
         for number in list(self.mirrors.by_number):
             # Held by the table and the two names of this call.
             if sys.getrefcount(self.mirrors.by_number[number]) <= 2:

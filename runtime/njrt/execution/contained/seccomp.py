@@ -35,7 +35,7 @@ _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 38, 22, 2
 
 
 def build_filter(machine: str) -> bytes | None:
-    """Return the filter for a machine as `platform.machine()` names it; None if there is no table for it."""
+    """Return the filter for a machine as `platform.machine()` names it; None for a machine without a table."""
     if machine not in _MACHINES:
         return None
     column, architecture = _MACHINES[machine]
@@ -56,7 +56,7 @@ def build_filter(machine: str) -> bytes | None:
 
 
 def install_filter(program: bytes) -> None:
-    """Filter the calls of this process from here on.
+    """Filter the calls of this process from now on.
 
     Raises:
         OSError: the kernel has no filters.

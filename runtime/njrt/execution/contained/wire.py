@@ -14,6 +14,7 @@ import datetime
 import decimal
 import fractions
 import json
+import operator
 import os
 import socket
 import struct
@@ -108,10 +109,6 @@ def _encode_int(value: int) -> Data:
     return value if value.bit_length() <= _MAX_JSON_INT_BITS else ["i", hex(value)]
 
 
-def _encode_duration(value: datetime.timedelta) -> Data:
-    return ["timedelta", value.days, value.seconds, value.microseconds]
-
-
 WRITERS: dict[type, Callable[[Any], Data]] = {
     int: _encode_int,
     bytes: lambda value: ["b", value.decode("latin-1")],
@@ -120,14 +117,14 @@ WRITERS: dict[type, Callable[[Any], Data]] = {
     datetime.date: lambda value: ["date", value.isoformat()],
     datetime.datetime: lambda value: ["datetime", value.isoformat()],
     datetime.time: lambda value: ["time", value.isoformat()],
-    datetime.timedelta: _encode_duration,
+    datetime.timedelta: lambda value: ["timedelta", value.days, value.seconds, value.microseconds],
     decimal.Decimal: lambda value: ["Decimal", str(value)],
     fractions.Fraction: lambda value: ["Fraction", str(value)],
     uuid.UUID: lambda value: ["UUID", str(value)],
     type(...): lambda _: ["..."],
     type(NotImplemented): lambda _: ["NotImplemented"],
 }
-"""How plain values are written, by their exact class."""
+"""Functions that write plain values, by their exact class."""
 
 _JSON_CLASSES = frozenset({type(None), bool, str, float})
 _TIMES = (datetime.datetime, datetime.time)
@@ -156,7 +153,7 @@ READERS: dict[str, Callable[[list[Data]], Any]] = {
     "...": lambda _: ...,
     "NotImplemented": lambda _: NotImplemented,
 }
-"""How plain values are read, by their tag."""
+"""Functions that read plain values, by their tag."""
 
 
 class Codec:
@@ -239,10 +236,10 @@ class Mirrors:
             return changes
         for number, container in list(self.by_number.items()):
             seen, now = self._seen[number], list_contents(container)
-            same = len(seen) == len(now) and all(map(_is, seen, now))
-            if same:
+            has_start = len(now) >= len(seen) and all(map(operator.is_, seen, now))
+            if has_start and len(now) == len(seen):
                 continue
-            first = len(seen) if _is_longer(container, seen, now) else 0
+            first = len(seen) if has_start and type(container) is list else 0
             self._seen[number] = now
             changes.append([number, first, [self.codec.encode(member) for member in now[first:]]])
         return changes
@@ -252,14 +249,6 @@ class Mirrors:
         for number, first, members in changes:
             fill(self.by_number[number], first, [self.codec.decode(member) for member in members])
             self.remember(number)
-
-
-def _is(one: object, other: object) -> bool:
-    return one is other
-
-
-def _is_longer(container: Any, seen: list[Any], now: list[Any]) -> bool:
-    return type(container) is list and len(now) > len(seen) and all(map(_is, seen, now))
 
 
 MIRRORED: dict[str, type] = {"list": list, "dict": dict, "set": set}

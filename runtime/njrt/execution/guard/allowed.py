@@ -120,7 +120,7 @@ PROCESS_EVENTS = _split_words(
     socket.sendto socket.sendmsg pickle.find_class sys.addaudithook sys.settrace sys.setprofile code.__new__
     gc.get_objects gc.get_referrers gc.get_referents"""
 )
-"""Audit events that are refused also where library code causes them for a snippet."""
+"""Audit events that are refused even if library code causes them for a snippet."""
 
 DIRECT_EVENTS = _split_words(
     """open compile exec marshal.loads marshal.load os.chdir os.chflags os.chmod os.chown os.link os.listdir os.mkdir

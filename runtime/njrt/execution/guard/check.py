@@ -1,14 +1,12 @@
-"""What `policy="guarded"` refuses before code runs.
+"""Check code before it runs, for `policy="guarded"`.
 
     import subprocess            `subprocess` cannot be imported in a block; ... can, or the program passes <subprocess>
     exit()                       `exit` is refused in a block; ...
     x.__class__.__subclasses__   `__subclasses__` is refused in a block
 
-Whatever the prompt names may be used. This check sees names in the code. It does not see names that are made at
-run time (`runtime.py`), members that are reached through values (`modules.py`), and what
-the program's own functions do when they are called.
-
-It is a guard against accidents and not a sandbox: the code runs in the program's own process.
+Everything that the prompt names may be used. A guard against accidents, not a sandbox: the code runs in the program's
+own process. Not seen: names that are made at run time (`runtime.py`), members that are reached through values
+(`modules.py`), and effects of the program's own functions.
 """
 
 from __future__ import annotations
@@ -90,7 +88,8 @@ def find_guard_problems(
                     refused = refused | REFUSED_BINDINGS | {"__dict__"}
                 if attribute in refused:
                     yield format_refusal(attribute, node)
-                yield from _find_attribute_problems(node, modules)
+                if modules and is_a(owner := resolve_member(node.value, modules), ModuleType):
+                    yield from _find_member_problems(owner, attribute, node)
             case ast.Constant(value=str(text)):
                 if read := find_refused_attribute(text):
                     yield format_refusal(read, node)
@@ -209,7 +208,7 @@ def find_assignments(nodes: Sequence[ast.AST]) -> Iterator[tuple[ast.expr, ast.N
 
 
 def resolve_member(node: ast.expr, modules: dict[str, ModuleType]) -> UserValue:
-    """Return the member of a module that a plain path such as `collections.abc` means, or None."""
+    """Return the member of a module for a plain path such as `collections.abc`, or None."""
     match node:
         case ast.Name(id=name):
             return modules.get(name)
@@ -220,11 +219,6 @@ def resolve_member(node: ast.expr, modules: dict[str, ModuleType]) -> UserValue:
             return resolve_member(value, modules)
         case _:
             return None
-
-
-def _find_attribute_problems(node: ast.Attribute, modules: dict[str, ModuleType]) -> Iterator[str]:
-    if modules and is_a(module := resolve_member(node.value, modules), ModuleType):
-        yield from _find_member_problems(module, node.attr, node)
 
 
 def _find_class_problems(node: ast.ClassDef, scope: Scope) -> Iterator[str]:

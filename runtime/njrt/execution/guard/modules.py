@@ -53,7 +53,7 @@ _getattr: Callable[..., UserValue] = CHECKED_BUILTINS["getattr"]
 
 
 def import_module(path: str, is_named: bool) -> ModuleType:
-    """Do `import a.b as c` (named), which gives the last module of the path, or `import a.b`, which gives the first."""
+    """Do `import a.b as c` (named) and return the last module of the path, or `import a.b` and return the first."""
     module = open_module(path)
     return module if is_named else open_module(path.partition(".")[0])
 
@@ -203,7 +203,7 @@ def _check_dataclass(cls: type) -> None:
 
 
 def dataclasses_annotations(cls: type) -> list[str]:
-    """Return the annotated names of a class where Python computes them when asked (3.14)."""
+    """Return the annotated names of a class if Python computes them on demand (3.14)."""
     try:
         from annotationlib import Format, get_annotations  # type: ignore[import-not-found]
     except ImportError:
@@ -250,7 +250,7 @@ def _rebuild_functions(module: ModuleType, **replaced: Any) -> dict[str, Any]:
 
 
 _copy = _rebuild_functions(copy, setattr=CHECKED_BUILTINS["setattr"])
-"""Copying calls `setattr` with the names that an object gives as its state."""
+"""Copying calls `setattr` with names from an object's state."""
 _dataclasses = _rebuild_functions(dataclasses, copy=SimpleNamespace(**_copy))
 
 _REPLACED: dict[str, Any] = {

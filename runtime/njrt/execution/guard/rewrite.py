@@ -1,4 +1,4 @@
-"""Guarded code before it is compiled: what only the run can decide becomes a call of a check.
+"""Rewrite guarded code before it is compiled: operations that depend on run-time values become calls of checks.
 
     import json                json = .import("json", False)
     from json import loads     loads = .member("json", "loads")

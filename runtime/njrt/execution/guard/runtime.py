@@ -312,7 +312,7 @@ def _is_written_elsewhere(value: UserValue, owner: type) -> bool:
 
 
 def get_format_method(value: UserValue, name: str) -> Callable[..., UserValue]:
-    """Return the method `format` or `format_map` of a value; for a text, one that checks the attributes in the text."""
+    """Return the method `format` or `format_map` of a value; for a text, one that checks the attributes in it."""
     if type(value) is str and _READS_CHECKED_NAME.search(value) is None:
         plain: Callable[..., UserValue] = builtins.getattr(value, name)
         return plain

@@ -1,4 +1,4 @@
-"""The manifest: what each block is allowed, as `[[authority]]` sections of njc.lock.
+"""The manifest: the allowed needs of each block, as `[[authority]]` sections of njc.lock.
 
     [[authority]]
     file = "mail.njpy"
@@ -49,7 +49,7 @@ class BlockAuthority:
 
     @property
     def allowed(self) -> EffectNeeds:
-        """What its effects may need."""
+        """The allowed needs of its effects."""
         return EffectNeeds(*(frozenset(getattr(self, part.name)) for part in fields(EffectNeeds)))
 
 

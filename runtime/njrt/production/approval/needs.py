@@ -48,7 +48,7 @@ DYNAMIC_NAMES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class EffectNeeds:
-    """What one or more effects need."""
+    """The needs of one or more effects."""
 
     effects: frozenset[str] = frozenset()
     jumps: frozenset[str] = frozenset()
@@ -79,7 +79,7 @@ class EffectNeeds:
 
 @dataclass(frozen=True, slots=True)
 class CodeNames:
-    """What code names: in the order of the text."""
+    """Names in code, in the order of the text."""
 
     imports: tuple[str, ...] = ()
     attributes: tuple[str, ...] = ()
@@ -124,7 +124,7 @@ def _list_effect_jumps(effect: Effect) -> tuple[str, ...]:
 
 
 def find_code_names(code: str) -> CodeNames:
-    """Return what code names; raises SyntaxError, ValueError or RecursionError if it cannot be parsed."""
+    """Return the names in code; raises SyntaxError, ValueError or RecursionError if it cannot be parsed."""
     try:
         tree = parse_python(code)
     except SyntaxError:

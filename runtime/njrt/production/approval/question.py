@@ -36,7 +36,7 @@ VALUE_CHARS = 60
 
 
 def describe_question(pending: PendingEffect) -> Iterator[str]:
-    """Yield the lines before the code: where, what, the instruction."""
+    """Yield the lines before the code: the place, the effect, the instruction."""
     where = pending.place or "njrt.llm"
     kind = "call" if isinstance(pending.effect, Touch) else "effect"
     yield f"{where}  {type(pending.effect).__name__}, {kind} {pending.number} of this run"

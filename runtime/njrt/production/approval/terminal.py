@@ -1,4 +1,4 @@
-"""Asking a person on the terminal about each effect.
+"""Ask a person on the terminal about each effect.
 
     with njrt.using(intercept=njrt.approve(decisions="approvals.jsonl")):
         triage(mailbox)
@@ -82,7 +82,7 @@ class Terminal:
         sys.stderr.flush()
 
     def show_code(self, code: str, language: str) -> None:
-        """Show code with numbers of lines, in colour where `rich` is installed."""
+        """Show code with numbers of lines, in colour if `rich` is installed."""
         try:
             from rich.console import Console
             from rich.syntax import Syntax
@@ -310,7 +310,7 @@ class ApprovalLine:
 
 
 def make_block_digest(pending: PendingEffect) -> str:
-    """Return what makes two blocks equal: the file and the instruction; of a question, the file."""
+    """Return a digest of the file and the instruction of a block; of the file, for a question."""
     return hash_json([pending.place.rpartition(":")[0], pending.instruction, pending.effects])
 
 

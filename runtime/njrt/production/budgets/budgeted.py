@@ -175,7 +175,7 @@ class Budgeted:
 
 @dataclass(frozen=True, slots=True)
 class CallReservation:
-    """What one call has reserved in one account."""
+    """The reservation of one call in one account."""
 
     ledger: Ledger
     account: Account
@@ -217,7 +217,7 @@ def measure_spent(usage: Usage, most: Amount, is_script: bool = False) -> Amount
 
 
 _unsettled: list[tuple[CallReservation, Amount]] = []
-"""What calls have cost, while the store does not know of it."""
+"""Costs of calls that the store does not know yet."""
 _unsettled_lock = threading.Lock()
 
 
@@ -233,7 +233,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def settle_unsettled() -> None:
-    """Count what could not be counted before."""
+    """Settle calls that could not be settled before."""
     with _unsettled_lock:
         items = _unsettled[:]
         _unsettled.clear()
@@ -338,7 +338,7 @@ def list_files(request: Request) -> Iterator[Media]:
 
 
 def count_file_tokens(media: Media) -> int:
-    """Return the most tokens of a file: an image has as many as it has tiles, all else no more than bytes."""
+    """Return the most tokens of a file: for an image, one for each tile; for other files, one for each byte."""
     if media.kind == "image":
         return IMAGE_TOKENS
     return len(media.data) or LINKED_FILE_TOKENS

@@ -80,12 +80,12 @@ class AccountState:
 
     @property
     def spent(self) -> Amount:
-        """What calls have cost."""
+        """The cost of ended calls."""
         return Amount(self.usd, self.tokens)
 
     @property
     def reserved(self) -> Amount:
-        """What calls under way may cost."""
+        """The highest possible cost of running calls."""
         return sum((Amount(usd, tokens) for usd, tokens, _ in self.held.values()), Amount())
 
     def without_hold(self, hold: Hold) -> AccountState:

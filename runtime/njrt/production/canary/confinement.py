@@ -1,4 +1,4 @@
-"""Whether code can change nothing but the copies that it is given: the condition for running it beside the program.
+"""Check that code can change nothing but its copies, so that it may run beside the program.
 
     find_outside_access("basket.add(item)", lookup, classes)     None if `Basket.add` only works on its own object
     find_outside_access("notify(user)", lookup, classes)         "`notify` uses the module smtplib"
@@ -23,7 +23,7 @@ from typing import Any
 from njrt.execution.guard.allowed import IMPORTABLE_MODULES, REFUSED_ATTRIBUTES
 from njrt.execution.syntax import parse_python
 from njrt.outcome import UserValue
-from njrt.scope.scope import Absent, Bound
+from njrt.scope.scope import Absent, Bound, read_cell
 from njrt.values.copying import is_kept
 from njrt.values.introspection import (
     get_class_name,
@@ -121,7 +121,7 @@ class _Search:
         self._functions: dict[int, types.FunctionType] = {}
 
     def resolve_in_snippet(self, name: str) -> UserValue:
-        """Visit the value of a name of the snippet, and return it; copies may be used in any way."""
+        """Visit the value of a name of the snippet, and return it; copies may be used freely."""
         found = self._lookup(name)
         if not isinstance(found, Bound):
             return None
@@ -178,7 +178,7 @@ class _Search:
             self.visit_class(cls)
 
     def visit_function(self, function: types.FunctionType) -> None:
-        """Visit a function: its code, its defaults, and what its code loads."""
+        """Visit a function: its code, its defaults, and the values that its code loads."""
         if id(function) in self._functions:
             return
         self._functions[id(function)] = function
@@ -187,7 +187,7 @@ class _Search:
         if (library := _find_library_module(code.co_filename)) is not None:
             _require_computing(f"`{name}`", library)
             for cell in cells.values():
-                held = _read_cell(cell)
+                held = read_cell(cell)
                 if type(held) is types.FunctionType:
                     self.visit_function(held)
             return
@@ -195,7 +195,7 @@ class _Search:
 
         def resolve(read: str) -> UserValue:
             if read in cells or read in module:
-                value = _read_cell(cells[read]) if read in cells else module[read]
+                value = read_cell(cells[read]) if read in cells else module[read]
                 if read != "__class__":
                     self.visit_value(read, value)
                 return value
@@ -260,10 +260,12 @@ class _Search:
                 self.visit_code(constant, resolve, what, own)
 
     def visit_class(self, cls: type) -> None:
-        """Visit a class of the program and its ancestors: what their instances share must not change."""
+        """Visit a class of the program and its ancestors: values shared by their instances must not change."""
         if cls in self._classes:
             return
-        is_schema = any(_get_top(base) in _SCHEMA_LIBRARIES for base in get_mro(cls))
+        is_schema = any(
+            get_module_name(base).partition(".")[0] in _SCHEMA_LIBRARIES for base in get_mro(cls)
+        )
         if type(cls) not in _METACLASSES and not is_schema:
             raise _OutsideError(f"the class `{get_class_name(cls)}` has a metaclass of its own")
         for base in get_mro(cls):
@@ -323,17 +325,6 @@ def _is_special(name: str) -> bool:
 def _is_exception(name: str) -> bool:
     found = getattr(builtins, name, None)
     return is_a(found, type) and issubclass(found, BaseException)  # type: ignore[arg-type]
-
-
-def _read_cell(cell: types.CellType) -> UserValue:
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return None
-
-
-def _get_top(cls: type) -> str:
-    return get_module_name(cls).partition(".")[0]
 
 
 def _find_library_module(filename: str) -> str | None:
