@@ -106,7 +106,24 @@ def find_type_hints(
             *_find_parameter_types(source, block, uses[block.scope], calls),
         )
         for stated in found:
-            yield _make_hint(source, block, stated, types)
+            if _means_the_same(stated.type, block, types):
+                yield _make_hint(source, block, stated, types)
+
+
+def _means_the_same(type_: str, block: NaturalBlock, types: TypeReader) -> bool:
+    """Return whether the names in a type mean in the block what they mean in the signature of its function."""
+    scope = block.scope
+    outside = find_signature_scope(scope) if "function" in scope.kind else scope
+    for node in ast.walk(ast.parse(type_)):
+        if isinstance(node, ast.Name):
+            home = resolve_name(node.id, scope, types.outputs)
+            is_own = home == scope.as_home and types.find_definition(node.id, scope) == "class"
+            if not is_own and home != resolve_name(node.id, outside, types.outputs):
+                return False
+            is_known = isinstance(home, Global) and home.known
+            if node.id == "Literal" and is_known and "." not in types.name_of(Typed(node, scope)):
+                return False
+    return True
 
 
 def _make_hint(
@@ -319,7 +336,8 @@ def _find_namesake(block: NaturalBlock, output: Reference, types: TypeReader) ->
 
 def _format_literal(choice: re.Match[str]) -> str:
     words = [word for word in re.findall(_WORD, choice[1]) if word.lower() != "or"]
-    return f"Literal[{', '.join(f'{chr(34)}{word}{chr(34)}' for word in words)}]"
+    quote = "" if all(re.fullmatch("0|[1-9][0-9]*", word) for word in words) else '"'
+    return f"Literal[{', '.join(f'{quote}{word}{quote}' for word in words)}]"
 
 
 def _name_type(found: re.Match[str]) -> str:

@@ -56,6 +56,7 @@ WORDS = [
     ("Save to <:x> a list of claims in <text>, whether they are true or false.", "list[str]"),
     ("Put the age in <text> into <:x> as an integer. Save <:x> as None if there is none.", "int | None"),
     ("Put the age in <text> into <:x> as an integer, and save <:y> as None.", "int"),
+    ("Rate <text> as either 1, 2 or 10, and save the result to <:x>.", "Literal[1, 2, 10]"),
     ("Put the names in <text> into a list of strings <:x>.", "list[str]"),
     ("Put into <:x>, a set of integers, the years in <text>.", "set[int]"),
     ("Put into <:x> as a tuple of floats the prices in <text>.", "tuple[float, ...]"),
@@ -128,6 +129,22 @@ def test_uses(head: str, below: str, said: dict[str, str]) -> None:
         f'{head}\n    """natural\n    Put what <text> means into <:x>.\n    """\n    {below}\n'
     )
     assert find_stated(text) == said
+
+
+OTHER_MEANINGS = {
+    "a name of the class": "class Box:\n    T = int\n\n    def f(self, text) -> T:",
+    "a class of the class": "class Box:\n    class T: ...\n\n    def f(self, text) -> T:",
+    "another class in the module": "class T: ...\n\n\nclass Box:\n    T = int\n\n    def f(self, text) -> T:",
+    "a parameter": "def g():\n    def f(text, list) -> list[int]:",
+    "another Literal": "Literal = 3\n\n\ndef g():\n    def f(text):",
+}
+
+
+@pytest.mark.parametrize("head", OTHER_MEANINGS.values(), ids=OTHER_MEANINGS)
+def test_a_type_with_another_meaning_in_the_block_is_not_proposed(head: str) -> None:
+    words = ", either good or bad" * ("Literal" in head)
+    text = f'{head}\n        """natural\n        Put what <text> means into <:x>{words}.\n        """\n        return x\n'
+    assert find_stated(text) == {}
 
 
 def test_calls_in_the_file() -> None:
