@@ -251,7 +251,7 @@ def _submit(
     **kwargs: Any,
 ) -> Any:
     """Submit a call to a pool of threads, inside of the items that are open here."""
-    if type(pool).__module__ != "concurrent.futures.interpreter":  # whose calls are pickled
+    if type(pool).__module__ != "concurrent.futures.interpreter":  # it pickles its calls
         function = partial(_call, Carried(list_open(), "inherited"), function)
     return submit(pool, function, *args, **kwargs)
 

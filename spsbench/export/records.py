@@ -155,7 +155,7 @@ def _apply(state: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[
 
 
 # ── no secret is exported ──────────────────────────────────────────────────────────────────────────
-# Traces are redacted when they are written, unless the program says `redact=False`; this is done in any case, by the
+# Traces are redacted when they are written, unless the program sets `redact=False`; records are always redacted, by the
 # rules of `njrt.rendering.redaction`. A fix is not changed: with another text it would not be the one that passed.
 
 

@@ -162,7 +162,7 @@ class StateRecorder:
         if not self._comprehensions:
             return None
         at = _list_positions(frame.f_code)[max(frame.f_lasti, 0) // 2]
-        if at[0] == at[1]:  # the begin of a function has no columns
+        if at[0] == at[1]:  # the start of a function has no columns
             return None
         within: Span | None = None
         if frame.f_code.co_name == "<lambda>":

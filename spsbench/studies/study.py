@@ -258,7 +258,7 @@ def answer_all(
         return result
 
 
-# ── what the commands of the case studies share: a study continues where its file ends ─────────────
+# ── common parts of the commands of the case studies: a study continues at the end of its file ─────
 
 
 TrialT = TypeVar("TrialT", bound=TrialLine)

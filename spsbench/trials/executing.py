@@ -132,7 +132,7 @@ def _count_trace_file(file: Path) -> TraceCounts:
         return count_trace(lines)
 
 
-# ── from what a trial's process left behind to its `TrialResult` ───────────────────────────────────
+# ── from the output of a trial's process to its `TrialResult` ──────────────────────────────────────
 
 
 MAX_MESSAGE_CHARACTERS = 300

@@ -180,7 +180,7 @@ def _make_model_and_layers(job: Job, folder: Path) -> tuple[Model | None, tuple[
     )
 
 
-# ── what a trial's process is given ────────────────────────────────────────────────────────────────
+# ── the input of a trial's process ─────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True)

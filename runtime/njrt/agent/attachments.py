@@ -71,7 +71,7 @@ class _Search:
             return
         try:
             media = read_media(value)
-        except (ValueError, OSError) as error:  # such as a picture whose file is closed or cut off
+        except (ValueError, OSError) as error:  # such as a picture with a closed or truncated file
             raise ConfigurationError(
                 f"`{path}` cannot be shown to a model: {error}; load or convert it first"
             ) from None

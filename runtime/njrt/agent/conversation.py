@@ -144,7 +144,7 @@ def converse(
         if is_equal:
             messages = messages[
                 :-2
-            ]  # not shown twice, at a higher temperature: a model copies what it reads twice
+            ]  # not shown twice, at a higher temperature: a model copies text that it reads twice
         if form is not None and refusals and (restart := refusals[0].restart):
             # Models copy a reply that they have read, also one that was refused: of 12 replies that broke an assert, a
             # model of 1.5 billion parameters corrected none after it, and all from here (bench/contracts.py).

@@ -307,7 +307,7 @@ class Handlers:
                     decoded[name] = call_with_timeout(seconds, partial(form.decode, value))
             except (NaturalError, DeadlineExceeded):
                 raise
-            except Exception as error:  # also that of a validator of the program
+            except Exception as error:  # also of a validator of the program
                 return self.count_misfit(f"`{name}`: {error}")
         for name, value in decoded.items():
             self.scope.assign(name, value)

@@ -208,7 +208,7 @@ def normalize_argument(value: Any, what: str) -> Any:
     return value if hasattr(value, "isoformat") else normalize_result(value, what)
 
 
-# ── which program may go on with a workflow ────────────────────────────────────────────────────────
+# ── which program may continue a workflow ──────────────────────────────────────────────────────────
 
 
 UNFINISHED = ["PENDING", "ENQUEUED"]
@@ -233,7 +233,7 @@ def note_function(function: Callable[..., Any]) -> None:
 def find_version() -> str:
     """Return the version of the program that has been imported so far."""
     modules = {function.__module__ for function in _functions}
-    # Those of compiled files have the runtime under the name that njc gives it.
+    # Modules of compiled files have the runtime under the name that njc gives it.
     runtime = sys.modules["njrt"]
     modules |= {
         name

@@ -22,7 +22,7 @@ from types import CellType, CodeType, TracebackType
 from njrt.context import ContextMark
 from njrt.effects import Refusal
 from njrt.execution.checks import MODULE_NAMES, find_snippet_problems
-from njrt.execution.guard.check import find_guard_refusal, list_program_modules
+from njrt.execution.guard.check import find_guard_problems, list_program_modules
 from njrt.execution.guard.effects import allow_effects, names_effects
 from njrt.execution.guard.rewrite import CHECKS
 from njrt.execution.guard.runtime import CHECKED_BUILTINS
@@ -124,7 +124,7 @@ def prepare(
         return Refusal(
             f"the code has {len(source)} characters; at most {MAX_CHARACTERS} can be run"
         )
-    # What is short takes a few milliseconds.
+    # Short code takes a few milliseconds.
     seconds = _MAX_SECONDS if len(source) > _MAX_CACHED_CHARACTERS else None
     try:
         return call_with_timeout(
@@ -161,8 +161,8 @@ def _check_and_compile(
         return Refusal("this must be one expression; statements are not possible here")
     for problem in find_snippet_problems(tree, nodes, names, scope, labels, is_async):
         return Refusal(problem)
-    if policy != "open" and (refusal := find_guard_refusal(nodes, names, scope)):
-        return refusal
+    for problem in () if policy == "open" else find_guard_problems(nodes, names, scope):
+        return Refusal(problem)
     _provide_cells(names, scope, policy)
     compile_source = compile_snippet if is_short else compile_snippet.__wrapped__
     layout = _make_layout(names, scope, policy)

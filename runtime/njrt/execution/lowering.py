@@ -242,7 +242,7 @@ class _Lowerer(ast.NodeTransformer):
             node.body[:0] = report
             return lowered
         statements = lowered if isinstance(lowered, list) else [lowered]
-        # The value of a last expression is that of the snippet: nothing may follow it.
+        # The value of a last expression is the value of the snippet: nothing may follow it.
         return report + statements if isinstance(node, ast.Expr) else statements + report
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:

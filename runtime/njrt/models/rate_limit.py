@@ -154,7 +154,7 @@ class RateLimitModel(ModelAround, WrappedModel):
             elif isinstance(result, NotAskedError) and not result.attempts:
                 tokens = None
         finally:
-            # Also where the call was cancelled: nothing is awaited here.
+            # Also if the call was cancelled: nothing is awaited here.
             for part, reserved in held:
                 self._settle(part, reserved, tokens)
         return attempts.finish(result)
@@ -168,7 +168,7 @@ class RateLimitModel(ModelAround, WrappedModel):
         while (wait := await calls.run(lambda: self._reserve(prompt, request, held))) > 0:
             if time.monotonic() - began + wait >= most:
                 raise self._make_error(wait)
-            # Those that wait do not all come back at the same moment.
+            # Waiting requests do not all come back at the same moment.
             await calls.wait(wait * (1 + random.random() / 20))
 
     def _reserve(self, prompt: int, request: Request, held: list[tuple[int, int]]) -> float:

@@ -272,7 +272,7 @@ class RemoteModel(CallLister):
             raise BrokenStreamError(str(error)) from None
         except BrokenStreamError:
             raise
-        except Exception as error:  # of the connection, whose library is the SDK's choice
+        except Exception as error:  # of the connection; the SDK chooses its library
             if has_begun:
                 raise BrokenStreamError(type(error).__name__) from None
             if isinstance(error, self.get_failure_types()):

@@ -89,7 +89,7 @@ class AwaitedCalls:
         try:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
-            # It cannot be stopped, and the caller must know what it did, however often it is cancelled.
+            # It cannot be stopped, and the caller must know its result, however often it is cancelled.
             while not running.done():
                 with suppress(asyncio.CancelledError):
                     await asyncio.wait([running])

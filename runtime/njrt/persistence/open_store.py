@@ -119,7 +119,7 @@ def make_trace_key(name: str) -> str:
     return make_store_key("trace", name)
 
 
-# ── a store whose contents are signed: what others have written there is not believed ────────────
+# ── a store with signed contents: contents written by others are rejected ────────────────────────
 
 
 SECRET_VARIABLE = "NJC_STORE_SECRET"

@@ -98,7 +98,7 @@ class PostgresStore:
     def append(self, key: str, line: str) -> int:
         def insert(connection: psycopg.Connection[Any]) -> int:
             with connection.transaction():
-                # Lines are numbered in the order in which they become visible.
+                # Lines are numbered in the order that they become visible.
                 connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (key,))
                 row = connection.execute(
                     "INSERT INTO njc_lines SELECT %s, coalesce(max(number), 0) + 1, %s FROM njc_lines "
@@ -207,7 +207,7 @@ class PostgresStore:
                 if not self._idle:
                     return None
                 connection = self._idle.pop()
-            # What it has sent between two queries is that it closes the connection.
+            # A message between two queries announces that it closes the connection.
             has_input = not connection.closed and select.select([connection.fileno()], [], [], 0)[0]
             if not connection.closed and not has_input:
                 return connection

@@ -64,7 +64,7 @@ class RedisStore:
                 re.sub(r"^valkey(s?)://", r"redi\1s\1://", url),
                 socket_connect_timeout=CONNECT_SECONDS,
                 socket_timeout=COMMAND_SECONDS,
-                # A command whose reply is lost must not be sent again: it may have been carried out.
+                # If the reply is lost, the command must not be sent again: it may have run.
                 retry=Retry(NoBackoff(), 0),
             )
         except ValueError as error:

@@ -86,8 +86,6 @@ def list_shown_fields(cls: type) -> list[str] | None:
     if is_a(fields, tuple):
         return [field.name for field in fields if field.repr]
     if has_mappers() and find_member(cls, "_sa_class_manager") is not None:
-        bases = reversed(
-            get_mro(cls)
-        )  # an instance's own order is that in which its columns were loaded
+        bases = reversed(get_mro(cls))  # an instance orders its columns as they were loaded
         return [name for base in bases for name in get_class_namespace(base) if name[0] != "_"]
     return None

@@ -459,7 +459,7 @@ def _has_attribute_path(value: UserValue, attributes: list[str]) -> bool:
     return True
 
 
-# ── what the lambdas in compiled code name: their code is read, they are never called ────────────────
+# ── the names in lambdas of compiled code: their code is read, they are never called ─────────────────
 
 
 @lru_cache(maxsize=1024)

@@ -321,7 +321,7 @@ def _is_instance(
     except TypeError:  # a Protocol that is not runtime_checkable
         return True
     if not is_instance and hasattr(cls, "__get_pydantic_core_schema__"):
-        # A stand-in such as EmailStr, of which there are no instances.
+        # A placeholder such as EmailStr, which has no instances.
         return not hasattr(cls, "__pydantic_fields__") and not _find_constraint_problem(value, cls)
     return is_instance
 

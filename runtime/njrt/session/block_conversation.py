@@ -85,7 +85,7 @@ def converse_about(
             scope,
         )
         if block.code:
-            # Raises ReplyError where the code cannot be run here, or has not bound the outputs.
+            # Raises ReplyError if the code cannot be run here, or has not bound the outputs.
             result = yield from serve(Run(block.code, done=True), 1)
             if isinstance(result, Answer | Refusal):
                 text = result.text if isinstance(result, Answer) else result.message

@@ -64,7 +64,7 @@ REFRESH_SECONDS = 5.0
 _MAX_VALUE_CHARS = 200
 _VALUE = "return value"
 """The name of the returned value among the variables; no variable can have it."""
-_random = SystemRandom()  # not the program's generator, whose sequence must stay the same
+_random = SystemRandom()  # not the program's generator: its sequence must stay the same
 
 
 class BlockWatch:
@@ -172,7 +172,7 @@ class Canary:
         except NotCopyableError as error:
             self._skip(f"the variables hold {error}")
             return
-        # Showing the copies, and what they hold, must not reach the program either.
+        # Showing the copies and their parts must not reach the program either.
         held = (find_outside_value(value, scope.lookup) for value in copied.held)
         problem = find_outside_access("", scope.lookup, copied.classes)
         if problem := problem or next(filter(None, held), None):
@@ -243,7 +243,7 @@ class Canary:
                 (*self._copied.classes, *classes),
             )
         except (SyntaxError, ValueError, RecursionError):
-            return Accept()  # it is refused, and the model told why
+            return Accept()  # it is refused, and the model learns why
         return Abort(PolicyError(f"not confined to the copies: {problem}")) if problem else Accept()
 
     def compare(self, ending: Outcome | NaturalError) -> tuple[tuple[str, ...], str]:

@@ -42,8 +42,8 @@ from njrt.session.layered_model import find_model_name
 from njrt.session.question import make_asker
 from njrt.session.session import (
     Session,
+    aanswer_step,
     add_place_note,
-    adrive,
     answer_step,
     drive_conversation,
     hidden_frames,
@@ -184,7 +184,8 @@ async def arun(
     """Do what `run` does, in an `async` function, without blocking the event loop."""
     with hidden_frames:
         session, conversation = start_block(prompt, variables, at=at, is_async=True, **arguments)
-        return apply_outcome(await adrive(session, conversation), at, reraises)
+        coroutine = drive_conversation(session, conversation, aanswer_step)
+        return apply_outcome(await coroutine, at, reraises)
 
 
 def apply_outcome(outcome: Outcome, place: str, reraises: bool = False) -> bool:

@@ -74,7 +74,7 @@ def with_example_recording(
     outcome = yield from conversation
     after = _read_values(scope)
     texts = encode_values(after, own, find_secret).texts
-    # What has changed is encoded again, alone: its texts must not refer to what has not changed.
+    # Changed values are encoded again, alone: their texts must not refer to unchanged ones.
     changed = {
         name: value
         for name, value in after.items()

@@ -158,7 +158,7 @@ def find_mismatches(
     """Yield a text for each variable that is not as predicted; predictions for unknown names do not count."""
     for name, text in after.items():
         predicted = expected.get(name, before.get(name))
-        if text.startswith("<"):  # an object that no text stands for
+        if text.startswith("<"):  # an object without a text form
             continue
         if predicted is None:
             yield f"{name} = {text}, not predicted"

@@ -115,7 +115,7 @@ def make_asker(scope: Scope, session: Session, is_async: bool) -> Callable[..., 
             raise RuntimeError("`ask` works only while its block runs")
         find_secrets(scope, redactor)
         shown = redactor.redact_whole(str(question))
-        # A rejection is an error of the code, so that the model is told of it.
+        # A rejection is an error of the code, so that the model learns of it.
         conversation = ask_model(shown, type, session, is_async, rejection=RuntimeError)
         answer = get_answer(session, conversation, is_async)
         return answer if is_async else run_without_waiting(answer)

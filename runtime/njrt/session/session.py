@@ -403,8 +403,3 @@ async def aanswer_step(step: ConversationStep, session: Session) -> StepResult:
             return await intercept(step, session.interceptors, session.record)
         case _:
             return await aexecute(step, seconds=session.get_code_seconds())
-
-
-def adrive(session: Session, conversation: Conversation) -> Coroutine[Any, Any, Outcome]:
-    """Drive a conversation without blocking the event loop while the model answers or code awaits."""
-    return drive_conversation(session, conversation, aanswer_step)

@@ -229,7 +229,7 @@ def get_settings() -> Settings:
     around = _open_settings.innermost()
     if len(around) < 2:
         return around[0] if around else NO_SETTINGS
-    # It is unknown in which of them this work was started, so that the restrictions of all hold.
+    # It is unknown which of them started this work, so the restrictions of all hold.
     return replace(
         around[-1],
         interceptors=unite(here.interceptors for here in around),

@@ -82,7 +82,7 @@ class StateObserver:
 
     def __init__(self, scope: Scope, rule: RedactRule | None = None) -> None:
         self._scope = scope
-        # A redactor of its own: what this one learns must not change what the model is shown.
+        # A separate redactor: secrets that it finds must not change the texts for the model.
         self._redactor = Redactor(True if rule is None else rule)
         self._details: dict[str, str] = {}
 

@@ -63,7 +63,7 @@ def can_be_stored(failure: dict[str, Any], error: Exception) -> bool:
             return False
         read = failure_from_json(failure)
         return type(read) is type(error) and str(read) == str(error)
-    except Exception:  # also what the exception's own class does
+    except Exception:  # also raised by the exception's own class
         return False
 
 

@@ -357,7 +357,7 @@ def list_constants(schema: Json) -> Sequence[JsonValue]:
     return constants
 
 
-# ── alternatives of a union that no JSON value tells apart ───────────────────────────────────────
+# ── alternatives of a union that no JSON value distinguishes ─────────────────────────────────────
 
 
 def find_equal_alternatives(schema: Json) -> tuple[str, str] | None:

@@ -247,7 +247,7 @@ def _clean(schema: Json) -> dict[str, Any]:
             meanings = [f"{name} = {member.value!r}" for name, member in value.items()]
             kept["description"] = "; ".join(meanings)
     tags = [name for name, part in kept.get("properties", {}).items() if "const" in part]
-    if tags:  # what tells the members of a union apart is never left out, even with a default
+    if tags:  # the discriminator of a union is never left out, even with a default
         kept["required"] = list(dict.fromkeys([*kept.get("required", ()), *tags]))
     return kept
 
@@ -310,7 +310,7 @@ _MIN_SHARED = 40
 """Characters from which the description of a definition is not repeated."""
 
 _MAX_DEPTH = 4
-# Not in quotes: small models copy what they can.
+# Not in quotes: small models copy them.
 _SCALAR_DESCRIPTIONS = {
     "string": "string",
     "integer": "integer",

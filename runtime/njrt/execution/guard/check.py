@@ -16,7 +16,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from types import ModuleType
 
-from njrt.effects import Refusal
 from njrt.execution.guard.allowed import (
     REFUSED_ATTRIBUTES,
     REFUSED_BINDINGS,
@@ -45,15 +44,6 @@ _REFUSED_DEFINITIONS = REFUSED_BINDINGS.union(
 """Methods that Python asks for internals, or that are handed them."""
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-
-
-def find_guard_refusal(
-    nodes: Sequence[ast.AST], names: SnippetNames, scope: Scope
-) -> Refusal | None:
-    """Return the first reason why the guard refuses a snippet, or None."""
-    for problem in find_guard_problems(nodes, names, scope):
-        return Refusal(problem)
-    return None
 
 
 def find_guard_problems(

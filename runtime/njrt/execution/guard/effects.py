@@ -91,7 +91,7 @@ def _get_top(module: str | None) -> str:
 def _check_event(
     event: str,
     arguments: tuple[Any, ...],
-    # Kept as defaults: what the code might replace in this module has no effect.
+    # Kept as defaults: replacing them in this module has no effect.
     events: Collection[str] = _EVENTS,
     get_frame: Any = sys._getframe,
 ) -> None:
