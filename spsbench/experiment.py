@@ -3,7 +3,7 @@
     run_experiment(Experiment("repairs", Path("repairs.jsonl"), Workers(4), jobs, ...), format_text)
         ->  0, the exit code
 
-The same experiment continues where its file ends. Trials are run in the order of the jobs: a run that is stopped early
+The same experiment continues at the end of its file. Trials are run in the order of the jobs: a run that is stopped early
 should have compared all conditions on the same problems.
 """
 

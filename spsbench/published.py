@@ -28,7 +28,7 @@ class PublishedTable:
 
 
 def _parse_published_table(number: int, title: str, text: str, note: str = "") -> PublishedTable:
-    """Read a table as it is written below: a line a row, cells apart by bars."""
+    """Read a table in the form below: one line for each row, cells separated by bars."""
     columns, *rows = (
         tuple(cell.strip() for cell in line.split(" | ")) for line in text.strip().splitlines()
     )

@@ -6,7 +6,7 @@
         )),
     ))
 
-A case makes new inputs each time it is played, and returns what its checks look at: a result, an object that the
+A case makes new inputs each time it is played, and returns the objects to check: a result, an object that the
 program was to change, an exception. Checks are about state, never about wording.
 """
 

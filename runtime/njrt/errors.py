@@ -44,7 +44,7 @@ class NaturalError(Exception):
     """Root of the errors that the runtime raises.
 
     `place` is `file.njpy:line` of the block, if known. `run` is the account of the block's run (`njrt.Run`)
-    with its calls and effects, if a run had begun. `attempts` are the calls that a model made before it failed
+    with its calls and effects, if a run had started. `attempts` are the calls that a model made before it failed
     (`njrt.messages.CallAttempt`), if it makes several for one request.
     """
 
@@ -158,7 +158,7 @@ class PolicyError(NaturalError):
 
 
 class InterceptorError(NaturalError):
-    """An interceptor raised an exception, or returned something that is no decision about the effect."""
+    """An interceptor raised an exception, or returned something other than a decision about the effect."""
 
 
 class CallInDoubtError(NaturalError):

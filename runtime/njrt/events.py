@@ -108,7 +108,7 @@ class Prediction:
     mismatches: tuple[str, ...] = ()
     """The errors of the prediction, one text for each variable and for the ending."""
     problem: str = ""
-    """Why nothing was compared, if so: the model gave no answer, the effect was refused."""
+    """The reason if nothing was compared: the model gave no answer, the effect was refused."""
     input_tokens: int = 0
     output_tokens: int = 0
     seconds: float = 0.0
@@ -121,7 +121,7 @@ class Prediction:
 
 @record
 class Performed:
-    """An effect was performed, or refused, with this result; a reply that is no effect counts as a refusal.
+    """An effect was performed, or refused, with this result; a reply without an effect counts as a refusal.
 
     `effect` is as the model requested it; `decisions` are the interceptors' decisions, in order. If an interceptor
     ended the block, the result is `Raised`.
@@ -174,7 +174,7 @@ class Compared:
 class Streamed:
     """A part of the reply of this turn has come: `text` is all of it so far.
 
-    It is no `Event`: only listeners with a method `receive_streamed` get it, and only if one has that method is the
+    It is not an `Event`: only listeners with a method `receive_streamed` get it, and only if one has that method is the
     model asked to stream its replies.
     """
 

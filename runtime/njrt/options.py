@@ -1,4 +1,4 @@
-"""The options of a natural block: what may be set, where, and how it is checked.
+"""The options of a natural block: their values, their places, and their checks.
 
     \"\"\"natural(model="openai/gpt-4.1", max_effects=20)      on the block
     # njc: model=openai/gpt-4.1                              in the file

@@ -6,7 +6,7 @@
 One daemon thread watches all such calls. When the time of one is up, code in the main thread is interrupted by a
 signal, which also ends waiting C calls, code in another thread by an asynchronous exception. If code swallows it,
 the next ones follow at once, outside of every handler in its loop. No exception reaches code after the call: its region
-is closed under the same lock that interrupts take. It is no context manager: `__exit__` may be interrupted, too.
+is closed under the same lock that interrupts take. It is not a context manager: `__exit__` may be interrupted, too.
 
 Not stopped: a C call that holds the interpreter's lock (`10 ** 10 ** 8`, a catastrophic regular expression); a waiting
 C call outside of the main thread, on systems without real-time signals, or if the program uses the same one; a loop

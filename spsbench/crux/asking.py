@@ -53,7 +53,7 @@ KEPT_REPLY_CHARS = 500
 
 
 class AskingStoppedError(Exception):
-    """The command was stopped before the question was asked: there is no result."""
+    """The command was stopped before the question was asked: the trial has no result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Asker:
         """Return the reply to a question; empty if the question is too long for the model.
 
         Raises:
-            ModelError: there is no reply.
+            ModelError: the model did not reply.
             AskingStoppedError: the command was stopped.
         """
         if self._stop is not None and self._stop.is_set():

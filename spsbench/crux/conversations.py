@@ -191,7 +191,7 @@ def annotate_source(trace: StateTrace, hidden: int | None = None) -> str:
 
 
 def _list_steps(states: Sequence[ProgramState]) -> list[LineStep]:
-    """Return the action of each state's line; a state has the changes of the previous state in the same function."""
+    """Return the effect of each state's line; a state has the changes of the previous state in the same function."""
     steps: list[LineStep] = []
     running: list[int] = []
     words = {"exception": "raise", "return": "return"}

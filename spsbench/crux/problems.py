@@ -136,7 +136,7 @@ def _has_result(problem: CruxProblem, value: object, names: dict[str, object]) -
     """Return whether the call has the result of the problem, read with the names of its program.
 
     Raises:
-        BadProblemError: the result is no expression, so that no answer could be right.
+        BadProblemError: the result is not an expression, so that no answer could be right.
     """
     try:
         try:

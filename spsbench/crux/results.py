@@ -73,7 +73,7 @@ class CruxUsage:
     input_tokens: int
     output_tokens: int
     seconds: float
-    """Waiting for the model."""
+    """Time spent waiting for the model."""
     started: Timestamp
 
     def __str__(self) -> str:

@@ -3,7 +3,7 @@
     write_dataset(Path("data"), seed=1, programs=20_000)     train.jsonl, valid.jsonl, test.jsonl, card.md
 
 The programs are generated, and run in this process. A program occurs once, and so does a step with the same stack, action
-and result. The digest of a program's text chooses its part, whatever the seed: two data sets never have the same program
+and result. The digest of a program's text chooses its part, for every seed: two data sets never have the same program
 in different parts. Other programs, such as CruxEval's, are files beside these, and are not for training.
 """
 

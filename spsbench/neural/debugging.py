@@ -35,7 +35,7 @@ class DebugPredictor:
         """Return the state at a call of a function with literals.
 
         Raises:
-            ValueError: it is no such call.
+            ValueError: it is not a call of this kind.
         """
         function, arguments, keywords = _parse_call(source, call)
         names = [parameter.arg for parameter in (*function.posonlyargs, *function.args)]

@@ -147,7 +147,7 @@ def read_answer(names: Sequence[str], before: StackState) -> StackState | None:
     """Return the state of an answer; None at the end of the program.
 
     Raises:
-        UnreadableAnswerError: the answer is no state.
+        UnreadableAnswerError: the answer is not a state.
     """
     if list(names) == ["<end>", STOP]:
         return None

@@ -64,7 +64,7 @@ class NeuralDebugger:
         """Return the state that an action leads to; None at the end of the program.
 
         Raises:
-            NoPredictionError: the answer is no state, or the program is too long.
+            NoPredictionError: the answer is not a state, or the program is too long.
         """
         encoder = StepEncoder(self.network.vocabulary)
         stop = self.network.vocabulary.ids[STOP]

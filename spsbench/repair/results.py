@@ -84,7 +84,7 @@ class RepairResult(RepairTrial):
     """Wall time, tests included."""
     started: Timestamp
     error: str = ""
-    """Why the model did not answer, if so: the prompt was too long."""
+    """The reason if the model did not answer: the prompt was too long."""
     shown_rationale: str = ""
     """By another model, under the condition `rationale`."""
     shown: tuple[str, ...] = ()

@@ -3,7 +3,7 @@
     collect_data({"local.jsonl": lines, "graph.jsonl": lines})
         ReportData(trials={Setting("openai/local"): (TrialResult(...), ...)}, asked=(GraphResult(...), ...), ...)
 
-Of two lines about the same trial, the later one counts. Trials that were cut off by a limit on cost are no results; a
+Of two lines about the same trial, the later one counts. Trials that were cut off by a limit on cost do not count; a
 remark counts them. Results of two versions of a program are not reported together.
 """
 

@@ -5,7 +5,7 @@
 
     FOLDER/task.json   ──main──>   FOLDER/started, states.jsonl (each state when it is recorded), end.json
 
-So the states are kept whatever happens to the process: a crash, `os._exit`, a signal. At the time limit the child stops
+So the states survive any end of the process: a crash, `os._exit`, a signal. At the time limit the child stops
 the program by an exception; a process that still runs two seconds later is killed with its child processes.
 
 Not covered: processes of the program that lead another session, and all of them if standard input is a terminal.
@@ -59,7 +59,7 @@ class ProgramTask:
 class ProgramEnd:
     """How a program ended.
 
-    uncompilable    it is no Python
+    uncompilable    it is not Python
     before          it raised an exception before the call
     late            it did not reach the call in time
     ran             it ended, by an exception if there is an `error`

@@ -54,7 +54,7 @@ class _Activation:
     """Of its last `line`."""
     has_raised: bool = False
     offset: int = -1
-    """Of the instruction with the last line event, also one that is no state."""
+    """Of the instruction with the last line event, even if it was not a state."""
     event_line: int = 0
     """The line of this event."""
     comprehension: Span | None = None

@@ -32,7 +32,7 @@ END_RULES = {
     True: "When you know the answer, reply with nothing but the answer between <solution> and </solution>{form}.",
     False: "When nothing of the request is left to do, reply with <solution>done</solution>.",
 }
-"""By whether a value is asked for."""
+"""By whether the task has a value."""
 ACTION = re.compile(r"<execute>(.*?)(?:</execute>|\Z)", re.DOTALL)
 SOLUTION = re.compile(r"<solution>(.*?)(?:</solution>|\Z)", re.DOTALL)
 FENCED = re.compile(r"```(?:python|py)?[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
@@ -52,7 +52,7 @@ def write_system(task: SuiteTask, bench: Bench) -> str:
 def make_act(task: SuiteTask, bench: Bench) -> Act:
     """Return the function that runs code; a reply with a solution, or without both, ends the turn.
 
-    A solution beside code was written before the model saw the result. It counts if no value is asked for and the code
+    A solution beside code was written before the model saw the result. It counts if the task has no value and the code
     ran, or if the model gives the same reply again.
     """
     variables = {} if task.result is None else dict(bench.variables)

@@ -90,7 +90,7 @@ def _add(request: Request, message: Message) -> Request:
 
 
 def end_turn(text: str, task: SuiteTask) -> TurnEnd:
-    """Return the end of a turn by a text, which is the value if one is asked for and the text fits."""
+    """Return the end of a turn by a text, which is the value if the task has one and the text fits."""
     try:
         return TurnEnd(read_value(text, task.result) if task.result is not None else None)
     except ValueError:

@@ -1,6 +1,6 @@
 """The forms of putting a task to a model, and the right replies in each.
 
-FORMS["json"].play(task, bench, model, limits)     ->  the value, if one is asked for
+FORMS["json"].play(task, bench, model, limits)     ->  the value, if the task has one
 make_right_model(FORMS["json"], task)              ->  a scripted model that knows the ground truth
 """
 

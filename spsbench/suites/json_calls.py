@@ -44,7 +44,7 @@ END_RULES = {
     True: "When you know the answer, give it by calling `answer`.",
     False: "When nothing of the request is left to do, reply with one short sentence and no call.",
 }
-"""By whether a value is asked for."""
+"""By whether the task has a value."""
 
 
 def write_system(task: SuiteTask, bench: Bench) -> str:

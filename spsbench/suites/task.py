@@ -113,7 +113,7 @@ class SuiteTask:
     open: Callable[[], Bench]
     judge: Callable[[Played], bool]
     result: Any = None
-    """The type of the value that is asked for; None: none is, the calls count."""
+    """The type of the value; None: without a value, the calls count."""
     answer: Any = None
     """A right value."""
     truth: tuple[tuple[str, ...], ...] = ()

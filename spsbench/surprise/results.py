@@ -51,7 +51,7 @@ class SurpriseResult(SurpriseTrial):
     is_surprise: bool
     mismatches: tuple[str, ...]
     problem: str
-    """Why the prediction was not compared, if so; an effect that the runtime refused is such a case."""
+    """The reason if the prediction was not compared, such as an effect that the runtime refused."""
     input_tokens: int
     output_tokens: int
     seconds: float

@@ -67,17 +67,18 @@ def build_run_plan(values: dict[str, Any], show_message: Callable[[str], None]) 
     """Return the plan that the flags request, without the methods that the model does not support."""
     from spsbench.methods import METHODS
     from spsbench.results import BenchmarkRun, TrialLimits
+    from spsbench.script import SCRIPTED
     from spsbench.suite import TASK_NAMES
     from spsbench.trials.collecting import Workers
     from spsbench.trials.running import RunPlan
-    from spsbench.trials.schedule import filter_methods
 
     asked = [METHODS[name] for name in flags.list_names(values["methods"], (*METHODS,), "method")]
     programs = flags.list_names(values["programs"], TASK_NAMES, "program")
     model, jobs, scheduler = (values[name] for name in ("model", "jobs", "scheduler"))
     flags.check_executor(values["executor"], scheduler)
     refuse_unknown_model(model, os.environ, values["limit_cost"])
-    methods = filter_methods(asked, model)
+    is_scripted = model == SCRIPTED  # a script cannot write code for every input
+    methods = [each for each in asked if not is_scripted or each.mode in ("live", "auto")]
     if without := [method.name for method in asked if method not in methods]:
         show_message(f"left out, because a script cannot write their code: {', '.join(without)}")
     run = BenchmarkRun(

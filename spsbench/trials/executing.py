@@ -39,7 +39,7 @@ SERVER_VARIABLES = ("NJC_BASE_URL", "NJC_API_KEY", "NJC_ALLOW_HTTP")
 
 
 class TrialStoppedError(Exception):
-    """The runner was stopped while the trial ran: there is no result."""
+    """The runner was stopped while the trial ran: the trial has no result."""
 
 
 def execute_job(

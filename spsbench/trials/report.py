@@ -24,7 +24,7 @@ class ProgramBuilt:
     kind: Literal["built"] = field(default="built", kw_only=True)
     seconds: float
     problem: str = ""
-    """Why there is no program, if so: a static mode has no code for a block."""
+    """The reason if the program was not built: a static mode has no code for a block."""
 
 
 @dataclass(frozen=True, slots=True)

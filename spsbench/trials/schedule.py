@@ -12,9 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import product
 
-from spsbench.methods import METHODS, Method
+from spsbench.methods import METHODS
 from spsbench.results import ResultSet, Trial, TrialLimits, TrialResult
-from spsbench.script import SCRIPTED
 from spsbench.suite import choose_program_file, digest_program
 
 
@@ -28,13 +27,6 @@ def list_trials(
     """Return all trials of a run, in order."""
     places = product(range(1, repeats + 1), programs, tuple(methods))
     return tuple(Trial(program, method, model, repeat) for repeat, program, method in places)
-
-
-def filter_methods(methods: Iterable[Method], model: str) -> tuple[Method, ...]:
-    """Return the methods that a model supports: a script cannot write code for every input."""
-    if model != SCRIPTED:
-        return tuple(methods)
-    return tuple(method for method in methods if method.mode in ("live", "auto"))
 
 
 def list_remaining_trials(

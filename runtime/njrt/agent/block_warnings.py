@@ -28,7 +28,7 @@ MAX_OBJECTS = 400
 MAX_ITEMS = 2_000
 """More objects, or items of one, are not compared."""
 MIN_REPEATED = 40
-"""Shorter texts may be equal to inputs for good reasons."""
+"""Shorter texts may equal inputs by chance."""
 _MIN_WORD = 4
 _LITERAL = re.compile(
     r"\b(?:contain|includ|mention|start|beg[iu]n|end|word|letter|substring|prefix|suffix|spell|sa(?:y|id)|read|match|search|literal|exact)",
@@ -70,7 +70,7 @@ def find_word_tests(
 ) -> Iterator[tuple[str, str]]:
     """Yield the words of the prompt that code looks for, each with the searched expression.
 
-    `containers` are variables that are no texts: a word may be a key or a member of them.
+    `containers` are variables that are not texts: a word may be a key or a member of them.
     """
     if _LITERAL.search(instruction):
         return

@@ -445,7 +445,7 @@ class Handlers:
     # ── the paper's effects ──────────────────────────────────────────────────────────────────────
 
     def execute(self, code: str, silent: str) -> EffectGenerator:
-        """Run code on the scope; `silent` is the answer if there is no value and no printed text."""
+        """Run code on the scope; `silent` is the answer without a value and printed text."""
         match prepare(
             code,
             self.scope,

@@ -4,7 +4,7 @@ def reserve(run: Handling, product: Product, count: int = 1)     Operation("rese
 Perform("shop.reserve", {"product": {"type": "Ref", "addr": 2}, "count": None})     reserve(run, the product)
 
 Types with a JSON form are passed as JSON, objects of other types by a reference that a result has shown or by the name of a
-variable of the block. For a type with a JSON form that is no scalar, both are possible.
+variable of the block. For a type with a JSON form that is not a scalar, both are possible.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class InterfaceEffect:
         """Return the arguments as values of the program, by name.
 
         Raises:
-            ValueError: one does not fit its type, or there is no such argument.
+            ValueError: an argument is unknown or does not fit its type.
         """
         if unknown := sent.keys() - self.arguments.keys():
             raise ValueError(f"`{self.operation.name}` takes no `{min(unknown)}`")
@@ -270,7 +270,7 @@ def _make_argument(name: str, declared: DeclaredType, has_default: bool) -> Argu
 def _make_form_argument(
     name: str, form: JsonForm, has_default: bool, aliases: tuple[str, ...] = ()
 ) -> Argument:
-    """Return an argument that is JSON; if it is no scalar, it may also be a reference."""
+    """Return an argument that is JSON; unless it is a scalar, it may also be a reference."""
     strict = make_strict_schema(form.schema)
     schema = strict["properties"][REPLY]
     shown = describe_schema(form.schema)
@@ -450,7 +450,7 @@ def look_up_named(scope: Scope, name: str) -> UserValue:
     """Return the value of a variable that the prompt names, or that the block has bound.
 
     Raises:
-        LookupError: there is no such variable, or it is not bound.
+        LookupError: the variable does not exist, or is not bound.
     """
     is_named = name in scope.names or name in scope.scratch
     match scope.lookup(name):

@@ -156,7 +156,7 @@ def parse_text_calls(text: str) -> tuple[ToolCall | Refusal, ...]:
     """Return the tool calls that a text consists of; none if it is anything else.
 
     If one is not quite JSON, it and all that follows is one refusal. Small models like to put code
-    into three quotes, as Python would: such a string is taken as it is.
+    into three quotes, as Python would: such a string is not changed.
     """
     text = text.strip()
     calls = parse_json_calls(text)

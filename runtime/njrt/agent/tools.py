@@ -251,7 +251,7 @@ def find_argument_problem(parameter: Parameter, value: Any) -> str | None:
 
 
 def get_address(wire: Any) -> Any:
-    """Return the address in `{"type": "Ref", "addr": N}` (or a bare N), None if it is no reference."""
+    """Return the address in `{"type": "Ref", "addr": N}` (or a bare N), None for anything else."""
     if isinstance(wire, Mapping) and wire.get("type") == "Ref":
         wire = wire.get("addr")
     return wire if isinstance(wire, int) and not isinstance(wire, bool) else None

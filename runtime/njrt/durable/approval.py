@@ -92,7 +92,7 @@ class PersonApproval(DurableInterceptor):
 
 
 def ask_person(seconds: float = WEEK) -> PersonApproval:
-    """Return an interceptor for workflows that waits until `decide` was called, whatever happens to the process.
+    """Return an interceptor for workflows that waits for a call of `decide`, even if the process restarts.
 
     The effects of one block wait one after the other. After `seconds` without a decision the block ends with a `PolicyError`.
     """

@@ -60,8 +60,8 @@ def effect(*, find: Find) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 def effect(function: Any = None, /, *, find: Find | None = None) -> Any:
     """Make a function, also an async one, an effect: in a workflow it is done at most once, with arguments and a result in JSON.
 
-    After a crash in between, `find(key)` gives the result of an effect that was done, or None. Outside of workflows, and in
-    steps, the function is called as it is.
+    After a crash in between, `find(key)` returns the result of an effect that was done, or None. Outside of workflows, and in
+    steps, the function is called directly.
     """
     if function is None:
         return functools.partial(_make_effect, find=find)
@@ -218,7 +218,7 @@ _functions: list[Callable[..., Any]] = []
 
 
 class WorkflowVersionError(NaturalError):
-    """The workflow was begun by another version of the program, which must end it."""
+    """The workflow was started by another version of the program, which must end it."""
 
 
 class VersionWarning(UserWarning):
@@ -271,7 +271,7 @@ def find_other_versions(version: str) -> dict[str, str]:
 
 
 def check_version(workflow: WorkflowStatus | None) -> None:
-    """Raise `WorkflowVersionError` if a workflow was begun by another program and has not ended."""
+    """Raise `WorkflowVersionError` if a workflow was started by another program and has not ended."""
     from dbos import DBOS
 
     if workflow is None or workflow.status not in UNFINISHED:

@@ -91,7 +91,7 @@ def start_snippet(snippet: Snippet) -> Callable[[], Any]:
 
 
 def end_by_error(snippet: Snippet, error: BaseException) -> Execution:
-    """Return the end of a snippet by an exception; raise it again if it is no mistake of the model (see `execute`)."""
+    """Return the end of a snippet by an exception; raise it again unless it is a mistake of the model (see `execute`)."""
     try:
         if isinstance(error, DeadlineExceeded):
             raise make_time_limit_error(error) from None

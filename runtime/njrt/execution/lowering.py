@@ -86,7 +86,7 @@ def find_host_jumps(statements: Iterable[ast.AST], in_loop: bool = False) -> Ite
 
 @dataclass(frozen=True, slots=True)
 class ScopeLayout:
-    """What lowering needs to know of a scope: how the code around the snippet declares its names."""
+    """The parts of a scope that lowering needs: how the code around the snippet declares its names."""
 
     class_name: str | None
     """The class for name mangling."""

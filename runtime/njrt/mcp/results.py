@@ -121,4 +121,4 @@ class ToolTimeoutError(ToolError, TimeoutError):
 
 
 class ToolConnectionError(ToolError, ConnectionError):
-    """There is no connection to the server, or it was lost during a call."""
+    """The server cannot be reached, or the connection was lost during a call."""

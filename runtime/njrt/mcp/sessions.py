@@ -62,7 +62,7 @@ class Session:
         """Call a tool.
 
         Raises:
-            SessionLostError: there is no connection.
+            SessionLostError: the connection is lost.
             TimeoutError: the server has not answered in this time.
             MCPError: the server refuses the call.
         """

@@ -70,7 +70,7 @@ _LOADED_LATER = {
 
 
 def __getattr__(name: str) -> object:
-    """Load a public name when it is first asked for (PEP 562)."""
+    """Load a public name at its first use (PEP 562)."""
     if name not in _LOADED_LATER:
         raise AttributeError(f"module 'njrt.models' has no attribute {name!r}")
     from importlib import import_module

@@ -292,7 +292,7 @@ _STOP_REASONS: Mapping[str | None, StopReason] = {
     "model_context_window_exceeded": "length",
     "refusal": "refusal",
 }
-"""The reasons that are no normal end."""
+"""The reasons other than a normal end."""
 
 
 def parse_message_usage(usage: MessageUsage) -> tuple[Usage, int]:

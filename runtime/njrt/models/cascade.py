@@ -5,7 +5,7 @@
     {"team": "billing"}, probability 0.97      used
     {"team": "billing"}, probability 0.55      the second model is asked
 
-The probability of an answer is the product over the tokens of its values, as servers with OpenAI's API give them
+The probability of an answer is the product over the tokens of its values, as servers with OpenAI's API return them
 (`logprobs`). Only answers with a schema are judged; for free text it means little.
 """
 
@@ -26,7 +26,7 @@ class CascadeModel(WrappedModel):
     """`first`, and `second` if the probability of the first one's answer is below `below`.
 
     Raises:
-        ConfigurationError: the server of the first model gives no probabilities.
+        ConfigurationError: the server of the first model returns no probabilities.
     """
 
     def __init__(self, first: Any, second: Any, below: float) -> None:

@@ -228,7 +228,7 @@ class CompletionToken:
 
 @dataclass(frozen=True, slots=True)
 class CompletionTokens:
-    """The tokens of a reply, if they were asked for."""
+    """The tokens of a reply, if requested."""
 
     content: list[CompletionToken] | None = None
 

@@ -196,7 +196,7 @@ class PydanticAI(RemoteModel):
         parameters: ModelRequestParameters,
         on_text: OnText,
     ) -> ai.ModelResponse:
-        """Return the streamed response; raise BrokenStreamError if the stream broke off after it had begun."""
+        """Return the streamed response; raise BrokenStreamError if the stream broke off after it started."""
         from pydantic_ai.direct import model_request_stream
 
         has_begun, reported = False, 0.0

@@ -213,7 +213,7 @@ class RemoteModel(CallLister):
     ) -> Reply:
         """Return the reply of `api.create`; streamed if the request wants that and the server can.
 
-        A stream that breaks off is asked for again as a whole.
+        If a stream breaks off, the whole reply is requested again.
         """
         stream = partial(self._stream, api, request, body, assembler)
         call = api.with_raw_response.create

@@ -31,10 +31,10 @@ T = typing.TypeVar("T")
 
 
 class BlockingCalls:
-    """How a wrapper asks and waits in this thread, and in others for what happens at the same time.
+    """Asks and waits in this thread, and in other threads for calls at the same time.
 
-    `run` calls a function that may take a while, and is never abandoned; `gather` gives the results in order, or raises the
-    first error.
+    `run` calls a function that may take a while, and is never abandoned; `gather` returns the results in order, or
+    raises the first error.
     """
 
     async def ask(self, model: Model, request: Request) -> Reply:

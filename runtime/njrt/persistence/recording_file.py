@@ -26,7 +26,7 @@ FORMAT_VERSION = 3
 T = TypeVar("T")
 
 TouchState = Literal["pending", "rejected", "begun", "done", "failed"]
-"""`pending`: not decided, or paused. `begun`: under way, or interrupted by a crash."""
+"""`pending`: not decided, or paused. `begun`: running, or interrupted by a crash."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -332,7 +332,7 @@ _MASK = re.compile(r"\*{3}|\u2022{3}|x{5}|redact|mask|hidden|secret", re.IGNOREC
 def list_hidden_attributes(value: UserValue, writer: ValueWriter) -> set[str]:
     """Return the attributes that the class of an object keeps out of its `repr`, or that its `__repr__` masks.
 
-    If the program defines `__repr_args__`, which pydantic calls, the other attributes are hidden.
+    If the program defines `__repr_args__`, which pydantic calls, attributes that it leaves out are hidden.
     If the text of a `__repr__` has the sign of a mask, such as `***`, an attribute is masked unless its value
     is in that text.
     """

@@ -303,7 +303,7 @@ def _list_named_parts(inherited: str, value: Any) -> Iterable[tuple[str, UserVal
 
 
 def _name_items(inherited: str, values: Any) -> Iterable[tuple[str, UserValue]]:
-    """Yield the items of a list or a tuple with names: its fields, the first of a pair, or a preceding option."""
+    """Return the items of a list or a tuple with names: its fields, the first of a pair, or a preceding option."""
     items = list(
         islice((list if is_a(values, list) else tuple).__iter__(values), _MAX_SCANNED_ITEMS)
     )

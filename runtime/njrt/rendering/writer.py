@@ -62,7 +62,7 @@ def remove_unstable_parts(text: str) -> str:
 
 
 class ValueWriter:
-    """Writes one value with all its parts (state: the objects around it, the classes with a `__repr__` that hung)."""
+    """Writes one value with all its parts (state: the objects around it, the classes with a slow `__repr__`)."""
 
     def __init__(
         self, find_function: Callable[[type], WriteFunction], redactor: Redactor | None = None

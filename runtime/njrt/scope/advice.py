@@ -113,7 +113,7 @@ def list_attributes(value: UserValue, missing: str) -> str:
 
 
 _MAX_ATTRIBUTES = 20
-"""Attributes named to a model that has asked for one that is not there."""
+"""Attributes named to a model that has used an unknown one."""
 
 
 def format_call(value: UserValue) -> str:

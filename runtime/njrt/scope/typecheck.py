@@ -3,7 +3,7 @@
     find_type_mismatch(["a", 1], list[str])    "expected list[str]; at 1: expected str, got int"
     find_type_mismatch(3, float)               None: an int fits a declared float
 
-The value is never converted, and no iterator is advanced. Unlike for a type checker, a bool is no int, a str is no
+The value is never converted, and no iterator is advanced. Unlike in type checkers, a bool is not an int, a str is not a
 `Sequence[str]`, and of an instance of a generic class only the class is checked. Not checked: items of iterators, parameters
 and results of functions, Protocols that are not `runtime_checkable`, and names that cannot be resolved.
 """
@@ -138,7 +138,7 @@ def _resolve(
 ) -> Any:
     """Evaluate the strings in an annotation; a name inside its own definition stays a reference.
 
-    `typing.get_type_hints` is of no use here: it remembers what `Optional["Foo"]` meant to the first module
+    `typing.get_type_hints` cannot be used here: it caches the meaning of `Optional["Foo"]` in the first module
     that used it.
     """
     if type(annotation) is type:

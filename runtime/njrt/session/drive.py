@@ -61,7 +61,7 @@ class RecursionRoom:
     """A `with` around each block that keeps room in Python's recursion limit for the runtime's frames.
 
     A program reaches its recursion limit by its own frames, as without blocks: every `STRIDE` levels the limit is
-    raised by the runtime's frames, and lowered when these levels are left (state: the levels in each thread, and the
+    raised to fit the runtime's frames, and lowered when these levels are left (state: the levels in each thread, and the
     increase of the limit). Not seen: levels of `async` blocks, which are tasks.
     """
 
@@ -181,7 +181,7 @@ async def arun(
     reraises: bool = False,
     **arguments: Any,
 ) -> bool:
-    """Do what `run` does, in an `async` function, without blocking the event loop."""
+    """Like `run`, in an `async` function, without blocking the event loop."""
     with hidden_frames:
         session, conversation = start_block(prompt, variables, at=at, is_async=True, **arguments)
         coroutine = drive_conversation(session, conversation, aanswer_step)

@@ -4,7 +4,7 @@
     await njrt.allm(f"Read this order: {letter}", Order)               a dataclass, pydantic model, list, ...
     ask(f"Is this an insult? {item}", bool)                            the same in the code of a block
 
-An answer that does not fit is asked for once more. In compiled files `llm_at("mail.njpy:12", model=...)` gives the function
+A question is repeated if its answer does not fit. In compiled files `llm_at("mail.njpy:12", model=...)` gives the function
 its place and options.
 """
 
@@ -126,7 +126,7 @@ def make_asker(scope: Scope, session: Session, is_async: bool) -> Callable[..., 
 async def get_answer(
     session: Session, conversation: Conversation, is_async: bool = False
 ) -> UserValue:
-    """Drive the conversation of a question; give its value. Nothing is awaited unless it `is_async`."""
+    """Drive the conversation of a question; return its value. Nothing is awaited unless it `is_async`."""
     answer = aanswer_step if is_async else answer_step
     outcome = await drive_conversation(session, conversation, answer)
     assert isinstance(outcome, Returned)

@@ -258,7 +258,7 @@ def is_inherited_from_object(cls: type, name: str) -> bool:
 def decode_values(
     texts: Mapping[str, str], namespace: Mapping[str, Any], classes: Mapping[str, str]
 ) -> dict[str, UserValue]:
-    """Make the values; `namespace` is the program's file. Raises whatever a constructor raises."""
+    """Make the values; `namespace` is the program's file. Raises the exceptions of constructors."""
     decoder = _Decoder(namespace, classes)
     return {name: decoder.decode(ast.parse(text, mode="eval").body) for name, text in texts.items()}
 

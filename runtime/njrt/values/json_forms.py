@@ -279,7 +279,7 @@ def move_definitions(schema: Json, definitions: dict[str, Json]) -> Json:
 def describe_schema(schema: Json) -> str:
     """Return a schema as an example that people, and small models, read at once: `{"name": string}`.
 
-    Definitions that are used more than once follow it by name; `= VALUE` is the default of what may be left out.
+    Definitions that are used more than once follow it by name; `= VALUE` is the default of an optional part.
     """
     definitions = schema.get("$defs", {})
     shared = {

@@ -451,7 +451,7 @@ def _dump_code(code: CodeType) -> str:
 
 
 def _use_plain_filename(code: CodeType) -> CodeType:
-    """Return the code with a file name that is no subclass of str."""
+    """Return the code with a file name of the exact type str."""
     constants = tuple(
         _use_plain_filename(constant) if isinstance(constant, CodeType) else constant
         for constant in code.co_consts

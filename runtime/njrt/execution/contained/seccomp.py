@@ -4,7 +4,7 @@
     install_filter(program)     from here on, for good
 
 Allowed are reading and writing on open files (the child has one: its socket), memory, clocks, and the end of the
-process. Every other call fails with EPERM: there is no file, process, thread, socket or signal to reach.
+process. Every other call fails with EPERM: no file, process, thread, socket or signal can be reached.
 
 The format is defined in linux/filter.h and linux/seccomp.h; the numbers of the calls are from the kernel's tables.
 """

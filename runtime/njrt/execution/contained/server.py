@@ -78,7 +78,7 @@ def check_filter(program: bytes) -> None:
 
 
 def _warm_up() -> None:
-    """Load what Python loads on first use, as no file can be opened in a child."""
+    """Load modules that Python loads on first use, as no file can be opened in a child."""
     for name in ("_strptime", "encodings.idna", "encodings.latin_1", "encodings.utf_16"):
         importlib.import_module(name)
     traceback.format_exception_only(ValueError("x"))

@@ -4,7 +4,7 @@
     from operator import attrgetter  a function that checks the names that it is called with
     import numpy                     Python's own import: only if the prompt names the module (`check.py`)
 
-The members are the names in `__all__`, or the public names, less the lists of `allowed.py` and less whatever comes from
+The members are the names in `__all__`, or the public names, without the lists of `allowed.py` and without members from
 a module that may not be imported. Functions that take names of attributes, or turn them into code, are replaced.
 """
 

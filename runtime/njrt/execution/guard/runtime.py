@@ -284,7 +284,7 @@ def check_match_class(cls: UserValue) -> UserValue:
 
 
 def check_class_attribute(cls: type, name: str) -> None:
-    """Raise AttributeError if instances of a class must not be asked for this attribute unseen."""
+    """Raise AttributeError if this attribute of a class's instances must not be read unchecked."""
     if name in REFUSED_ATTRIBUTES or (is_checked_name(name) and is_internal(cls, name)):
         raise make_refusal_error(name)
     if name in FORMAT_METHODS and any(base in (str, UserString) for base in get_mro(cls)):

@@ -289,7 +289,7 @@ ApprovalScope = Literal["once", "code", "kind"]
 
 @dataclass(frozen=True, slots=True)
 class ApprovalLine:
-    """One decision, as it is in the file."""
+    """One decision in the file."""
 
     at: str
     scope: ApprovalScope

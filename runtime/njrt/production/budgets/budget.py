@@ -26,7 +26,7 @@ class Budget:
     """How much the model calls of a period may cost; a limit of None counts without limiting.
 
     Budgets with the same `name`, `per`, `each` and `zone` are one budget, whichever programs on the store use them;
-    where their limits differ, each program keeps to its own.
+    if their limits differ, each program uses its own.
     """
 
     usd: float | None = None

@@ -32,7 +32,7 @@ class AlarmRule:
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """Why the block is live again: after how many runs and differences, and the last difference."""
+    """The reason why the block is live again: the number of runs and differences, and the last difference."""
 
     at: float
     runs: int
@@ -63,7 +63,7 @@ class CanaryState:
     history: DifferenceHistory = field(default_factory=DifferenceHistory)
     skipped: int = 0
     problem: str = ""
-    """Why the last of them was skipped."""
+    """The reason why the last of them was skipped."""
     example: str = ""
     """The last difference."""
     alarm: Alarm | None = None
