@@ -6,7 +6,8 @@
     Print <total>.                                              print
 
 Not seen: verbs at unusual places, other words and languages. Proof comes from the types of the inputs: words only
-decide if the type is a promise of the author.
+decide if the type is a promise of the author. `only_judges` works the other way round: it knows forms of sentences
+that change nothing, and takes all others for changes.
 """
 
 from __future__ import annotations
@@ -111,6 +112,84 @@ def find_asked_changes(block: NaturalBlock) -> Iterator[AskedChange]:
         later = _LATER_RESULT.search(text, reference.end - shift) is not None
         end = start + len(found[name])
         yield AskedChange(found[name].lower(), start, end, reference, is_sum, later)
+
+
+# ── texts that only judge ──────────────────────────────────────────────────────────────────────────
+
+
+def _list_words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_INPUT, _OUTPUT = "\x01", "\x02"
+"""Take the place of references among the words of a sentence."""
+_SENTENCE_END = re.compile(r"[.;:!?](?=\s|\Z)|\n\s*\n|\n\s*[-*•]\s")
+_WORD = re.compile(r"[\w'’-]+|[,()\x01\x02]")
+_STORES = _list_words("put set bind store save write assign give let")
+"""Verbs whose object is an output, if the text changes no input."""
+_TELLS = _list_words("summarize summarise describe say answer")
+_JUDGES = _TELLS | _list_words(
+    "count decide determine judge classify find read estimate choose pick extract compute calculate guess rate score compare identify look"
+    " consider check examine assess detect infer think counting judging reading looking considering comparing"
+)
+_STARTS = _list_words(
+    "given for from in among of if when how which what whether is are after before"
+)
+_PREPOSITIONS = _list_words("of in for from to by with as into")
+_SMALL_WORDS = _PREPOSITIONS | _list_words(
+    "a an the this that these those its their it them they all any each every both no not none nothing only just exactly about at most least"
+    " on among between than whether how which what who when where if is are was were has had one two three"
+)
+_BEFORE_VERBS = _list_words(", ( and or but then also so you please else otherwise")
+_AUXILIARIES = _list_words("have be do does")
+"""Known, but not where a verb may begin a request."""
+_KNOWN = _SMALL_WORDS | _STORES | _JUDGES | _STARTS | _BEFORE_VERBS | {_INPUT, _OUTPUT, ")"}
+_PRONOUNS = _list_words("it them those these everything")
+_OBJECTS = _PRONOUNS | _list_words("each all every any the its their") | {_INPUT}
+_STATES = re.compile(
+    r"\b(?:in place|in order|itself|themselves|by you|afterwards?|no longer|now|up|out|off|away|last|left|gone|go|goes|becomes?|remain\w*|stays?|keep|kept"
+    r"|first(?=\s*(?:and|[,;.]|\Z))|(?:at|to) the (?:end|start|front|back|top|bottom))\b",
+    re.IGNORECASE,
+)
+"""Words for what an input is to be."""
+
+
+def only_judges(block: NaturalBlock) -> bool:
+    """Return whether each sentence is of a form that only puts a judgement of the inputs into outputs.
+
+    What has another form may change an input, in words that nobody has listed.
+    """
+    text = block.words
+    shift = block.end - 3 - len(text)
+    for reference in sorted(block.references, key=lambda each: each.start, reverse=True):
+        token = _OUTPUT if reference.writes else _INPUT
+        text = text[: reference.start - shift] + token + text[reference.end - shift :]
+    sentences = [_WORD.findall(part.lower()) for part in _SENTENCE_END.split(text)]
+    return not _STATES.search(text) and all(map(_is_judgement, filter(None, sentences)))
+
+
+def _is_judgement(words: list[str]) -> bool:
+    """Return whether a sentence begins with a known form, and has no unknown word where a verb may be."""
+    first = words[0]
+    if first not in _STORES | _JUDGES | _STARTS | {_OUTPUT}:
+        return False
+    for at, word in enumerate(words):
+        before, after = words[at - 1] if at else "", words[at + 1] if at + 1 < len(words) else ""
+        if word in _STORES | _TELLS and _OUTPUT not in words[at:]:
+            return False
+        if word in _STORES and (after == _INPUT or (word in ("give", "let") and after != _OUTPUT)):
+            return False
+        if before == "you" and word not in _STORES | _JUDGES:
+            return False
+        may_be_request = before in _BEFORE_VERBS
+        if word in _KNOWN or word.isdigit() or (word in _AUXILIARIES and not may_be_request):
+            continue
+        is_object = after in _PRONOUNS or (word.endswith("ing") and after in _OBJECTS)
+        is_listed = after in (",", "or") or (before == "or" and after in ("", "into"))
+        is_noun = is_listed or (before in ("and", "or") and after in _PREPOSITIONS)
+        if is_object or (may_be_request and not is_noun):
+            return False
+    return True
 
 
 def find_act(block: NaturalBlock) -> str | None:

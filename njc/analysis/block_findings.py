@@ -14,6 +14,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from njc.analysis.asked_changes import only_judges
 from njc.analysis.authority import (
     ANSWER_REMEDY,
     Authority,
@@ -163,14 +164,15 @@ def _find_missing_name(block: NaturalBlock, types: TypeReader) -> str | None:
 def find_code_hint(
     source: SourceFile, block: NaturalBlock, authority: Authority
 ) -> Iterator[Diagnostic]:
-    """Report how a block would need no code; an option corrects it if the text asks for no change."""
+    """Report how a block would need no code; an option corrects it if the text only judges."""
     marker = _MARKER.match(block.literal) if authority.can_answer else None
     ways = [authority.remedy]
     if marker is not None and ANSWER_REMEDY not in authority.remedy:
         ways.append(ANSWER_REMEDY)
     if hint := "; or ".join(filter(None, ways)):
         end = block.start + (marker.end() if marker is not None else 10)
-        written = f'{marker[0]}(effects="answer")' if marker is not None else None
+        is_safe = marker is not None and only_judges(block)
+        written = f'{marker[0]}(effects="answer")' if marker is not None and is_safe else None
         message = f"the block has code: {authority.reason}"
         yield make_diagnostic(source, "NJ304", block.start, end, message, hint, written)
 
