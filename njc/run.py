@@ -6,7 +6,7 @@
     sys.argv          ["prog.njpy", "--fast"]; with -m, the path of the file
     sys.path[0]       the program's directory; with -m, the working directory
     __name__          "__main__"
-    tracebacks        begin in prog.njpy, with its lines; frames of njc are removed
+    tracebacks        start in prog.njpy, with its lines; frames of njc are removed
 
 Modules that the program imports may be `.njpy` files too.
 """

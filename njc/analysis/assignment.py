@@ -11,9 +11,8 @@ A state is the set of names that are bound on every path to a point, or None if 
 as `player.attack` counts as a name; a call that is given `player` may have set it.
 
 Not seen, so reported although it cannot happen: two conditions that are always equal, a loop that always
-runs, a call that never returns and whose definition is in another file. Not seen, so not reported: names that
-`exec` or another function deletes, and context managers that suppress exceptions under another name
-than those of `_SUPPRESSING`.
+runs, a call of a function in another file that never returns. Not seen, so not reported: names that `exec`
+or another function deletes, and context managers outside `_SUPPRESSING` that suppress exceptions.
 """
 
 from __future__ import annotations

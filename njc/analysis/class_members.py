@@ -91,7 +91,7 @@ def find_method_result(found: ClassDefinition, name: str, types: TypeDefinitions
 
 
 def find_unresolved_name(found: ClassDefinition, types: TypeDefinitions) -> str | None:
-    """Return a local name in the quoted annotations of a class, where it would be a name of the module."""
+    """Return a local name in the quoted annotations of a class; there it means one of the module."""
     node, scope = found
     are_texts = "from __future__ import annotations" in types.text
     for statement in node.body if scope.parent is not None else ():

@@ -1,4 +1,4 @@
-"""The outputs of blocks: those that nothing uses, and uses that can come before any block has run.
+"""The outputs of blocks: unused ones, and uses that can come before any block has run.
 
     if urgent:
         '''natural
@@ -13,8 +13,8 @@
 Each function (or module) is analysed on its own, and only for the variables that natural blocks bind there.
 
 Not seen: a use in a string, by `exec` outside of the function, or of an attribute output; a name that both a
-block and an assignment bind is never NJ205. NJ204 is not reported where `locals()` or `eval` could use the
-variable. assignment.py says what it does not see of the paths.
+block and an assignment bind is never NJ205. NJ204 is not reported if `locals()` or `eval` could use the
+variable. The limits of assignment.py also apply.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
     Rate <text> as <:mood>: either good, fair, or bad.          `mood` is a Literal["good", "fair", "bad"]
     Read <letter> as a <Cart>, and save it as <:c>.             `c` is a Cart
     Keep the odd <numbers>. Store the result in <:odd>.         `odd` has the type of `numbers`: list[int]
-    return title                                                `title` is what the function returns: `-> str`
+    return title                                                `title` is the result of the function: `-> str`
     Message(body=reply)                                         `reply` has the type of the field `body`
     f("..."), text.split()                                      the parameter `text` is a str
 

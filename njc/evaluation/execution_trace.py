@@ -89,7 +89,7 @@ class StepRecorder:
             is_traced: whether to record a code object.
             has_calls: also record the arguments of calls, at the head of the function, and returned values.
             lines: only these lines of all files; each time they are entered, the record starts again.
-            starts: a line event of another frame for which this holds starts the record again.
+            starts: whether a line event of another frame starts the record again.
             max_steps: the number of steps to keep.
         """
         self._is_traced, self._has_calls = is_traced, has_calls

@@ -171,7 +171,7 @@ def build_bwrap_command(sandbox: Sandbox, socket: Path, program: Sequence[str]) 
 
 
 def _list_isolation() -> list[str]:
-    """Return the namespaces and capabilities; root gets no user namespace, where it would stay root."""
+    """Return the namespaces and capabilities; a user namespace would leave root its rights."""
     if os.geteuid() != 0:
         return ["--unshare-all", "--unshare-user", "--disable-userns", "--cap-drop", "ALL"]
     namespaces = ["pid", "net", "ipc", "uts", "cgroup-try"]

@@ -5,8 +5,8 @@
         <:response: str>. Break at the end.
         """
 
-This text is never run. A block is on one line, but for its jumps and the literal of an f-string, so that a comment behind
-it (`# type: ignore`) covers it. Not seen: the model's code, and references whose root is `__class__`.
+This text is never run. A block is on one line, except for its jumps and the literal of an f-string, so that a comment
+behind it (`# type: ignore`) covers it. Not seen: the model's code, and references with the root `__class__`.
 '''
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ class ModeUsage:
     unfit: int = 0
     """Runs that failed a guard of the code."""
     raised: int = 0
-    """Runs whose code raised an exception, which undid its changes."""
+    """Runs of code that raised an exception and was undone."""
 
     def __add__(self, other: ModeUsage) -> ModeUsage:
         return ModeUsage(*map(sum, zip(astuple(self), astuple(other), strict=True)))

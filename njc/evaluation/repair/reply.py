@@ -49,7 +49,7 @@ def find_defined_names(code: str) -> frozenset[str]:
 
 
 def complete_program(code: str, program: str) -> str:
-    """Add imports and definitions of the program whose names the reply does not bind."""
+    """Add the imports and definitions of the program that the reply leaves out."""
     bound = find_defined_names(code)
     missing = [text for text, names in _list_definitions(program) if names - bound]
     if not missing or not bound:

@@ -215,7 +215,7 @@ def go_to(session: DebugSession, words: str) -> CommandResult:
 
 
 def restart(session: DebugSession, words: str) -> CommandResult:
-    """Start from the beginning, without changes."""
+    """Start the program again, without changes."""
     session.outputs, session.last_stop = [], BEFORE_ALL
     session.run.restart()
     return Moved()

@@ -1,4 +1,4 @@
-"""Checkpoints: forked copies of a controlled program that wait where they were made.
+"""Checkpoints: forked copies of a controlled program that wait at their step.
 
     find_obstacle(own_files)      None, or why a copy would not be safe here
     CheckpointSchedule(interval=20).take(40, None)       True: there is no checkpoint in the last 20 steps

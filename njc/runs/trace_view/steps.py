@@ -41,7 +41,7 @@ ResultKind = Literal["", "answer", "refusal", "outcome", "error"]
 """The end of a step: `outcome` if its effect ended the block, `error` if the model or the block failed."""
 
 JUMPS = frozenset({"broke", "continued", "returned", "raised"})
-"""The outcomes by which a block jumps."""
+"""The outcomes of a block that jumps."""
 
 _UNSTABLE_MARKS = (" at 0x", " owner=", " id='", "started ", "daemon ", "{'")
 """A text without these is unchanged by `remove_unstable_parts`; looking for them is faster."""

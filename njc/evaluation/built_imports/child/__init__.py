@@ -1,1 +1,1 @@
-"""A folder for PYTHONPATH: its `sitecustomize` has any Python program import a build, and records what it imports."""
+"""A folder for PYTHONPATH: its `sitecustomize` makes programs import a build, and records their imports."""
