@@ -175,7 +175,10 @@ def _suggest_name(name: str, block: NaturalBlock, outputs: BlockOutputs) -> str 
         n=1,
         cutoff=0.8,
     )
-    if _is_read_below(name, block):
+    if any(
+        isinstance(node, ast.Name) and node.id == name and node.lineno > block.end_line
+        for node in ast.walk(block.scope.node)
+    ):
         return f"to have the block bind it, write `<:{name}>`"
     if close:
         return f"did you mean `{close[0]}`?"
@@ -194,14 +197,6 @@ _TYPES_BY_OTHER_NAMES = {
     "array": "list",
     "null": "None",
 }
-
-
-def _is_read_below(name: str, block: NaturalBlock) -> bool:
-    """Return whether the code below the block, in its scope or inside of it, reads the name."""
-    return any(
-        isinstance(node, ast.Name) and node.id == name and node.lineno > block.end_line
-        for node in ast.walk(block.scope.node)
-    )
 
 
 _CODE = re.compile(

@@ -51,7 +51,8 @@ def find_contract(source: SourceFile, block: NaturalBlock, types: TypeReader) ->
         unknown = [f"`{name}` is bound by an assert" for name in read if name in bound]
         nodes = [node for node in ast.walk(statement) if isinstance(node, ast.NamedExpr)]
         bound |= {node.target.id for node in nodes}
-        if not is_about(statement, block):
+        tested = (node.id for node in ast.walk(statement.test) if isinstance(node, ast.Name))
+        if not any(name in block.names for name in tested):
             continue
         if effect := find_effect(statement, block.scope, types) or next(iter(unknown), None):
             refused.append((statement, effect))
@@ -69,13 +70,6 @@ def find_contract_findings(source: SourceFile, contract: BlockContract) -> Itera
         message = f"the assert is not checked as a part of the block: {effect}"
         hint = "a contract has names, attributes, items, operators, builtins that compute, and methods of Python's own types"
         yield make_diagnostic(source, "NJ307", start, end, message, hint)
-
-
-def is_about(statement: ast.Assert, block: NaturalBlock) -> bool:
-    """Return whether an assert reads a variable of the block."""
-    return any(
-        isinstance(node, ast.Name) and node.id in block.names for node in ast.walk(statement.test)
-    )
 
 
 def format_assert(source: SourceFile, statement: ast.Assert) -> str:

@@ -158,7 +158,9 @@ class ExpressionReader(TypeDefinitions):
         found = self.find_statements_binding(name, home)
         match found:
             case [ast.FunctionDef() | ast.AsyncFunctionDef() as definition]:
-                is_plain = not definition.decorator_list and not _is_generator(definition)
+                is_plain = not definition.decorator_list and not any(
+                    isinstance(node, ast.Yield | ast.YieldFrom) for node in ast.walk(definition)
+                )
                 return (definition, home) if is_plain else None
         return None
 
@@ -220,7 +222,3 @@ class ExpressionReader(TypeDefinitions):
         return found is not None and any(
             name.startswith("enum.") for name in list_base_names(found, self)
         )
-
-
-def _is_generator(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in ast.walk(function))

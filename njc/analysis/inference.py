@@ -134,7 +134,8 @@ class TypeReader(ExpressionReader):
 
     def _find_bindings(self, scope: NameScope) -> Iterator[tuple[str, Binding]]:
         """Yield each binding of a name in a scope, with a function that reads its type."""
-        rest, around = _find_rest_parameter(scope), find_signature_scope(scope)
+        node, around = scope.node, find_signature_scope(scope)
+        rest = None if isinstance(node, ast.Module | ast.ClassDef) else node.args.vararg
         for name, annotation in scope.bindings.parameters.items():
             if rest is not None and name == rest.arg and rest.annotation is not None:
                 yield name, _always(_make_tuple_type(rest.annotation, around))
@@ -247,11 +248,6 @@ def _unknown(depth: int) -> Typed | None:
 def _always(typed: Typed | None) -> Binding:
     """Return the binding of a known type."""
     return lambda depth: typed
-
-
-def _find_rest_parameter(scope: NameScope) -> ast.arg | None:
-    """Return the parameter `*args` of a function."""
-    return None if isinstance(scope.node, ast.Module | ast.ClassDef) else scope.node.args.vararg
 
 
 def _make_tuple_type(item: ast.expr, scope: NameScope) -> Typed | None:

@@ -55,18 +55,13 @@ def check_flow(
     module: Module,
     blocks: Sequence[NaturalBlock],
     outputs: BlockOutputs,
-    without_end: Mapping[str, bool] | None = None,
 ) -> Iterator[Diagnostic]:
-    """Check the outputs of the blocks of every scope.
-
-    `without_end` are the functions that never return, if the caller has found them already.
-    """
+    """Check the outputs of the blocks of every scope."""
     scopes: dict[NameScope, list[NaturalBlock]] = {}
     for block in blocks:
         scopes.setdefault(block.scope, []).append(block)
     reads = _collect_reads(blocks, outputs)
-    if without_end is None:
-        without_end = find_functions_without_end(module) if blocks else {}
+    without_end = find_functions_without_end(module) if blocks else {}
     for scope, within in scopes.items():
         if scope.is_function:
             yield from _check_unused(module.source, scope, within, reads, outputs)

@@ -194,9 +194,13 @@ def _find_in_class_statement(
     match statement:
         case ast.AnnAssign(annotation=annotation, value=value):
             typed = Typed(unquote(annotation), scope)
-            is_own = types.name_of(typed) == "typing.ClassVar" or not _is_data(found, types)
+            is_own = types.name_of(typed) == "typing.ClassVar" or not (
+                is_dataclass(node) or DATA_BASES & set(list_base_names(found, types))
+            )
             return find_changeable(typed, types, around) if value and is_own else None
-        case ast.Assign(targets=[ast.Name(id=name)]) if _is_setting(name):
+        case ast.Assign(targets=[ast.Name(id=name)]) if (
+            name == "model_config" or name[:2] == name[-2:] == "__"
+        ):
             return None
         case ast.Assign(value=value):
             inferred = infer_class_value(value, node, scope, types)
@@ -208,16 +212,6 @@ def _find_in_class_statement(
             typed = Typed(unquote(returns), scope) if returns else _name_class(found)
             return find_changeable(typed, types, around) if returns else typed
     return None
-
-
-def _is_setting(name: str) -> bool:
-    """Return whether a name in a class body configures the class."""
-    return name == "model_config" or (name.startswith("__") and name.endswith("__"))
-
-
-def _is_data(found: ClassDefinition, types: TypeDefinitions) -> bool:
-    """Return whether the annotated names of a class are fields of its instances."""
-    return is_dataclass(found[0]) or bool(DATA_BASES & set(list_base_names(found, types)))
 
 
 def _name_class(found: ClassDefinition) -> Typed:

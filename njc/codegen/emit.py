@@ -78,8 +78,8 @@ def emit(
     edits = [_make_header_edit(source, header, comments)]
     if lowered:
         if imports := _list_imports(lowered, runtime):
-            place = find_import_place(module, lowered[0].block.start, imports)
-            edits.append(_make_insertion(source, *place))
+            at, text = find_import_place(module, lowered[0].block.start, imports)
+            edits.append(_Edit(at, at, (Piece(text, source.place(at)[0], False),)))
         starts = {entry.block.start for entry in lowered}
         edits += [_make_block_edit(source, entry, starts, runtime) for entry in lowered]
     return list(_splice_edits(source, edits))
@@ -172,7 +172,7 @@ def find_import_place(module: Module, first_block: int, imports: Sequence[str]) 
     following = body[prologue]
     is_import = isinstance(following, (ast.Import, ast.ImportFrom))
     if not prologue:
-        at = _find_first_line(following)
+        at = find_first_line(following)
         hole = 0 if is_import else 2 if _is_definition(following) else 1
         if not is_import:
             at = _skip_comments_above(source, at)
@@ -185,10 +185,6 @@ def find_import_place(module: Module, first_block: int, imports: Sequence[str]) 
         return source.line_starts[following.lineno - 1], line + source.newline
     above = source.newline if isinstance(last, ast.Expr) else ""
     return source.line_starts[last.end_lineno or 0], above + line + source.newline
-
-
-def _make_insertion(source: SourceFile, at: int, text: str) -> _Edit:
-    return _Edit(at, at, (Piece(text, source.place(at)[0], False),))
 
 
 def _count_prologue(source: SourceFile, body: Sequence[ast.stmt], first_block: int) -> int:
@@ -213,7 +209,7 @@ def _is_definition(statement: ast.stmt) -> bool:
     return isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
 
 
-def _find_first_line(statement: ast.stmt) -> int:
+def find_first_line(statement: ast.stmt) -> int:
     """Return the first line of a statement, including its decorators."""
     decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
     return min([statement.lineno, *(decorator.lineno for decorator in decorators)])

@@ -208,18 +208,13 @@ BlockOrDiagnostic = NaturalBlock | Diagnostic
 
 def find_blocks(module: Module) -> Iterator[BlockOrDiagnostic]:
     """Yield every natural block of a module in source order, and diagnostics of near misses."""
-    scope = make_module_scope(module)
+    bindings = collect_bindings(module.tree, None, module.source.has_walrus)
+    scope = NameScope("module", "<module>", module.tree, bindings)
     statements: list[BlockOrDiagnostic] = list(
         _search_suite(module, module.tree.body, None, Frame(scope))
     )
     yield from statements
     yield from _find_values(module, statements)
-
-
-def make_module_scope(module: Module) -> NameScope:
-    """Make the scope of a module."""
-    bindings = collect_bindings(module.tree, None, module.source.has_walrus)
-    return NameScope("module", "<module>", module.tree, bindings)
 
 
 def _find_values(module: Module, found: Sequence[BlockOrDiagnostic]) -> Iterator[Diagnostic]:

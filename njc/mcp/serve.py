@@ -78,7 +78,7 @@ def make_mcp_server(
     from njc import __version__
 
     server = MCPServer(name, version=__version__, log_level="WARNING")
-    names = [get_tool_name(target) for target in targets]
+    names = [target.name.rpartition(":")[2].replace(".", "_") for target in targets]
     for target, tool in zip(targets, names, strict=True):
         if names.count(tool) > 1:
             raise ConfigurationError(f"two functions have the name `{tool}`; serve them apart")
@@ -88,11 +88,6 @@ def make_mcp_server(
             first = str(error).splitlines()[0]
             raise ConfigurationError(f"`{target.name}` cannot be a tool: {first}") from None
     return server
-
-
-def get_tool_name(target: TargetFunction) -> str:
-    """Return the name of the tool for a function."""
-    return target.name.rpartition(":")[2].replace(".", "_")
 
 
 def make_tool(target: TargetFunction, budgets: Sequence[Budget]) -> Callable[..., Any]:

@@ -157,7 +157,8 @@ def rewrite_literal(
     opened = _LITERAL.match(literal)
     if opened is None:
         return None
-    text = _blank_fstring_fields(literal, opened["prefix"])
+    prefix = opened["prefix"].lower()
+    text = blank_fields(literal, "r" in prefix) if "f" in prefix else literal
     if opened["newline"] is None and not any(isinstance(tag, Reference) for tag in find_tags(text)):
         return None
     notes = tuple(_find_new_references(text))
@@ -202,12 +203,6 @@ def is_markup(text: str, name: str) -> bool:
 def is_natural(value: object) -> bool:
     """Return whether nightjarpy takes a string of this value for a natural block."""
     return isinstance(value, str) and value.startswith("natural\n")
-
-
-def _blank_fstring_fields(literal: str, prefix: str) -> str:
-    """Return the literal with the fields of an f-string blanked; offsets stay."""
-    prefix = prefix.lower()
-    return blank_fields(literal, "r" in prefix) if "f" in prefix else literal
 
 
 def _format_options(options: Mapping[str, Any]) -> str:

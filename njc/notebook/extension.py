@@ -73,11 +73,6 @@ def compile_cell(text: str, name: str, options: Options) -> CompiledCell:
     return CompiledCell(tree, len(compilation.blocks), format_diagnostics(found, source))
 
 
-def has_block(text: str) -> bool:
-    """Return whether a cell has a natural block."""
-    return bool(analyze(SourceFile("cell", text.encode(), is_cell=True)).blocks)
-
-
 def format_diagnostics(findings: Sequence[Diagnostic], source: SourceFile) -> str:
     """Return the findings as in a terminal."""
     return "\n\n".join(render_diagnostic(finding, source) for finding in findings)
@@ -212,7 +207,7 @@ class NaturalCells:
         if not _is_tree_of(tree, text):
             return tree
         if not is_natural:
-            if has_block(text):
+            if analyze(SourceFile("cell", text.encode(), is_cell=True)).blocks:
                 print(UNMARKED, file=sys.stderr)
             return tree
         from IPython.core.error import InputRejected

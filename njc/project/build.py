@@ -184,7 +184,8 @@ def compile_all(
         if unit in compiled
     }
     left = [task for unit, task in tasks.items() if unit not in results]
-    workers = min(jobs or _choose_job_count(task.source for task in left), len(left))
+    most = 1 + sum(len(task.source.data) for task in left) // _BYTES_PER_PROCESS
+    workers = min(jobs or min(os.cpu_count() or 1, most), len(left))
     for result in (
         _compile_in_processes(left, workers) if workers > 1 else map(run_compile_task, left)
     ):
@@ -272,11 +273,6 @@ def _compile_in_processes(tasks: Sequence[CompileTask], workers: int) -> Iterato
 
     with ProcessPoolExecutor(workers) as pool:
         yield from pool.map(run_compile_task, tasks, chunksize=max(1, len(tasks) // (workers * 8)))
-
-
-def _choose_job_count(sources: Iterable[SourceFile]) -> int:
-    size = sum(len(source.data) for source in sources)
-    return min(os.cpu_count() or 1, 1 + size // _BYTES_PER_PROCESS)
 
 
 def _is_fresh(unit: Unit, existing: ExistingFile, source: SourceFile, project: Project) -> bool:

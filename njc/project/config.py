@@ -53,7 +53,10 @@ class Project:
 
 def find_project(start: Path, environ: Mapping[str, str]) -> Project:
     """Read the settings for sources at `start`: the nearest `[tool.njc]` upwards, and `environ`."""
-    return apply_environment(_find_nearest_project(start), environ)
+    for file in list_project_files(start):
+        if file.is_file() and (table := _read_table(file)) is not None:
+            return apply_environment(make_project(table, file), environ)
+    return apply_environment(Project(), environ)
 
 
 def apply_environment(
@@ -110,13 +113,6 @@ def list_project_files(start: Path) -> list[Path]:
         if (candidate / ".git").exists():
             break
     return files
-
-
-def _find_nearest_project(start: Path) -> Project:
-    for file in list_project_files(start):
-        if file.is_file() and (table := _read_table(file)) is not None:
-            return make_project(table, file)
-    return Project()
 
 
 def _read_table(file: Path) -> Mapping[str, TomlValue] | None:

@@ -213,8 +213,14 @@ def _fill_without_model(
 ) -> HoleResult:
     """Fill a hole without asking a model."""
     match status:
-        case Locked(entry):
-            return HoleResult(entry, tuple(_check_locked_code(file, hole, entry)))
+        case Locked(entry):  # it may have been edited, or checks may have been added
+            if entry.live or not (
+                reasons := make_code_check(file, hole, is_locked=True)(entry.code)
+            ):
+                return HoleResult(entry)
+            return HoleResult(
+                entry, (_make_refusal_finding(file, hole, entry, "; ".join(reasons)),)
+            )
         case Stale() | Missing() if not request.only(hole):
             return HoleResult()
         case Stale() | Missing() if request.locked:
@@ -232,12 +238,6 @@ def _fill_without_model(
             return HoleResult(findings=(make_hole_finding(file, hole, "NJ403", message, hint),))
         case _:
             assert_never(status)
-
-
-def _check_locked_code(file: StaticFile, hole: Hole, entry: LockEntry) -> Iterator[Finding]:
-    """Check locked code again: it may have been edited, or checks may have been added."""
-    if not entry.live and (reasons := make_code_check(file, hole, is_locked=True)(entry.code)):
-        yield _make_refusal_finding(file, hole, entry, "; ".join(reasons))
 
 
 def _make_refusal_finding(

@@ -18,6 +18,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from njc.codegen.emit import find_first_line
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.names import walk_outwards
 from njc.frontend.parse import Module
@@ -51,7 +52,7 @@ def _find_host(module: Module, block: NaturalBlock) -> ast.stmt:
     return next(
         statement
         for statement in module.tree.body
-        if _find_first_line(statement) <= block.line <= (statement.end_lineno or statement.lineno)
+        if find_first_line(statement) <= block.line <= (statement.end_lineno or statement.lineno)
         and module.source.get_offset(statement.lineno, statement.col_offset) <= block.start
     )
 
@@ -74,7 +75,7 @@ def _render_host(module: Module, block: NaturalBlock, host: ast.stmt, around: se
 
 def _insert_placeholder(module: Module, block: NaturalBlock, host: ast.stmt) -> str:
     source = module.source
-    first = source.line_starts[_find_first_line(host) - 1]
+    first = source.line_starts[find_first_line(host) - 1]
     end = source.get_offset(host.end_lineno or 0, host.end_col_offset or 0)
     if not first <= block.start <= end:
         return _get_source(module, host)
@@ -149,11 +150,11 @@ def _render_outline(module: Module, statement: ast.stmt) -> str:
 def _get_head(module: Module, definition: DefinitionNode) -> str:
     """Return the lines of a definition above its body."""
     source = module.source
-    first = source.line_starts[_find_first_line(definition) - 1]
+    first = source.line_starts[find_first_line(definition) - 1]
     inner = definition.body[0]
     at = (
-        source.get_offset(_find_first_line(inner), 0)
-        if _find_first_line(inner) > definition.lineno
+        source.get_offset(find_first_line(inner), 0)
+        if find_first_line(inner) > definition.lineno
         else None
     )
     end = source.get_offset(inner.lineno, inner.col_offset) if at is None else at
@@ -163,12 +164,7 @@ def _get_head(module: Module, definition: DefinitionNode) -> str:
 def _get_source(module: Module, statement: ast.stmt) -> str:
     source = module.source
     end = source.get_offset(statement.end_lineno or 0, statement.end_col_offset or 0)
-    return _normalize_text(source.text[source.line_starts[_find_first_line(statement) - 1] : end])
-
-
-def _find_first_line(statement: ast.stmt) -> int:
-    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
-    return min([statement.lineno, *(decorator.lineno for decorator in decorators)])
+    return _normalize_text(source.text[source.line_starts[find_first_line(statement) - 1] : end])
 
 
 def _count_lines(statement: ast.stmt) -> int:

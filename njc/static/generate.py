@@ -13,7 +13,7 @@ import textwrap
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 
-from njc.frontend.names import FunctionDefinition, NameScope, list_suites, walk_outwards
+from njc.frontend.names import FunctionDefinition, list_suites, walk_outwards
 from njc.static.context import PLACEHOLDER
 from njc.static.holes import Hole
 from njrt.agent.text_protocol import parse_text_effects
@@ -229,12 +229,17 @@ def extract_code(text: str, hole: Hole) -> str | None:
 
 def unwrap_code(code: str, hole: Hole) -> str:
     """Extract the code of the hole from a copy of the function around it; return other code unchanged."""
-    scope = _find_outermost_scope(hole.block.scope)
+    outer = [scope for scope in walk_outwards(hole.block.scope) if scope.kind != "module"]
+    scope = outer[-1] if outer else hole.block.scope
     try:
         tree = ast.parse(code)
     except (SyntaxError, ValueError):
         return code
-    copies = [statement for statement in tree.body if _is_copy(statement, scope)]
+    copies = [
+        statement
+        for statement in tree.body
+        if isinstance(statement, FunctionDefinition | ast.ClassDef) and statement.name == scope.name
+    ]
     if scope.kind == "module" or len(copies) != 1:
         return code
     found = _find_added_statements([copies[0]], [scope.node], hole)  # type: ignore[list-item]
@@ -248,20 +253,13 @@ def unwrap_code(code: str, hole: Hole) -> str:
     )
 
 
-def _find_outermost_scope(scope: NameScope) -> NameScope:
-    around = [around for around in walk_outwards(scope) if around.kind != "module"]
-    return around[-1] if around else scope
-
-
-def _is_copy(statement: ast.stmt, scope: NameScope) -> bool:
-    return isinstance(statement, FunctionDefinition | ast.ClassDef) and statement.name == scope.name
-
-
 def _find_added_statements(
     theirs: StatementList, ours: StatementList, hole: Hole
 ) -> StatementList | None:
     """Return the statements of their suite at the place of the block in ours; None if the suites differ elsewhere."""
-    at = next((index for index, statement in enumerate(ours) if _has_block(statement, hole)), None)
+    line = hole.block.line
+    spans = ((statement.lineno, statement.end_lineno or 0) for statement in ours)
+    at = next((index for index, (start, end) in enumerate(spans) if start <= line <= end), None)
     if at is None:
         return None
     around = ours[at]
@@ -288,11 +286,6 @@ def _find_added_statements(
         return None
     pairs = zip(_list_suites(middle[0]), _list_suites(around), strict=False)
     return next((found for pair in pairs if (found := _find_added_statements(*pair, hole))), None)
-
-
-def _has_block(statement: ast.stmt, hole: Hole) -> bool:
-    """Return whether the block is in this statement."""
-    return statement.lineno <= hole.block.line <= (statement.end_lineno or 0)
 
 
 def _list_suites(statement: ast.stmt) -> list[list[ast.stmt]]:
@@ -341,7 +334,9 @@ def add_missing_imports(code: str, hole: Hole) -> str:
         return code
     missing = [name for name in names.read if name not in names.bound and name not in hole.visible]
     imports = [
-        text for name in missing if (text := _make_import(name)) and _is_free(name, text, hole)
+        text
+        for name in missing
+        if (text := _make_import(name)) and (name not in hole.taken or text in hole.imports)
     ]
     return "\n".join([*imports, code])
 
@@ -350,8 +345,3 @@ def _make_import(name: str) -> str | None:
     if name in _IMPORT_SOURCES:
         return f"from {_IMPORT_SOURCES[name]} import {name}"
     return f"import {name}" if name in IMPORTABLE_MODULES else None
-
-
-def _is_free(name: str, text: str, hole: Hole) -> bool:
-    """Return whether the name is unused in the file, or means just the import in question."""
-    return name not in hole.taken or text in hole.imports

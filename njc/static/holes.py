@@ -103,7 +103,8 @@ def find_holes(module: Module, blocks: Sequence[NaturalBlock], project: Options)
     seen: Counter[str] = Counter()
     for block in blocks:
         options = merge_option_layers(block.options, project)
-        name = f"{module.source.path}:{_make_qualified_name(block)}"
+        around = [scope.name for scope in walk_outwards(block.scope) if scope.kind != "module"]
+        name = f"{module.source.path}:{'.'.join(reversed(around)) or '<module>'}"
         seen[name] += 1
         if options.mode in (None, "live") or block.is_fstring or block.interface is not None:
             continue
@@ -182,11 +183,6 @@ def _list_imports(module: Module, block: NaturalBlock) -> Iterator[str]:
         is_before = statement.lineno < block.line or not at_module
         if is_before and isinstance(statement, ast.Import | ast.ImportFrom):
             yield from (text for text, _ in split_import(statement))
-
-
-def _make_qualified_name(block: NaturalBlock) -> str:
-    names = [scope.name for scope in walk_outwards(block.scope) if scope.kind != "module"]
-    return ".".join(reversed(names)) or "<module>"
 
 
 def _find_output_types(block: NaturalBlock) -> dict[str, str]:

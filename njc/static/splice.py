@@ -42,7 +42,8 @@ def place_static_code(code: str, hole: Hole, project: Options, runtime: str) -> 
     blank = [""] * (1 + at_margin)
     own = ast.parse(kept).body
     parts = [
-        *_render_prompt(hole),
+        "# natural",
+        *(f"# {line}".rstrip() for line in hole.instruction.split("\n")),
         *above,
         *(blank if own and _is_definition(own[0]) and (above or at_margin) else []),
         *([kept] if kept else []),
@@ -181,13 +182,6 @@ def _find_exits(body: Sequence[ast.stmt], in_loop: bool = False) -> Iterator[_Ex
             case _:
                 for suite in list_suites(statement):
                     yield from _find_exits(suite, in_loop)
-
-
-def _render_prompt(hole: Hole) -> Iterator[str]:
-    """Yield the prompt as a comment."""
-    yield "# natural"
-    for line in hole.instruction.split("\n"):
-        yield f"# {line}".rstrip()
 
 
 def _render_declarations(tree: ast.Module, hole: Hole) -> Iterator[str]:

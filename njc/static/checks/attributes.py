@@ -112,13 +112,10 @@ def _find_class_attributes(
             inherited |= {f"{prefix}*" for prefix in _KNOWN_BASES[name]}
         else:
             return None
-    own = _list_own_attributes(class_)
-    return None if _has_dynamic_attributes(class_) else frozenset((*inherited, *own))
-
-
-def _has_dynamic_attributes(class_: ast.ClassDef) -> bool:
-    names = {member.name for member in class_.body if isinstance(member, FunctionDefinition)}
-    return not names.isdisjoint({"__getattr__", "__getattribute__"})
+    methods = {member.name for member in class_.body if isinstance(member, FunctionDefinition)}
+    if methods & {"__getattr__", "__getattribute__"}:
+        return None
+    return frozenset((*inherited, *_list_own_attributes(class_)))
 
 
 def _list_own_attributes(class_: ast.ClassDef) -> Iterator[str]:
