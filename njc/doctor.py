@@ -197,7 +197,6 @@ def _report_missing_model(host: HostEnvironment, error: ConfigurationError) -> H
 
 
 def _explain_model_choice(host: HostEnvironment) -> str:
-    """Explain why this model is used."""
     environment = read_environment_options(host.environ)
     (flags_place, flags), *further = host.options
     places = ((flags_place, flags), ("NJC_MODEL", environment), *further)

@@ -50,7 +50,6 @@ class BuildNatural(build_py):  # type: ignore[misc]
         ]
 
     def _find_natural_sources(self) -> Iterator[tuple[str, Path]]:
-        """Find the natural code of the distribution's packages and single modules."""
         for package in self.packages or ():
             for file in sorted(Path(self.get_package_dir(package)).glob(f"*{SUFFIX}")):
                 yield f"{package.replace('.', '/')}/{file.name}", file

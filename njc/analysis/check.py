@@ -62,7 +62,6 @@ _MOST_SUGGESTIONS = 50
 def _check_interface(
     source: SourceFile, block: NaturalBlock, outputs: BlockOutputs
 ) -> Iterator[Diagnostic]:
-    """Report an interface if its name is not defined."""
     named = block.interface
     if named is not None and not is_defined(named.root, block.scope, outputs):
         message = f"`{named.root}` is not defined here"

@@ -217,7 +217,6 @@ class ExpressionReader(TypeDefinitions):
         return find_field_type(typed, attribute, self) if typed else None
 
     def _is_enum(self, owner: ast.expr, scope: NameScope) -> bool:
-        """Return whether an expression is the name of an enum of this file."""
         found = self.class_of_type(Typed(owner, scope))
         return found is not None and any(
             name.startswith("enum.") for name in list_base_names(found, self)

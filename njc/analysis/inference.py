@@ -246,7 +246,6 @@ def _unknown(depth: int) -> Typed | None:
 
 
 def _always(typed: Typed | None) -> Binding:
-    """Return the binding of a known type."""
     return lambda depth: typed
 
 

@@ -218,7 +218,6 @@ _NESTED_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambd
 
 
 def _find_lines_with(names: Collection[str], source: SourceFile, scope: NameScope) -> Sequence[int]:
-    """List the lines of a scope that contain one of the names."""
     first, last = get_line_span(scope.node) or (1, len(source.line_starts))
     if not source.text.isascii():
         return range(first, last + 1)  # a name may be written in more than one way
@@ -276,8 +275,6 @@ _LOOPS_AND_TRIES = (ast.For, ast.AsyncFor, ast.While, ast.Try, ast.TryStar)
 
 @dataclass(slots=True)
 class _Search:
-    """The subject of the search in one scope, and its results."""
-
     module: Module
     within: Sequence[NaturalBlock]
     """The blocks of the scope, in order."""

@@ -374,7 +374,6 @@ def _format_guard(written: WrittenBlock, room: int) -> list[str]:
 def _build_call_pieces(
     lowered: LoweredBlock, before: str, indent: str, step: str, newline: str
 ) -> list[Piece]:
-    """Return the call around the author's literal."""
     block = lowered.block
     above, below = _build_scaffold(lowered, indent, step)
     head = before + "".join(line + newline + indent for line in above)

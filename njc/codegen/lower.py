@@ -274,7 +274,6 @@ def _build_arguments(
     path: str,
     project: Options,
 ) -> Iterator[Argument]:
-    """List the arguments of the call after the prompt, in their fixed order."""
     scope, outputs = block.scope, definitions.outputs
     own = [
         name

@@ -62,8 +62,6 @@ class ExecutionTrace:
 
 @dataclass(slots=True)
 class _FrameState:
-    """The state of a running frame."""
-
     values: dict[str, str] = field(default_factory=dict)
     line: int = 0
     """The line that runs; 0 while none of the recorded lines does."""

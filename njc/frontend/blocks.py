@@ -466,7 +466,6 @@ def _get_indent(line: str) -> str:
 
 
 def _get_header_indent(source: SourceFile, owner: ast.AST | None) -> str:
-    """Return the indentation of the header of a one-line suite."""
     if isinstance(owner, ast.match_case):
         number = owner.pattern.lineno
         while number > 1 and not _CASE.match(source.line(number)):

@@ -125,7 +125,6 @@ DOTTED_NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 def _find_interface_problems(
     settings: Mapping[str, Any], interface: InterfaceName
 ) -> Iterator[OptionProblem]:
-    """Report options that a block with an interface cannot have."""
     if "effects" in settings:
         message = "a block has an interface or an effect set, not both"
         yield OptionProblem(interface.start, interface.end, message)

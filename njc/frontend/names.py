@@ -250,7 +250,6 @@ class _BindingCollector:
 
 
 def _bind_statements(body: Iterable[ast.stmt], seen: _BindingCollector, walrus: bool) -> None:
-    """Note what each statement binds in its own scope, nested suites included."""
     for statement in body:
         _bind_statement(statement, seen)
         if walrus:

@@ -66,13 +66,8 @@ def parse(source: SourceFile) -> Module | Diagnostic:
         return make_syntax_diagnostic(source, error)
     except (ValueError, RecursionError, MemoryError) as error:
         return make_diagnostic(source, "NJ001", 0, 1, f"not Python: {error}")
-    return Module(source, tree, find_candidates(source, 0, len(text)))
-
-
-def find_candidates(source: SourceFile, start: int, end: int) -> tuple[int, ...]:
-    """Return the lines between two offsets that may open a natural block."""
-    openings = _MARKER_TEXT.finditer(source.text, start, end)
-    return tuple(dict.fromkeys(source.place(opening.start())[0] for opening in openings))
+    openings = (source.place(opening.start()) for opening in _MARKER_TEXT.finditer(text))
+    return Module(source, tree, tuple(dict.fromkeys(line for line, _ in openings)))
 
 
 def parse_quietly(text: str) -> ast.Module:

@@ -114,7 +114,6 @@ def _write_server(section: ServerSection) -> Iterator[str]:
 def _write_tool(
     tool: Tool, section: ServerSection, writer: TypeWriter, used: set[str]
 ) -> Iterator[str]:
-    """Yield both functions of a tool."""
     name = make_unique(make_identifier(tool.name), used)
     owner = make_class_name(tool.name)
     parameters = writer.list_properties(tool.input_schema, owner, tool.input_schema)

@@ -110,7 +110,6 @@ class MigrationTransformer(NightjarpyTransformer):
         return self.name_of(node.func if isinstance(node, cst.Call) else node) == FN_NAME
 
     def _read_configuration(self, node: cst.BaseExpression) -> Configuration:
-        """Return the configuration in the arguments of a decorator."""
         if not isinstance(node, cst.Call):
             return Configuration()
         for argument in node.args:

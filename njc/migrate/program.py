@@ -114,7 +114,6 @@ def _run_passes(module: cst.Module) -> _PassResults:
 
 
 def _find_leftovers(module: cst.Module) -> set[Remark]:
-    """Return remarks on all uses of nightjarpy."""
     finder = LeftoverFinder()
     MetadataWrapper(module).visit(finder)
     return finder.remarks

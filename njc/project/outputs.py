@@ -182,7 +182,6 @@ def _is_running(process: int) -> bool:
 
 
 def _make_folders(output: Path) -> list[Path]:
-    """Make the directories above `output`, and return the new ones, outermost first."""
     missing = [folder for folder in output.parents if not folder.exists()]
     output.parent.mkdir(parents=True, exist_ok=True)
     return missing[::-1]

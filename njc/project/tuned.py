@@ -96,8 +96,6 @@ class TunedSection:
 
 @dataclass(frozen=True, slots=True)
 class _TunedSections:
-    """The sections of a file; others are ignored."""
-
     tuned: tuple[TunedSection, ...] = ()
 
 

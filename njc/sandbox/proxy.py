@@ -83,7 +83,6 @@ def _accept_clients(listener: socket.socket, allowed: Set[Endpoint]) -> None:
 
 
 def _handle_client(client: socket.socket, allowed: Set[Endpoint]) -> None:
-    """Connect one client to its endpoint, or send a refusal."""
     try:
         client.settimeout(_TIMEOUT_SECONDS)
         request = _read_proxy_request(client)

@@ -211,7 +211,6 @@ def _needs_generation(hole: Hole, status: HoleStatus, request: HoleRequest) -> b
 def _fill_without_model(
     file: StaticFile, hole: Hole, status: HoleStatus, request: HoleRequest
 ) -> HoleResult:
-    """Fill a hole without asking a model."""
     match status:
         case Locked(entry):  # it may have been edited, or checks may have been added
             if entry.live or not (
@@ -286,7 +285,6 @@ def _generate_all(
 def _generate_hole(
     file: StaticFile, hole: Hole, author: Author, request: HoleRequest
 ) -> HoleResult:
-    """Have a model write the code of a hole."""
     most = 1 if hole.mode == "static-raw" else request.attempts
     check, verdicts = make_code_check(file, hole), dict[str, ContractVerdict]()
 

@@ -148,7 +148,6 @@ def _render_outline(module: Module, statement: ast.stmt) -> str:
 
 
 def _get_head(module: Module, definition: DefinitionNode) -> str:
-    """Return the lines of a definition above its body."""
     source = module.source
     first = source.line_starts[find_first_line(definition) - 1]
     inner = definition.body[0]

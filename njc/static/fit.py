@@ -138,7 +138,6 @@ def place_code(
 def _place_inline(
     file: StaticFile, hole: Hole, code: str, shapes: ShapesByName | None = None
 ) -> WrittenBlock:
-    """Put code in its place as a part of the program."""
     runtime = choose_aliases(file.source.text).runtime
     if hole.mode == "auto":
         return place_auto_code(

@@ -171,7 +171,6 @@ def has_own_lines(statement: ast.stmt, tree: ast.Module) -> bool:
 def _make_single_import(
     statement: ast.Import | ast.ImportFrom, alias: ast.alias
 ) -> ast.Import | ast.ImportFrom:
-    """Return the same import of one name only."""
     if isinstance(statement, ast.Import):
         return ast.Import([alias])
     return ast.ImportFrom(statement.module, [alias], statement.level)

@@ -68,7 +68,6 @@ def _asks_model(tree: ast.Module, hole: Hole) -> bool:
 
 
 def _is_definition(statement: ast.stmt) -> bool:
-    """Return whether black puts blank lines around the statement."""
     return isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
 
 

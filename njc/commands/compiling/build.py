@@ -33,7 +33,6 @@ from njc.project.build import (
     read_source,
     write_changes,
 )
-from njc.project.config import Project
 from njc.project.outputs import STUB_SUFFIX, find_stale_outputs, has_stub
 from njc.project.report import (
     ReportFormat,
@@ -44,7 +43,6 @@ from njc.project.report import (
 )
 from njc.project.units import (
     SUFFIX,
-    Unit,
     choose_places,
     find_package_files,
     find_units,
@@ -86,7 +84,9 @@ def _build(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
     project = resolve_project(sources, flags)
     units = find_units(sources, project)
     compiled: Compilations = {}
-    if can_be_static(units, project):
+    if project.options.mode not in (None, "live") or any(
+        b"mode" in read_source(unit).data for unit in units
+    ):
         from njc.static.build import HoleRequest
         from njc.static.files import fill_units
 
@@ -133,13 +133,6 @@ def _build(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
     return int(flags["check"] and bool(plan.changes or stale))
 
 
-def can_be_static(units: Sequence[Unit], project: Project) -> bool:
-    """Return whether the project sets a mode, or a source may."""
-    return project.options.mode not in (None, "live") or any(
-        b"mode" in read_source(unit).data for unit in units
-    )
-
-
 def _show_findings(
     console: Console, findings: Sequence[Finding], files: int, format: ReportFormat
 ) -> None:
@@ -154,7 +147,6 @@ def _show_findings(
 def _show_changes(
     console: Console, plan: BuildPlan, stale: Iterable[Path], *, dry_run: bool
 ) -> None:
-    """Print which files were written, or would be."""
     verb = "would be " if dry_run else ""
     for change in plan.changes:
         console.print_detail(f"{change.unit.display_path} -> {format_path(change.unit.output)}")

@@ -257,7 +257,6 @@ def run_eval_process(
 
 
 def _call(target: TargetFunction, case: Case) -> tuple[dict[str, Any], Any]:
-    """Call the function; return its arguments, as they are then, and the result."""
     try:
         positional, named = bind_arguments(target, case.inputs)
     except InvalidRowError as error:

@@ -365,7 +365,6 @@ class DebugApp(App[None]):
         self.query_one("#right").display = not is_narrow or chosen != "effect"
 
     def _choose(self, name: str) -> None:
-        """Show a pane, if it is not shown."""
         if name != "source":
             self._chosen = name
         self._arrange()

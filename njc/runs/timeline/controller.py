@@ -392,7 +392,6 @@ class RunController(StepMovements):
         return choose_executed_effect(step.executed, decided)
 
     def _add_edit(self, kind: Literal["set", "decide"], fields: Json) -> None:
-        """Remember a change, and forget the steps after it."""
         self.edits = (*self.edits, StepEdit(self.position, kind, fields))
         self._forget_after(self.position)
 

@@ -184,8 +184,6 @@ class _IndexReader:
 
 @dataclass(slots=True)
 class _RunBuilder:
-    """A run, as far as its lines have been read."""
-
     id: str
     parent: str | None = None
     """The identifier of the calling run."""

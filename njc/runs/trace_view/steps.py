@@ -194,7 +194,6 @@ def build_steps(lines: Iterable[EventLine]) -> Iterator[TraceStep]:
 
 
 def _make_call_step(asked: AskedLine, answer: RepliedLine | UnansweredLine | None) -> TraceStep:
-    """Return a model call, as a step without an effect."""
     at, shown = asked.at.timestamp(), format_messages(asked.shown)
     step = TraceStep("call", at, asked.turn, shown=shown, digest=_digest(asked))
     if isinstance(answer, RepliedLine):

@@ -61,7 +61,11 @@ def find_code_refusals(
         problems += find_unchecked_problems(all_nodes, all_names, static_scope)
     problems += find_attribute_problems(tree, hole.block.scope, names.bound, types)
     problems += find_choice_problems(nodes, hole.types, _format_question_template(hole))
-    problems += _find_future_imports(nodes)
+    problems += [
+        f"line {node.lineno}: `from __future__` imports are for the head of the file; leave it out"
+        for node in nodes
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__"
+    ]
     problems += _find_unbound_outputs(tree, hole)
     problems += _find_endless_loops(nodes)
     problems += find_question_problems(
@@ -87,12 +91,6 @@ def _blank_known_imports(code: str, hole: Hole) -> tuple[str, list[str]]:
             for number in range(statement.lineno, (statement.end_lineno or 0) + 1):
                 lines[number - 1] = ""
     return "\n".join(lines), names
-
-
-def _find_future_imports(nodes: Sequence[ast.AST]) -> Iterator[str]:
-    for node in nodes:
-        if isinstance(node, ast.ImportFrom) and node.module == "__future__":
-            yield f"line {node.lineno}: `from __future__` imports are for the head of the file; leave it out"
 
 
 def make_static_scope(hole: Hole, imported: Sequence[str] = ()) -> Scope:
@@ -165,7 +163,6 @@ def _find_unbound_outputs(tree: ast.Module, hole: Hole) -> Iterator[str]:
 
 
 def _format_output_question(path: str, hole: Hole) -> str:
-    """Return the question for an output, with its type."""
     question = _format_question_template(hole)
     return question.format(hole.types[path]) if path in hole.types else question.replace(", {}", "")
 

@@ -151,7 +151,6 @@ def _read_object(body: bytes) -> JsonObject:
 
 
 def _read_identifier(message: JsonObject) -> int | str | None:
-    """Return the identifier of a message; None if it has none."""
     identifier = message.get("id")
     is_wrong = isinstance(identifier, bool) or not isinstance(identifier, int | str | None)
     if is_wrong or ("id" in message and identifier is None and not _is_response(message)):

@@ -198,7 +198,6 @@ class NaturalLanguageServer(LanguageServer):
         task.add_done_callback(self._tasks.discard)
 
     async def _publish_all(self, document: Document) -> None:
-        """Publish all findings of a document, unless it changes meanwhile."""
         checked = self._checked[document.uri]
         try:
             findings = await self.run_in_background(lambda: document.findings)
