@@ -126,7 +126,7 @@ _INPUT, _OUTPUT = "\x01", "\x02"
 _SENTENCE_END = re.compile(r"[.;:!?](?=\s|\Z)|\n\s*\n|\n\s*[-*•]\s")
 _WORD = re.compile(r"[\w'’-]+|[,()\x01\x02]")
 _STORES = _list_words("put set bind store save write assign give let")
-"""Verbs whose object is an output, if the text changes no input."""
+"""Verbs with an output as their object, if the text changes no input."""
 _TELLS = _list_words("summarize summarise describe say answer")
 _JUDGES = _TELLS | _list_words(
     "count decide determine judge classify find read estimate choose pick extract compute calculate guess rate score compare identify look"
@@ -142,7 +142,7 @@ _SMALL_WORDS = _PREPOSITIONS | _list_words(
 )
 _BEFORE_VERBS = _list_words(", ( and or but then also so you please else otherwise")
 _AUXILIARIES = _list_words("have be do does")
-"""Known, but not where a verb may begin a request."""
+"""Known words, except at the start of a request."""
 _KNOWN = _SMALL_WORDS | _STORES | _JUDGES | _STARTS | _BEFORE_VERBS | {_INPUT, _OUTPUT, ")"}
 _PRONOUNS = _list_words("it them those these everything")
 _OBJECTS = _PRONOUNS | _list_words("each all every any the its their") | {_INPUT}
@@ -151,13 +151,13 @@ _STATES = re.compile(
     r"|first(?=\s*(?:and|[,;.]|\Z))|(?:at|to) the (?:end|start|front|back|top|bottom))\b",
     re.IGNORECASE,
 )
-"""Words for what an input is to be."""
+"""Words for a new state of an input."""
 
 
 def only_judges(block: NaturalBlock) -> bool:
     """Return whether each sentence is of a form that only puts a judgement of the inputs into outputs.
 
-    What has another form may change an input, in words that nobody has listed.
+    A sentence of another form may ask for a change, in words that are not listed here.
     """
     text = block.words
     shift = block.end - 3 - len(text)
@@ -169,7 +169,7 @@ def only_judges(block: NaturalBlock) -> bool:
 
 
 def _is_judgement(words: list[str]) -> bool:
-    """Return whether a sentence begins with a known form, and has no unknown word where a verb may be."""
+    """Return whether a sentence starts with a known form, and has no unknown word in place of a verb."""
     first = words[0]
     if first not in _STORES | _JUDGES | _STARTS | {_OUTPUT}:
         return False

@@ -110,7 +110,7 @@ def _is_of_program(name: str, scope: NameScope, types: TypeReader) -> bool:
     if isinstance(home, Global) and not home.known:
         return not is_computing(getattr(builtins, name, None))
     imported = types.name_of(Typed(ast.Name(name, ast.Load()), scope))
-    return "." not in imported  # what is imported is looked at when it runs
+    return "." not in imported  # imported names are checked when it runs
 
 
 def _is_captured(name: str, block: NaturalBlock, types: TypeReader) -> bool:

@@ -158,7 +158,7 @@ def find_implied_jumps(
         if jump == "continue" and not names and "return" in legal:
             names = ["return"]
         if not names or not offered.isdisjoint(names) or any(_find_names(block, jump)):
-            continue  # a name where the jump is not legal is reported elsewhere
+            continue  # the name of an illegal jump is reported elsewhere
         if implied := _find_meant(words, text) or _WITHOUT_BLANKS[jump].search(text):
             yield slice(*implied.span()), names
 

@@ -111,7 +111,7 @@ def find_type_hints(
 
 
 def _means_the_same(type_: str, block: NaturalBlock, types: TypeReader) -> bool:
-    """Return whether the names in a type mean in the block what they mean in the signature of its function."""
+    """Return whether the names in a type mean the same in the block and in the signature of its function."""
     scope = block.scope
     outside = find_signature_scope(scope) if "function" in scope.kind else scope
     for node in ast.walk(ast.parse(type_)):

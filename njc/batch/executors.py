@@ -157,7 +157,7 @@ def _begin_process() -> None:
 
     def end_with_parent() -> None:
         parent.join()
-        os._exit(1)  # after SIGKILL, say; or further rows would be called, whose results are lost
+        os._exit(1)  # such as after SIGKILL: results of further calls would be lost
 
     threading.Thread(target=end_with_parent, daemon=True).start()
 
@@ -172,7 +172,7 @@ def call_target(name: str, row: BatchRow, usd: float | None = None) -> RowOutcom
             result = call_function(target, positional, keywords)
         except (
             BaseException
-        ) as error:  # on a thread or in a process of the executor, where no interrupt arrives
+        ) as error:  # on a thread or in a process of the executor, which get no interrupt
             return make_failure(row, error, read_usage(account), time.monotonic() - began)
         return make_result(row, result, read_usage(account), time.monotonic() - began)
 

@@ -152,7 +152,7 @@ def make_failure(
     if isinstance(error, NaturalError) and error.place:
         described["place"] = error.place
     line = _format_line(row.index, {"line": row.line, "error": described}, usage, seconds)
-    stop = None  # an error by which all other rows would fail, too
+    stop = None  # all other rows would fail by this error, too
     if isinstance(error, ConfigurationError | AuthenticationError | ModelNotFoundError) or (
         isinstance(error, CostLimitError) and BUDGET_OPTION.format("usd") in str(error)
     ):

@@ -215,7 +215,7 @@ class BatchStore:
         """Forget the cached counts: the usage of waiting rows has changed."""
         self._counts = None
 
-    # --- what calls have used whose rows have another result now, or none
+    # --- usage of calls without a result, or with a replaced one
 
     def _bank_usage(self, table: str, condition: str, *values: object) -> None:
         """Keep the usage of these rows before they are deleted."""

@@ -73,7 +73,7 @@ async def write_download(pieces: AsyncIterable[bytes], path: Path) -> None:
                 piece = await anext(iterator)
             except StopAsyncIteration:
                 return
-            except Exception as error:  # of the connection, whose library is the SDK's choice
+            except Exception as error:  # of the connection; the SDK chooses its library
                 raise ServerError(
                     f"the download of the results broke off ({type(error).__name__}); the same command continues"
                 ) from None

@@ -190,7 +190,7 @@ class Waves:
             self._pass_row(row, again)
         return replies.is_repeated_by(again)
 
-    # --- what is sent
+    # --- sending
 
     def _plan_batches(self) -> None:
         """Put sendable requests into batches; too expensive ones wait until open batches have ended."""
@@ -330,7 +330,7 @@ class Waves:
             self.models[name] = model
         return self.models[name]
 
-    # --- what comes back
+    # --- receiving
 
     def _end_batch(self, model: RemoteModel, batch: SentBatch, status: BatchStatus) -> None:
         if status.state == "failed" and not status.files:
@@ -374,7 +374,7 @@ class Waves:
                     try:
                         name, reply = self.api.read_line(line)
                     except (LookupError, TypeError, ValueError, AttributeError):
-                        continue  # what has no line is sent again
+                        continue  # requests without a line are sent again
                     if reply is not None and reply.body is not None:
                         answered += 1
                         reply = replace(reply, usage=read_usage(model, reply.body))

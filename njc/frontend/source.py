@@ -60,7 +60,7 @@ class SourceFile:
         if self.known_encoding:
             return self.known_encoding
         lines = [line + b"\n" for line in _NEWLINE_BYTES.split(self.data, 2)[:2]]
-        try:  # from 3.14 on, null characters are refused there; the parser says where they are
+        try:  # from 3.14 on, null characters are refused there; the parser reports their places
             name, _ = tokenize.detect_encoding(
                 lambda: lines.pop(0).replace(b"\0", b" ") if lines else b""
             )
@@ -149,7 +149,7 @@ def find_string_tokens(source: SourceFile) -> Iterator[tuple[int, int]]:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             name = tokenize.tok_name[token.type]
             if "STRING" not in name:
-                continue  # the last tokens may stand behind the last line
+                continue  # the last tokens may be behind the last line
             start, end = (
                 source.line_starts[line - 1] + column for line, column in (token.start, token.end)
             )

@@ -214,7 +214,7 @@ def _format_options(options: Mapping[str, Any]) -> str:
     return f"({', '.join(said)})" if said else ""
 
 
-# ── removing what a migrated program no longer uses ────────────────────────────────────────────────
+# ── removing unused code of a migrated program ─────────────────────────────────────────────────────
 
 
 _TOOL_COMMENT = re.compile(r"#\s*(noqa|type:|pylint|isort|ruff|pyright)", re.IGNORECASE)

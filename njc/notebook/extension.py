@@ -233,7 +233,7 @@ class NaturalCells:
         self._watch = self._around.enter_context(njrt.watch())
         if self.settings:
             self._around.enter_context(njrt.using(**self.settings))
-        with suppress(RuntimeError):  # a shell without a running event loop, as that of a terminal
+        with suppress(RuntimeError):  # a shell without a running event loop, as in a terminal
             self._around.enter_context(waking(asyncio.get_running_loop()))
 
     def end_cell(self, *_: Any) -> None:
@@ -243,7 +243,7 @@ class NaturalCells:
 
     def _leave_cell(self) -> None:
         around, self._around = self._around, ExitStack()
-        with suppress(ValueError):  # IPython may end a cell in another context than it began in
+        with suppress(ValueError):  # IPython may end a cell in another context than it started in
             around.close()
 
     def njpy(self, line: str) -> CellTrace | None:
@@ -264,7 +264,7 @@ class NaturalCells:
                 return self.trace
             case "using":
                 settings = self.shell.ev(f"dict({rest})")
-                with njrt.using(**settings):  # what is wrong with them is said now
+                with njrt.using(**settings):  # their mistakes are reported now
                     self.settings = settings
             case _:
                 print(USAGE, file=sys.stderr)

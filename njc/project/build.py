@@ -27,7 +27,7 @@ from njc.project.units import Unit, read_file
 from njrt.options import Options
 
 if TYPE_CHECKING:
-    # The compiler is imported where it is called: a build without changes does not need it.
+    # The compiler is imported when it is called: a build without changes does not need it.
     from njc.compiler import Compilation
 
 Compilations = Mapping["Unit", "Compilation"]
@@ -61,7 +61,7 @@ class CompileTask:
 
 @dataclass(frozen=True, slots=True)
 class CompileResult:
-    """The result of compiling one source; `output` is None after errors."""
+    """The result of compiling one source; there is no `output` after errors."""
 
     unit: Unit
     source: SourceFile

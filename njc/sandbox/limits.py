@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 
 try:
     import resource
-except ImportError:  # Windows, where there is no sandbox
+except ImportError:  # Windows, which has no sandbox
     resource = None  # type: ignore[assignment]
 
 NOBODY = 65534

@@ -49,7 +49,7 @@ def test_contract(task: Message) -> dict[str, Any]:
                 return None
             after = namespace[_FUNCTION](**copy.deepcopy(values))
         except Exception:
-            return False  # what the code raises is the program's affair
+            return False  # exceptions of the code are the program's affair
         if not isinstance(after, Names):
             return False  # a jump leaves the block before its asserts
         for text in task["ensures"]:

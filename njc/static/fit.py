@@ -231,7 +231,7 @@ class _AnnotationReader:
             case "Annotated" | "Final":
                 return self.read(parts[0])
             case _ if form in _COLLECTIONS:
-                # Of `tuple[int, ...]` and `tuple[()]`, whose brackets mean something else in a shape, the type.
+                # `tuple[int, ...]` and `tuple[()]` mean something else in a shape: only the type.
                 is_plain = parts and not any(ast.unparse(part) == "..." for part in parts)
                 return f"{form}[{', '.join(map(self.read, parts))}]" if is_plain else form
         return ANY_SHAPE

@@ -189,7 +189,7 @@ def _run_here(
 ) -> None:
     left = None if max_usd is None else max(0.0, max_usd - store.read_counts().usage.usd)
     window = Window(2 * count_jobs(kind, jobs), max_usd)
-    # The threads of this process count together what they use.
+    # The threads of this process count their usage together.
     with (
         limit(usd=left, option=BUDGET_OPTION),
         open_executor(kind, loaded.name, jobs, address) as submit,

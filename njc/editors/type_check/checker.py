@@ -76,7 +76,7 @@ def check_types(arguments: Sequence[Path], command: Sequence[str], project: Proj
         return _run_checker(line, mirror, own_folder, environ)
 
 
-# ── what is checked ──────────────────────────────────────────────────────────────────────────────
+# ── sources ──────────────────────────────────────────────────────────────────────────────────────
 
 
 def _choose_folders(places: Sequence[Path]) -> tuple[Path, Path]:
@@ -289,7 +289,9 @@ def _update_folder(mirror: Mirror, folder: Path, above: set[Path], ignored: set[
             _update_folder(mirror, path, above, ignored)
         elif path not in mirror.files:
             _link(copy / entry.name, path)
-    for entry in list(os.scandir(copy)):  # what has no counterpart; hidden files are the checker's
+    for entry in list(
+        os.scandir(copy)
+    ):  # entries without counterpart; hidden files are the checker's
         if entry.name not in expected and not entry.name.startswith("."):
             _remove(Path(entry.path))
 

@@ -142,7 +142,7 @@ def _render_block(
     """Render a block: one line for each jump, then its reads and outputs on one line."""
     block = lowered.block
     marker = (block.start, block.start + len(block.literal.split()[0]))
-    # What is returned has a type that every function may return.
+    # The returned value has a type that every function may return.
     typing = aliases.returned
     value = f"return {typing}.cast({typing}.NoReturn, {aliases.runtime}.eval(''))"
     arms = (statement for _, statement in lowered.arms)

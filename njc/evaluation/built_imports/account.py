@@ -86,7 +86,7 @@ def make_build_environment(build: Sequence[BuiltFile], out: Path, folder: Path) 
 
 
 def find_import_problem(build: Sequence[BuiltFile], folder: Path) -> str:
-    """Return what a command executed instead of the build, with advice; empty if it executed the build."""
+    """Return the problem if a command did not execute the build, with advice; or else ""."""
     account = folder / _ACCOUNT
     text = account.read_text(encoding="utf-8") if account.exists() else ""
     executed = list(parse_json_lines(text.splitlines()))

@@ -245,7 +245,7 @@ def _make_function(
     exec(code, namespace)
     made = namespace[task.class_name or _FUNCTION_NAME]
     function: Callable[..., Any] = vars(made)[_FUNCTION_NAME] if task.class_name else made
-    namespace |= before  # what the program had under these names
+    namespace |= before  # the program's values of these names
     return function
 
 

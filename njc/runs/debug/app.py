@@ -252,7 +252,7 @@ class DebugApp(App[None]):
         except (NaturalError, ChannelClosedError) as error:
             self.call_from_thread(self._say, f"error: {error}")
 
-    # ── what is shown ────────────────────────────────────────────────────────────────────────────
+    # ── display ──────────────────────────────────────────────────────────────────────────────────
 
     def _show_result(self, line: str, result: CommandResult) -> None:
         match result:

@@ -82,7 +82,7 @@ class Agent:
         self._pending: Counter[RunId] = Counter()
         """Number of unfinished effects of each run: effects of the code of an effect are inside it."""
 
-    # ── what the program does ────────────────────────────────────────────────────────────────────
+    # ── events of the program ────────────────────────────────────────────────────────────────────
 
     def __call__(self, event: Event) -> None:
         """Receive an event of the process, as its listener."""
@@ -90,7 +90,7 @@ class Agent:
             return
         try:
             self._take_event(event)
-        except Exception:  # the program must not go on without control
+        except Exception:  # the program must not continue without control
             traceback.print_exc()
             os._exit(70)
 
@@ -156,7 +156,7 @@ class Agent:
         step = self._add(line, message, run)
         if step is None:
             return
-        for edit in self._edits:  # what was changed when the program was here before
+        for edit in self._edits:  # changes from an earlier visit of this step
             if Position(**edit["position"]) == step.position:
                 with suppress(EvaluationError):
                     self._edit(edit, run)
@@ -276,7 +276,7 @@ class Agent:
     def set_breakpoints(self, command: Json) -> None:
         self._breakpoints = BREAKPOINTS.validate_python(command["breakpoints"])
 
-    # ── what the user changes ────────────────────────────────────────────────────────────────────
+    # ── changes by the user ──────────────────────────────────────────────────────────────────────
 
     def _edit(self, command: Json, run: RunId) -> Json:
         if command["command"] == "decide":

@@ -361,7 +361,7 @@ class RunController(StepMovements):
             raise RunControlError(f"the program is not stopped: it is {self.state}")
 
     def _ask(self, question: Json) -> dict[str, Any]:
-        while not self._answers.empty():  # what an earlier end has put there
+        while not self._answers.empty():  # answers from an earlier end
             self._answers.get()
         self._check_state("stopped")
         self._pool.channel.send(question)
@@ -407,7 +407,7 @@ class RunController(StepMovements):
         self._pool.forget_checkpoints(position.number)
         self._scanned = {number for number in self._scanned if number < position.number}
 
-    # ── messages of the program, in a thread of their own ────────────────────────────────────────
+    # ── messages of the program, in a separate thread ────────────────────────────────────────────
 
     def _report(self, happening: Happening) -> None:
         self._happenings.put(happening)

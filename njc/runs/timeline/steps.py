@@ -175,7 +175,7 @@ class Timeline(Sequence[Step]):
         if here is None:
             return {}
         steps = [step for step in self._steps[: position.number + 1] if step.run == here.run]
-        if position.line:  # inside the last effect, whose changes are those of all its lines
+        if position.line:  # inside the last effect, which has the changes of all its lines
             for number in range(steps.pop().number, position.number + 1):
                 steps += [line for line in self.lines_after(number) if line.run == here.run]
         variables: dict[str, str] = {}

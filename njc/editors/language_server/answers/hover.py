@@ -137,7 +137,7 @@ def _find_only_binding(reading: Reading, variable: Variable) -> ast.AST | None:
     return None
 
 
-# ── what a block may do ──────────────────────────────────────────────────────────────────────────
+# ── authority ────────────────────────────────────────────────────────────────────────────────────
 
 
 def describe_authority(document: Document, reading: Reading, block: NaturalBlock) -> str:
@@ -204,7 +204,7 @@ def _execute(statement: ast.stmt, name: str) -> StandIn:
             tree, "<stand-in>", "exec", __future__.annotations.compiler_flag, dont_inherit=True
         )
         exec(code, namespace)
-    except Exception as error:  # such as a dataclass whose fields with defaults come first
+    except Exception as error:  # such as a dataclass with fields with defaults before others
         raise NoStandIn from error
     return namespace[name]
 

@@ -241,11 +241,11 @@ def _list_lenses(at: RequestedPlace, params: lsp.CodeLensParams) -> Answer:
     return lenses
 
 
-# ── what the protocol does not have ──────────────────────────────────────────────────────────────
+# ── requests beyond the protocol ─────────────────────────────────────────────────────────────────
 
 
 def _get_compiled_text(server: NaturalLanguageServer, params: Params) -> Mapping[str, Answer]:
-    """Return the compiled text of a document, and its line map; with errors, `text` is None."""
+    """Return the compiled text of a document, and its line map; with errors, no `text`."""
     uri = _read_uri(params)
     document = server.get_document(uri)
     if document is None or not document.is_natural:

@@ -77,7 +77,7 @@ async def _run_limited(
         output, errors = await asyncio.wait_for(process.communicate(), seconds)
     except TimeoutError:
         return None
-    finally:  # also where the request is cancelled
+    finally:  # also if the request is cancelled
         with suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)
     return process.returncode, output or b"", errors

@@ -296,7 +296,7 @@ def carry_over(findings: Iterable[Diagnostic], before: str, after: str) -> Itera
 
 
 def _count_equal(most: int, differs: Callable[[int], bool]) -> int:
-    """Return the largest count up to `most` for which `differs` is false."""
+    """Return the largest count up to `most` that does not satisfy `differs`."""
     return bisect_left(range(1, most + 1), True, key=differs)
 
 

@@ -91,7 +91,7 @@ class _NameCollector:
     def _wait_for(self, scope: VariableScope, *nodes: ast.AST | None) -> None:
         self.waiting += [(node, scope) for node in nodes if node is not None]
 
-    # ── what was found ───────────────────────────────────────────────────────────────────────────
+    # ── results ──────────────────────────────────────────────────────────────────────────────────
 
     def _add_word(
         self, offset: int, role: Role, scope: VariableScope, node: ast.AST | None = None
