@@ -218,10 +218,8 @@ class Mirror:
                 for name, value in attributes.items():
                     if not name.startswith("_"):
                         setattr(mirrored, name, (yield from self.read(value)))
-            case _, {"about": _}:
-                self.register(
-                    address, SimpleNamespace()
-                )  # a class, described as text: it can only be passed on
+            case _, {"about": _}:  # a class, described as text: it can only be passed on
+                self.register(address, SimpleNamespace())
             case _:
                 raise TypeError(f"a {kind} has no mirror")
 

@@ -43,9 +43,8 @@ def build_advice(rows: Sequence[MethodSummary], fresh: Callable[[], Uniform]) ->
     comparable = [row for row in ranked if len(row.by_program) == most]
     best = comparable[0]
     gaps = {row.method: compare_to_best(row, best, fresh()) for row in ranked if row is not best}
-    equals = [
-        row for row in comparable if row is best or (gaps[row.method] or (0.0, 0.0))[0] <= 0
-    ]  # the lead of the best method may be chance
+    # The lead of the best method may be chance.
+    equals = [row for row in comparable if row is best or (gaps[row.method] or (0.0, 0.0))[0] <= 0]
     sentences = []
     for row in ranked:
         compared = "" if row is best else format_comparison(row, best, gaps[row.method])

@@ -141,10 +141,8 @@ def converse(
             raise ReplyError(
                 f"the model made the same mistake {mistakes} times: {mistake}; allow more with `max_repeats`"
             )
-        if is_equal:
-            messages = messages[
-                :-2
-            ]  # not shown twice, at a higher temperature: a model copies text that it reads twice
+        if is_equal:  # not shown twice, at a higher temperature: models copy repeated text
+            messages = messages[:-2]
         if form is not None and refusals and (restart := refusals[0].restart):
             # Models copy a reply that they have read, also one that was refused: of 12 replies that broke an assert, a
             # model of 1.5 billion parameters corrected none after it, and all from here (bench/contracts.py).

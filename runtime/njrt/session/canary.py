@@ -314,7 +314,7 @@ class RunningCanaries:
     def __init__(self) -> None:
         self._threads: set[threading.Thread] = set()
         self._lock = threading.Lock()
-        _register_at_exit(partial(self.wait, EXIT_SECONDS))
+        _register_at_exit(self.wait)
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._forget)
 
@@ -341,8 +341,8 @@ class RunningCanaries:
             with self._lock:
                 self._threads.discard(thread)
 
-    def wait(self, seconds: float) -> bool:
-        """Wait until no canary runs, for at most `seconds`; whether none does."""
+    def wait(self, seconds: float = EXIT_SECONDS) -> bool:
+        """Wait until no canary of this process runs, for at most `seconds`; return whether none does."""
         stops = time.monotonic() + seconds
         for thread in tuple(self._threads):
             thread.join(max(0.0, stops - time.monotonic()))
@@ -353,8 +353,4 @@ class RunningCanaries:
 
 
 _running = RunningCanaries()
-
-
-def wait_for_canaries(seconds: float = EXIT_SECONDS) -> bool:
-    """Wait until no canary of this process runs, for at most `seconds`; whether none does."""
-    return _running.wait(seconds)
+wait_for_canaries = _running.wait

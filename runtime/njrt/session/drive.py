@@ -102,9 +102,7 @@ class RecursionRoom:
         extra = FRAMES * max(self._raised, default=0)
         try:
             sys.setrecursionlimit(own + extra)
-        except (
-            RecursionError
-        ):  # this thread is deeper than the lower limit: it is lowered at the next level
+        except RecursionError:  # this thread is deeper: the limit is lowered at the next level
             return
         self._extra, self._limit = extra, own + extra
 
@@ -166,10 +164,8 @@ def run(
         except StopIteration as end:
             ending.append(end.value)
         finally:
-            del (
-                snippet,
-                execution,
-            )  # an exception in them keeps this frame alive, and so the program's values
+            # An exception in them keeps this frame alive, and so the program's values.
+            del snippet, execution
         return apply_outcome(ending.pop(), at, reraises)
 
 

@@ -174,9 +174,7 @@ def _dataclass(cls: type | None = None, /, **options: Any) -> Any:
     def decorate(decorated: type) -> type:
         _check_dataclass(decorated)
         annotations = get_class_namespace(decorated).get("__annotations__")
-        if (
-            annotations is not None
-        ):  # a copy: the code may have kept the dict, and change it meanwhile
+        if annotations is not None:  # a copy: the code may have kept the dict to change it
             type.__setattr__(decorated, "__annotations__", dict(annotations))
         return dataclasses.dataclass(decorated, **options)
 
