@@ -135,9 +135,8 @@ def find_line_starts(text: str) -> tuple[int, ...]:
     """Return the offset of each line of a text."""
     if "\r" in text:
         return (0, *(newline.end() for newline in _NEWLINE.finditer(text)))
-    lengths = map(
-        len, text.split("\n")
-    )  # editors ask at every change, so this is done without a loop
+    # Editors ask at every change, so this is done without a loop.
+    lengths = map(len, text.split("\n"))
     return (0, *map(add, accumulate(lengths), range(1, text.count("\n") + 1)))
 
 

@@ -67,9 +67,8 @@ def compile_cell(text: str, name: str, options: Options) -> CompiledCell:
     tree = parse_compiled_tree(compilation)
     tree.body = [statement for statement in tree.body if not _is_earlier_cells(statement)]
     if tree.body and compilation.blocks and _ends_with_block(tree.body[-1]):
-        tree.body.append(
-            ast.copy_location(ast.Pass(), tree.body[-1])
-        )  # its call has no value to show
+        # Its call has no value to show.
+        tree.body.append(ast.copy_location(ast.Pass(), tree.body[-1]))
     return CompiledCell(tree, len(compilation.blocks), format_diagnostics(found, source))
 
 

@@ -84,10 +84,8 @@ def check_required_version(requirement: str | None, version: str) -> None:
     """Raise ConfigurationError unless this `version` of njc meets the project's requirement."""
     if requirement is None:
         return
-    from packaging.specifiers import (
-        InvalidSpecifier,
-        SpecifierSet,
-    )  # only projects that require one
+    # Imported only for projects that require a version.
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
     bare = requirement.strip()[:1].isdigit()
     try:

@@ -175,10 +175,8 @@ def _list_isolation() -> list[str]:
     if os.geteuid() != 0:
         return ["--unshare-all", "--unshare-user", "--disable-userns", "--cap-drop", "ALL"]
     namespaces = ["pid", "net", "ipc", "uts", "cgroup-try"]
-    kept = [
-        "CAP_SETUID",
-        "CAP_SETGID",
-    ]  # the forwarder needs them, and loses them with the change of the user
+    # The forwarder needs these, and loses them with the change of the user.
+    kept = ["CAP_SETUID", "CAP_SETGID"]
     return [
         *(f"--unshare-{namespace}" for namespace in namespaces),
         *("--cap-drop", "ALL"),

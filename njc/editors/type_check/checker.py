@@ -289,9 +289,8 @@ def _update_folder(mirror: Mirror, folder: Path, above: set[Path], ignored: set[
             _update_folder(mirror, path, above, ignored)
         elif path not in mirror.files:
             _link(copy / entry.name, path)
-    for entry in list(
-        os.scandir(copy)
-    ):  # entries without counterpart; hidden files are the checker's
+    # Remove entries without counterpart; hidden files are the checker's.
+    for entry in list(os.scandir(copy)):
         if entry.name not in expected and not entry.name.startswith("."):
             _remove(Path(entry.path))
 

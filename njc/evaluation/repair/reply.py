@@ -32,9 +32,8 @@ def read_rationale(text: str) -> str:
 def find_program(text: str, entry_point: str) -> str:
     """Return the last piece of code that defines `entry_point`, else the last piece; empty without code."""
     blocks = []
-    for piece in text.replace("\r\n", "\n").split(_FENCE)[
-        1::2
-    ]:  # one that was cut off ends with the text
+    # A piece that was cut off ends with the text.
+    for piece in text.replace("\r\n", "\n").split(_FENCE)[1::2]:
         language, newline, code = piece.partition("\n")
         is_python = language.strip().lower() in ("", "python", "py", "python3")
         if newline and is_python and code.strip():

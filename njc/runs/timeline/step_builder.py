@@ -205,9 +205,8 @@ class StepBuilder:
 
     def _finish_effect(self, line: PerformedLine, run: OpenRun) -> Iterator[Step]:
         made_by_code = is_call(line.effect)
-        if (
-            made_by_code and run.pending is None
-        ):  # a trace has the effect of the code after its calls
+        # A trace has the effect of the code after its calls.
+        if made_by_code and run.pending is None:
             yield self._add_effect(line.run, run, None)
             run = self.runs[line.run]
         if run.pending is None or (made_by_code and not is_call(run.pending.effect)):

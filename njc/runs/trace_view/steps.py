@@ -150,9 +150,8 @@ def build_steps(lines: Iterable[EventLine]) -> Iterator[TraceStep]:
                 asked = asked or AskedLine(line.run, line.at, "asked", line.turn)
                 answer = line
             case PerformedLine():
-                is_touch = (
-                    name_effect(line.effect) == "Touch"
-                )  # of the code of the effect that follows
+                # A touch belongs to the code of the next effect.
+                is_touch = name_effect(line.effect) == "Touch"
                 step = TraceStep("effect", at - line.seconds, line.turn, digest=_digest(line))
                 if asked is not None and not is_touch:
                     call = _make_call_step(asked, answer)
