@@ -385,8 +385,7 @@ def parse_json_lines(
 ) -> Iterator[Item]:
     """Yield the lines of a data set, parsed by their number and their JSON.
 
-    Raises:
-        problem: a line cannot be parsed; names it, and that it is not as `expected`.
+    Raises `problem`, with the number of the line and the text `expected`, if a line cannot be parsed.
     """
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -421,8 +420,7 @@ def read_experiment(
 ) -> ExperimentResults[RunT, Finished]:
     """Read the file of an experiment, of one kind of run and some kinds of results.
 
-    Raises:
-        DamagedResultsError: a line cannot be read; names it.
+    Raises DamagedResultsError, which names a line that cannot be read.
     """
     entries, remarks = read_lines(lines, build_line_type(run, *results))
     runs = tuple(entry for entry in entries if isinstance(entry, run))

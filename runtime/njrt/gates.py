@@ -87,10 +87,9 @@ CallRules = Mapping[Callable[..., Any], CallRule]
 
 
 def read_call_rules(calls: Any) -> CallRules:
-    """Return the rules that `njrt.using(calls=...)` is given: functions, or a mapping from functions to rules.
+    """Return the rules of `njrt.using(calls=...)`, given as functions, or as a mapping from functions to rules.
 
-    Raises:
-        ConfigurationError: it is something else.
+    Raises ConfigurationError for anything else.
     """
     if calls is None:
         return {}
@@ -156,11 +155,7 @@ def is_used() -> bool:
 
 
 def get_gated_name(function: Callable[..., Any]) -> str:
-    """Return the name of a gated function in a `Touch`.
-
-    Raises:
-        ConfigurationError: the function is not gated.
-    """
+    """Return the name of a gated function in a `Touch`; raise ConfigurationError for another function."""
     name = _names.get(getattr(function, "__func__", function))
     if name is None:
         raise ConfigurationError(
@@ -222,12 +217,10 @@ def gated(
     find: Find | None = None,
     named: bool = False,
 ) -> Any:
-    """Have calls of a function, also an async one, by the code of blocks pass a gate.
+    """Make calls of a function, also an async one, by the code of blocks pass a gate.
 
-    The arguments make a `CallRule`. A refused call raises `PermissionError` in the code, which may continue.
-
-    Raises:
-        ConfigurationError: an argument is wrong.
+    The arguments make a `CallRule`; raises ConfigurationError if one is wrong. A refused call raises
+    `PermissionError` in the code, which may continue.
     """
     rule = CallRule(decide, at_most, check, find, named)
     return _gate(rule, function) if function is not None else functools.partial(_gate, rule)

@@ -85,9 +85,7 @@ class Asker:
     def ask(self, question: Question) -> str:
         """Return the reply to a question; empty if the question is too long for the model.
 
-        Raises:
-            ModelError: the model did not reply.
-            AskingStoppedError: the command was stopped.
+        Raises ModelError if the model does not reply, and AskingStoppedError if the command was stopped.
         """
         if self._stop is not None and self._stop.is_set():
             raise AskingStoppedError

@@ -85,10 +85,8 @@ def sample_problems(
 def trace_problem(problem: CruxProblem) -> StateTrace:
     """Return the states of the call of a problem, up to its return.
 
-    The data set is trusted: its code runs in this process.
-
-    Raises:
-        BadProblemError: the call raises, runs too long, runs no code of the problem, or has another result.
+    The data set is trusted: its code runs in this process. Raises BadProblemError if the call raises, runs too long,
+    runs no code of the problem, or has another result.
     """
     with _turn, _without_terminal():
         try:
@@ -135,8 +133,7 @@ def _describe_raise(problem: CruxProblem, error: BaseException) -> str:
 def _has_result(problem: CruxProblem, value: object, names: dict[str, object]) -> bool:
     """Return whether the call has the result of the problem, read with the names of its program.
 
-    Raises:
-        BadProblemError: the result is not an expression, so that no answer could be right.
+    Raises BadProblemError if the result is not an expression, so that no answer could be right.
     """
     try:
         try:

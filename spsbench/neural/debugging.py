@@ -32,11 +32,7 @@ class DebugPredictor:
     debugger: NeuralDebugger
 
     def start(self, source: str, call: str) -> StackState:
-        """Return the state at a call of a function with literals.
-
-        Raises:
-            ValueError: it is not a call of this kind.
-        """
+        """Return the state at a call of a function with literals; raise ValueError for other calls."""
         function, arguments, keywords = _parse_call(source, call)
         names = [parameter.arg for parameter in (*function.posonlyargs, *function.args)]
         required = names[: len(names) - len(function.defaults)]
@@ -75,8 +71,7 @@ class DebugPredictor:
     ) -> StackState | None:
         """Run a call in a separate process, and return the state after steps; None if they lead past its end.
 
-        Raises:
-            ValueError: the program did not come to the call.
+        Raises ValueError if the program did not come to the call.
         """
         found = record_in_process(ProgramTask(str(file), source, (), call, seconds=RUN_SECONDS))
         states = found.trace.states

@@ -144,11 +144,7 @@ def is_fresh(before: StackState, after: StackState, depth: int) -> bool:
 
 
 def read_answer(names: Sequence[str], before: StackState) -> StackState | None:
-    """Return the state of an answer; None at the end of the program.
-
-    Raises:
-        UnreadableAnswerError: the answer is not a state.
-    """
+    """Return the state of an answer, None at the end of the program; raise UnreadableAnswerError for other answers."""
     if list(names) == ["<end>", STOP]:
         return None
     try:

@@ -43,7 +43,10 @@ class Predictor(Protocol):
     def predict(
         self, source: str, state: StackState, action: Action, line: int | None = None
     ) -> StackState | None:
-        """Return the state that an action leads to; None at the end of the program."""
+        """Return the state that an action leads to; None at the end of the program.
+
+        Raises NoPredictionError if the answer is not a state, or the program is too long.
+        """
 
 
 @dataclass(slots=True)
@@ -61,11 +64,6 @@ class NeuralDebugger:
     def predict(
         self, source: str, state: StackState, action: Action, line: int | None = None
     ) -> StackState | None:
-        """Return the state that an action leads to; None at the end of the program.
-
-        Raises:
-            NoPredictionError: the answer is not a state, or the program is too long.
-        """
         encoder = StepEncoder(self.network.vocabulary)
         stop = self.network.vocabulary.ids[STOP]
         try:

@@ -31,11 +31,7 @@ _JUMP = re.compile(r"(break|continue|return|raise)\b\s*(.*)")
 
 
 def open_model(file: str) -> Witness:
-    """Return the model of a network file.
-
-    Raises:
-        ConfigurationError: the file has no network.
-    """
+    """Return the model of a network file; raise ConfigurationError if the file has no network."""
     try:
         return Witness(NeuralDebugger(load_network(Path(file))), file)
     except (OSError, KeyError, ValueError) as problem:
@@ -54,10 +50,8 @@ class Witness:
     def ask(self, request: Request) -> Reply:
         """Return the predicted variables and ending, in the form of `njrt.session.prediction`.
 
-        If the network has no answer, the reply has the reason, and no prediction.
-
-        Raises:
-            ModelError: the request is not for a prediction.
+        If the network has no answer, the reply has the reason, and no prediction. Raises ModelError for other
+        requests.
         """
         text = "".join(part.text for part in request.messages if isinstance(part, UserMessage))
         found = _REQUEST.search(text)

@@ -55,8 +55,7 @@ class TokenFormError(ValueError):
 def write_tokens(trace: StateTrace) -> str:
     """Return a trace as tokens, without a newline at its end.
 
-    Raises:
-        TokenFormError: the program has one of the tokens in its text.
+    Raises TokenFormError if the program has one of the tokens in its text.
     """
     lines = _mark_lines(trace.source)
     context = list(lines)
@@ -99,11 +98,7 @@ def _to_json(value: object) -> str:
 
 
 def read_tokens(text: str) -> Iterator[StateTrace]:
-    """Yield the traces that a text has, one after another.
-
-    Raises:
-        DamagedStatesError: the text has something else.
-    """
+    """Yield the traces that a text has, one after another; raise DamagedStatesError for anything else."""
     between, *documents = text.split(BEGIN)
     if between.strip() or not documents:
         raise DamagedStatesError(f"states as tokens begin with {BEGIN}")

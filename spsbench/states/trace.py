@@ -90,11 +90,7 @@ def write_state_lines(traces: Iterable[StateTrace]) -> Iterator[str]:
 
 
 def read_state_lines(lines: Iterable[str]) -> Iterator[StateTrace]:
-    """Yield the traces of `write_state_lines`.
-
-    Raises:
-        DamagedStatesError: a line is damaged or missing.
-    """
+    """Yield the traces of `write_state_lines`; raise DamagedStatesError if a line is damaged or missing."""
     line_type = build_line_type(_SourceLine, _StateLine, _EndLine)
     source: str | None = None
     states: list[ProgramState] = []

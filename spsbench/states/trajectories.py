@@ -48,11 +48,7 @@ def write_trajectory_lines(trajectories: Iterable[Trajectory]) -> Iterator[str]:
 
 
 def read_trajectory_lines(lines: Iterable[str]) -> Iterator[Trajectory]:
-    """Yield the trajectories of `write_trajectory_lines`.
-
-    Raises:
-        DamagedStatesError: a line is damaged or missing.
-    """
+    """Yield the trajectories of `write_trajectory_lines`; raise DamagedStatesError if a line is damaged or missing."""
     held: list[str] = []
     for number, line in enumerate(lines, 1):
         if not line.rstrip().endswith(_ENDING):

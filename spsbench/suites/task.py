@@ -127,8 +127,7 @@ class SuiteTask:
 def read_value(text: str, kind: Any) -> Any:
     """Return the value that a model wrote as text: JSON or a Python literal of a type, or the text itself.
 
-    Raises:
-        ValueError: it does not fit the type.
+    Raises ValueError if it does not fit the type.
     """
     text = text.strip()
     candidates: list[Any] = [text]

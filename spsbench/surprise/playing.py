@@ -122,9 +122,7 @@ def play_effect(
     """Play the case of an effect, which is predicted; with `is_wrong`, it has its mistake.
 
     The case is played twice, for the request and with the reply, so that it does not run while the model is asked.
-
-    Raises:
-        ModelError: the model gave no reply.
+    Raises ModelError if the model gave no reply.
     """
     probe = OneEffectModel(model.protocol, model.name, effect.piece)
     _play_case(effect, is_wrong, probe)

@@ -87,11 +87,7 @@ class InterfaceEffect:
     def decode(
         self, sent: Mapping[str, WireValue], variables: WireVariables
     ) -> dict[str, UserValue]:
-        """Return the arguments as values of the program, by name.
-
-        Raises:
-            ValueError: an argument is unknown or does not fit its type.
-        """
+        """Return the arguments as values of the program, by name; raise ValueError if one does not fit."""
         if unknown := sent.keys() - self.arguments.keys():
             raise ValueError(f"`{self.operation.name}` takes no `{min(unknown)}`")
         values = {}
@@ -139,9 +135,7 @@ class OpenInterface:
     def close(self, outcome: Outcome | BaseException) -> None:
         """Call the `finally_` of the interface, under the time limit of code; check the outputs that it may have bound.
 
-        Raises:
-            CodeTimeLimitError: it took too long.
-            OutputTypeError: an output of a completed block no longer fits its type.
+        Raises CodeTimeLimitError, or OutputTypeError if an output of a completed block no longer fits its type.
         """
         self.handling.outcome = outcome
         if self.interface.finally_ is None:
@@ -158,8 +152,7 @@ class OpenInterface:
 def open_interface(interface: Interface, block: Block, scope: Scope) -> OpenInterface:
     """Return an interface for a new run, with new state.
 
-    Raises:
-        ConfigurationError: a handler cannot be used, or an output of the block cannot be an argument of `done`.
+    Raises ConfigurationError if a handler cannot be used, or an output cannot be an argument of `done`.
     """
     effects = make_interface_effects(interface, scope)
 
@@ -178,8 +171,7 @@ def open_interface(interface: Interface, block: Block, scope: Scope) -> OpenInte
 def make_interface_effects(interface: Interface, scope: Scope) -> dict[str, InterfaceEffect]:
     """Return the effects of an interface in a block by their names; the last may be the `done` of the block.
 
-    Raises:
-        ConfigurationError: an output of the block cannot be an argument of `done`.
+    Raises ConfigurationError if an output cannot be an argument of `done`.
     """
     effects = dict(_make_declared_effects(interface))
     if "done" not in effects:
@@ -447,11 +439,7 @@ def _list_entries(value: WireValue) -> list[tuple[WireValue, WireValue]]:
 
 
 def look_up_named(scope: Scope, name: str) -> UserValue:
-    """Return the value of a variable that the prompt names, or that the block has bound.
-
-    Raises:
-        LookupError: the variable does not exist, or is not bound.
-    """
+    """Return the value of a variable that the prompt names, or that the block has bound; else raise LookupError."""
     is_named = name in scope.names or name in scope.scratch
     match scope.lookup(name):
         case Bound(value) if is_named:

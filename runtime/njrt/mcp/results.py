@@ -47,13 +47,9 @@ class ToolText(str):
 def read_result(tool: str, result: CallToolResult, expected: Any, is_wrapped: bool) -> Any:
     """Return the value of a result.
 
-    Args:
-        tool: the name of the tool in messages.
-        expected: the type of the structured content; None for a tool without one.
-        is_wrapped: the value is in the field `result` of the structured content.
-
-    Raises:
-        ToolError: the tool has failed, or its result does not fit its schema.
+    `tool` is the name of the tool in messages, `expected` the type of the structured content, None for a tool
+    without one; with `is_wrapped` the value is its field `result`. Raises ToolError if the tool has failed, or its
+    result does not fit its schema.
     """
     parts = tuple(_read_parts(result))
     text = "\n".join(part for part in parts if isinstance(part, str))

@@ -135,9 +135,8 @@ class McpServer:
     def call(self, tool: str, arguments: Mapping[str, Any], **form: Unpack[CallForm]) -> Any:
         """Call a tool, by its name at the server, and return its result.
 
-        Raises:
-            ToolError: the tool has failed; ToolTimeoutError, ToolConnectionError: it was not reached in time, or at all.
-            RecordingMissingError: a recording is replayed that does not have this call.
+        Raises ToolError if the tool has failed, ToolTimeoutError or ToolConnectionError if it was not reached, and
+        RecordingMissingError if a replayed recording does not have this call.
         """
         if is_on_loop():
             raise ToolError(f"{self.name}.{tool}: on_progress cannot wait for a tool")
@@ -165,11 +164,7 @@ class McpServer:
             submit(session.close()).result()
 
     def list_tools(self) -> tuple[Client, list[Any]]:
-        """Return the client and the tools of the server, as the SDK has them.
-
-        Raises:
-            ToolConnectionError, ToolTimeoutError: as for `call`.
-        """
+        """Return the client and the tools of the server, as the SDK has them; raises the errors of `call`."""
 
         async def ask() -> tuple[Client, list[Any]]:
             async with self._translated("tools/list"):
@@ -258,11 +253,7 @@ class McpServer:
                 self._log = log.read()[-1000:].strip()
 
     def _expand(self, value: str) -> str:
-        """Return the value of a header, with the variables of the environment.
-
-        Raises:
-            ConfigurationError: one is not set.
-        """
+        """Return the value of a header, with the variables of the environment; ConfigurationError if one is not set."""
 
         def find(match: re.Match[str]) -> str:
             if match[1] not in os.environ:

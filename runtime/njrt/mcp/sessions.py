@@ -59,13 +59,7 @@ class Session:
     async def call(
         self, tool: str, arguments: dict[str, Any], seconds: float, progress: ProgressCallback
     ) -> CallToolResult:
-        """Call a tool.
-
-        Raises:
-            SessionLostError: the connection is lost.
-            TimeoutError: the server has not answered in this time.
-            MCPError: the server refuses the call.
-        """
+        """Call a tool; raise SessionLostError, TimeoutError, or MCPError if the server refuses the call."""
         from mcp import MCPError
 
         async with asyncio.timeout(seconds):
@@ -84,11 +78,7 @@ class Session:
             raise SessionLostError(reason, was_sent=True)
 
     async def list_tools(self, seconds: float) -> tuple[Client, list[Any]]:
-        """Return the client and all tools of the server.
-
-        Raises:
-            SessionLostError, TimeoutError: as for `call`.
-        """
+        """Return the client and all tools of the server; raises SessionLostError and TimeoutError as `call`."""
         async with asyncio.timeout(seconds):
             client = await self._open()
             found, cursor = list[Any](), None

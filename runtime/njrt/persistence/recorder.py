@@ -130,10 +130,8 @@ class Recorder:
     ) -> tuple[int | None, RecordedTouch | None]:
         """Return the number and the recorded form of a call of a gated function; None for one that is not recorded.
 
-        If other calls are under way, not `is_alone`, the order of calls may be another one than before.
-
-        Raises:
-            RecordingMismatchError: other calls are recorded in its place.
+        If other calls are under way, not `is_alone`, the order of calls may be another one than before. Raises
+        RecordingMismatchError if other calls are recorded in its place.
         """
         with self._lock:
             recording = self._get_open_recording()

@@ -194,8 +194,7 @@ def make_gate(
 ) -> RunGate | None:
     """Return the gate of a run, if there are gated functions.
 
-    Raises:
-        ConfigurationError: there are rules for functions without the decorator, and the code is not contained.
+    Raises ConfigurationError for rules of functions without the decorator if the code is not contained.
     """
     has_rules = bool(session.settings.calls) and block.options.effects != "answer"
     if has_rules and block.options.policy != "contained":

@@ -340,10 +340,9 @@ def make_block(
 
 
 def set_interface(block: Block, interface: object) -> Block:
-    """Return a block with the effects of an interface.
+    """Return a block with the effects of an interface; raise ConfigurationError for anything else, such as None.
 
-    Raises:
-        ConfigurationError: it is something else, such as None. Without this error the model could run Python.
+    Without this error the model could run Python.
     """
     if not isinstance(interface, Interface):
         raise ConfigurationError(

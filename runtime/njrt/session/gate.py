@@ -96,9 +96,8 @@ class RunGate:
     def call(self, gated: GatedFunction, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """Make a call if it is allowed; return its result, an awaitable for a coroutine function.
 
-        Raises:
-            PermissionError: the call is refused.
-            NaturalError: an interceptor has ended the block, or the recording has another call.
+        Raises PermissionError if the call is refused, and NaturalError if an interceptor has ended the block, or the
+        recording has another call.
         """
         is_async = inspect.iscoroutinefunction(gated.function)
         made = self._call(_Call(gated, args, named, is_async))
@@ -239,10 +238,9 @@ class RunGate:
     # ── making the call once ─────────────────────────────────────────────────────────────────────
 
     async def _perform(self, call: _Call) -> Any:
-        """Make an allowed call, or return the result that is recorded.
+        """Make an allowed call, or return its recorded result.
 
-        Raises:
-            CallInDoubtError: a crash has interrupted the call, and it is not known whether it was made.
+        Raises CallInDoubtError if a crash has interrupted the call, which may have been made.
         """
         function, record, find = call.gated.function, call.record, call.gated.rule.find
         steps = get_settings().steps
@@ -346,11 +344,7 @@ def write_call_result(value: Any) -> dict[str, Any]:
 
 
 def read_call_result(recorded: RecordedTouch) -> Any:
-    """Return the result of a call that was made before, or raise its exception.
-
-    Raises:
-        CallInDoubtError: its result could not be stored.
-    """
+    """Return the result of an earlier call, or raise its exception; CallInDoubtError if it could not be stored."""
     result = recorded.result
     if recorded.state == "failed":
         raise failure_from_json(dict(result), CALL_NOTE)

@@ -87,8 +87,7 @@ class DecisionRecord:
     def take_call(self, pending: PendingEffect, is_alone: bool) -> RecordedSlot[RecordedTouch]:
         """Return the place of a call of a gated function in the recording; `is_alone`: no other one is under way.
 
-        Raises:
-            RecordingMismatchError: other calls are recorded in its place.
+        Raises RecordingMismatchError if other calls are recorded in its place.
         """
         from njrt.persistence.recording_file import RecordedTouch
 

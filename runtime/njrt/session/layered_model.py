@@ -108,11 +108,7 @@ def make_layered_model(
 
 
 def add_second_model(model: Model, options: Options) -> Model:
-    """Return the model with the second one behind it.
-
-    Raises:
-        ConfigurationError: no second model is named.
-    """
+    """Return the model with the second one behind it; raise ConfigurationError if no second model is named."""
     from njrt.models.cascade import CascadeModel
 
     if not options.second_model:

@@ -271,11 +271,7 @@ class Door(Codec):
     # ── operations ───────────────────────────────────────────────────────────────────────────────
 
     def perform(self, operation: str, data: list[Data]) -> Any:
-        """Check an operation and perform it.
-
-        Raises:
-            Refused: it is not allowed.
-        """
+        """Check an operation and perform it; raise `Refused` if it is not allowed."""
         decode = self.decode
         match operation, data:
             case "get", [target, str(name)]:

@@ -66,9 +66,7 @@ Conversation = Generator[Awaitable[Any] | None, Any, Execution]
 def execute_contained(snippet: Snippet, seconds: float | None) -> Execution:
     """Run a snippet in a separate process, for at most `seconds`.
 
-    Raises:
-        DeadlineExceeded: the time is up.
-        PolicyError: this system cannot contain code.
+    Raises DeadlineExceeded, or PolicyError if this system cannot contain code.
     """
     with start_child(seconds or _CPU_SECONDS) as child:
         piece = Piece(snippet, child)

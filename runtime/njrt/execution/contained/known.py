@@ -40,12 +40,7 @@ def find_known_name(cls: type) -> KnownName | None:
 
 
 def resolve_known(module: str, path: str) -> type:
-    """Return the class of a known name.
-
-    Raises:
-        KeyError: not a known module.
-        AttributeError: not a class that it defines.
-    """
+    """Return the class of a known name; raise KeyError for other modules, AttributeError for other classes."""
     if module not in _KNOWN_MODULES:
         raise KeyError(module)
     found: Any = sys.modules[module]

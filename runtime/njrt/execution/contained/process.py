@@ -54,20 +54,12 @@ class _Server:
         self._control: socket.socket | None = None
 
     def start(self) -> None:
-        """Start the server, unless it runs.
-
-        Raises:
-            PolicyError: that is not possible here.
-        """
+        """Start the server, unless it runs; raise PolicyError if that is impossible here."""
         with self._lock:
             self._ensure_started()
 
     def start_child(self, seconds: float) -> ChildProcess:
-        """Fork a child with its own socket.
-
-        Raises:
-            PolicyError: the server cannot be started here.
-        """
+        """Fork a child with its own socket; raise PolicyError if the server cannot be started here."""
         ours, theirs = socket.socketpair()
         try:
             with theirs, self._lock:
@@ -148,11 +140,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def start_server() -> None:
-    """Start the server, so that a system without filters is found before a model is asked.
-
-    Raises:
-        PolicyError: code cannot be contained here.
-    """
+    """Start the server; raise PolicyError if code cannot be contained here, before a model is asked."""
     _server.start()
 
 

@@ -56,11 +56,7 @@ def build_filter(machine: str) -> bytes | None:
 
 
 def install_filter(program: bytes) -> None:
-    """Filter the calls of this process from now on.
-
-    Raises:
-        OSError: the kernel has no filters.
-    """
+    """Filter the calls of this process from now on; raise OSError if the kernel has no filters."""
     import ctypes
 
     class Program(ctypes.Structure):

@@ -58,9 +58,8 @@ class Connection:
     def receive(self) -> Data:
         """Wait for one message.
 
-        Raises:
-            WireError: the message cannot be read, or the other side has ended.
-            BlockingIOError: the socket waits for a limited time only, which has passed.
+        Raises WireError if it cannot be read, or the other side has ended, and BlockingIOError after the socket's
+        timeout.
         """
         buffer = self._buffer
         while True:
