@@ -195,6 +195,16 @@ def test_a_version_beside_another(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "now against configured model at HEAD: better in 0 cases, worse in 1" in done.stdout
+    (tmp_path / "elsewhere").mkdir()
+    again = subprocess.run(
+        [sys.executable, "-m", "njc", "eval", f"../{Path(program).name}:route", cases, "--against", "HEAD", "--fresh"],
+        cwd=tmp_path / "elsewhere",
+        env={**os.environ, "NJC_RECORD": "none:../run.jsonl"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )  # fmt: skip
+    assert "better in 0 cases, worse in 1" in again.stdout, again.stderr
     listed = subprocess.run(
         ["git", "worktree", "list"], cwd=tmp_path, capture_output=True, text=True, check=True
     )
@@ -222,7 +232,11 @@ def test_wrong_cases(tmp_path: Path, line: str, message: str) -> None:
 def test_wrong_usage(tmp_path: Path) -> None:
     program, cases = write(tmp_path, [{"inputs": {"letter": "x"}, "expect": "y"}])
     for words, message in [
-        ([f"{program}:route", cases], "do not fit"),
+        ([f"{program}:route", cases], "line 1: the inputs do not fit"),
+        (
+            [f"{program}:route", cases, "--out", str(tmp_path / "no" / "out.jsonl")],
+            "no such directory",
+        ),
         ([f"{program}:missing", cases], "no function `missing`"),
         ([f"{program}:route", cases, "--gate", "pass^2>=1"], "needs 2 runs: --repeats 2"),
         ([f"{program}:route", cases, "--gate", "live:pass>=1"], "which is not compared"),
@@ -238,6 +252,13 @@ def test_wrong_usage(tmp_path: Path) -> None:
         )
         assert done.returncode == 2, done.stderr
         assert message in done.stderr
+
+
+def test_arguments_after_the_call_are_arguments(tmp_path: Path) -> None:
+    program, cases = write(tmp_path, [{"inputs": {"tasks": []}, "after": {"task": []}}])
+    result = evaluate(f"{program}:tick", cases, model=answer)
+    assert result.exit_code == 2
+    assert "line 1: `after` names `task`, which is no argument of the case" in result.output
 
 
 def test_an_expected_null_is_expected(tmp_path: Path) -> None:
@@ -306,6 +327,45 @@ def test_a_run_is_accepted_as_a_case(tmp_path: Path) -> None:
     first, second = map(json.loads, Path(cases).read_text().splitlines())
     assert first == CASES[0]
     assert second == {"inputs": {"mail": "The invoice"}, "expect": "billing", "name": "new"}
+
+
+def test_a_missing_recording_fails_no_case(tmp_path: Path) -> None:
+    program, cases = write(tmp_path, CASES[:2])
+    with njrt.using(record=tmp_path / "no.jsonl", mode="none"):
+        result = CliRunner().invoke(njc, ["eval", f"{program}:route", cases])
+    assert result.exit_code == 3
+    assert "there is no recording" in result.output
+    assert "2 of 2" in evaluate(f"{program}:route", cases, model=answer).output
+
+
+LEAVING = """
+
+def leave(n: int) -> object:
+    if n == 2:
+        raise SystemExit("bye")
+    if n == 3:
+        raise KeyError("three")
+    return leave if n == 4 else n
+"""
+
+
+@pytest.mark.parametrize(("n", "problem"), [(2, "SystemExit: bye"), (3, "KeyError: 'three'")])
+def test_a_program_that_leaves_ends_its_case_alone(tmp_path: Path, n: int, problem: str) -> None:
+    given = [{"inputs": {"n": n}, "expect": 1}, {"inputs": {"n": 1}, "expect": 1}]
+    file, cases = write(tmp_path, given, PROGRAM + LEAVING)
+    result = evaluate(f"{file}:leave", cases, model=answer)
+    assert result.exit_code == 0, result.output
+    assert "1 of 2" in result.output
+    assert f"line 1: {problem}" in result.output
+
+
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_results_before_a_case_without_one_are_accepted(tmp_path: Path, n: int) -> None:
+    file, cases = write(tmp_path, [{"inputs": {"n": 1}}, {"inputs": {"n": n}}], PROGRAM + LEAVING)
+    result = evaluate(f"{file}:leave", cases, "--accept", model=answer)
+    assert result.exit_code == 2
+    assert "line 2: no result to accept: " in result.output
+    assert Path(cases).read_text().splitlines()[0] == '{"inputs": {"n": 1}, "expect": 1}'
 
 
 def test_changed_arguments_are_accepted(tmp_path: Path) -> None:

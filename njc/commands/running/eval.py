@@ -30,8 +30,15 @@ from njc.evaluation.cases.summary import (
     format_warnings,
     render_page,
 )
-from njc.evaluation.comparison.results import ResultFile, check_gates, check_report, parse_gates
+from njc.evaluation.comparison.results import (
+    ResultFile,
+    check_directory,
+    check_gates,
+    check_report,
+    parse_gates,
+)
 from njc.project.outputs import write_all
+from njc.project.report import format_count
 from njc.target import TargetFunction, get_target, make_absolute
 from njrt.errors import ConfigurationError
 
@@ -79,6 +86,7 @@ def command(
     numbered = read_cases(cases)
     names = [name for text in models for name in text.split(",") if name] or [""]
     results = ResultFile(out or cases.with_name(f"{cases.stem}.results.jsonl"), CaseResult)
+    check_directory(results.path)
     if fresh:
         results.path.unlink(missing_ok=True)
     versions = (
@@ -99,7 +107,9 @@ def command(
         )
         for name in names
     ]
-    title = f"{target} on {len(numbered):,} cases" + (f", {repeats} times" if repeats > 1 else "")
+    title = f"{target} on {format_count(len(numbered), 'case')}" + (
+        f", {repeats} times" if repeats > 1 else ""
+    )
     console.result(f"{title}\n\n{format_table(summaries)}")
     if failures := "\n".join(format_failures(numbered, summaries)):
         console.result(f"\n{failures}")
@@ -145,8 +155,7 @@ def _accept_results(target: TargetFunction, cases: Path) -> str:
         each for each in read_cases(cases, needs_result=False) if not each.case.has_expectation
     ]
     for each in open_cases:
-        lines[each.line - 1] = format_case(accept_case(target, each.case))
-    if open_cases:
+        lines[each.line - 1] = format_case(accept_case(target, each))
         write_all({cases: "\n".join(lines).encode()}, {})
     return f"{len(open_cases):,} results accepted in {cases}; review the difference"
 

@@ -35,16 +35,23 @@ from njc.project.units import SUFFIX, make_unit
 from njc.target import InvalidRowError, TargetFunction, bind_arguments, call_function
 from njrt.errors import (
     AuthenticationError,
+    BudgetError,
     ConfigurationError,
     ModelNotFoundError,
+    NaturalError,
+    RecordingError,
     ServerError,
+    StoreError,
 )
 from njrt.message_json import parse_json_lines
 from njrt.observability.accounts import watch
 from njrt.session.settings import using
 from njrt.typed_json import make_json_value
 
-_STOPPING = (ConfigurationError, AuthenticationError, ModelNotFoundError, ServerError)
+_STOPPING = (
+    *(ConfigurationError, AuthenticationError, ModelNotFoundError, ServerError),
+    *(BudgetError, RecordingError, StoreError),
+)
 """Errors of the setting and not of a case: the command ends, and continues with the case next time."""
 
 MAX_SHOWN = 20_000
@@ -171,18 +178,18 @@ def run_cases(
 def run_case(target: TargetFunction, planned: PlannedRun, program: str) -> CaseResult:
     """Call the function for a case, and check the result.
 
-    Raises ConfigurationError, AuthenticationError, ModelNotFoundError, ServerError: no case can be run now.
+    Raises the errors of `_STOPPING`: no case can be run now.
     """
     case, began = planned.numbered.case, time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         trace = Path(folder) / "trace.jsonl"
         with watch() as account, using(trace=trace):
             try:
-                arguments, result = _call(target, case)
+                arguments, result = _call(target, planned.numbered)
                 problem = "; ".join(_list_problems(target, case, result, arguments))
             except _STOPPING:
                 raise
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 problem = f"{type(error).__name__}: {error}"
         text = trace.read_text(encoding="utf-8") if trace.exists() else ""  # if a block has run
         totals, lines = account.totals, list(parse_json_lines(text.splitlines()))
@@ -204,16 +211,24 @@ def run_case(target: TargetFunction, planned: PlannedRun, program: str) -> CaseR
         )
 
 
-def accept_case(target: TargetFunction, case: Case) -> Case:
+def accept_case(target: TargetFunction, numbered: NumberedCase) -> Case:
     """Call the function for a case that expects nothing, and return the case with its result."""
-    arguments, result = _call(target, case)
-    now = {name: make_json_value(value) for name, value in arguments.items()}
+    case = numbered.case
+    try:
+        arguments, result = _call(target, numbered)
+        now = {name: make_json_value(value) for name, value in arguments.items()}
+        expected = make_json_value(result)
+    except NaturalError:
+        raise
+    except (Exception, SystemExit) as error:
+        problem = f"{type(error).__name__}: {error}"
+        raise ConfigurationError(f"{numbered.title}: no result to accept: {problem}") from None
     changed = {
         name: now[name] for name, value in case.inputs.items() if now.get(name, value) != value
     }
     if result is None and changed:
         return replace(case, after=changed)
-    return replace(case, expect=make_json_value(result), after=changed)
+    return replace(case, expect=expected, after=changed)
 
 
 @contextmanager
@@ -244,8 +259,7 @@ def run_eval_process(
     words += ["--repeats", str(repeats), "-j", str(jobs)]
     words += [word for model in models if model for word in ("--model", model)]
     done = subprocess.run(
-        [sys.executable, "-m", "njc", "eval", *words],
-        cwd=Path(target.rpartition(":")[0]).parent,
+        [sys.executable, "-P", "-m", "njc", "eval", *words],
         env=environ,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -256,15 +270,17 @@ def run_eval_process(
         raise ConfigurationError(f"the cases cannot be run: {done.stderr.strip()[-2000:]}")
 
 
-def _call(target: TargetFunction, case: Case) -> tuple[dict[str, Any], Any]:
+def _call(target: TargetFunction, numbered: NumberedCase) -> tuple[dict[str, Any], Any]:
+    case, title = numbered.case, numbered.title
     try:
         positional, named = bind_arguments(target, case.inputs)
     except InvalidRowError as error:
-        raise ConfigurationError(
-            f"the inputs of a case do not fit {target.name}: {error}"
-        ) from None
-    result = call_function(target, positional, named)
-    return dict(zip(target.parameters, positional, strict=False)) | named, result
+        raise ConfigurationError(f"{title}: the inputs do not fit {target.name}: {error}") from None
+    arguments = dict(zip(target.parameters, positional, strict=False)) | named
+    if unknown := [name for name in case.after if name not in arguments]:
+        message = f"`after` names `{unknown[0]}`, which is no argument of the case"
+        raise ConfigurationError(f"{title}: {message}")
+    return arguments, call_function(target, positional, named)
 
 
 def _list_problems(
@@ -273,8 +289,6 @@ def _list_problems(
     if case.has_expected_result and (got := make_json_value(result)) != case.expect:
         yield f"expected {_cut(case.expect)}, got {_cut(got)}"
     for name, expected in case.after.items():
-        if name not in arguments:
-            raise ConfigurationError(f"`after` names `{name}`, which is no argument of the case")
         if (got := make_json_value(arguments[name])) != expected:
             yield f"`{name}` should be {_cut(expected)} after the call, and is {_cut(got)}"
     if case.check:

@@ -37,11 +37,15 @@ ResultT = TypeVar("ResultT", bound=KeyedResult)
 
 def check_report(file: Path | None, *packages: str) -> None:
     """Raise ConfigurationError if a report that needs these packages could not be written after all runs."""
-    if file is None:
-        return
+    if file is not None:
+        check_directory(file)
+        require_packages("--html", "njpy[bench]", *packages)
+
+
+def check_directory(file: Path) -> None:
+    """Raise ConfigurationError if the directory of a file does not exist."""
     if not file.absolute().parent.is_dir():
         raise ConfigurationError(f"no such directory: {format_path(file.absolute().parent)}")
-    require_packages("--html", "njpy[bench]", *packages)
 
 
 @dataclass(slots=True)
@@ -56,7 +60,7 @@ class ResultFile(Generic[ResultT]):
         """Read the file, if it exists, without an unfinished last line; raises ConfigurationError with line and field."""
         if not self.path.exists():
             return
-        lines = self.path.read_text(encoding="utf-8").split("\n")
+        lines = self.path.read_text(encoding="utf-8", errors="replace").split("\n")
         for number, line in enumerate(lines, 1):
             if not any(parse_json_lines([line])):
                 continue
