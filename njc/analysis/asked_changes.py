@@ -127,7 +127,7 @@ _SENTENCE_END = re.compile(r"[.;:!?](?=\s|\Z)|\n\s*\n|\n\s*[-*•]\s")
 _WORD = re.compile(r"[\w'’-]+|[,()\x01\x02]")
 _STORES = _list_words("put set bind store save write assign give let")
 """Verbs with an output as their object, if the text changes no input."""
-_TELLS = _list_words("summarize summarise describe say answer")
+_TELLS = _list_words("summarize summarise describe answer")
 _JUDGES = _TELLS | _list_words(
     "count decide determine judge classify find read estimate choose pick extract compute calculate guess rate score compare identify look"
     " consider check examine assess detect infer think counting judging reading looking considering comparing"

@@ -27,6 +27,7 @@ from njrt.models.model import Model
 from njrt.observability.listeners import add_listener
 from njrt.options import Options
 from njrt.outcome import Broke, Continued, Raised, Returned
+from njrt.session.prediction import GOES_ON
 from spsbench.checks import check_case
 from spsbench.perfect import make_perfect_model
 from spsbench.sampling import Uniform, order_by_strata
@@ -191,7 +192,7 @@ def describe_effect(done: Performed) -> EffectFacts:
             words = {Broke: "break", Continued: "continue", Returned: "return", Raised: "raise"}
             ending = words[type(jump)]
         case _:
-            ending = "goes on"
+            ending = GOES_ON
     changes = done.state.changes if done.state else {}
     return EffectFacts(ending, len(changes), sum(len(text or "") for text in changes.values()))
 

@@ -21,7 +21,6 @@ from spsbench.report.results_report import (
 )
 from spsbench.report.table import Table, make_text_table
 from spsbench.results import group_by
-from spsbench.surprise.combining import combine_alarms
 from spsbench.surprise.results import SurpriseResult, SurpriseResults, read_surprises
 
 PLANTED_HEADINGS = ("model", "planted", "effects", "not compared", "alarms", "share", "95 %")
@@ -96,30 +95,23 @@ def list_combined_rows(
     results: Sequence[SurpriseResult], uniform: Uniform
 ) -> list[tuple[str, ...]]:
     """Return a row for each model and set of features, if the results have facts about the effects."""
+    from spsbench.surprise.combining import combine_alarms  # it needs numpy
+
     rows: list[tuple[str, ...]] = []
     for model, group in group_by_model(results).items():
         known = [result for result in group if result.facts]
-        alarms, mistakes = (
-            sum(result.is_surprise for result in known),
-            sum(result.planted != "none" for result in known),
-        )
-        if not alarms or len({result.program for result in known}) < 2:
+        alarms = sum(result.is_surprise for result in known)
+        mistakes = sum(result.planted != "none" for result in known)
+        if not alarms or not mistakes or len({result.program for result in known}) < 2:
             continue
         for alarm in combine_alarms(known, uniform):
-            gain, low, high = alarm.gain
-            rows.append(
-                (
-                    model,
-                    alarm.features,
-                    f"{alarm.auc:.2f}",
-                    f"{alarm.low:.2f} to {alarm.high:.2f}",
-                    ""
-                    if alarm.features == "surprise"
-                    else f"{gain:+.2f}, {low:+.2f} to {high:+.2f}",
-                    f"{alarm.hits / alarms:.2f}",
-                    f"{alarm.hits / mistakes:.2f}" if mistakes else "",
-                )
-            )
+            low, high = alarm.gain_interval
+            gain = f"{alarm.gain:+.2f}, {low:+.2f} to {high:+.2f}"
+            shares = (f"{alarm.hits / alarms:.2f}", f"{alarm.hits / mistakes:.2f}")
+            auc, (low, high) = f"{alarm.auc:.2f}", alarm.interval
+            interval = f"{low:.2f} to {high:.2f}"
+            gain = "" if alarm.features == "surprise" else gain
+            rows.append((model, alarm.features, auc, interval, gain, *shares))
     return rows
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -138,19 +139,23 @@ def test_an_effect_is_described_by_its_end_and_its_changes(
 
 
 def test_areas_and_hits_count_ties_in_part() -> None:
-    assert compute_auc([1, 2, 3, 4], [False, False, True, True]) == 1.0
-    assert compute_auc([1, 1, 0, 2], [False, True, False, True]) == 3.5 / 4
-    assert compute_auc([1, 2], [True, True]) == 0.5
-    assert count_hits([3, 2, 2, 1], [True, True, False, True], 2) == 1.5
-    assert count_hits([3, 2], [True, True], 0) == 0
+    def area(scores: list[float], wrong: list[bool]) -> float:
+        return compute_auc(np.array(scores), np.array(wrong))
+
+    assert area([1, 2, 3, 4], [False, False, True, True]) == 1.0
+    assert area([1, 1, 0, 2], [False, True, False, True]) == 3.5 / 4
+    assert area([1, 2], [True, True]) == 0.5
+    scores, wrong = np.array([3, 2, 2, 1]), np.array([True, True, False, True])
+    assert count_hits(scores, wrong, 2) == 1.5
+    assert count_hits(scores, wrong, 0) == 0
 
 
 def test_a_logistic_model_has_the_odds_of_its_examples() -> None:
-    examples = [((0.0,), float(n < 30)) for n in range(100)]
-    examples += [((1.0,), float(n < 8000)) for n in range(10_000)]
-    constant, weight = fit_logistic(examples)
-    assert constant == pytest.approx(log(30 / 70), abs=0.1)
-    assert constant + weight == pytest.approx(log(8000 / 2000), abs=0.01)
+    examples = [(0, n < 3000) for n in range(10_000)] + [(1, n < 8000) for n in range(10_000)]
+    rows = np.array([[1, feature] for feature, _ in examples])
+    constant, weight = fit_logistic(rows, np.array([target for _, target in examples]))
+    assert constant == pytest.approx(log(30 / 70), abs=0.01)
+    assert constant + weight == pytest.approx(log(80 / 20), abs=0.01)
 
 
 def combined_of(program: str, number: int, is_wrong: bool, is_surprise: bool, ending: str) -> Any:
