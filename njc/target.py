@@ -91,11 +91,7 @@ def load_target(name: str, modules: Mapping[str, ModuleType] | None = None) -> T
 
 
 def load_targets(names: Sequence[str]) -> list[TargetFunction]:
-    """Load several functions; a program of more than one is imported once.
-
-    Raises:
-        ConfigurationError, NaturalSyntaxError: as for `load_target`.
-    """
+    """Load several functions, each program once; raises the errors of `load_target`."""
     hook.install()
     modules: dict[str, ModuleType] = {}
     for program in dict.fromkeys(name.rpartition(":")[0] for name in names):

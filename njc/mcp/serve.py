@@ -66,11 +66,7 @@ class _Stoppable:
 def make_mcp_server(
     targets: Sequence[TargetFunction], name: str, budgets: Sequence[Budget]
 ) -> MCPServer:
-    """Return a server with these functions as tools; each client has these budgets for itself.
-
-    Raises:
-        ConfigurationError: two functions have the same name, or one cannot be a tool.
-    """
+    """Return a server of these functions, with budgets for each client; raises ConfigurationError."""
     from mcp.server import MCPServer
     from mcp.server.mcpserver.exceptions import InvalidSignature
     from pydantic import PydanticUserError

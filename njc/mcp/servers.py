@@ -20,11 +20,7 @@ from njrt.mcp import McpServer, ToolError
 
 
 def fetch_tools(section: ServerSection) -> tuple[str, list[Tool]]:
-    """Ask a server for its name and its tools.
-
-    Raises:
-        ConfigurationError: it cannot be reached, or has no tools.
-    """
+    """Ask a server for its name and its tools; raises ConfigurationError if it cannot, or has no tools."""
     server = McpServer(
         section.name,
         command=section.command,
@@ -61,9 +57,7 @@ def read_tool(found: Any) -> Tool:
 def add_server(section: ServerSection, folder: Path) -> ServerSection:
     """Ask a server for its tools and write the module, below the folder of the lock.
 
-    Raises:
-        ConfigurationError: the server cannot be reached, a tool to be allowed does not exist, or the file is not one of
-            njc, or was edited.
+    Raises ConfigurationError if the server cannot be reached, has no such `allow`, or the file is foreign or edited.
     """
     name, tools = fetch_tools(section)
     known = {tool.name for tool in tools}
@@ -92,11 +86,7 @@ def add_server(section: ServerSection, folder: Path) -> ServerSection:
 
 
 def check_server(section: ServerSection, folder: Path) -> Iterator[str]:
-    """Yield how a server and its module differ from the lock.
-
-    Raises:
-        ConfigurationError: the server cannot be reached.
-    """
+    """Yield the differences of a server and its module from the lock; raises ConfigurationError."""
     file = folder / section.file
     if not file.exists():
         yield f"! {section.file}: the module is missing"
@@ -116,11 +106,7 @@ def hash_text(text: str) -> str:
 def find_section(
     sections: Mapping[str, ServerSection], names: Sequence[str], lock: Path
 ) -> list[ServerSection]:
-    """Return the sections of these names, or all.
-
-    Raises:
-        ConfigurationError: one does not exist, or the lock has no server.
-    """
+    """Return the sections of these names, or all; raises ConfigurationError if any is missing."""
     for name in names:
         if name not in sections:
             known = ", ".join(sections) or "none"

@@ -55,10 +55,7 @@ class CompiledCell:
 
 
 def compile_cell(text: str, name: str, options: Options) -> CompiledCell:
-    """Compile a cell; `name` is its place in messages.
-
-    Raises CellError if the cell has errors.
-    """
+    """Compile a cell, called `name` in messages; raises CellError if it has errors."""
     source = SourceFile(name, (text + EARLIER_CELLS).encode(), is_cell=True)
     compilation = compile_source(source, project=options)
     found = [finding for finding in compilation.diagnostics if finding.severity != "hint"]

@@ -47,10 +47,7 @@ class NaturalSyntaxError(SyntaxError):
 
 
 def load_code(file: Path, data: bytes, project: Project) -> tuple[CodeType, tuple[Finding, ...]]:
-    """Compile the source `data` of `file`; return its code and the warnings.
-
-    Raises NaturalSyntaxError if there are errors.
-    """
+    """Compile the source `data` of `file`; return code and warnings, or raise NaturalSyntaxError."""
     unit = make_unit(file, project)
     task = make_compile_task(unit, SourceFile(unit.path, data), project)
     compilation = compile_task(task)

@@ -114,11 +114,7 @@ def find_lock_path(unit: Unit, project: Project, environ: Mapping[str, str] = os
 def find_tuned_blocks(
     unit: Unit, project: Project, environ: Mapping[str, str] = os.environ
 ) -> tuple[TunedBlock, ...]:
-    """Return the tuned forms of the blocks of a source.
-
-    Raises:
-        ConfigurationError: the lock cannot be read.
-    """
+    """Return the tuned forms of the blocks of a source; raises ConfigurationError for an unreadable lock."""
     path = find_lock_path(unit, project, environ)
     try:
         stat = path.stat()
@@ -140,10 +136,7 @@ def _read_sections(path: Path, _modified: int, _size: int) -> tuple[TunedSection
 
 
 def check_sections(path: Path, document: Mapping[str, Any]) -> tuple[TunedSection, ...]:
-    """Return the sections of a parsed lock.
-
-    Raises ConfigurationError if a section has another form, or sets an option that cannot be tuned.
-    """
+    """Return the sections of a parsed lock; raises ConfigurationError for an invalid one."""
     from njrt.typed_json import InvalidJsonError, validate_value
 
     try:

@@ -223,10 +223,7 @@ def _build_environment(sandbox: Sandbox) -> dict[str, str]:
 
 
 def run_sandboxed(sandbox: Sandbox, program: Sequence[str]) -> int:
-    """Run `program` in the sandbox, start the proxy, and return the exit code.
-
-    Raises ConfigurationError if this machine cannot make a sandbox.
-    """
+    """Run `program` with a proxy; return its exit code. Raises ConfigurationError without a sandbox."""
     if obstacle := find_sandbox_obstacle():
         raise ConfigurationError(obstacle)
     check_access(sandbox)

@@ -109,8 +109,7 @@ def format_finding_messages(findings: Iterable[Finding]) -> str:
 def save_lock(lock: StaticLock, before: StaticLock, file: Path) -> None:
     """Write the changes between two locks into the file, which may have been changed meanwhile.
 
-    Raises:
-        ConfigurationError: the file can no longer be read; the whole lock is in `njc.lock.new` beside it.
+    Raises ConfigurationError if the file can no longer be read; the whole lock is then in `njc.lock.new` beside it.
     """
     try:
         current = read_lock(file)
