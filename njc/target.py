@@ -57,9 +57,7 @@ class TargetFunction:
 def load_target(name: str, modules: Mapping[str, ModuleType] | None = None) -> TargetFunction:
     """Import a program and return the function; `name` is PROGRAM:FUNCTION.
 
-    `modules` are imported programs, by their names.
-
-    Raises ConfigurationError, and NaturalSyntaxError if the program cannot be compiled.
+    `modules` are imported programs, by their names. Raises ConfigurationError or NaturalSyntaxError.
     """
     program, colon, path = name.rpartition(":")
     if not colon or not program or not path:

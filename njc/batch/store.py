@@ -119,10 +119,7 @@ class BatchStore:
     def put_outcome(
         self, row: BatchRow, outcome: RowOutcome, *, used_replies: bool = False
     ) -> None:
-        """Keep the result of a row, and forget the requests that it waited for.
-
-        With `used_replies`, the usage of the outcome includes the usage of its replies.
-        """
+        """Keep a row's result and forget its requests; with `used_replies`, its usage has theirs."""
         used, counts = outcome.usage, self._counts
         values = (used.calls, used.input, used.output, used.usd)
         with self.connection as connection:

@@ -148,10 +148,7 @@ _CRLF = "\r\n"
 
 
 def serialize_written(source: SourceFile, written: Iterable[WrittenBlock], note: str = "") -> str:
-    """Return all that written code and its note add to a compiled file, as one text.
-
-    It does not depend on the line ends of the source.
-    """
+    """Return all that written code and its note add to a compiled file, for any line ends."""
     parts = [
         f"{start - source.text.count(_CRLF, 0, start)}"
         f"\0{code.imports!a}\0{code.shapes!a}\0{code.conditions!a}\0{code.name}\0{code.code}"

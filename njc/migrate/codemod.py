@@ -149,10 +149,7 @@ class RewrittenLiteral:
 def rewrite_literal(
     literal: str, options: Mapping[str, Any], margin: str
 ) -> RewrittenLiteral | None:
-    """Rewrite a string statement of a natural function; None if it is not a natural block.
-
-    `margin` is the indentation of the statement.
-    """
+    """Rewrite a string statement, indented by `margin`; None if it is not a natural block."""
     opened = _LITERAL.match(literal)
     if opened is None:
         return None

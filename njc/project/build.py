@@ -108,10 +108,7 @@ def plan_build(
     progress: ProgressCallback = lambda done, of: None,
     compiled: Compilations = MappingProxyType({}),
 ) -> BuildPlan:
-    """Compile the units with outdated compiled files, and find obstacles to writing them.
-
-    `compiled` has the units that are compiled already.
-    """
+    """Compile the units with outdated files that are not in `compiled`, and find obstacles to writing."""
     sources = {unit: read_source(unit) for unit in units}
     existing = {unit: read_existing_file(unit.output) for unit in units}
     outdated = [

@@ -66,10 +66,7 @@ def find_units(arguments: Sequence[Path], project: Project) -> tuple[Unit, ...]:
 
 
 def find_package_files(units: Iterable[Unit], project: Project) -> tuple[Unit, ...]:
-    """Find the `.py` files beside the units in their packages; an output directory needs copies of them.
-
-    Without its `__init__.py` and its other modules, a compiled package could not be imported.
-    """
+    """Find the other `.py` files in the units' packages, which imports need in an output directory."""
     if project.out is None:
         return ()
     packages = {find_top_package(unit.source.parent, unit.root): unit.root for unit in units}

@@ -240,8 +240,7 @@ def open_mirror(
 ) -> Iterator[Mirror]:
     """Make the copy of a project, or bring it up to date; `ignored` is left out of it.
 
-    In a project that cannot be written to, the copy is temporary. Raises ConfigurationError if there is no
-    place for it.
+    In a read-only project, the copy is temporary. Raises ConfigurationError if there is no place for it.
     """
     with ExitStack() as stack:
         folder = project / MIRROR_NAME

@@ -176,10 +176,7 @@ def run_cases(
 
 
 def run_case(target: TargetFunction, planned: PlannedRun, program: str) -> CaseResult:
-    """Call the function for a case, and check the result.
-
-    Raises the errors of `_STOPPING`: no case can be run now.
-    """
+    """Call the function for a case, and check the result; raises the errors of `_STOPPING`."""
     case, began = planned.numbered.case, time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         trace = Path(folder) / "trace.jsonl"

@@ -334,9 +334,7 @@ class MessageReader:
     def read(self) -> dict[str, Any] | None:
         """Return the next message; None at the end of the stream.
 
-        Lines that are not a header are skipped.
-
-        Raises MessageError: the message is too long or not a JSON object.
+        Lines that are not a header are skipped. Raises MessageError if it is too long or not a JSON object.
         """
         length = self._read_header()
         if length is None:

@@ -90,8 +90,7 @@ def make_stop_report(
 ) -> StopReport | None:
     """Return a report of the stop; None if the run has ended.
 
-    `seen` has the variables at earlier stops, with the user's changes; the variables of this stop
-    are added.
+    `seen` has the variables at earlier stops, with the user's changes; this stop is added.
     """
     step = run.step
     if step is None:

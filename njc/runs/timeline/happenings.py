@@ -81,10 +81,7 @@ class Stepped:
 
 @dataclass(frozen=True, slots=True)
 class ReplyStreamed:
-    """A part of the reply of a model has come: `text` is all of it so far.
-
-    `run` is the number of the run, as in its steps; `turn` is the turn of the reply.
-    """
+    """A part of a reply has come: `text` is all so far, in a `turn` of a `run`."""
 
     run: int
     place: str

@@ -51,9 +51,8 @@ _CLOCK_TOLERANCE = 0.05
 class RunSummary:
     """One run of a block. `number` counts from 1 in the order of the tree; `parent` is a number, too.
 
-    `model` is the last model that replied, or else the chosen one. `start` is in seconds since the
-    epoch; `usd` is only known with a price. `outcome` is empty if the trace has no end of the
-    run. `digest` is equal for equal runs.
+    `model` is the last model that replied, or else the chosen one. `start` is in seconds since the epoch; `usd` is only
+    known with a price. `outcome` is empty if the trace has no end of the run. `digest` is equal for equal runs.
     """
 
     number: int
