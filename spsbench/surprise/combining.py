@@ -37,7 +37,7 @@ class Alarm:
     """The share of pairs of a wrong and a right effect whose scores are in this order; ties count half."""
     interval: tuple[float, float]
     gain: float
-    """How much more `auc` is than that of surprise."""
+    """How much more `auc` is than that of the features before (`FEATURES`); 0 for the first."""
     gain_interval: tuple[float, float]
     hits: float
     """Mistakes among as many alarms as there are surprises; equal scores share the last places."""
@@ -69,16 +69,17 @@ def combine_alarms(results: Sequence[SurpriseResult], uniform: Uniform) -> list[
             drawn[name].append(compute_auc(found[chosen], wrong[chosen]))
     alarms = sum(result.is_surprise for result in results)
     aucs = {name: compute_auc(found, wrong) for name, found in scores.items()}
+    names = list(scores)
     return [
         Alarm(
             name,
             aucs[name],
             _find_middle(drawn[name]),
-            aucs[name] - aucs["surprise"],
-            _find_middle(np.subtract(drawn[name], drawn["surprise"])),
+            aucs[name] - aucs[before],
+            _find_middle(np.subtract(drawn[name], drawn[before])),
             count_hits(scores[name], wrong, alarms),
         )
-        for name in scores
+        for before, name in zip([names[0], *names], names, strict=False)
     ]
 
 

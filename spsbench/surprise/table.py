@@ -26,7 +26,7 @@ from spsbench.surprise.results import SurpriseResult, SurpriseResults, read_surp
 PLANTED_HEADINGS = ("model", "planted", "effects", "not compared", "alarms", "share", "95 %")
 ALARM_HEADINGS = ("model", "measure", "share", "part", "of", "95 %")
 COMBINED_HEADINGS = (
-    *("model", "alarm from", "AUC", "95 %", "more than surprise, 95 %"),
+    *("model", "alarm from", "AUC", "95 %", "more than the row above, 95 %"),
     *("precision", "recall"),
 )
 COST_HEADINGS = ("model", "cost of a prediction", "mean", "95 %", "predictions")

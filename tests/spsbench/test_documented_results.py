@@ -1,4 +1,4 @@
-"""The tables of docs/spsbench.md and docs/suites.md equal the published results."""
+"""The tables of docs/spsbench.md, docs/suites.md and docs/spsbench-repair.md equal the published results."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import Any
 
 from spsbench.suites.table import compare_forms, list_published_rows, list_summary_rows
 from spsbench.suites.task import SUITES, read_suite_results
+from spsbench.surprise.results import read_surprises
+from spsbench.surprise.table import list_combined_rows, make_uniform
 
 ROOT = Path(__file__).parents[2]
 
@@ -71,3 +73,16 @@ def test_the_tables_of_the_suites() -> None:
     assert read_rows(page, "| suite | form | tasks |") == list_summary_rows(results)
     assert read_rows(page, "| suite | form | minus |") == compare_forms(results)
     assert read_rows(page, "| suite | model |") == list_published_rows(SUITES)
+
+
+def test_the_table_of_surprise_with_facts_about_the_effect() -> None:
+    lines = (ROOT / "spsbench/results/repair/surprise-all-qwen2.5-coder-1.5b.jsonl").read_text()
+    rows = list_combined_rows(
+        read_surprises(lines.splitlines(keepends=True)).results, make_uniform()
+    )
+    page = (ROOT / "docs/spsbench-repair.md").read_text(encoding="utf-8")
+    table = page.partition("| alarm from |")[2].partition("\n\n")[0]
+    documented = [line.split("|")[2:-1] for line in table.splitlines()[2:]]
+    assert [[cell.strip() for cell in line] for line in documented] == [
+        list(row[2:5]) for row in rows
+    ]
