@@ -76,7 +76,7 @@ def collect_needs(files: Iterable[Path], blocks: KnownBlocks) -> Needs:
 
 
 def read_effects(file: Path, blocks: KnownBlocks) -> Iterator[tuple[BlockKey, Effect]]:
-    """Return the effects in a recording or a trace, with the blocks that they belong to."""
+    """Return the effects in a recording or a trace, with their blocks."""
     with explaining_failure(f"read {file}"), open(file, "rb") as lines:
         is_trace = lines.readline().startswith(b'{"event": ')
     return read_trace_effects(file) if is_trace else read_recording_effects(file, blocks)

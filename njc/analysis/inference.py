@@ -99,7 +99,7 @@ class TypeReader(ExpressionReader):
         return None
 
     def _bindings(self, scope: NameScope) -> Mapping[str, list[Binding]]:
-        """Return the bindings of each name of a scope, as it is stored."""
+        """Return the bindings of each stored name of a scope."""
         if scope not in self._bindings_by_scope:
             by_name: dict[str, list[Binding]] = {}
             for name, binding in self._find_bindings(scope):

@@ -116,7 +116,7 @@ class TypeDefinitions:
         return None
 
     def is_import(self, name: str, scope: NameScope) -> bool:
-        """Return whether nothing but import statements binds a name, as `scope` sees it."""
+        """Return whether only import statements bind a name, as `scope` sees it."""
         home = self.find_home(name, scope)
         bindings = self.find_statements_binding(name, home) if home is not None else []
         return bool(bindings) and all(
@@ -124,7 +124,7 @@ class TypeDefinitions:
         )
 
     def find_statements_binding(self, name: str, scope: NameScope) -> list[ast.stmt]:
-        """Return the statements of a scope that bind a name, as it is written."""
+        """Return the statements of a scope that bind a name, in its written form."""
         if scope not in self._statements_by_scope:
             by_name: dict[str, list[ast.stmt]] = {}
             for statement in walk_statements(scope):
@@ -398,7 +398,7 @@ def find_signature_scope(scope: NameScope) -> NameScope:
 
 
 def make_builtin_type(name: str, scope: NameScope) -> Typed:
-    """Return the type of a builtin name, in the module, where nothing but the module can hide it."""
+    """Return the type of a builtin name, in the module: only the module can hide it there."""
     module = next(place for place in walk_outwards(scope) if place.parent is None)
     constant = ast.Constant(None) if name == "None" else ast.Name(name, ast.Load())
     return Typed(constant, module)

@@ -234,7 +234,7 @@ def _run_async_pass(call: Callable[[], Awaitable[T]], replies: RowReplies) -> T:
             cancelled = 0
 
             def give_up() -> bool:
-                """Suspend waiting tasks, then cancel all others; return whether some are ready now."""
+                """Suspend waiting tasks, or else cancel the call; return whether anything is ready now."""
                 nonlocal cancelled
                 if replies.suspend():
                     return True

@@ -216,7 +216,7 @@ def find_first_line(statement: ast.stmt) -> int:
 
 
 def _skip_comments_above(source: SourceFile, line: int) -> int:
-    """Go up over the comment that belongs to a statement, but not over the first lines of the file."""
+    """Return the first line of the comments above a statement, but below the opening lines of the file."""
     top = count_opening_lines(source.text) + 1
     while line > top and source.line(line - 1).lstrip(" \t\f").startswith("#"):
         line -= 1

@@ -224,7 +224,7 @@ def _make_key(block: NaturalBlock, name: str) -> tuple[NameScope, str]:
 
 
 def _needs_declaration(scope: NameScope, stored: str, outputs: BlockOutputs) -> bool:
-    """Return whether nothing but a declaration would let Python know that the name is bound in this scope."""
+    """Return whether Python needs a declaration to know that this scope binds the name."""
     bindings = scope.bindings
     if stored in bindings.bound | bindings.globals | bindings.nonlocals:
         return False

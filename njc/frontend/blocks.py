@@ -172,7 +172,7 @@ def _lower_in_place(text: str) -> str:
 
 
 def collect_block_outputs(blocks: Iterable[NaturalBlock]) -> BlockOutputs:
-    """Collect, for each scope, the names that its natural blocks bind there, as they are stored."""
+    """Return, for each scope, the stored names that its natural blocks bind there."""
     outputs: dict[NameScope, set[str]] = {}
     for block in blocks:
         scope = block.scope

@@ -48,12 +48,12 @@ def enter_loop(frame: Frame) -> Frame:
 
 
 def enter_except_star(frame: Frame) -> Frame:
-    """Give the frame of an `except*` suite."""
+    """Return the frame of an `except*` suite."""
     return replace(frame, loop_barred=True, return_barred=True, in_except_star=True)
 
 
 def enter_finally(frame: Frame) -> Frame:
-    """Give the frame of a `finally` suite."""
+    """Return the frame of a `finally` suite."""
     return replace(frame, loop_in_finally=True, return_in_finally=True)
 
 

@@ -120,7 +120,7 @@ ResolvedName = Local | Global | TypeParameter
 
 
 def resolve_name(name: str, scope: NameScope, outputs: BlockOutputs) -> ResolvedName:
-    """Return the home of `name` as it is written in `scope`."""
+    """Return the home of a `name` in `scope`, in its written form."""
     if name.startswith("__"):
         name = mangle(name, scope.mangling_class)
     bindings = scope.bindings

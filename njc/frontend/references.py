@@ -271,7 +271,7 @@ def blank_fields(literal: str, raw: bool) -> str:
 
 
 def find_fields(literal: str, raw: bool) -> Iterator[tuple[int, int]]:
-    """Give the start and the end of each `{...}` field of an f-string's source, its braces included."""
+    """Yield the start and the end of each `{...}` field of an f-string's source, with its braces."""
     position = 0
     while position < len(literal):
         two = literal[position : position + 2]

@@ -141,7 +141,7 @@ def find_line_starts(text: str) -> tuple[int, ...]:
 
 
 def find_string_tokens(source: SourceFile) -> Iterator[tuple[int, int]]:
-    """Give the start and the end of every string of a Python file, as far as it can be split into tokens."""
+    """Yield the start and the end of every string of a Python file, up to the first bad token."""
     text = _NEWLINE.sub("\n", source.text)
     starts: list[int] = []  # of f-strings, which are several tokens from Python 3.12 on
     with suppress(tokenize.TokenError, SyntaxError):

@@ -250,7 +250,7 @@ class UnusedCodeRemover(cst.CSTTransformer):
         return updated_node.with_changes(body=body, footer=[*left, *updated_node.footer])
 
     def _clear_body(self, body: Statements) -> tuple[list[cst.BaseStatement], list[cst.EmptyLine]]:
-        """Return the statements that stay, and the comments after the last of them."""
+        """Return the remaining statements, and the comments after the last of them."""
         kept: list[cst.BaseStatement] = []
         left: list[cst.EmptyLine] = []
         for statement in body:

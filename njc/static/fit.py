@@ -182,7 +182,7 @@ _TYPING_FORMS = {
 
 
 def find_annotated_shapes(hole: Hole, classes: Mapping[str, ast.ClassDef]) -> dict[str, str]:
-    """Return the shapes of the parameters that the block reads, as far as they are annotated."""
+    """Return the shapes of the annotated parameters that the block reads."""
     scope = hole.block.scope
     reader = _AnnotationReader(scope, classes)
     shapes = {

@@ -384,7 +384,7 @@ def _format_string(text: str) -> str:
 
 
 def _format_multiline_string(code: str) -> str:
-    """Return a TOML string over several lines, as it is if possible, else with escapes."""
+    """Return a TOML string over several lines, without escapes if possible."""
     if not _NEEDS_ESCAPES.search(code):
         return f"'''\n{code.rstrip()}\n'''" if code.strip() else '""'
     lines = (_format_string(line)[1:-1] for line in code.rstrip().split("\n"))

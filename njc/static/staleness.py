@@ -17,7 +17,7 @@ from njc.static.lock import LEARNED_SUFFIX, BlockDigests, LockEntry, StaticLock
 
 @dataclass(frozen=True, slots=True)
 class Locked:
-    """There is code for this block as it is."""
+    """There is code for the present meaning of this block."""
 
     entry: LockEntry
 

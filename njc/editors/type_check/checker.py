@@ -226,7 +226,7 @@ class Mirror:
         return place.with_suffix(".py") if path in self.files else place
 
     def find_source(self, path: Path) -> Path:
-        """Return the path in the project of a path in the copy; other paths are returned as they are."""
+        """Return the path in the project for a path in the copy, and any other path unchanged."""
         if not path.is_relative_to(self.folder):
             return path
         own = self.project / path.relative_to(self.folder)

@@ -83,7 +83,7 @@ class RenderedSource:
 
 
 def render_for_checker(analysis: Analysis, project: Options) -> RenderedSource:
-    """Render a source for the checker; one that cannot be compiled is left as it is."""
+    """Render a source for the checker; one that cannot be compiled is not changed."""
     source, module, blocks = analysis.source, analysis.module, analysis.blocks
     if module is None or not blocks:
         return RenderedSource(source, tuple(_list_pieces(source, [])))

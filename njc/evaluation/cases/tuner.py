@@ -271,7 +271,7 @@ class Tuner:
     plain: str = ""
 
     def choose(self, cases: Sequence[NumberedCase], most_tokens: float) -> dict[str, Form]:
-        """Return the best form of each block, by its instruction, without blocks that stay as they are."""
+        """Return the best form of each block, by its instruction, without blocks that do not change."""
         plain_results = self.run({}, cases)
         plain = compute_score(plain_results)
         runs = list_block_runs(plain_results)

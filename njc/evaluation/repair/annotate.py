@@ -62,7 +62,7 @@ def annotate_code(
 
 
 def remove_step_comments(code: str) -> str:
-    """Return the code without comments of steps, which models copy; code that is not Python stays as it is."""
+    """Return the code without comments of steps, which models copy; unchanged if it is not Python."""
     lines = code.split("\n")
     try:
         for token in tokenize.generate_tokens(io.StringIO(code).readline):

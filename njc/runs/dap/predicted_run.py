@@ -75,7 +75,7 @@ class PredictedRun:
     # ── moving ───────────────────────────────────────────────────────────────────────────────────
 
     def _take(self, action: str, line: int | None = None) -> None:
-        """Take one action, and report the stop; if there is no answer, the place stays."""
+        """Take one action, and report the stop; without an answer, the position does not change."""
         try:
             self._session.take(action, line)
         except ValueError as problem:

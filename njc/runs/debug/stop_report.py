@@ -140,7 +140,7 @@ def describe_stop(step: Step) -> str:
 
 
 def format_position(position: Position) -> str:
-    """Return a position as it is typed: `12`, or `12.3` for the third line after step 12."""
+    """Return a position in the typed form: `12`, or `12.3` for the third line after step 12."""
     return f"{position.number}.{position.line}" if position.line else str(position.number)
 
 

@@ -138,7 +138,7 @@ def _read_lines(text: str, separator: str) -> Iterator[tuple[str, Any]]:
 
 
 def format_field(value: Any) -> str:
-    """Return a text, or lines of one, as they are; anything else as JSON."""
+    """Return a text, or lines of one, unchanged; any other value as JSON."""
     if isinstance(value, str):
         return value
     if isinstance(value, list) and all(isinstance(line, str) for line in value):

@@ -119,7 +119,7 @@ def _find_class_attributes(
 
 
 def _list_own_attributes(class_: ast.ClassDef) -> Iterator[str]:
-    """Yield the attributes that a class defines, sets or lists in `__slots__`, as they are stored."""
+    """Yield the stored names of attributes that a class defines, sets or lists in `__slots__`."""
     for node in ast.walk(class_):
         match node:
             case ast.Name(id=name, ctx=ast.Store()):
@@ -136,7 +136,7 @@ def _list_own_attributes(class_: ast.ClassDef) -> Iterator[str]:
 
 
 def _list_stored_attributes(tree: ast.AST, class_name: str | None) -> Iterator[str]:
-    """Yield the attributes that are set anywhere in a tree, as they are stored."""
+    """Yield the stored names of attributes that are set anywhere in a tree."""
     for node in ast.iter_child_nodes(tree):
         inner = node.name if isinstance(node, ast.ClassDef) else class_name
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):

@@ -107,7 +107,7 @@ def _show_to_model(
     name: str,
     typed: str,
 ) -> str:
-    """Return the line on a variable in the first message to the model, as far as it is known before a run."""
+    """Return the line on a variable in the first message to the model, if it is known before a run."""
     if name in block.binds:
         return f"{typed}, to be bound"
     options = merge_option_layers(block.options, document.options, DEFAULTS)

@@ -26,7 +26,7 @@ NameKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class VisibleName:
-    """A name with its type as far as it is known, and the lines that bind it."""
+    """A name with its type, if known, and the lines that bind it."""
 
     name: str
     kind: NameKind

@@ -129,7 +129,7 @@ class NaturalLanguageServer(LanguageServer):
         return Document(uri, self.files.get_unit_path(file), text, None, self._find_project(uri))
 
     def list_other_modules(self, document: Document) -> Iterator[SourceFile]:
-        """Yield the other sources of a document's project: as they are open, else as they are in files."""
+        """Yield the other sources of a document's project, open ones in their open version."""
         file = get_file(document.uri)
         if file is None:
             return
