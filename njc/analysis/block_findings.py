@@ -65,7 +65,11 @@ def find_block_findings(
     project: Options,
 ) -> Iterator[Diagnostic]:
     """Report requests that a block cannot fulfil, and jumps that a doubtful word offers."""
-    if block.interface is not None:
+    if (named := block.interface) is not None:
+        kind = types.find_definition(named.root, block.scope)
+        if named.path == named.root and kind in ("function", "class"):
+            message = f"`{named.path}` is a {kind}, and no njrt.Interface"
+            yield make_diagnostic(source, "NJ104", named.start, named.end, message)
         return
     start = block.end - 3 - len(block.prompt)
     offered = frozenset(label.removeprefix("bare_") for label in authority.labels)

@@ -84,6 +84,10 @@ CASES = {
         "if x:\n    _nj.print(x)\n    print(x)\n",
     ),
     "a taken name": ("_nj = 1\n'''natural\n<_nj>\n'''\n", "_nj1.print(_nj)\n"),
+    "an interface": (
+        "import shop\nx = 1\n'''natural(max_calls=3, interface=shop.FACE)\n<x>\n'''\n",
+        "_nj.print(shop.FACE, x)\n",
+    ),
     "an f-string": (
         "x = 1\nf'''natural\n<x> {x}\n'''\n",
         "_nj.print(f'''natural\n<x> {x}\n''', x)\n",

@@ -187,10 +187,11 @@ def _render_references(
     references = [reference for reference in block.references if reference.root != "__class__"]
     reads = [reference for reference in references if not reference.writes]
     bound = set(block.binds)
-    literal = [(block.start, block.end)] if block.is_fstring else []
+    above = [(block.start, block.end)] if block.is_fstring else []
+    above += [(block.interface.start, block.interface.end)] if block.interface else []
     first = [reference for reference in reads if reference.root not in bound]
     paths = [_find_path(source, reference) for reference in first]
-    yield from _render_reads(source, literal + paths, aliases)
+    yield from _render_reads(source, above + paths, aliases)
     # Declarations in class bodies are loops and have no type.
     parts = (text.partition(": ") for text in lowered.declarations)
     declared = {name: type_ for name, colon, type_ in parts if colon}
