@@ -214,7 +214,6 @@ class CombinedListener:
     receive_streamed: StreamListener | None = None
 
     def __call__(self, event: Event) -> None:
-        """Pass an event on."""
         for listener in self.listeners:
             listener(event)
 

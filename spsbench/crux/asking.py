@@ -108,7 +108,6 @@ class Asker:
 
     @property
     def usage(self) -> CruxUsage:
-        """The usage of the questions."""
         used = self._counter
         return CruxUsage(used.calls, used.input, used.output, round(used.seconds, 3), self._started)
 

@@ -58,7 +58,6 @@ class StateScore:
         return sum(parts) / len(parts)
 
     def list_parts(self) -> list[bool]:
-        """Every part."""
         value = [] if self.value is None else [self.value]
         return [self.event, self.line, *self.locals.values(), *value]
 

@@ -176,17 +176,14 @@ class CruxResultSet(ExperimentResults[CruxRun, TrialLine]):
 
     @property
     def answers(self) -> tuple[AnswerResult, ...]:
-        """The answers to problems."""
         return tuple(result for result in self.results if isinstance(result, AnswerResult))
 
     @property
     def states(self) -> tuple[StateResult, ...]:
-        """The predicted states."""
         return tuple(result for result in self.results if isinstance(result, StateResult))
 
     @property
     def generations(self) -> tuple[GenerationsResult, ...]:
-        """The scores of files."""
         return tuple(result for result in self.results if isinstance(result, GenerationsResult))
 
 

@@ -49,7 +49,6 @@ class DebugPredictor:
     def predict(
         self, source: str, state: StackState, action: Action, line: int | None
     ) -> StackState | None:
-        """Return the state that an action leads to, as predicted."""
         return self.debugger.predict(source, state, action, line)
 
     def replace(self, state: StackState, name: str, text: str) -> StackState:

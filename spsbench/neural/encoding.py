@@ -69,7 +69,6 @@ class StepEncoder:
         ]
 
     def encode_action(self, action: Action, line: int | None) -> list[int]:
-        """Return the ids of an action."""
         return [
             *self._mark(f"<{action}>"),
             *([self._mark_line(line)] if line is not None else []),

@@ -46,7 +46,6 @@ class _Writer:
     taken: set[str] = field(default_factory=set)
 
     def choose(self, texts: Sequence[str], unless: str = "") -> str:
-        """Return one of the texts."""
         return self.random.choice([text for text in texts if text != unless])
 
     def make_name(self, names: Sequence[str]) -> str:
@@ -60,7 +59,6 @@ class _Writer:
         return self.random.sample(NUMBERS, count)
 
     def number(self, low: int = 1, high: int = 9) -> int:
-        """Return a number."""
         return self.random.randint(low, high)
 
     def expression(self, *names: str) -> str:
@@ -73,7 +71,6 @@ class _Writer:
         return f"{left} {operator} {right}"
 
     def condition(self, *names: str) -> str:
-        """Return a comparison."""
         if self.random.random() < 0.3:
             return f"{self.choose(names)} % 2 == {self.number(0, 1)}"
         left = self.choose(names)

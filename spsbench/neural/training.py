@@ -433,7 +433,6 @@ class Network(nn.Module):
 
     @nn.compact
     def __call__(self, tokens: Array, positions: Array, seen: Array) -> Array:
-        """Return the scores."""
         embed = nn.Embed(
             self.size.vocabulary,
             self.size.width,

@@ -53,7 +53,6 @@ class Vocabulary:
         return len(self.ids)
 
     def encode_text(self, text: str) -> list[int]:
-        """Return the ids of a text."""
         return [number for piece in _PIECES.findall(text) for number in self._encode_piece(piece)]
 
     def _encode_piece(self, piece: str) -> list[int]:

@@ -118,7 +118,7 @@ class RightProgram:
 
     name: str
     text: str
-    """The task."""
+    """The text of the task."""
     code: str
     tests: str
     entry_point: str

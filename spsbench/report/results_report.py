@@ -3,8 +3,7 @@
 @report_command("repair-report", "Write Markdown.")
 def report() -> ResultsReport[RepairResults]: ...
 
-report.format_text(results)                              the tables as text
-describe_run(runs, results, ("Problems", drawn), ...)    the facts of a section
+report.format_text(results)      the tables as text
 """
 
 from __future__ import annotations

@@ -39,7 +39,6 @@ class TableRow:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The cells as text."""
         return tuple(cell.text for cell in self.cells)
 
 

@@ -116,7 +116,6 @@ class TrialRunner:
         return program
 
     def play(self, number: int, case: Case, program: ModuleType) -> tuple[CheckResult, ...]:
-        """Play a case and check it."""
         trace = self.folder / CASE_TRACE.format(number=number)
         if not self.method.is_natural:
             trace_file = TraceFile(trace)

@@ -37,7 +37,6 @@ class RunProgress:
         self.results = {result.trial: result for result in results if result.trial in wanted}
 
     def add(self, result: TrialResult) -> None:
-        """Add a result."""
         self.results[result.trial] = result
 
     def make_rows(self) -> tuple[ProgressRow, ...]:

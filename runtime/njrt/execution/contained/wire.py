@@ -49,7 +49,6 @@ class Connection:
         self._buffer = bytearray()
 
     def send(self, message: Data) -> None:
-        """Send one message."""
         text = _dump(message).encode("ascii")
         if len(text) > MAX_MESSAGE_BYTES:
             raise ValueError(f"a value of {len(text)} bytes is too large to cross")
@@ -159,7 +158,6 @@ class Codec:
     """Writes and reads values; each side adds its references (`encode_object`, `decode_object`)."""
 
     def encode(self, value: Any) -> Data:
-        """Return the data for a value."""
         kind = type(value)
         if kind in _JSON_CLASSES or (kind is int and -_BIG < value < _BIG):
             return value
@@ -175,7 +173,6 @@ class Codec:
         return self.encode_object(value)
 
     def decode(self, data: Data) -> Any:
-        """Return the value for data."""
         if type(data) is not list:
             return data
         tag = data[0]
