@@ -224,7 +224,6 @@ class Mirror:
                 raise TypeError(f"a {kind} has no mirror")
 
     def register(self, address: int, mirrored: Any) -> Any:
-        """Record the object of an address."""
         self.objects[address] = mirrored
         self.addresses[id(mirrored)] = address
         return mirrored

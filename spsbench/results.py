@@ -247,7 +247,6 @@ class StudyResult(Measures, TrialLine):
     started: Timestamp
 
     def describe(self) -> tuple[str, str]:
-        """Return the verdict on a result and its usage."""
         verdict = "right" if self.passed else self.error or "wrong"
         return verdict, format_usage(
             self.calls, self.input_tokens, self.output_tokens, self.seconds, 2
@@ -297,7 +296,6 @@ class Gsm8kResult(Gsm8kTrial, StudyResult):
     """The value that the program returned; None if it is not a number."""
 
     def describe(self) -> tuple[str, str]:
-        """Return the verdict on a result and its usage."""
         verdict, usage = StudyResult.describe(self)
         return f"wrong: {self.found}" if verdict == "wrong" else verdict, usage
 

@@ -93,7 +93,6 @@ class AnswerResult(AnswerTrial):
     usage: CruxUsage
 
     def describe(self) -> tuple[str, str]:
-        """Return the verdict on an answer, and its usage."""
         return "right" if self.passed else "wrong" if self.answer else "no answer", str(self.usage)
 
 
@@ -116,7 +115,6 @@ class StateResult(StateTrial):
     usage: CruxUsage
 
     def describe(self) -> tuple[str, str]:
-        """Return the verdict on a state, and its usage."""
         verdict = "right" if self.score.exact else f"{self.score.partial:.0%} right"
         return verdict, str(self.usage)
 

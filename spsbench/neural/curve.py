@@ -32,11 +32,9 @@ class CurvePoint:
     """Of training, without measuring and reading data."""
 
     def to_json(self) -> str:
-        """Return the point as a line."""
         return json.dumps(asdict(self))
 
     def describe(self) -> str:
-        """Return the point in a few words."""
         return (
             f"step {self.step:,}: loss {self.train_loss:.3f}, held out {self.valid_loss:.3f}, "
             f"exact {self.exact:.1%} of {self.steps_held_out:,} steps, {self.seconds:,.0f} s"

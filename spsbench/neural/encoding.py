@@ -50,7 +50,6 @@ class StepEncoder:
         ]
 
     def encode_state(self, lines: Sequence[str], state: StackState) -> list[int]:
-        """Return the ids of a stack; `lines` has the lines of the program."""
         if len(state.frames) >= MAX_FRAMES:
             raise TooLongError(f"the stack has {len(state.frames)} functions")
         place = state.frames[-1].line

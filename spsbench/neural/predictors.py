@@ -138,7 +138,6 @@ class NGram:
     def predict(
         self, source: str, state: StackState, action: Action, line: int | None = None
     ) -> StackState | None:
-        """Return the most frequent answer."""
         for key in _list_keys(source.splitlines(), state, action):
             if key in self.counts:
                 answer = self.counts[key].most_common(1)[0][0]

@@ -49,7 +49,6 @@ class _Writer:
         return self.random.choice([text for text in texts if text != unless])
 
     def make_name(self, names: Sequence[str]) -> str:
-        """Return a name that no other helper has."""
         name = self.choose([name for name in names if name not in self.taken])
         self.taken.add(name)
         return name
@@ -62,7 +61,6 @@ class _Writer:
         return self.random.randint(low, high)
 
     def expression(self, *names: str) -> str:
-        """Return arithmetic on variables."""
         left = self.choose(names)
         right = self.choose((*names, str(self.number()), str(self.number())))
         operator = self.choose(("+", "+", "-", "-", "*", "%", "//"))

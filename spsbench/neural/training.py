@@ -263,7 +263,6 @@ class _Trainer:
         return cls(plan, vocabulary, StepEncoder(vocabulary), size, optimizer, weights, moments)
 
     def make_batch(self, texts: Sequence[str]) -> Batch:
-        """Return the rows of the next step."""
         rows: list[PackedRow] = []
         first = self.step * self.plan.batch
         for number in range(first, first + self.plan.batch):
@@ -300,7 +299,6 @@ class _Trainer:
         return loss
 
     def measure(self, batches: Sequence[Batch], loss: float, seconds: float) -> CurvePoint:
-        """Return the point of the curve here."""
         found = [_measure_batch(Network(self.size), self.weights, batch) for batch in batches]
         totals = np.sum([list(map(float, each[:2])) for each in found], axis=0)
         right = np.concatenate(
@@ -410,7 +408,6 @@ class Block(nn.Module):
 
     @nn.compact
     def __call__(self, x: Array, seen: Array, cos: Array, sin: Array) -> Array:
-        """Return the activations after the layer."""
         width, heads = self.size.width, self.size.heads
         normed = nn.RMSNorm(name="norm_in")(x)
         query, key, value = jnp.split(

@@ -91,7 +91,6 @@ class RepairResult(RepairTrial):
     """The problems of the right repairs shown, under the condition of a turn."""
 
     def describe(self) -> tuple[str, str]:
-        """Return the verdict of the tests on a repair, and its usage."""
         last = self.replies[-1].verdict if self.replies else self.error
         verdict = "passes" if self.passed else " ".join(last.split())[:80]
         tokens = f"{self.input_tokens:,} + {self.output_tokens:,} tokens"

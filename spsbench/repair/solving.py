@@ -53,7 +53,6 @@ class ProgramEvaluation:
 
     @property
     def has_passed(self) -> bool:
-        """Whether all tests passed."""
         return isinstance(self.outcome, PassedTests)
 
     @property
@@ -90,7 +89,6 @@ class RepairJob:
     """Right repairs of an earlier turn, for the condition of a turn."""
 
     def evaluate(self, code: str) -> ProgramEvaluation:
-        """Run the tests."""
         program = complete_program(code, self.problem.code)
         traces = self.trial.condition in ("trace", *TURNS)
         seconds = self.settings.test_seconds

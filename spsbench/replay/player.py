@@ -73,7 +73,6 @@ class TraceReplayer:
 
     @property
     def divergences(self) -> tuple[Divergence, ...]:
-        """All divergences in the order of the trace."""
         found = [divergence for block in self.played for divergence in block.list_divergences()]
         if self.unanswered:
             last, more = len(self.played), f"({self.unanswered} more blocks)"

@@ -140,7 +140,6 @@ class UsageCounter:
         return reply
 
     def count(self, reply: Reply) -> None:
-        """Add the usage of a reply."""
         self.input += reply.usage.input
         self.cached += reply.usage.cached
         self.output += reply.usage.output

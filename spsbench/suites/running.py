@@ -106,7 +106,6 @@ class Transcript:
     path: Path
 
     async def answer(self, request: Request, ask: Ask) -> Reply:
-        """Ask, and add a line to the file."""
         reply = await ask(request)
         self.write(
             system=request.system,
@@ -117,7 +116,6 @@ class Transcript:
         return reply
 
     def write(self, **line: Any) -> None:
-        """Add a line to the file."""
         with self.path.open("a", encoding="utf-8") as file:
             file.write(format_json_line(line) + "\n")
 

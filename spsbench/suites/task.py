@@ -212,7 +212,6 @@ class SuiteResult(SuiteTrial):
     started: Timestamp
 
     def describe(self) -> tuple[str, str]:
-        """Return the verdict on a task, and its usage."""
         verdict = "right" if self.passed else self.error or "wrong"
         usage = format_usage(self.calls, self.input_tokens, self.output_tokens, self.seconds)
         return verdict[:100], usage

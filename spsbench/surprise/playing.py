@@ -105,7 +105,6 @@ class OneEffectModel:
         raise ModelError(NOT_CHOSEN)
 
     async def aask(self, request: Request) -> Reply:
-        """Do the same."""
         return self.ask(request)
 
 

@@ -61,7 +61,6 @@ class SurpriseResult(SurpriseTrial):
     """None in results of earlier versions, and if the case ended before the effect."""
 
     def describe(self) -> tuple[str, str]:
-        """Return the text of a prediction and its time."""
         found = "; ".join(self.mismatches)[:80] if self.is_surprise else "as predicted"
         return self.problem or found, f"{self.seconds:.1f} s"
 

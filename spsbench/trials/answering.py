@@ -83,7 +83,6 @@ class Interpreter:
         return InterpreterOutput(f"{reason}; all variables are lost", failed=True)
 
     def close(self) -> None:
-        """End the process."""
         worker, self._worker = self._worker, None
         if worker is not None:
             worker.kill()
@@ -97,7 +96,6 @@ class RequestDefaults:
     seconds: float | None = None
 
     async def answer(self, request: Request, ask: Ask) -> Reply:
-        """Ask with these defaults."""
         if request.temperature is None:
             request = replace(request, temperature=self.temperature)
         if self.seconds is not None:

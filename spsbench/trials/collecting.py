@@ -49,12 +49,10 @@ class Pace:
         self._most = 1
 
     def begin(self, trial: Hashable) -> None:
-        """Note that a job is taken."""
         self._taken[trial] = self._read_clock()
         self._most = max(self._most, len(self._taken))
 
     def end(self, trial: Hashable) -> None:
-        """Note that a job has ended."""
         self._seconds += self._read_clock() - self._taken.pop(trial)
         self._ended += 1
 

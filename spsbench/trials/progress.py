@@ -40,7 +40,6 @@ class RunProgress:
         self.results[result.trial] = result
 
     def make_rows(self) -> tuple[ProgressRow, ...]:
-        """Return the progress of each method."""
         rows = []
         for method, trials in group_by(self.trials, lambda trial: trial.method).items():
             done = [result for result in self.results.values() if result.method == method]
@@ -59,7 +58,6 @@ class RunProgress:
         return sum(known.get(trial.method, default) for trial in rest) / self.jobs
 
     def format_status(self) -> str:
-        """Return the progress in one line."""
         seconds = self.estimate_seconds_left()
         costs = [result.cost for result in self.results.values()]
         parts = [f"{len(self.results)} of {len(self.trials)} trials"]
@@ -73,7 +71,6 @@ class RunProgress:
         return ", ".join(parts)
 
     def format_result(self, result: TrialResult) -> str:
-        """Return a result as a line of text."""
         width = len(str(len(self.trials)))
         passed = f"{sum(result.checks.values())}/{len(result.checks)} checks"
         cost = f", ${result.cost:.4f}" if result.cost else ""

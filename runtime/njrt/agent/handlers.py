@@ -497,7 +497,6 @@ class Handlers:
                 return self.make_result((yield snippet), "None", expression)
 
     def prepare_expression(self, expression: str) -> Snippet | Refusal:
-        """Check and compile one expression."""
         isolated = self.block.options.effects == "isolated-eval"
         return prepare(
             expression.strip(),

@@ -60,7 +60,6 @@ class RecordedDecision:
 
     @property
     def identity(self) -> str:
-        """The digest that identifies an effect."""
         return hash_json([self.key, self.number, self.effect])
 
     @property
@@ -92,7 +91,6 @@ class RecordedTouch:
 
     @property
     def identity(self) -> str:
-        """The digest that identifies a call."""
         return hash_json([self.key, self.effect])
 
     @property

@@ -247,7 +247,6 @@ class Canary:
         return Abort(PolicyError(f"not confined to the copies: {problem}")) if problem else Accept()
 
     def compare(self, ending: Outcome | NaturalError) -> tuple[tuple[str, ...], str]:
-        """Compare the end of the live block with the end of the code."""
         found: tuple[str, ...] = ()
         problem = ""
         if isinstance(ending, NaturalError):

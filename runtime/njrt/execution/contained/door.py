@@ -169,7 +169,6 @@ class Door(Codec):
                 self._numbers.pop(id(value), None)
 
     def close(self) -> None:
-        """Release the program's objects."""
         self._objects.clear()
         self._numbers.clear()
         self.handed.clear()

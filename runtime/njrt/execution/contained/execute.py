@@ -381,7 +381,6 @@ class Piece:
         return Failed(_KEPT, execution.printed)
 
     def close(self) -> None:
-        """Release the program's objects."""
         self.is_closed = True
         self.door.close()
         self.known.clear()

@@ -40,7 +40,6 @@ class ChildProcess:
     """A file descriptor of the process (pidfd)."""
 
     def kill(self) -> None:
-        """End the process at once."""
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.handle, signal.SIGKILL)
 
@@ -116,7 +115,6 @@ class _Server:
         return ours
 
     def stop(self) -> None:
-        """End the server."""
         if self._control is not None:
             self._control.close()
             self._control = None

@@ -220,7 +220,6 @@ class Mirrors:
         self._seen[number] = list_contents(self.by_number[number])
 
     def drop(self, number: int) -> None:
-        """Forget a container."""
         container = self.by_number.pop(number, None)
         self.numbers.pop(id(container), None)
         self._seen.pop(number, None)

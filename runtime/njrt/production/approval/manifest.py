@@ -44,7 +44,6 @@ class BlockAuthority:
 
     @property
     def key(self) -> BlockKey:
-        """The key that identifies the block."""
         return self.file, self.instruction.strip("\n")
 
     @property

@@ -89,12 +89,10 @@ class AccountState:
         return sum((Amount(usd, tokens) for usd, tokens, _ in self.held.values()), Amount())
 
     def without_hold(self, hold: Hold) -> AccountState:
-        """Return the state without one reservation."""
         held = {name: other for name, other in self.held.items() if name != hold.id}
         return replace(self, held=held)
 
     def without_expired(self, now: float) -> AccountState:
-        """Return the state without expired reservations."""
         held = {name: hold for name, hold in self.held.items() if hold[2] > now}
         return self if len(held) == len(self.held) else replace(self, held=held)
 
