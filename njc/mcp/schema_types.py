@@ -68,6 +68,8 @@ class TypeWriter:
         self._names: set[str] = set(_CLASS_RESERVED)
         self._known: dict[int, tuple[str, Schema]] = {}
         """Classes by the ids of their schemas, which are kept so that no id is used again."""
+        self._variants: dict[tuple[int, str], tuple[Schema, Schema]] = {}
+        """Schemas made of one, by its id and the type: made once, so that a recursive one has one class."""
         self._count = 0
 
     def write(self, schema: Any, name: str, root: Schema, depth: int = 0) -> str:
@@ -80,23 +82,33 @@ class TypeWriter:
         if "const" in schema or isinstance(schema.get("enum"), Sequence):
             return _write_literal(schema.get("enum", [schema.get("const")]))
         for key in ("anyOf", "oneOf"):
-            if isinstance(parts := schema.get(key), Sequence) and parts:
+            parts = schema.get(key)
+            if isinstance(parts, Sequence) and parts and "properties" not in schema:
                 return self._write_union(
                     [self.write(part, name, root, depth + 1) for part in parts]
                 )
         if isinstance(parts := schema.get("allOf"), Sequence) and parts:
             rest = {key: value for key, value in schema.items() if key != "allOf"}
-            return self.write(_merge(parts, rest, root), name, root, depth + 1)
+            merged = self._keep(schema, "allOf", _merge(parts, rest, root))
+            return self.write(merged, name, root, depth + 1)
         kind = schema.get("type")
         if isinstance(kind, Sequence) and not isinstance(kind, str):
             return self._write_union(
-                [self.write({**schema, "type": each}, name, root, depth + 1) for each in kind]
+                [
+                    self.write(
+                        self._keep(schema, each, {**schema, "type": each}), name, root, depth + 1
+                    )
+                    for each in map(str, kind)
+                ]
             )
         if kind == "array" or (kind is None and "items" in schema):
             return f"list[{self.write(schema.get('items'), name + 'Item', root, depth + 1)}]"
         if kind == "object" or (kind is None and "properties" in schema):
             return self._write_object(schema, name, root, depth)
         return _SCALARS.get(kind, "Any") if isinstance(kind, str) else "Any"
+
+    def _keep(self, schema: Schema, key: str, made: Schema) -> Schema:
+        return self._variants.setdefault((id(schema), key), (schema, made))[1]
 
     def list_properties(
         self,
@@ -107,8 +119,9 @@ class TypeWriter:
         depth: int = 0,
     ) -> list[TypedName]:
         """Return the properties of an object, the required ones first."""
-        properties = schema.get("properties")
-        required = schema.get("required") or ()
+        schema = _flatten(schema, root)
+        properties, required = schema.get("properties"), schema.get("required")
+        required = required if isinstance(required, list) else []
         found: list[TypedName] = []
         used = set(reserved)
         for key, value in properties.items() if isinstance(properties, Mapping) else ():
@@ -258,6 +271,24 @@ def _write_literal(values: Sequence[Any]) -> str:
     if scalars == [None]:
         return "None"
     return f"Literal[{', '.join(dict.fromkeys(map(repr, scalars)))}]"
+
+
+def _flatten(schema: Schema, root: Schema) -> Schema:
+    """Return an object's schema with the properties of all its parts; those of alternatives are optional."""
+    several, *others = (
+        parts if isinstance(parts := schema.get(key), list) else []
+        for key in ("allOf", "anyOf", "oneOf")
+    )
+    whole = _merge([schema, *several], {}, root)
+    options: dict[str, list[Any]] = {}
+    for part in (*others[0], *others[1]):
+        properties = _merge([part], {}, root).get("properties")
+        for key, value in properties.items() if isinstance(properties, Mapping) else ():
+            options.setdefault(key, []).append(value)
+    own = whole.get("properties")
+    own = own if isinstance(own, Mapping) else {}
+    found = {key: {"anyOf": each} for key, each in options.items() if key not in own}
+    return {**whole, "properties": {**own, **found}}
 
 
 def _merge(parts: Sequence[Any], rest: Schema, root: Schema) -> Schema:

@@ -44,6 +44,7 @@ def write_type(schema: Any) -> tuple[str, str]:
         ({"$ref": "#/$defs/B", "$defs": {}}, "Any"),
         ({"$ref": "https://elsewhere.test/schema"}, "Any"),
         ({"allOf": [{"type": "integer"}, {"minimum": 3}]}, "int"),
+        ({"properties": {"a": {}}, "anyOf": [{"required": ["a"]}]}, "Thing"),
         (True, "Any"),
         ({}, "Any"),
         ({"type": "unheard"}, "Any"),
@@ -87,6 +88,42 @@ def test_schemas_that_name_themselves_end() -> None:
     assert write_type(twice)[0] == "Any"
     both = {"$defs": {"A": {"allOf": [{"$ref": "#/$defs/A"}]}}, "$ref": "#/$defs/A"}
     assert write_type(both)[0] == "Any"
+
+
+NODE = {"left": {"$ref": "#/$defs/Node"}, "right": {"$ref": "#/$defs/Node"}}
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        {"type": ["object", "null"], "properties": NODE},
+        {"allOf": [{"type": "object"}, {"properties": NODE}]},
+    ],
+)
+def test_a_recursive_schema_has_one_class(node: dict[str, Any]) -> None:
+    _, classes = write_type({"$ref": "#/$defs/Node", "$defs": {"Node": node}})
+    assert classes.count("class ") == 1
+    assert "left: Node | None = None" in classes
+
+
+A, B = ({"properties": {name: {"type": "string"}}, "required": [name]} for name in "ab")
+KINDS = [{"properties": {"kind": {"const": each}}, "required": ["kind"]} for each in "xy"]
+INPUTS: dict[str, tuple[dict[str, Any], str]] = {
+    "a reference": ({"$ref": "#/$defs/A", "$defs": {"A": A}}, "a: str"),
+    "all": ({"allOf": [{"$ref": "#/$defs/A"}, B], "$defs": {"A": A}}, "a: str, b: str"),
+    "one of": ({"type": "object", "oneOf": [A, B]}, "a: str | None=None, b: str | None=None"),
+    "kinds": ({"anyOf": KINDS, "required": ["kind"]}, "kind: Literal['x'] | Literal['y']"),
+    "no list": ({**A, "required": True}, "a: str | None=None"),
+}
+
+
+@pytest.mark.parametrize(("schema", "head"), INPUTS.values(), ids=INPUTS)
+def test_a_tool_has_the_parameters_of_all_parts_of_its_schema(
+    schema: dict[str, Any], head: str
+) -> None:
+    text = write_module(ServerSection("box", "box.py", ("x",)), [Tool("look", "", schema)])
+    function = next(node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef))
+    assert ast.unparse(function.args) == head
 
 
 TEXTS = st.text(max_size=12) | st.sampled_from(
