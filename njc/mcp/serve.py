@@ -102,7 +102,7 @@ def make_tool(target: TargetFunction, budgets: Sequence[Budget]) -> Callable[...
                 return await _run(target, arguments, context, accounts)
         except asyncio.CancelledError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise ToolError(f"{type(error).__name__}: {error}") from error
         finally:
             stopped.set()

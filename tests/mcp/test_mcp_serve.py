@@ -77,6 +77,11 @@ def fail(number: int) -> int:
     raise ValueError(f"there is no {number}")
 
 
+def leave(number: int) -> int:
+    """Leave."""
+    raise SystemExit(number)
+
+
 def many(*mails: str) -> int:
     return len(mails)
 '''
@@ -106,7 +111,7 @@ def get_text(result: CallToolResult) -> str:
 
 
 def test_tools_have_the_types_and_texts_of_the_functions(tmp_path: Path) -> None:
-    server = make_server(tmp_path, "route", "read_order", "fail")
+    server = make_server(tmp_path, "route", "read_order", "fail", "leave")
 
     async def use() -> None:
         async with Client(server) as client:
@@ -123,6 +128,9 @@ def test_tools_have_the_types_and_texts_of_the_functions(tmp_path: Path) -> None
             failed = await client.call_tool("fail", {"number": 3})
             assert failed.is_error
             assert "ValueError: there is no 3" in get_text(failed)
+            left = await client.call_tool("leave", {"number": 3})
+            assert left.is_error
+            assert "SystemExit: 3" in get_text(left)
             wrong = await client.call_tool("fail", {"number": "three"})
             assert wrong.is_error
             assert "valid integer" in get_text(wrong)
