@@ -134,7 +134,7 @@ def to_expressions(statements: Iterable[ast.stmt]) -> list[str]:
 
 
 def to_expression(statement: ast.stmt) -> str:
-    """One statement as an equivalent expression."""
+    """Return one statement as an equivalent expression."""
     match statement:
         case ast.Expr(value):
             return ast.unparse(value)

@@ -31,7 +31,7 @@ def order_by_strata(strata: Mapping[str, str], uniform: Uniform) -> list[str]:
 
 
 def divide_by_size(sizes: Mapping[str, int], parts: int) -> dict[str, str]:
-    """Names divided by size into parts of nearly equal number, from `1 of 4` to `4 of 4`."""
+    """Divide names by size into parts of nearly equal number, from `1 of 4` to `4 of 4`."""
     ranked: Sequence[str] = sorted(sizes, key=lambda name: (sizes[name], name))
     return {
         name: f"{number * parts // len(ranked) + 1} of {parts}"

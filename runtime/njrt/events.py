@@ -219,7 +219,7 @@ class CombinedListener:
 
 
 def combine_listeners(*listeners: Listener) -> Listener:
-    """One listener that calls all of `listeners`, in their order."""
+    """Return one listener that calls all of `listeners`, in their order."""
     if len(listeners) == 1:
         return listeners[0]
     streamed = [found for found in map(find_stream_listener, listeners) if found is not None]

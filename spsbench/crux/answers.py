@@ -76,7 +76,7 @@ def find_call(reply: str) -> str | None:
 
 
 def _list_candidates(reply: str) -> Iterator[str]:
-    """Texts that may be the answer: tagged, fenced, all of the reply, each line."""
+    """Yield texts that may be the answer: tagged, fenced, all of the reply, each line."""
     for pattern in (_TAG, _FENCE):
         for found in pattern.findall(reply):
             yield found.strip()

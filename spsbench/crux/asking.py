@@ -203,7 +203,7 @@ def list_trials(
 def _choose_problems_with_steps(
     run: CruxRun, problems: Sequence[CruxProblem], trace: TraceProblem
 ) -> list[list[tuple[Action, str]]]:
-    """For each number up to the wanted one, the actions and the problem of each: the first that have a step."""
+    """Return, for each number up to the wanted one, the actions and the problem of each: the first that have a step."""
     columns: dict[Action, list[tuple[Action, str]]] = {action: [] for action in ACTIONS}
     for problem in problems:
         wanting = [action for action in ACTIONS if len(columns[action]) < run.states]

@@ -90,7 +90,7 @@ def score_generations(
 def score_answers(
     answers: Sequence[str], problem: CruxProblem, task: CruxTask, judge: Judge
 ) -> tuple[bool, ...]:
-    """Which of the counted answers are right."""
+    """Return which of the counted answers are right."""
     counted = [
         answer
         for answer in answers

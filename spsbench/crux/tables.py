@@ -159,7 +159,7 @@ def name_direction_and_depth(result: StateResult) -> str:
 
 
 def order_name(name: str) -> tuple[int, str]:
-    """Actions in their order, then other names by the alphabet."""
+    """Sort actions in their order, then other names alphabetically (a key)."""
     known = [str(action) for action in ACTIONS]
     return (known.index(name) if name in known else len(known), name)
 

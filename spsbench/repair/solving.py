@@ -95,7 +95,7 @@ class RepairJob:
         return ProgramEvaluation(run_tests(program, self.problem.tests, seconds, traces=traces))
 
     def check(self, code: str) -> tuple[str, ...]:
-        """Every program is run; the process of its tests has limits."""
+        """Accept every program: all are run; the process of its tests has limits."""
         return ()
 
     def make_request(

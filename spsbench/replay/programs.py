@@ -32,7 +32,7 @@ class CannotReplayError(Exception):
 
 
 def load_suite_program(trace: Trace) -> RunChecks:
-    """Our program of the trace's name, if it has the variables of the trace's prompts."""
+    """Return our program of the trace's name, if it has the variables of the trace's prompts."""
     name = next((name for name in list_program_names(trace.program) if name in TASK_NAMES), None)
     if name is None:
         raise CannotReplayError(

@@ -191,7 +191,7 @@ def has_all_prices(rows: Sequence[MethodSummary]) -> bool:
 
 
 def compute_run_tokens(row: MethodSummary) -> float:
-    """Tokens of a trial once the program is built."""
+    """Return the tokens of a trial once the program is built."""
     return row.tokens - row.build_tokens.mean
 
 

@@ -209,7 +209,7 @@ def compute_difference_interval(
 
 
 def sample_with_replacement(values: Sequence[Sampled], uniform: Uniform) -> list[Sampled]:
-    """As many values as given, drawn with replacement."""
+    """Return as many values as given, drawn with replacement."""
     return [values[int(uniform() * len(values))] for _ in values]
 
 

@@ -121,7 +121,7 @@ def make_rate_point(method: str, seconds: float, rate: float) -> Point:
 
 
 def draw_effect_plots(rows: Sequence[MethodSummary]) -> list[Plot]:
-    """Effects against seconds: a plot for each method that has effects, all with the same axes."""
+    """Draw effects against seconds: a plot for each method that has effects, all with the same axes."""
     shown = [row for row in rows if has_effects(row.method) and row.effects.high > 0]
     plots = []
     for row in shown:

@@ -43,7 +43,7 @@ def parse_published_cell(text: str) -> Cell:
 
 
 def sort_methods(methods: Iterable[str]) -> list[str]:
-    """Methods in the order of the tables; unknown ones come last."""
+    """Return the methods in the order of the tables; unknown ones come last."""
     known = list(METHODS)
     return sorted(
         set(methods), key=lambda name: (known.index(name) if name in known else len(known), name)

@@ -236,7 +236,7 @@ def build_graph_table(asked: Sequence[GraphResult]) -> Table:
 
 
 def build_graph_cells(group: Sequence[GraphResult]) -> tuple[Cell, ...]:
-    """One method at one size."""
+    """Return the cells of one method at one size."""
     first = group[0]
     sent = [result for result in group if result.ending != "too long"]
 

@@ -81,7 +81,7 @@ class _EndLine:
 
 
 def write_state_lines(traces: Iterable[StateTrace]) -> Iterator[str]:
-    """Traces as lines of JSON, each with its newline."""
+    """Yield traces as lines of JSON, each with its newline."""
     for trace in traces:
         yield to_json(_SourceLine(trace.source)) + "\n"
         for state in trace.states:

@@ -40,7 +40,7 @@ class _StepsLine:
 
 
 def write_trajectory_lines(trajectories: Iterable[Trajectory]) -> Iterator[str]:
-    """Trajectories as lines of JSON, each with its newline."""
+    """Yield trajectories as lines of JSON, each with its newline."""
     for trajectory in trajectories:
         yield from write_state_lines([trajectory.trace])
         steps = [(step.index, step.action, step.line, step.target) for step in trajectory.steps]

@@ -90,7 +90,7 @@ def _write_object(value: Any, limit: int, outer: tuple[int, ...]) -> Pieces:
 
 
 def _join(parts: Iterable[tuple[str, Any]]) -> Callable[[int, tuple[int, ...]], Pieces]:
-    """Labelled values, with commas between them."""
+    """Yield labelled values, with commas between them."""
 
     def write(limit: int, outer: tuple[int, ...]) -> Pieces:
         for number, (label, part) in enumerate(parts):
@@ -101,7 +101,7 @@ def _join(parts: Iterable[tuple[str, Any]]) -> Callable[[int, tuple[int, ...]], 
 
 
 def _make_repr_writer(cls: Any) -> WriteValue:
-    """Writes by the `__repr__` of the class itself, also the objects of its subclasses."""
+    """Return a function that writes objects by the `__repr__` of the class itself, also of its subclasses."""
 
     def write(value: Any, limit: int, outer: tuple[int, ...]) -> Pieces:
         yield cls.__repr__(value)

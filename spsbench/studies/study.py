@@ -1,4 +1,4 @@
-"""Runs the program of a case study with a model and measures it.
+"""Run the program of a case study with a model and measure it.
 
 played = run_study(lambda: program.solve("..."), model, METHODS["direct"], StudyLimits())
 played.ending, played.value           "finished", 18.0
@@ -82,11 +82,6 @@ class StudyLimits:
     """Tokens of a prompt; the limit of the paper's GPT-4.1."""
     temperature: float | None = None
     """None: the vendor's default, and 0 for models of plain text, as in natural blocks."""
-
-    @property
-    def trial_limits(self) -> TrialLimits:
-        """These limits as limits of a trial."""
-        return TrialLimits(self.seconds, self.effects, self.effects)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,9 +181,10 @@ def run_study(
         limits = replace(limits, temperature=0.0)
     counter = UsageCounter(limits)
     layered = LayeredModel(model, (counter,))
+    trial_limits = TrialLimits(limits.seconds, limits.effects, limits.effects)
     isolated: list[Event] = []
     answering = (
-        InterpreterModel(layered, limits.trial_limits, isolated.append)
+        InterpreterModel(layered, trial_limits, isolated.append)
         if method.has_interpreter
         else layered
     )
@@ -215,7 +211,8 @@ def run_study(
         except SETUP_ERRORS:
             raise
         except Exception as error:
-            ending, message = classify_ending(error), format_study_error(error)
+            ending = "too long" if is_prompt_too_long(error) else "raised"
+            message = format_study_error(error)
         seconds = time.perf_counter() - began
     effects = len(isolated) + sum(len(run.effects) for run in watch.runs)
     return StudyOutcome(started, ending, value, message, counter.make_measures(seconds, effects))
@@ -229,11 +226,6 @@ def format_study_error(error: Exception) -> str:
     line = f"{type(error).__name__}: {error}".split("\n")[0]
     line = line.replace("raise `max_call_seconds`", "raise --seconds")
     return re.sub(r" at https?://\S+", "", line)[:300]
-
-
-def classify_ending(error: Exception) -> StudyEnding:
-    """Return whether an exception is about the length of a prompt."""
-    return "too long" if is_prompt_too_long(error) else "raised"
 
 
 def is_prompt_too_long(error: Exception) -> bool:

@@ -141,7 +141,7 @@ def is_short_scalar(scalar: UserValue) -> bool:
 
 
 def encode_level(value: UserValue, heap: ReferenceTable) -> WireValue:
-    """One level of an object: its items or attributes, each as `encode_wire` shows it."""
+    """Return one level of an object: its items or attributes, each as `encode_wire` shows it."""
     if is_exactly(value, datetime, *JSON_SCALARS) and is_short_scalar(value):
         return encode_wire(value, heap)
     writer = ValueWriter(find_write_function, heap.redactor)
@@ -215,7 +215,7 @@ def encode_object_level(value: UserValue, heap: ReferenceTable) -> WireValue:
 
 
 def encode_attributes(held: Mapping[str, UserValue], heap: ReferenceTable) -> WireValue:
-    """Named values, each as `encode_wire` shows it."""
+    """Return named values, each as `encode_wire` shows it."""
     return {name: encode_wire(value, heap, name) for name, value in islice(held.items(), MAX_ITEMS)}
 
 

@@ -69,7 +69,7 @@ def effect(function: Any = None, /, *, find: Find | None = None) -> Any:
 
 
 def effect_key() -> str:
-    """Inside an effect: a text that is the same after a crash, and another one for each effect; else empty.
+    """Return, inside an effect, a text that is the same after a crash, and another one for each effect; else "".
 
     Pass it on as the idempotency key, or write it beside the result, so that `find` can look it up.
     """

@@ -234,7 +234,7 @@ class RateLimitModel(ModelAround, WrappedModel):
 
 
 def estimate_prompt_tokens(request: Request) -> int:
-    """About how many tokens the prompt of a request has, rather too many."""
+    """Return the approximate number of tokens in the prompt of a request, rather too many."""
     chars, files = len(request.system), 0
     for message in request.messages:
         match message:

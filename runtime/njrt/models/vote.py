@@ -125,7 +125,7 @@ def make_answer_ballot(text: str) -> str:
 
 
 def normalize(value: Any) -> Any:
-    """JSON with whole numbers as integers, and code without layout and comments."""
+    """Return JSON with whole numbers as integers, and code without layout and comments."""
     match value:
         case float() if value.is_integer():
             return int(value)
@@ -143,7 +143,7 @@ def normalize(value: Any) -> Any:
 
 
 def normalize_code(code: str) -> str:
-    """Code without its layout and comments; the text itself if it is not Python."""
+    """Return code without its layout and comments; the text itself if it is not Python."""
     try:
         return ast.dump(ast.parse(code))
     except (SyntaxError, ValueError, RecursionError, MemoryError):

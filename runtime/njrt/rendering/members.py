@@ -201,7 +201,7 @@ def _describe_constants(cls: type, writer: ValueWriter) -> Iterator[str]:
 def _describe_methods(
     cls: type, writer: ValueWriter, owner: str, left_out: Collection[str] = ()
 ) -> Iterator[str]:
-    """One line for each public method and property, then one for the operators that it supports."""
+    """Yield one line for each public method and property, then one for the operators that it supports."""
     members = collect_members(cls)
     for name, member in islice(members.items(), 10 * MAX_MEMBERS):
         if name.startswith("_") or name in left_out:

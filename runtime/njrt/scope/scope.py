@@ -336,7 +336,7 @@ class Scope:
         return tuple([path for path in self.outputs if not self._is_set(path)])
 
     def misfits(self) -> tuple[str, ...]:
-        """One line for each bound output that does not fit its declared type."""
+        """Return one line for each bound output that does not fit its declared type."""
         lines = [
             f"`{path}`: {problem}"
             for path, declared in self.types.items()

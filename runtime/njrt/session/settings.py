@@ -349,7 +349,7 @@ FrozenOptions = tuple[tuple[str, Any, type], ...]
 
 
 def freeze_options(options: Mapping[str, Any] | None) -> FrozenOptions:
-    """Options as a hashable key."""
+    """Return options as a hashable key."""
     return tuple([(name, value, type(value)) for name, value in options.items()]) if options else ()
 
 

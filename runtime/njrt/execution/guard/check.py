@@ -260,7 +260,7 @@ def _find_class_patterns(node: ast.Match) -> Iterator[str]:
 
 
 def _find_annotation_problems(annotation: ast.expr) -> Iterator[str]:
-    """Libraries evaluate annotations that are texts."""
+    """Yield the problems of annotations that are texts: libraries evaluate them."""
     literals = {
         id(inner)
         for node in ast.walk(annotation)

@@ -74,7 +74,7 @@ def _find_module_values(nodes: Sequence[ast.AST], modules: dict[str, ModuleType]
 
 
 def _find_loose_getter(node: ast.AST, called: set[int], scope: Scope) -> Iterator[str]:
-    """Functions that take names of attributes are called in place, under their own names."""
+    """Yield functions that take names of attributes and are not called in place, under their own names."""
     match node:
         case ast.Name(id=name, ctx=ast.Load()) | ast.Attribute(attr=name, ctx=ast.Load()):
             is_loose = id(node) not in called and not scope.is_referenced(name)

@@ -247,7 +247,7 @@ def shorten_name(name: str) -> str:
 
 
 def to_nano(usd: float) -> int:
-    """Dollars as whole billionths."""
+    """Return dollars as whole billionths."""
     return round(usd * NANO)
 
 

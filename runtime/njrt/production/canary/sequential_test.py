@@ -87,7 +87,7 @@ def log_e_value(runs: int, differences: int, tolerated: float) -> float:
 
 
 def _compute_lower_tail(n: int, k: int, p: float) -> float:
-    """P(Binomial(n, p) <= k), summed from the largest term on; k is less than n."""
+    """Return P(Binomial(n, p) <= k), summed from the largest term on; k is less than n."""
     odds = p / (1 - p)
     if k < n * p:
         part = total = 1.0
