@@ -195,7 +195,7 @@ class Document(Media):
 
 @dataclass(frozen=True, repr=False)
 class Audio(Media):
-    """A recording: WAV or MP3, and other formats that a model takes."""
+    """A recording: WAV or MP3, and what else a model takes."""
 
     kind = "audio"
 
