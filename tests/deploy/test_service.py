@@ -273,7 +273,6 @@ BODIES = [
     ("PUT", "/tickets/a1", b"\xff\xfe", 422),
     ("PUT", "/tickets/a1", "{", 422),
     ("PUT", "/tickets/a1", "[" * 20_000, 400),
-    ("PUT", "/tickets/a1", " " * (MAX_BODY_BYTES + 1), 413),
     ("PUT", "/tickets/" + "a" * 65, {"message": "x"}, 422),
     ("PUT", "/tickets/a%20b", {"message": "x"}, 422),
     ("PUT", "/tickets/a%00", {"message": "x"}, 422),
@@ -292,12 +291,16 @@ def test_wrong_requests_ask_no_model_and_leave_nothing(database: str) -> None:
             connection.request(method, path, data, {"content-type": "application/json"})
             response = connection.getresponse()
             assert response.status == status, (method, path, body, response.read())
-        connection = service.connect()
-        connection.putrequest("PUT", "/tickets/a1")
-        connection.putheader("transfer-encoding", "chunked")
-        # Without its body, which the service refuses unread: a body in flight when it closes could reset the connection.
-        connection.endheaders()
-        assert connection.getresponse().status == 411
+        for header, value, status in (
+            ("transfer-encoding", "chunked", 411),
+            ("content-length", str(MAX_BODY_BYTES + 1), 413),
+        ):
+            connection = service.connect()
+            connection.putrequest("PUT", "/tickets/a1")
+            connection.putheader(header, value)
+            # Without a body, which is refused unread: one on its way when the service closes could reset the connection.
+            connection.endheaders()
+            assert connection.getresponse().status == status
         assert service.ask("GET", "/tickets/a1")[0] == 404
         wait_until(lambda: service.gate.running == 0)
     assert model.requests == []
