@@ -123,35 +123,42 @@ def _list_words(text: str) -> frozenset[str]:
 
 _INPUT, _OUTPUT = "\x01", "\x02"
 """Take the place of references among the words of a sentence."""
-_SENTENCE_END = re.compile(r"[.;:!?](?=\s|\Z)|\n\s*\n|\n\s*[-*•]\s")
+_SENTENCE_END = re.compile(r"(?:[.;!?]|:(?!\s*\x01))(?=\s|\Z)|\n\s*\n|\n\s*[-*•]\s")
 _WORD = re.compile(r"[\w'’-]+|[,()\x01\x02]")
 _STORES = _list_words("put set bind store save write assign give let")
 """Verbs with an output as their object, if the text changes no input."""
-_TELLS = _list_words("summarize summarise describe answer")
+_TELLS = _list_words("summarize summarise describe answer provide")
 _JUDGES = _TELLS | _list_words(
-    "count decide determine judge classify find read estimate choose pick extract compute calculate guess rate score compare identify look"
+    "parse count decide determine judge classify find read estimate choose pick extract compute calculate guess rate score compare identify look"
     " consider check examine assess detect infer think counting judging reading looking considering comparing"
 )
 _STARTS = _list_words(
-    "given for from in among of if when how which what whether is are after before"
+    "given for from in among of if when how which what whether is are does after before otherwise else"
 )
+_JUMPS = _list_words("break continue return raise")
 _PREPOSITIONS = _list_words("of in for from to by with as into")
 _SMALL_WORDS = _PREPOSITIONS | _list_words(
     "a an the this that these those its their it them they all any each every both no not none nothing only just exactly about at most least"
     " on among between than whether how which what who when where if is are was were has had one two three"
 )
 _BEFORE_VERBS = _list_words(", ( and or but then also so you please else otherwise")
-_AUXILIARIES = _list_words("have be do does")
+_AUXILIARIES = _list_words("have be do")
 """Known words, except at the start of a request."""
-_KNOWN = _SMALL_WORDS | _STORES | _JUDGES | _STARTS | _BEFORE_VERBS | {_INPUT, _OUTPUT, ")"}
+_KNOWN = (
+    _SMALL_WORDS | _STORES | _JUDGES | _JUMPS | _STARTS | _BEFORE_VERBS | {_INPUT, _OUTPUT, ")"}
+)
 _PRONOUNS = _list_words("it them those these everything")
 _OBJECTS = _PRONOUNS | _list_words("each all every any the its their") | {_INPUT}
 _STATES = re.compile(
-    r"\b(?:in place|in order|itself|themselves|by you|afterwards?|no longer|now|up|out|off|away|last|left|gone|go|goes|becomes?|remain\w*|stays?|keep|kept"
+    r"\b(?:in place|in order|itself|themselves|by you|afterwards?|no longer|now|last|left|gone|go|goes|becomes?|remain\w*|stays?|keep|kept"
     r"|first(?=\s*(?:and|[,;.]|\Z))|(?:at|to) the (?:end|start|front|back|top|bottom))\b",
     re.IGNORECASE,
 )
 """Words for a new state of an input."""
+_MAKES_RESULT = re.compile(
+    r"[^.;:!?]*(?:[.;]\s+|,?\s+and\s+)(?:then\s+)?(?:store|save|put|write|bind|return)\s+(?:only\s+)?the\s+(?:result|output)\b[^.;!?]*\x02"
+)
+"""A request whose result is put into an output."""
 
 
 def only_judges(block: NaturalBlock) -> bool:
@@ -164,14 +171,16 @@ def only_judges(block: NaturalBlock) -> bool:
     for reference in sorted(block.references, key=lambda each: each.start, reverse=True):
         token = _OUTPUT if reference.writes else _INPUT
         text = text[: reference.start - shift] + token + text[reference.end - shift :]
-    sentences = [_WORD.findall(part.lower()) for part in _SENTENCE_END.split(text)]
-    return not _STATES.search(text) and all(map(_is_judgement, filter(None, sentences)))
+    if _STATES.search(text):
+        return False
+    sentences = map(_WORD.findall, _SENTENCE_END.split(_MAKES_RESULT.sub("", text.lower())))
+    return all(map(_is_judgement, filter(None, sentences)))
 
 
 def _is_judgement(words: list[str]) -> bool:
     """Return whether a sentence starts with a known form, and has no unknown word in place of a verb."""
     first = words[0]
-    if first not in _STORES | _JUDGES | _STARTS | {_OUTPUT}:
+    if first not in _STORES | _JUDGES | _JUMPS | _STARTS | {_OUTPUT}:
         return False
     for at, word in enumerate(words):
         before, after = words[at - 1] if at else "", words[at + 1] if at + 1 < len(words) else ""
@@ -184,7 +193,9 @@ def _is_judgement(words: list[str]) -> bool:
         may_be_request = before in _BEFORE_VERBS
         if word in _KNOWN or word.isdigit() or (word in _AUXILIARIES and not may_be_request):
             continue
-        is_object = after in _PRONOUNS or (word.endswith("ing") and after in _OBJECTS)
+        is_object = (after in _PRONOUNS and before not in ("that", "who")) or (
+            word.endswith("ing") and after in _OBJECTS
+        )
         is_listed = after in (",", "or") or (before == "or" and after in ("", "into"))
         is_noun = is_listed or (before in ("and", "or") and after in _PREPOSITIONS)
         if is_object or (may_be_request and not is_noun):

@@ -94,6 +94,11 @@ Describe in <items> what you see there, using <:n: int> words.
 Consider <items> as a stack: process it until empty, counting in <:n: int>.
 """.splitlines()
 JUDGING = """\
+Parse and compute the average of <items>, <words> and store it in <:n: int> as a number.
+Does the length <words> satisfy the user query: <items>, assign your answer to <:n: int>.
+Does <words> match <items>? Is it a real word? If not valid, provide hints based on both and store their number to <:n: int>.
+Look at <words> to see the history. If there is enough of it to create a valid order (nothing missing in <items>), save its number to <:n: int> that tells them apart. Otherwise, save 0 to <:n: int>.
+Filter out the ones of <items> that don't satisfy <words>. Store the result in <:n: int>.
 Put the number of rude <items> into <:n: int>.
 How many of <items> ask to change an address? Put it into <:n: int>.
 Which of <items> should be removed first? Put its index into <:n: int>.
