@@ -10,8 +10,8 @@ is closed under the same lock that interrupts take. It is not a context manager:
 
 Not stopped: a C call that holds the interpreter's lock (`10 ** 10 ** 8`, a catastrophic regular expression); a waiting
 C call outside of the main thread, on systems without real-time signals, or if the program uses the same one; a loop
-that makes objects whose `__del__` never ends; in CPython 3.12, a loop whose `try` ends with a comprehension. Functions of
-the program that a region calls are interrupted like any other code.
+that makes objects with an endless `__del__`; in CPython 3.12, a loop with a `try` that ends with a comprehension.
+Functions of the program that a region calls are interrupted like any other code.
 """
 
 from __future__ import annotations

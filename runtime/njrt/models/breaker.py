@@ -23,7 +23,7 @@ from njrt.models.wrapped import Calls, WrappedModel, adapt_model
 class BreakerModel(ModelAround, WrappedModel):
     """`model`, but not asked for `seconds` after `failures` of its server in a row.
 
-    Failures are `ServerError`s. An error by which the server rejects a request is a sign that it works; a call that is
+    Failures are `ServerError`s. A request that the server rejects is a sign that it works; a call that is
     cancelled counts as neither. Safe to share between threads and event loops.
     """
 

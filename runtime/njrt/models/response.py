@@ -2,7 +2,7 @@
 
     parse_json(b'{"choices": [')                           MalformedReplyError: it is not JSON
     validate_reply({"choices": 1}, Completion)             MalformedReplyError: choices: Input should be a valid list
-    DefaultAsyncHttpxClient(**SAFE_CLIENT)                 a client whose replies have at most MAX_BODY_BYTES
+    DefaultAsyncHttpxClient(**SAFE_CLIENT)                 a client with replies of at most MAX_BODY_BYTES
 
 Lone surrogates are escaped; infinite numbers, NaN, values nested too deep and bodies that are too long, also
 once unpacked, are errors. Files, as of batches, are not limited.

@@ -185,7 +185,7 @@ _SHAPES: Mapping[str, tuple[_Shape, ...]] = {
         (("earer ", "asic "), re.compile(r"(?i)\b(bearer|basic) (?=[^\s'\"]*\d)[\w.~+/=-]{8,}"), rf"\1 {REDACTED}"),
     ),
 }  # fmt: skip
-"""The shapes of secrets, by the characters of which they need one."""
+"""The shapes of secrets, by characters: a text with none of them is not searched."""
 _NAME_TRIGGERS = tuple(
     form
     for word in [
