@@ -40,7 +40,7 @@ An option is set in one of the places below. The first that sets it wins:
 2. the block: `natural(NAME=VALUE)` behind its opening quotes
 3. the file: a comment `# njc: NAME=VALUE` above its first statement
 4. the environment: `NJC_` and the name in capitals, such as `NJC_MODEL`
-5. the project: `NAME = VALUE` in `[tool.njc]`, also with `-` for `_`
+5. the project: `NAME = VALUE` in `[tool.njc]`, with `-` for `_`
 6. the default
 
 """

@@ -177,6 +177,32 @@ def test_types_with_which_fewer_cases_pass_are_left_out(
     assert f"1 cases pass without the types, {int(kept)} with them" in done.stderr
 
 
+def test_the_model_of_the_project_is_asked(tmp_path: Path) -> None:
+    program = 'def route(mail: str):\n    """natural\n    Put into <:team> the team for <mail>.\n    """\n    return team\n'
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "letters.njpy").write_text(program)
+    (tmp_path / "cases.jsonl").write_text('{"inputs": {"mail": "x"}, "expect": "billing"}\n')
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("NJC_")}
+
+    def answer(text: str) -> str:
+        return '{"team": "billing"}' if "Reply with" in text else "```python\nteam = 'billing'\n```"
+
+    with Proposer({"team": "str"}, answer=answer) as server:
+        settings = f'model = "openai/small"\nbase-url = "{server.base_url}"\nsrc = ["src"]\n'
+        (tmp_path / "pyproject.toml").write_text(f"[tool.njc]\n{settings}")
+        done = subprocess.run(
+            [sys.executable, "-m", "njc", "annotate", "src/letters.njpy", "--cases", "route", "cases.jsonl"],
+            cwd=tmp_path,
+            env=environ,
+            capture_output=True,
+            text=True,
+            check=False,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "+    Put into <:team: str>" in done.stdout
+    assert "1 cases pass without the types, 1 with them" in done.stderr
+
+
 def test_wrong_usage(tmp_path: Path) -> None:
     done, text, asked = annotate(tmp_path, GOOD, program="def f(:\n")
     assert (done.returncode, text, asked) == (2, "def f(:\n", [])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +13,7 @@ from pathlib import Path
 import click
 
 from njc.analysis.inference import TypeReader
+from njc.codegen.lower import list_given_options
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import FILE, SOURCES, resolve_project, with_console
 from njc.compiler import Analysis, analyze
@@ -137,7 +139,8 @@ class Annotator:
         """Return the correction that a model proposes; None if it is no type."""
         place = f"{self.unit.path}:{missing.block.line}"
         try:
-            answer = llm_at(place)(ask_for_type(missing, source))
+            options = dict(list_given_options(self.project.options))
+            answer = llm_at(place, project=options)(ask_for_type(missing, source))
         except ReplyError as error:
             self.console.note(f"{place}: `{missing.name}`: {error}")
             return None
@@ -170,6 +173,8 @@ class Annotator:
         with tempfile.TemporaryDirectory() as folder:
             file, results = Path(folder) / self.unit.source.name, Path(folder) / "results.jsonl"
             file.write_bytes(source.data)
+            if self.project.file is not None:
+                shutil.copy(self.project.file, folder)
             path = os.pathsep.join([str(self.unit.source.parent), os.environ.get("PYTHONPATH", "")])
             environ = {**os.environ, "PYTHONPATH": path.rstrip(os.pathsep)}
             run_eval_process(f"{file}:{function}", cases, results, environ=environ)
