@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from njc.analysis.asked_changes import only_judges
 from njc.analysis.inference import TypeReader
 from njc.analysis.types import Typed
 from njc.frontend.blocks import NaturalBlock
@@ -125,8 +126,13 @@ def _list_classes(block: NaturalBlock) -> set[str]:
 
 
 def read_type(answer: str, missing: MissingType, types: TypeReader) -> ProposedType | None:
-    """Return the type that an answer proposes; None for another text, for `object`, and for data in place of code."""
+    """Return the type that an answer proposes; None for another text, for `object`, and for data in place of code.
+
+    A type that promises that an input is only read is proposed only if the text has a form that changes nothing.
+    """
     text = _QUOTES.sub("", answer.strip()).strip().partition("\n")[0].strip().rstrip(".")
+    if missing.is_input and not only_judges(missing.block):
+        text = re.sub(r"\bSequence\b", "list", re.sub(r"\bMapping\b", "dict", text))
     try:
         tree = ast.parse(text, mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -150,6 +150,24 @@ def test_data_is_not_proposed_for_code(tmp_path: Path) -> None:
     assert "no type can be made of 'list[str]'" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("request_", "written"),
+    [
+        ("Put the number of rude <mails> into <:n: int>.", "Sequence[str]"),
+        ("Soften the rude <mails>, and put their number into <:n: int>.", "list[str]"),
+    ],
+)
+def test_a_text_that_may_change_an_input_has_no_type_that_forbids_it(
+    tmp_path: Path, request_: str, written: str
+) -> None:
+    program = f'def f(mails):\n    """natural\n    {request_}\n    """\n    return n\n'
+    done, text, _ = annotate(tmp_path, {"mails": "Sequence[str]"}, "--write", program=program)
+    assert done.returncode == 0, done.stderr
+    assert f"def f(mails: {written}):" in text
+    effects = compile_source(SourceFile("letters.njpy", text.encode())).authorities[0].effects
+    assert effects == ("answer" if written == "Sequence[str]" else "direct")
+
+
 @pytest.mark.parametrize(("team", "kept"), [("billing", True), ("it", False)])
 def test_types_with_which_fewer_cases_pass_are_left_out(
     tmp_path: Path, team: str, kept: bool
