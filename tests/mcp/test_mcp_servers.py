@@ -119,7 +119,8 @@ def test_the_lock_says_when_a_server_changes(folder: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["json", "--", "x"], "would hide Python's own module `json`"),
+        (["json", "--", "x"], "would hide the module `json`"),
+        (["mcp", "--", "x"], "would hide the module `mcp`"),
         (["a-b", "--", "x"], "cannot be imported"),
         (["box", "--out", "other.py", "--", "x"], "njc did not write it"),
         (["box"], "name a command after --, or a --url"),

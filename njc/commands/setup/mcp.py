@@ -187,15 +187,16 @@ def _find_lock() -> Path:
 
 
 def _check_module_name(file: Path) -> None:
-    """Raise ConfigurationError for a module that Python cannot import, or that hides one of the standard library."""
+    """Raise ConfigurationError for a module that Python cannot import, or that hides one of Python or of the runtime."""
     name = file.stem
     if not name.isidentifier() or keyword.iskeyword(name) or file.suffix != ".py":
         raise ConfigurationError(
             f"{file.name} cannot be imported; name a module with --out FILE.py"
         )
-    if name in sys.stdlib_module_names and not (file.parent / "__init__.py").exists():
+    needed = {*sys.stdlib_module_names, "mcp", "njc", "njrt", "pydantic"}
+    if name in needed and not (file.parent / "__init__.py").exists():
         raise ConfigurationError(
-            f"{file.name} would hide Python's own module `{name}`; choose another NAME or --out"
+            f"{file.name} would hide the module `{name}`; choose another NAME or --out"
         )
 
 
