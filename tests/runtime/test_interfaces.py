@@ -263,6 +263,12 @@ def test_an_interface_without_effects_gives_values() -> None:
     assert [tool.name for tool in model.requests[0].tools] == ["done"]
 
 
+def test_a_reply_without_a_call_is_told_that_a_call_is_missing() -> None:
+    y, model = act(Interface("values", []), '{"y": 1}', call("done", y=1))
+    assert y == 1
+    assert "your reply holds no call. Now call a tool" in str(model.requests[1].messages[-1])
+
+
 def test_later_changes_of_the_list_change_no_interface() -> None:
     effects = [find]
     interface = Interface("i", effects)

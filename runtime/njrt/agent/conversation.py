@@ -254,7 +254,7 @@ def format_retry_advice(reply: Reply, effects: BlockEffects, protocol: Protocol)
     if effects == "answer":
         missing, way = "JSON object", "reply with one JSON object"
     elif protocol == "tools":
-        missing, way = "code", "call a tool"
+        missing, way = "code" if effects == "direct" else "call", "call a tool"
     elif effects == "direct":
         missing, way = "code", "answer with one ```python block"
     else:
