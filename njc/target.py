@@ -68,10 +68,15 @@ def load_target(name: str, modules: Mapping[str, ModuleType] | None = None) -> T
     module = (modules or {}).get(program) or _import_program(program)
     function: Any = module
     for part in path.split("."):
+        owner = function
         try:
             function = getattr(function, part)
         except AttributeError:
             raise ConfigurationError(_describe_missing(module, program, path)) from None
+    if isinstance(owner, type) and inspect.isfunction(inspect.getattr_static(owner, part)):
+        raise ConfigurationError(
+            f"`{path}` in {program} is a method, and has no object; name a function that calls it"
+        )
     if not callable(function) or isinstance(function, type):
         raise ConfigurationError(f"`{path}` in {program} is not a function")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
@@ -128,7 +133,7 @@ def _import_program(program: str) -> ModuleType:
                 f"there is no module `{program}`; a file is named with its suffix, such as mail.njpy"
             ) from None
         raise ConfigurationError(f"{program} cannot be imported: {error}") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         kind = type(error).__name__
         raise ConfigurationError(f"{program} cannot be imported: {kind}: {error}") from error
 

@@ -128,12 +128,15 @@ def test_blank_lines_and_marks_of_windows_do_not_matter(here: BatchWorkplace) ->
         ("plain.py:echoo", "did you mean `echo`?"),
         ("plain.py:Order", "is not a function"),
         ("plain.py:numbers", "is a generator"),
+        ("plain.py:Order.__init__", "is a method, and has no object"),
         ("broken.py:f", "cannot be imported: ZeroDivisionError"),
+        ("leaving.py:f", "cannot be imported: SystemExit: 0"),
     ],
 )
 def test_what_is_no_function_is_refused(here: BatchWorkplace, target: str, message: str) -> None:
     here.write_program(PLAIN, "plain.py")
     here.write_program("1 / 0", "broken.py")
+    here.write_program("raise SystemExit(0)", "leaving.py")
     here.write_rows([{}])
     assert message in here.batch(environ={}, target=target, code=2)
     assert not Path("out.jsonl").exists()

@@ -255,8 +255,10 @@ def run_eval_process(
     words = [target, str(cases.absolute()), "--out", str(out.absolute())]
     words += ["--repeats", str(repeats), "-j", str(jobs)]
     words += [word for model in models if model for word in ("--model", model)]
+    # A file imports its own version of what is beside it, a module what is in the working directory.
+    safe_path = ["-P"] if Path(target.rpartition(":")[0]).is_file() else []
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "njc", "eval", *words],
+        [sys.executable, *safe_path, "-m", "njc", "eval", *words],
         env=environ,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
