@@ -49,7 +49,8 @@ _TEXTS = (
 _MEMBERS = {**_SCALARS, "str": rf"{_SCALARS['str']}|{_TEXTS}"}
 _SCALAR = "|".join(f"(?P<{name}>{words})" for name, words in _SCALARS.items())
 _TYPE = rf"(?:an?\s+|the\s+)?(?:(?P<many>list|set|tuple)\s+of\s+(?P<member>{'|'.join(_MEMBERS.values())})|{_SCALAR})\b"
-_AFTER = re.compile(rf"\s*(?:[,(:-]\s*)?(?:(?:as|being|which is|is)\s+)?{_TYPE}", re.IGNORECASE)
+_OR_TYPE = rf"\s*[,;]?\s*or\s+(?:an?\s+)?(?:list|set|tuple|dict|{'|'.join(_SCALARS.values())})\b"
+_AFTER = re.compile(rf"\s*(?:[,(:-]\s*)?(?:(?:as|being|which is|is)\s+)?{_TYPE}(?!{_OR_TYPE})", re.IGNORECASE)  # fmt: skip
 _BEFORE = re.compile(rf"\b{_TYPE}\s+\Z", re.IGNORECASE)
 _CLASS = re.compile(r"\s*,?\s*(?:as|being|which is|is)?\s*an?\s+\Z|\s*,?\s+as\s+\Z", re.IGNORECASE)
 _WHETHER_AFTER = re.compile(
@@ -72,7 +73,7 @@ _LISTS = ("list", "set", "tuple", "collections.abc.Sequence", "typing.Sequence")
 _COUNT = re.compile(r"\b(?:the\s+number\s+of|how\s+many|count)\b.*\b(?:as|in|into)\s+\Z", re.IGNORECASE | re.DOTALL)  # fmt: skip
 _EACH = re.compile(r"\b(?:each|every|per|by)\b", re.IGNORECASE)
 _WORD = r"[\"'“‘]?([\w-]+)[\"'”’]?"
-_CHOICE = re.compile(rf"\b(?:either|one of:?)\s+((?:{_WORD}\s*,\s*)*{_WORD}\s*,?\s+or\s+{_WORD})", re.IGNORECASE)  # fmt: skip
+_CHOICE = re.compile(rf"\b(?:either|one of:?)\s+((?:{_WORD}\s*,\s*)*{_WORD}\s*,?\s+or\s+{_WORD})(?![\w\"'”’-]|\s*,?\s*or\b)", re.IGNORECASE)  # fmt: skip
 _TEXT_METHODS = frozenset(
     {"capitalize", "casefold", "endswith", "islower", "isupper", "lower", "lstrip", "rstrip", "split", "splitlines", "startswith", "strip", "title", "upper"}
 )  # fmt: skip
