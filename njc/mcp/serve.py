@@ -90,6 +90,7 @@ def make_tool(target: TargetFunction, budgets: Sequence[Budget]) -> Callable[...
     """Return the function that a server calls: with the context of the call as one more parameter."""
     from mcp.server.mcpserver import Context
     from mcp.server.mcpserver.exceptions import ToolError
+    from pydantic import PydanticUserError, TypeAdapter
 
     @functools.wraps(target.function)
     async def call(**arguments: Any) -> Any:
@@ -99,7 +100,10 @@ def make_tool(target: TargetFunction, budgets: Sequence[Budget]) -> Callable[...
         try:
             stoppable = wrapping(lambda model: _Stoppable(model, stopped))
             with using(budget=owned or None), stoppable, watch() as accounts:
-                return await _run(target, arguments, context, accounts)
+                value = await _run(target, arguments, context, accounts)
+                with suppress(PydanticUserError):  # the SDK has no schema for it, either
+                    TypeAdapter(target.annotations.get("return", Any)).validate_python(value)
+                return value
         except asyncio.CancelledError:
             raise
         except (Exception, SystemExit) as error:

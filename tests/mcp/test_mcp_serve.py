@@ -77,6 +77,11 @@ def fail(number: int) -> int:
     raise ValueError(f"there is no {number}")
 
 
+def mistype(number: int) -> int:
+    """Return a text."""
+    return f"no {number}"
+
+
 def leave(number: int) -> int:
     """Leave."""
     raise SystemExit(number)
@@ -111,7 +116,7 @@ def get_text(result: CallToolResult) -> str:
 
 
 def test_tools_have_the_types_and_texts_of_the_functions(tmp_path: Path) -> None:
-    server = make_server(tmp_path, "route", "read_order", "fail", "leave")
+    server = make_server(tmp_path, "route", "read_order", "fail", "leave", "mistype")
 
     async def use() -> None:
         async with Client(server) as client:
@@ -131,6 +136,9 @@ def test_tools_have_the_types_and_texts_of_the_functions(tmp_path: Path) -> None
             left = await client.call_tool("leave", {"number": 3})
             assert left.is_error
             assert "SystemExit: 3" in get_text(left)
+            mistyped = await client.call_tool("mistype", {"number": 3})
+            assert mistyped.is_error
+            assert "valid integer" in get_text(mistyped)
             wrong = await client.call_tool("fail", {"number": "three"})
             assert wrong.is_error
             assert "valid integer" in get_text(wrong)
