@@ -64,3 +64,11 @@ def test_a_shared_store_is_counted_and_emptied(here: Workplace) -> None:
     )
     assert here.njc("cache", "clear", "--store", url).exit_code == 0
     assert get_store(url, {}).list_keys("") == ["budget/a"]
+
+
+@pytest.mark.parametrize("command", ["stats", "clear"])
+def test_a_store_that_cannot_be_used_is_an_error(here: Workplace, command: str) -> None:
+    here.write({"mail.njpy": "x = 1\n"})
+    result = here.njc("cache", command, "--store", f"{here.folder}/mail.njpy")
+    assert (result.exit_code, here.read("mail.njpy")) == (3, "x = 1\n")
+    assert "cannot be used (file is not a database)" in result.stderr
