@@ -117,8 +117,10 @@ def test_where_goes_both_ways(here: Workplace) -> None:
         ("a.py:x", "is not a place"),
         ("a.py:0", "is not a place"),
         ("a.py:1", "a.py was not compiled by njc"),
+        ("a.py:9", "a.py has no line 9; its last is 2"),
+        ("wrong.njpy:99", "wrong.njpy has no line 99"),
         ("none.py:1", "cannot read none.py"),
-        ("none.njpy:1", "no such file or directory"),
+        ("none.njpy:1", "cannot read none.njpy"),
         ("wrong.njpy:1", "`njc check wrong.njpy` shows them"),
     ],
 )

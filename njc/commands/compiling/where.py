@@ -42,6 +42,9 @@ def _parse_place(place: str) -> tuple[Path, int]:
 
 def find_counterpart(file: Path, line: int, project: Project) -> tuple[Path, int]:
     """Map a line of a compiled file to its source, or the reverse; raises ConfigurationError if the file is neither."""
+    data = read_file(file)
+    if line > (count := len(data.splitlines()) + 1):
+        raise ConfigurationError(f"{format_path(file)} has no line {line}; its last is {count}")
     if file.suffix == SUFFIX:
         (unit,) = find_units([file], project)
         compilation = compile_task(make_compile_task(unit, read_source(unit), project))
@@ -49,7 +52,6 @@ def find_counterpart(file: Path, line: int, project: Project) -> tuple[Path, int
             name = format_path(file)
             raise ConfigurationError(f"{name} has errors; `njc check {name}` shows them")
         return unit.output, find_compiled_line(compilation.line_map, line)
-    data = read_file(file)
     header, line_map = parse_header(data), parse_line_map(data)
     if header is None or line_map is None:
         raise ConfigurationError(f"{format_path(file)} was not compiled by njc; build it first")
