@@ -136,12 +136,12 @@ class RowOutcome:
 def make_result(row: BatchRow, result: Any, usage: RowUsage, seconds: float) -> RowOutcome:
     """Return the outcome of a call that returned; if the result has no JSON form, it has failed."""
     try:
-        fields = {"result": make_json_value(result)}
+        line = _format_line(row.index, {"result": make_json_value(result)}, usage, seconds)
     except Exception as error:  # of the result's own methods, too
         reason = str(error).partition("\n")[0]
         message = f"the result, a {type(result).__name__}, has no JSON form: {reason}"
         return make_failure(row, TypeError(message), usage, seconds)
-    return RowOutcome(row.index, _format_line(row.index, fields, usage, seconds), False, usage)
+    return RowOutcome(row.index, line, False, usage)
 
 
 def make_failure(

@@ -46,6 +46,8 @@ def echo(value):
         raise SystemExit(3)
     if value == "object":
         return object()
+    if value == "long":
+        return 10**5000
     if value == "infinite":
         return [float("inf"), float("nan")]
     if value == "surrogate":
@@ -85,6 +87,7 @@ ROWS: list[tuple[str, Any, Any]] = [
     ("echo", '{"value": "\\ud800"}', "\ud800"),
     ("echo", {"value": "exit"}, "SystemExit: 3"),
     ("echo", {"value": "object"}, "TypeError: the result, a object, has no JSON form"),
+    ("echo", {"value": "long"}, "TypeError: the result, a int, has no JSON form"),
     ("echo", {"value": "infinite"}, ["Infinity", "NaN"]),
     ("echo", {"value": "surrogate"}, "\ud800"),
     ("echo", {"value": "stop"}, "StopIteration: over"),
