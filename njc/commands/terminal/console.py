@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import os
 import re
 import shutil
@@ -136,6 +137,11 @@ def with_console(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(command)
     def run(console: Console, *arguments: Any, **flags: Any) -> None:
+        for name, value in flags.items():
+            if isinstance(value, float) and not math.isfinite(
+                value
+            ):  # click has NaN in every range
+                raise click.BadParameter(f"{value} is not a finite number.", param_hint=name)
         click.get_current_context().exit(command(console, *arguments, **flags) or 0)
 
     return console_flags(_pass_console(run))
