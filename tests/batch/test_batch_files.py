@@ -89,6 +89,10 @@ def link_to_rows() -> None:
     Path("out.jsonl").symlink_to("rows.jsonl")
 
 
+def link_to_program() -> None:
+    Path("out.jsonl").symlink_to("plain.py")
+
+
 def pipe_out() -> None:
     os.mkfifo("out.jsonl")
 
@@ -109,8 +113,9 @@ def file_as_state() -> None:
 @pytest.mark.parametrize(
     ("prepare", "message"),
     [
-        (link_rows, "out.jsonl is the file of the rows"),
-        (link_to_rows, "out.jsonl is the file of the rows"),
+        (link_rows, "out.jsonl is an input of this command"),
+        (link_to_rows, "rows.jsonl is an input of this command"),
+        (link_to_program, "plain.py is an input of this command"),
         (pipe_out, "out.jsonl is not a regular file"),
         (device_out, "out.jsonl is not a regular file"),
         (pipe_rows, "rows.jsonl is not a regular file"),

@@ -237,6 +237,8 @@ def test_wrong_usage(tmp_path: Path) -> None:
             [f"{program}:route", cases, "--out", str(tmp_path / "no" / "out.jsonl")],
             "no such directory",
         ),
+        ([f"{program}:route", cases, "--fresh", "--out", cases], "is an input of this command"),
+        ([f"{program}:route", cases, "--html", program], "is an input of this command"),
         ([f"{program}:missing", cases], "no function `missing`"),
         ([f"{program}:route", cases, "--gate", "pass^2>=1"], "needs 2 runs: --repeats 2"),
         ([f"{program}:route", cases, "--gate", "live:pass>=1"], "which is not compared"),

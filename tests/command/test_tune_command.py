@@ -261,6 +261,7 @@ def test_a_changed_prompt_is_no_longer_tuned(tmp_path: Path) -> None:
 
 WRONG: dict[str, tuple[Any, tuple[str, ...], str]] = {
     "too few": (CASES[:12], (), "there are 6 cases to choose a form on and 6 to check it on"),
+    "input": (CASES, ("--out", "cases.jsonl"), "cases.jsonl is an input of this command"),
     "shared": (CASES, ("--held-out", "cases.jsonl"), "this case is also in"),
 }
 

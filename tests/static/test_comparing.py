@@ -161,6 +161,7 @@ def test_what_is_done_is_not_done_again(studio: Studio) -> None:
         (["--modes", "fast", "shop.njpy", "--", "true"], "no mode `fast`; the modes are live"),
         (["shop.njpy", "--", "no-such-command"], "there is no command `no-such-command`"),
         (["--html", "no/r.html", "shop.njpy", "--", "true"], "no such directory: no"),
+        (["--json", "shop.njpy", "shop.njpy", "--", "true"], "shop.njpy is an input of this"),
     ],
 )
 def test_wrong_usage(studio: Studio, arguments: list[str], words: str) -> None:

@@ -416,6 +416,14 @@ def test_missing_files_and_wrong_arguments_are_named(tmp_path: Path) -> None:
     assert "--html shows all runs" in trace(FIRST, "1", "--html", tmp_path / "x.html").stderr
 
 
+def test_a_page_replaces_no_trace_that_it_shows(tmp_path: Path) -> None:
+    file = tmp_path / "t.jsonl"
+    file.write_bytes(FIRST.read_bytes())
+    result = trace(SECOND, file, "--html", file)
+    assert (result.exit_code, file.read_bytes()) == (2, FIRST.read_bytes())
+    assert "is an input of this command; write to another file" in result.stderr
+
+
 def test_texts_of_a_trace_cannot_control_the_terminal(tmp_path: Path) -> None:
     hostile = "\x1b]0;owned\x07\x1b[2J\r\u202e"
     lines = json.loads(json.dumps(WHOLE).replace("Run", "Run" + json.dumps(hostile)[1:-1]))

@@ -23,6 +23,7 @@ from njc.batch.waves import WaveProgress, Waves, make_vendor
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import COUNT, FILE, TARGET, with_console
 from njc.commands.terminal.status_line import is_status_shown
+from njc.evaluation.comparison.results import check_output
 from njc.project.units import format_path
 from njc.target import TargetFunction, get_target, make_absolute
 from njrt.errors import ConfigurationError, CostLimitError
@@ -99,8 +100,8 @@ def command(
     if vendor_batch and executor:
         raise ConfigurationError("--vendor-batch and --executor exclude each other")
     check_rows(rows)
-    out = _check_out(out, rows)
     loaded = get_target(make_absolute(target))
+    out = _check_out(out, rows, loaded.program)
     kind = executor or ("async" if loaded.is_async else "threads")
     if kind == "async" and not loaded.is_async:
         raise ConfigurationError(f"`{target}` is not async; use --executor threads")
@@ -162,17 +163,14 @@ def command(
         return 1 if store.read_counts().failed else 0
 
 
-def _check_out(out: Path, rows: Path) -> Path:
+def _check_out(out: Path, *inputs: Path) -> Path:
     """Return the file of results that `out` names; ConfigurationError if it cannot be replaced by results."""
     if out.exists() and not out.is_file():
         raise ConfigurationError(
             f"{out} is not a regular file; write to a file, beside which the state of the batch can be"
         )
     file = out.resolve() if out.is_symlink() else out
-    if not file.absolute().parent.is_dir():
-        raise ConfigurationError(f"no such directory: {format_path(file.absolute().parent)}")
-    if file.exists() and file.samefile(rows):
-        raise ConfigurationError(f"{out} is the file of the rows; write the results to another")
+    check_output(file, *inputs)
     return file
 
 

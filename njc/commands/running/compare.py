@@ -106,10 +106,10 @@ def command(
     """
     sources, words = _split_arguments(arguments)
     choose_command(words)
-    check_report(json_file)
-    check_report(html_file, "jinja2", "matplotlib")
     project = resolve_project(sources, flags)
     units = find_units(sources, project)
+    check_report(json_file, (unit.source for unit in units))
+    check_report(html_file, (unit.source for unit in units), "jinja2", "matplotlib")
     chosen = _parse_modes(modes) if modes else _list_available_modes(units, project)
     conditions = parse_gates(gates, chosen, runs, "-n")
     folder = RESULTS_FOLDER / _compute_digest(units, words, project)

@@ -32,8 +32,8 @@ from njc.evaluation.cases.summary import (
 )
 from njc.evaluation.comparison.results import (
     ResultFile,
-    check_directory,
     check_gates,
+    check_output,
     check_report,
     parse_gates,
 )
@@ -80,13 +80,14 @@ def command(
     kept, and an interrupted command continues with the missing ones.
     """
     conditions = parse_gates(gates, (), repeats, "--repeats")
-    check_report(html, "jinja2")
+    inputs = (cases, Path(target.rpartition(":")[0]))
+    check_report(html, inputs, "jinja2")
     if accept:
         console.note(_accept_results(get_target(make_absolute(target)), cases))
     numbered = read_cases(cases)
     names = [name for text in models for name in text.split(",") if name] or [""]
     results = ResultFile(out or cases.with_name(f"{cases.stem}.results.jsonl"), CaseResult)
-    check_directory(results.path)
+    check_output(results.path, *inputs)
     if fresh:
         results.path.unlink(missing_ok=True)
     versions = (

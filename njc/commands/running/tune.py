@@ -19,6 +19,7 @@ from njc.evaluation.cases.tuner import (
     list_sure_runs,
     split_cases,
 )
+from njc.evaluation.comparison.results import check_output
 from njc.project.config import find_project
 from njc.project.units import SUFFIX, make_unit
 from njc.target import get_target, make_absolute
@@ -72,13 +73,15 @@ def command(
         raise ConfigurationError(f"{target} is not in a {SUFFIX} file")
     project = find_project(loaded.program, os.environ)
     unit = make_unit(loaded.program, project)
+    out = out or cases.with_name(f"{cases.stem}.tuning.jsonl")
+    check_output(out, loaded.program, cases, *filter(None, [check_file]))
     choosing, held_out = _read_parts(cases, check_file)
     tuner = Tuner(
         console.note,
         make_absolute(target),
         unit,
         project,
-        CaseResults(out or cases.with_name(f"{cases.stem}.tuning.jsonl"), CaseResult),
+        CaseResults(out, CaseResult),
         model,
         repeats,
         jobs,

@@ -35,17 +35,19 @@ class KeyedResult(Protocol):
 ResultT = TypeVar("ResultT", bound=KeyedResult)
 
 
-def check_report(file: Path | None, *packages: str) -> None:
+def check_report(file: Path | None, inputs: Iterable[Path], *packages: str) -> None:
     """Raise ConfigurationError if a report that needs these packages could not be written after all runs."""
     if file is not None:
-        check_directory(file)
+        check_output(file, *inputs)
         require_packages("--html", "njpy[bench]", *packages)
 
 
-def check_directory(file: Path) -> None:
-    """Raise ConfigurationError if the directory of a file does not exist."""
-    if not file.absolute().parent.is_dir():
-        raise ConfigurationError(f"no such directory: {format_path(file.absolute().parent)}")
+def check_output(file: Path, *inputs: Path) -> None:
+    """Raise ConfigurationError if the directory of a file does not exist, or if the file is one of the inputs."""
+    if not (folder := file.absolute().parent).is_dir():
+        raise ConfigurationError(f"no such directory: {format_path(folder)}")
+    if file.exists() and any(it.exists() and file.samefile(it) for it in inputs):
+        raise ConfigurationError(f"{file} is an input of this command; write to another file")
 
 
 @dataclass(slots=True)
