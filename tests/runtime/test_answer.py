@@ -439,6 +439,24 @@ def test_of_a_repeated_name_the_last_value_counts() -> None:
     assert SPECIAL.call("number", "x", says=['{"y": 1, "y": 2}']) == 2.0
 
 
+def test_a_fence_inside_of_an_answer_belongs_to_it() -> None:
+    answer = '{"it": "see\n```python\nx = 1\n```\n"}'
+    assert call("untyped", "x", says=[answer]) == "see\n```python\nx = 1\n```\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ('{"it": [1, 2, 3] "and": 4}', "Expecting ',' delimiter: line 1 column 18"),
+        ('{"it": "cut', "Unterminated string"),
+        (f'{{"it": {"9" * 5000}}}', "4300 digits"),
+    ],
+)
+def test_a_refusal_says_where_the_json_is_wrong(said: str, reason: str) -> None:
+    assert call("untyped", "x", says=[said, {"it": 1}]) == 1
+    assert reason in PROGRAM.told()[-1]
+
+
 def test_a_long_reply_is_not_read() -> None:
     says = ['{"y": 1}' + " " * 300_000, {"y": 2}]
     assert SPECIAL.call("number", "x", says=says) == 2.0

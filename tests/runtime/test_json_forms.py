@@ -143,6 +143,7 @@ def test_values_come_back_as_their_type(declared, written, value, description):
         (dict[tuple[int, int], str], "stand for its keys"),
         (dict[int | str, str], "stand for its keys"),
         (Literal[b"a"], "bytes"),
+        (enum.Enum("Empty", {}), "no members"),
         (Literal[1, True], "equal"),
         (list[int] | tuple[int, ...], "apart"),
         (list[PurePosixPath | str], "apart"),
@@ -170,8 +171,42 @@ def test_what_json_does_not_carry_has_no_form(declared, reason):
         (dict[str, list[str]], {"a": ["b", "\ud800"]}, "a.1: .*lone surrogates"),
         (dict[str, int], {"\udfff": 1}, "lone surrogates"),
         (list[float], [1, float("inf")], "1: .*finite"),
+        (dict[float, int], {"nan": 1}, "finite"),
+        (dict[datetime.date, int], {"1704153600": 1}, "format date"),
+        (Literal[Color.RED, "x"], "BLUE", "^Input should be 'RED' or 'x'$"),
     ],
 )
 def test_what_does_not_fit_is_said_with_its_place(declared, written, words):
     with pytest.raises(ValueError, match=words):
         make_json_form(declared).decode(written)
+
+
+class Size(enum.StrEnum):
+    """The value of one member is the name of another."""
+
+    S = "small"
+    M = "S"
+    XL = "large"
+
+
+@pytest.mark.parametrize("kind", [Color, Size])
+@pytest.mark.parametrize(
+    ("wrap", "write"),
+    [
+        (lambda kind: kind, lambda name: name),
+        (lambda kind: kind | None, lambda name: name),
+        (lambda kind: kind | float, lambda name: name),
+        (lambda kind: list[kind | None], lambda name: [name]),
+        (lambda kind: list[int] | kind, lambda name: name),
+        (lambda kind: dict[kind, int], lambda name: {name: 1}),
+        (lambda kind: dict[kind | Literal["-"], int], lambda name: {name: 1}),
+        (lambda kind: Literal[(*kind,)] | None, lambda name: name),
+    ],
+)
+def test_members_are_read_and_asked_for_by_their_names(kind, wrap, write):
+    form = make_json_form(wrap(kind))
+    for name, member in kind.__members__.items():
+        assert form.decode(write(name)) == write(member)
+    names = "(, | or )".join(map(repr, kind.__members__))
+    with pytest.raises(ValueError, match=f"Input should be {names}(;|$)"):
+        form.decode(write("none of them"))

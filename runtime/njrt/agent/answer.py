@@ -90,8 +90,7 @@ def _make_answer_form(
         (move_definitions(schema, definitions), example)
         for schema, example in _list_alternatives(dict(forms), returned, labels)
     ]
-    schemas = [schema for schema, _ in alternatives]
-    examples = [example for _, example in alternatives]
+    schemas, examples = zip(*alternatives, strict=True)
     outputs = tuple(path for path, _ in forms)
     raising = [f'{{"raise": "{name}", "message": "why"}}' for name in exceptions]
     raised = {"enum": list(dict.fromkeys((*exceptions, *COMMON_EXCEPTIONS)))}
@@ -226,22 +225,23 @@ def parse_answer(
         return ()
     try:
         value = _DECODER.decode(text)
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError) as error:
         value = find_last_object(reply.message.text) if is_reasoned else None
         if value is None:
-            return (_refuse(text[-80:] if is_reasoned else text),)
+            return (_refuse(text[-80:] if is_reasoned else text, str(error)),)
     return (_make_effect(value, outputs),)
 
 
 def unfence(text: str) -> str:
-    """Return the text inside of the first fence, or the whole text if it has no fence."""
-    fenced = _FENCED_JSON.search(text)
+    """Return the text inside of the first fence, or the whole text if it has no fence or starts as an object."""
+    fenced = None if text.lstrip().startswith("{") else _FENCED_JSON.search(text)
     return (fenced[1] if fenced else text).strip()
 
 
-def _refuse(text: str) -> Refusal:
+def _refuse(text: str, reason: str = "") -> Refusal:
     problem = "says nothing" if text == "{}" else "is no JSON object"
-    return Refusal(f"Your reply {problem}: {text[:80]!r}. Reply with the JSON object alone.")
+    why = f" ({reason.partition(';')[0]})" if reason and text.startswith("{") else ""
+    return Refusal(f"Your reply {problem}{why}: {text[:80]!r}. Reply with the JSON object alone.")
 
 
 def _make_effect(value: Any, outputs: Sequence[str]) -> Effect | Refusal:

@@ -159,7 +159,7 @@ def make_question_form(wanted: AnswerType) -> JsonForm | None:
     if wanted is None or wanted is str:
         return None
     if isinstance(wanted, Mapping):
-        return SchemaForm(wanted, wanted, wanted)
+        return SchemaForm(wanted, wanted, wanted, {})
     try:
         return make_json_form(wanted)
     except TypeError as error:

@@ -182,8 +182,10 @@ class _Reader(SchemaMatcher):
                 return value if is_same else items
             case dict():
                 known, others = schema.get("properties", {}), schema.get("additionalProperties")
+                number = {"type": "number"} if schema.get(KEYS) == "float" else {}
+                keys = resolve_reference(schema.get("propertyNames", number), self.root)
                 for name in value:
-                    check_value(name, {}, place)
+                    check_value(name, keys, place)
                 pairs = {
                     self.read_key(name, schema, in_union): self.read(
                         item, known.get(name, others), (*place, name), in_union
@@ -201,10 +203,9 @@ class _Reader(SchemaMatcher):
         found = find_member(value, members)
         if found is not None:
             return found
-        has_text = all(isinstance(member.value, str) for member in members.values())
         has_value = is_one_of(value, [member.value for member in members.values()])
         kind = type(next(iter(members.values())))
-        if has_text or has_value or "_missing_" in vars(kind):
+        if has_value or "_missing_" in vars(kind):
             return value
         names = " or ".join(repr(name) for name in kind.__members__ if name in members)
         raise ValueError(at_place(f"Input should be {names}", place))

@@ -21,7 +21,7 @@ from functools import lru_cache
 from itertools import permutations
 from typing import Any
 
-from njrt.messages import Json
+from njrt.messages import Json, make_object_schema
 from njrt.outcome import UserValue
 from njrt.values.adapters import DeclaredType, format_validation_errors, get_adapter
 from njrt.values.json_choices import (
@@ -42,6 +42,8 @@ class JsonForm:
     declared: DeclaredType
     schema: Json
     schema_with_members: Json
+    spelled: Mapping[str, str]
+    """The names of members of enums, for the values that pydantic has in its errors."""
 
     def decode(self, value: JsonValue) -> UserValue:
         """Convert a JSON value; raise ValueError, with a message for the model, if it does not fit."""
@@ -51,7 +53,10 @@ class JsonForm:
         try:
             return get_adapter(self.declared).validate_python(read_choices(value, marked))
         except ValidationError as error:
-            raise ValueError(format_validation_errors(error)) from None
+            problem = f"{format_validation_errors(error)};"
+            for values, names in self.spelled.items():
+                problem = problem.replace(values, names)
+            raise ValueError(problem[:-1]) from None
 
 
 def make_json_form(declared: DeclaredType) -> JsonForm:
@@ -66,11 +71,12 @@ def make_json_form(declared: DeclaredType) -> JsonForm:
 
 @lru_cache(maxsize=256)
 def _make_json_form(declared: DeclaredType) -> JsonForm:
-    schema = _generate_schema(declared)
-    return JsonForm(declared, _clean(schema), schema)
+    spelled: dict[str, str] = {}
+    schema = _generate_schema(declared, spelled)
+    return JsonForm(declared, _clean(schema), schema, spelled)
 
 
-def _generate_schema(declared: DeclaredType) -> Json:
+def _generate_schema(declared: DeclaredType, spelled: dict[str, str]) -> Json:
     from pydantic.json_schema import GenerateJsonSchema
 
     class Generator(GenerateJsonSchema):
@@ -78,6 +84,11 @@ def _generate_schema(declared: DeclaredType) -> Json:
 
         def enum_schema(self, schema: Any) -> dict[str, Any]:
             members = {member.name: member for member in schema["members"]}
+            if not members:
+                raise TypeError("an enum has no members")
+            *most, last = [repr(member.value) for member in members.values()]
+            values = f"{', '.join(most)} or {last}" if most else last
+            spelled[f" be {values};"] = f" be {' or '.join(map(repr, members))};"
             return {"type": "string", "enum": list(members), MEMBERS: _Members(members)}
 
         def literal_schema(self, schema: Any) -> dict[str, Any]:
@@ -85,6 +96,7 @@ def _generate_schema(declared: DeclaredType) -> Json:
             if any(isinstance(value, bytes) for value in expected):
                 raise TypeError("JSON does not carry bytes in a Literal")
             members = {value.name: value for value in expected if isinstance(value, enum.Enum)}
+            spelled.update({repr(member): repr(name) for name, member in members.items()})
             others = [value for value in expected if not isinstance(value, enum.Enum)]
             if len(set(others)) < len(others):
                 raise TypeError("values of its Literal are equal")
@@ -97,16 +109,8 @@ def _generate_schema(declared: DeclaredType) -> Json:
             return bool(field.get("init", True)) and super().field_is_present(field)
 
         def named_tuple_schema(self, schema: Any) -> dict[str, Any]:
-            fields = schema["fields"]
-            return {
-                "type": "object",
-                "properties": {
-                    field["name"]: self.generate_inner(field["schema"]) for field in fields
-                },
-                "required": [field["name"] for field in fields],
-                "additionalProperties": False,
-                CONTAINER: tuple,
-            }
+            parts = {each["name"]: self.generate_inner(each["schema"]) for each in schema["fields"]}
+            return {**make_object_schema(parts), CONTAINER: tuple}
 
         def arguments_schema(self, schema: Any) -> dict[str, Any]:
             # Of named tuples, before pydantic 2.14.
@@ -136,10 +140,12 @@ def _generate_schema(declared: DeclaredType) -> Json:
             return {**super().model_schema(schema), **container}
 
         def dict_schema(self, schema: Any) -> dict[str, Any]:
-            if "keys_schema" in schema and not _are_texts(schema["keys_schema"]):
+            keys = schema.get("keys_schema", {})
+            if keys and not _are_texts(keys):
                 raise TypeError("names in JSON are texts, which do not stand for its keys")
-            kind = schema.get("keys_schema", {}).get("type")
-            return {**super().dict_schema(schema), KEYS: kind}
+            kind = keys.get("type")
+            named = {"propertyNames": self.generate_inner(keys)} if kind == "union" else {}
+            return {**super().dict_schema(schema), **named, KEYS: kind}
 
     for kind in (set, frozenset, tuple):
         name = f"{kind.__name__}_schema"
@@ -266,10 +272,10 @@ def move_definitions(schema: Json, definitions: dict[str, Json]) -> Json:
     for key, value in schema.items():
         if key == "$defs":
             definitions.update(value)
-        elif isinstance(value, Mapping):
-            moved[key] = move_definitions(value, definitions)
         else:
-            moved[key] = value
+            moved[key] = (
+                move_definitions(value, definitions) if isinstance(value, Mapping) else value
+            )
     return moved
 
 
@@ -340,20 +346,15 @@ def _describe(schema: Json, definitions: Json, depth: int) -> str:
         return _describe(definitions[name], definitions, depth + 1) if is_shown else name
     match schema.get("type"):
         case "object" if "properties" in schema:
-            parts = schema["properties"].items()
             inner = [
                 f'"{name}": {_describe(part, definitions, depth)}{_format_default(part)}'
-                for name, part in parts
+                for name, part in schema["properties"].items()
             ]
             return f"{{{', '.join(inner)}}}"
         case "object":
             others = schema.get("additionalProperties")
-            inner_text = (
-                _describe(others, definitions, depth)
-                if isinstance(others, Mapping)
-                else "any value"
-            )
-            return f"{{string: {inner_text}, ...}}"
+            shown = others if isinstance(others, Mapping) else {}
+            return f"{{string: {_describe(shown, definitions, depth)}, ...}}"
         case "array" if "prefixItems" in schema:
             fixed = [_describe(part, definitions, depth) for part in schema["prefixItems"]]
             return f"[{', '.join(fixed)}]"
@@ -374,12 +375,9 @@ def _format_default(schema: Json) -> str:
 
 def describe_object(forms: Mapping[str, JsonForm]) -> str:
     """Return an object with properties of these forms, as `describe_schema` writes it."""
-    properties = {name: form.schema_with_members for name, form in forms.items()}
     definitions: dict[str, Json] = {}
-    for schema in properties.values():
-        definitions |= schema.get("$defs", {})
     parts = {
-        name: {key: part for key, part in schema.items() if key != "$defs"}
-        for name, schema in properties.items()
+        name: move_definitions(form.schema_with_members, definitions)
+        for name, form in forms.items()
     }
     return describe_schema({"type": "object", "properties": parts, "$defs": definitions})
