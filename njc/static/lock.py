@@ -70,9 +70,8 @@ class LockScore:
 
     def __str__(self) -> str:
         left = self.of - self.right - self.wrong
-        return f"{self.right} of {self.of} right" + (
-            f", {left} left to the live block" if left else ""
-        )
+        rest = f", {left} left to the live block" if left else ""
+        return f"{self.right} of {self.of} right{rest}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +92,8 @@ class CheckCounts:
     """What answered the questions of the code and ran its live blocks, such as a model or a script."""
 
     def __str__(self) -> str:
-        return f"{self.passed} of {self.of} checks of its program" + (
-            f" (answered by {self.by})" if self.by else ""
-        )
+        by = f" (answered by {self.by})" if self.by else ""
+        return f"{self.passed} of {self.of} checks of its program{by}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +178,7 @@ def add_entries(lock: StaticLock, entries: Iterable[LockEntry]) -> StaticLock:
 def remove_entries(lock: StaticLock, keys: Iterable[LockKey]) -> StaticLock:
     """Return the lock without some entries."""
     gone = set(keys)
-    kept = {key: entry for key, entry in lock.entries.items() if key not in gone}
-    return replace(lock, entries=kept)
+    return replace(lock, entries={key: it for key, it in lock.entries.items() if key not in gone})
 
 
 def transfer_changes(before: StaticLock, after: StaticLock, current: StaticLock) -> StaticLock:
@@ -217,9 +214,8 @@ def describe_authors(entries: Sequence[LockEntry]) -> str:
     edited = ", edited" * any(entry.is_edited for entry in codes)
     found = {entry.checks for entry in codes}
     checks = found.pop() if len(found) == 1 else None
-    verdict = (
-        f"passes {checks}" if checks and not edited else "the checks of its program were not run"
-    )
+    unchecked = "the checks of its program were not run"
+    verdict = f"passes {checks}" if checks and not edited else unchecked
     live = len(entries) - len(codes)
     rest = f"; {live} of {len(entries)} blocks run live" if live else ""
     return f"code by {models or 'a model'}{edited}; {verdict}{rest}"
@@ -242,6 +238,11 @@ def read_lock(file: Path) -> StaticLock:
         (first, *_) = error.errors()
         line, path = _locate(text, first["loc"]), ".".join(map(str, first["loc"]))
         raise ConfigurationError(f"{file}:{line}: `{path}`: {first['msg']}; {_WAY_OUT}") from None
+    names = [f"{entry.name} ({entry.mode})" for entry in read.block]
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            line = _locate(text, ("block", index, "name"))
+            raise ConfigurationError(f"{file}:{line}: `{name}` is there twice; keep one of them")
     authority = {section.key: section for section in read.authority}
     tuned = {section.key: section for section in check_sections(file, document)}
     servers = {section.name: section for section in read.mcp}
@@ -254,16 +255,15 @@ _WAY_OUT = "correct it, install the njc that wrote it, or delete the file and bu
 def _locate(text: str, path: Sequence[str | int]) -> int:
     """Return the line of a key of the file, or of the block that lacks it."""
     lines = text.split("\n")
-    heads = [0] + [
-        number
+    heads = {
+        number: line.strip(" \t[]")
         for number, line in enumerate(lines, 1)
-        if line.strip() in ("[[block]]", "[[authority]]", "[[tuned]]", "[[mcp]]")
-        and not _is_in_string(lines[: number - 1])
-    ]
-    index = path[1] + 1 if len(path) > 1 and isinstance(path[1], int) else 0
-    head = heads[min(index, len(heads) - 1)]
-    key = next((part for part in path[2 if index else 0 :] if isinstance(part, str)), "")
-    end = heads[index + 1] if index + 1 < len(heads) else len(lines) + 1
+        if line.strip().startswith("[[") and not _is_in_string(lines[: number - 1])
+    }
+    own = [0, *(number for number, kind in heads.items() if kind == path[0])]
+    head = own[path[1] + 1] if len(own) > 1 and isinstance(path[1], int) else 0
+    key = next((part for part in path[2 if head else 0 :] if isinstance(part, str)), "")
+    end = next((number for number in heads if number > head), len(lines) + 1)
     found = (n for n in range(head + 1, end) if re.match(rf"\s*{re.escape(key)}\s*=", lines[n - 1]))
     return next(found, max(head, 1))
 

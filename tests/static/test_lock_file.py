@@ -106,6 +106,7 @@ BAD = format_lock(add_entries(StaticLock(), [entry("b.njpy:g")])).partition("\n\
         ("x = 1\n", r"njc\.lock:1: `version`: Field required"),
         ("<<<<<<< HEAD\n", r"cannot be read: .*line 1.*; correct it"),
         ("version = 1\nblock = 3\n", r"njc\.lock:2: `block`: Input should be a valid tuple"),
+        ("version = 1\n[[mcp]]\n[[authority]]\nfile = 3\n", r"njc\.lock:4: `authority\.0\.file`"),
         ('version = 1\n[[block]]\nname = "x"\n', r"njc\.lock:2: `block\.0\.mode`: Field required"),
         (
             GOOD + BAD.replace("attempts = 1", 'attempts = "one"'),
@@ -184,3 +185,14 @@ def test_changes_are_transferred_to_a_lock_that_was_changed_meanwhile(
 ) -> None:
     locks = [add_entries(StaticLock(), entries) for entries in (before, after, current)]
     assert transfer_changes(*locks) == add_entries(StaticLock(), merged)
+
+
+def test_a_merge_that_keeps_both_codes_is_an_error_with_its_line(tmp_path: Path) -> None:
+    text = format_lock(add_entries(StaticLock(), [entry()]))
+    other = text[text.index("[[block]]") :].replace("x = 1", "x = 2")
+    line = text.count("\n") + 3  # below an empty line and the head
+    with pytest.raises(
+        ConfigurationError, match=rf"njc\.lock:{line}: `a\.njpy:f \(static\)` is there"
+    ):
+        read(f"{text}\n{other}", tmp_path)
+    assert len(read(text + other.replace('"static"', '"auto"'), tmp_path).entries) == 2
