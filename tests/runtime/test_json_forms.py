@@ -143,6 +143,7 @@ def test_values_come_back_as_their_type(declared, written, value, description):
         (dict[tuple[int, int], str], "stand for its keys"),
         (dict[int | str, str], "stand for its keys"),
         (Literal[b"a"], "bytes"),
+        (list[tuple[int, *tuple[str, ...]]], "unpacked"),
         (enum.Enum("Empty", {}), "no members"),
         (Literal[1, True], "equal"),
         (list[int] | tuple[int, ...], "apart"),

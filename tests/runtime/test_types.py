@@ -49,6 +49,11 @@ class Movie(TypedDict):
     year: typing.NotRequired[int]
 
 
+class Caption(typing_extensions.TypedDict):
+    text: str
+    size: typing_extensions.NotRequired[int]
+
+
 class Branch(TypedDict):
     name: str
     children: list[Branch]
@@ -117,7 +122,11 @@ FITS = [
     (object(), object), ([1], Any), (Color.RED, Color), (Level.LOW, int), (Order([]), Order), (Order([]), Shape), (Pair(1), Pair),
     (decimal.Decimal(1), decimal.Decimal), ([1, 2], list[int]), ([], list[int]), ({"a": [1]}, dict[str, list[int]]),
     ((1, "a"), tuple[int, str]), ((1, 2, 3), tuple[int, ...]), ((), tuple[()]), (Pair(1), tuple[int]), ({1}, set[int]), (1, int | str),
-    ((1, "a", "b"), tuple[int, typing.Unpack[tuple[str, ...]]]), ([1], typing.List[int]), ((1,), typing.Tuple),
+    ((1, "a", "b"), tuple[int, typing.Unpack[tuple[str, ...]]]), ((1,), tuple[int, *tuple[str, ...]]),
+    ((1, 2, "a"), tuple[*tuple[int, ...], str]), ((1, "a", 2), tuple[int, *tuple[str, int]]),
+    (None, Annotated[int | None, pydantic.Field(gt=0)]), ([None, 1], list[Annotated[Optional[int], pydantic.Field(gt=0)]]),
+    ({"text": "a"}, Caption), ({"text": "a", "size": 1}, Caption),
+    ([1], typing.List[int]), ((1,), typing.Tuple),
     (None, int | None), (None, Optional[int]), ("a", Union[int, str]), ("a", Literal["a", "b"]), (5, Annotated[int, "note"]),
     (Color.RED, Literal[Color.RED]), (True, int | bool), (datetime.datetime.min, datetime.date),
     ({"title": "x"}, Movie), ({"title": "x", "year": 1}, Movie), ({"name": "a", "children": [{"name": "b", "children": []}]}, Branch),
@@ -208,6 +217,14 @@ MISFITS = [
     (-3, Positive, "expected int; Input should be greater than 0"),
     ([-3], list[Positive], "expected list[int]; at 0: Input should be greater than 0"),
     ("a", Positive, "expected int, got str"),
+    (-3, Annotated[int | None, pydantic.Field(gt=0)], None),
+    ({"text": 1}, Caption, "expected Caption; at text: expected str, got int"),
+    ({"size": 1}, Caption, "expected Caption; at text: this key is missing"),
+    ((1, "a", 2), tuple[int, *tuple[str, ...]], "expected tuple[int, *tuple[str, ...]]; at 2: expected str, got int"),
+    ((1, ("a",)), tuple[int, typing.Unpack[tuple[str, ...]]], None),
+    ((), tuple[int, *tuple[str, ...]], None),
+    (("a", 1), tuple[*tuple[int, ...], str], None),
+    ((1, "a"), tuple[int, *tuple[str, int]], None),
 ]  # fmt: skip
 
 

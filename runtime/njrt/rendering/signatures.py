@@ -68,14 +68,13 @@ def _format_special_form(annotation: UserValue, depth: int) -> str:
     if origin in _UNIONS:
         return " | ".join(format_type(part, depth - 1) for part in arguments)
     if origin is typing.Literal:
-        shown = (
-            repr(value) if is_exactly(value, str, int, bool, bytes) else format_type(value)
-            for value in arguments
-        )
+        plain = (str, int, bool, bytes)
+        shown = (repr(one) if is_exactly(one, *plain) else format_type(one) for one in arguments)
         return f"Literal[{', '.join(shown)}]"
     if origin is typing.Annotated:
         return format_type(arguments[0], depth)
-    return _format_generic(format_type(origin, depth), arguments, depth)
+    star = "*" * (getattr(annotation, "__unpacked__", None) is True)
+    return _format_generic(star + format_type(origin, depth), arguments, depth)
 
 
 def _format_generic(name: str, arguments: Iterable[Any], depth: int) -> str:

@@ -18,13 +18,13 @@ import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import islice
 from types import CellType, FunctionType
 from typing import Annotated, Any, ForwardRef, Literal, Union
 
 from njrt.outcome import UserValue
 from njrt.rendering.signatures import format_type
+from njrt.values.adapters import get_adapter
 
 _MAX_PROBLEMS = 3
 _ACCEPTED_NUMBERS: Mapping[Any, tuple[type, ...]] = {
@@ -211,7 +211,9 @@ class _TypeChecker:
         elif origin is type:
             if not _is_subclass(value, arguments[0]):
                 yield (), _format_mismatch(value, declared)
-        elif typing.is_typeddict(origin or declared):
+        elif hasattr(
+            origin or declared, "__required_keys__"
+        ):  # a TypedDict, also of typing_extensions
             yield from self.find_key_problems(value, declared)
         elif not _is_instance(value, declared, name, arguments):
             yield (), _format_mismatch(value, declared)
@@ -268,8 +270,7 @@ class _TypeChecker:
         if origin is tuple:
             if arguments[-1] is ...:
                 arguments = (arguments[0],) * len(value)
-            if any(_is_unpacked(argument) for argument in arguments):
-                return
+            arguments = tuple(_expand_unpacked(arguments, len(value)))
             if len(value) != len(arguments):
                 yield (), f"expected {len(arguments)} items, got {len(value)}"
                 return
@@ -291,10 +292,18 @@ def _put_under(part: str, problems: Iterator[Problem]) -> Iterator[Problem]:
         yield (part, *path), message
 
 
-def _is_unpacked(argument: Any) -> bool:
-    return typing.get_origin(argument) is typing.Unpack or bool(
-        getattr(argument, "__unpacked__", False)
-    )
+def _expand_unpacked(arguments: tuple[Any, ...], length: int) -> Iterator[Any]:
+    """Yield the types of a tuple of some length: `*tuple[int, ...]` stands for as many as the others leave."""
+    for argument in arguments:
+        is_unpacked = typing.get_origin(argument) is typing.Unpack
+        if not is_unpacked and not getattr(argument, "__unpacked__", False):
+            yield argument
+            continue
+        inner = typing.get_args(typing.get_args(argument)[0] if is_unpacked else argument)
+        if inner and inner[-1] is not ...:
+            yield from _expand_unpacked(inner, length - len(arguments) + 1)
+        else:
+            yield from (inner or (Any,))[:1] * (length - len(arguments) + 1)
 
 
 def _is_instance(
@@ -349,11 +358,12 @@ def _find_constraint_problem(value: UserValue, declared: Any) -> str | None:
         isinstance(note, str) for note in declared.__metadata__
     ):
         return None
+    if typing.get_origin(declared) is Annotated:  # the type itself has been checked
+        is_optional = type(None) in typing.get_args(declared.__origin__)
+        declared = Annotated[(Any | None if is_optional else Any, *declared.__metadata__)]
     try:
-        adapter = _make_adapter(declared)
-    except TypeError:  # an unhashable declaration, such as Annotated[int, []]
-        adapter = _make_adapter.__wrapped__(declared)
-    if adapter is None:
+        adapter = get_adapter(declared)
+    except Exception:  # pydantic knows no such type
         return None
     from pydantic import ValidationError
 
@@ -362,16 +372,3 @@ def _find_constraint_problem(value: UserValue, declared: Any) -> str | None:
     except ValidationError as error:
         return "; ".join(problem["msg"] for problem in error.errors(include_url=False)[:_MAX_PROBLEMS])  # fmt: skip
     return None
-
-
-@lru_cache(maxsize=256)
-def _make_adapter(declared: Any) -> Any:
-    """Return a validator of pydantic, or None if pydantic knows no such type."""
-    from pydantic import ConfigDict, TypeAdapter
-
-    if typing.get_origin(declared) is Annotated:  # the type itself has been checked
-        declared = Annotated[(Any, *declared.__metadata__)]
-    try:
-        return TypeAdapter(declared, config=ConfigDict(arbitrary_types_allowed=True))
-    except Exception:
-        return None

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache
@@ -287,11 +288,9 @@ def _make_instance(value: UserValue, kind: type | None) -> UserValue:
     """Make an instance of a class, which pydantic would not choose; if that fails, return the value."""
     if kind is None or kind is tuple:
         return value
-    try:
-        made: UserValue = get_adapter(kind).validate_python(value)
-    except ValueError:
-        return value
-    return made
+    with suppress(ValueError):
+        value = get_adapter(kind).validate_python(value)
+    return value
 
 
 def check_value(value: JsonValue, schema: Json, place: tuple[str, ...]) -> None:

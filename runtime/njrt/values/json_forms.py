@@ -152,6 +152,8 @@ def _generate_schema(declared: DeclaredType, spelled: dict[str, str]) -> Json:
         setattr(Generator, name, _mark_container(getattr(GenerateJsonSchema, name), kind))
     for name, reason in _WITHOUT_FORM.items():
         setattr(Generator, f"{name}_schema", _refuse(reason))
+    if "*tuple[" in str(declared):  # pydantic takes it for a tuple
+        raise TypeError("an unpacked tuple has no form")
     try:
         schema: Json = get_adapter(declared).json_schema(schema_generator=Generator)
     except Exception as error:
