@@ -421,6 +421,9 @@ def test_an_alarm_switches_the_block_back_to_live(
     assert "live at run time: 3 of 3 canaries differed" in lock.output
     assert "live at run time" not in studio.njc("lock", ".", "--mode", "auto").output
 
+    result = studio.njc("canary", "--clear", BLOCK, "old.njpy:f", "--store", program.store)
+    assert (result.exit_code, "has no canaries of old.njpy:f;" in result.output) == (2, True)
+    assert studio.njc("canary", "--store", program.store).exit_code == 1, "nothing was cleared"
     assert studio.njc("canary", "--clear", BLOCK, "--store", program.store).exit_code == 0
     assert studio.njc("canary", "--store", program.store).exit_code == 0
     get_block_watch.cache_clear()

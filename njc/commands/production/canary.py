@@ -75,9 +75,10 @@ def matches(name: str, blocks: Sequence[str]) -> bool:
 
 def _clear(console: Console, store: CanaryStore, blocks: Sequence[str]) -> None:
     names = [name for name in store.list_names() if matches(name, blocks)]
-    if not names:
+    unknown = [block for block in blocks if not any(matches(name, [block]) for name in names)]
+    if unknown or not names:
         raise ConfigurationError(
-            f"{store.store.name} has no canaries of {', '.join(blocks) or 'no block'}; "
+            f"{store.store.name} has no canaries of {', '.join(unknown) or 'no block'}; "
             "`njc canary` lists the blocks that it has"
         )
     for name in names:
