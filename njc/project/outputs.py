@@ -188,7 +188,5 @@ def _make_folders(output: Path) -> list[Path]:
 
 
 def _make_write_error(output: Path, error: OSError) -> ConfigurationError:
-    reason = (error.strerror or str(error)).lower()
-    return ConfigurationError(
-        f"cannot write {format_path(output)}: {reason}; choose another directory with -o"
-    )
+    name, reason = format_path(output), (error.strerror or str(error)).lower()
+    return ConfigurationError(f"cannot write {name}: {reason}; choose another directory")

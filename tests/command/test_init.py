@@ -21,7 +21,7 @@ def project(here: Workplace) -> Workplace:
     """A project that `njc init` has made."""
     result = here.njc("init", "My Shop")
     assert result.exit_code == 0, result.stderr
-    assert "try: cd My Shop && njc check && pytest" in result.stderr
+    assert "try: cd 'My Shop' && njc check && pytest" in result.stderr
     return Workplace(here.folder / "My Shop")
 
 
@@ -99,6 +99,9 @@ def test_existing_files_stay(here: Workplace) -> None:
     assert result.exit_code == 2
     assert result.stderr == "error: README.md exists; choose another directory\n"
     assert here.files() == ["README.md"]
+    below = here.njc("init", "README.md")
+    assert below.exit_code == 2
+    assert below.stderr.endswith("; choose another directory\n"), "`njc init` has no flag -o"
 
 
 def test_the_working_directory(here: Workplace) -> None:

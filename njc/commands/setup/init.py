@@ -9,6 +9,7 @@ shop/.github/workflows/test.yml       njc check, pytest
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import metadata
 from importlib.resources import files
@@ -43,7 +44,7 @@ def command(console: Console, folder: Path) -> None:
     write_all({(folder / path).absolute(): text.encode() for path, text in texts.items()})
     for path in texts:
         console.print_detail(format_path((folder / path).absolute()))
-    place = "" if folder.absolute() == Path.cwd() else f"cd {folder} && "
+    place = "" if folder.absolute() == Path.cwd() else f"cd {shlex.quote(str(folder))} && "
     console.note(f"created {len(texts)} files; try: {place}njc check && pytest")
 
 
