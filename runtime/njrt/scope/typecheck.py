@@ -293,7 +293,7 @@ def _put_under(part: str, problems: Iterator[Problem]) -> Iterator[Problem]:
 
 
 def _expand_unpacked(arguments: tuple[Any, ...], length: int) -> Iterator[Any]:
-    """Yield the types of a tuple of some length: `*tuple[int, ...]` stands for as many as the others leave."""
+    """Yield the types of a tuple of some length: `*tuple[int, ...]` is repeated to fill the rest."""
     for argument in arguments:
         is_unpacked = typing.get_origin(argument) is typing.Unpack
         if not is_unpacked and not getattr(argument, "__unpacked__", False):
