@@ -45,7 +45,9 @@ def check_report(file: Path | None, inputs: Iterable[Path], *packages: str) -> N
 def check_output(file: Path, *inputs: Path) -> None:
     """Raise ConfigurationError if the directory of a file does not exist, or if the file is one of the inputs."""
     if not (folder := file.absolute().parent).is_dir():
-        raise ConfigurationError(f"no such directory: {format_path(folder)}")
+        raise ConfigurationError(
+            f"cannot write {file.name}: no such directory: {format_path(folder)}"
+        )
     if file.exists() and any(it.exists() and file.samefile(it) for it in inputs):
         raise ConfigurationError(f"{file} is an input of this command; write to another file")
 
