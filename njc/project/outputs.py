@@ -141,6 +141,16 @@ def write_all(contents: Mapping[Path, bytes], modes: Mapping[Path, int] | None =
                 folder.rmdir()
 
 
+def check_output(file: Path, *inputs: Path) -> None:
+    """Raise ConfigurationError if the directory of a file does not exist, or if the file is one of the inputs."""
+    if not (folder := file.absolute().parent).is_dir():
+        raise ConfigurationError(
+            f"cannot write {file.name}: no such directory: {format_path(folder)}"
+        )
+    if file.exists() and any(it.exists() and file.samefile(it) for it in inputs):
+        raise ConfigurationError(f"{file} is an input of this command; write to another file")
+
+
 def remove_files(files: Iterable[Path], within: Iterable[Path]) -> None:
     """Remove files, and the directories inside `within` that this leaves empty."""
     bounds = set(within)

@@ -23,7 +23,7 @@ from njc.batch.waves import WaveProgress, Waves, make_vendor
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import COUNT, FILE, TARGET, with_console
 from njc.commands.terminal.status_line import is_status_shown
-from njc.evaluation.comparison.results import check_output
+from njc.project.outputs import check_output
 from njc.project.units import format_path
 from njc.target import TargetFunction, get_target, make_absolute
 from njrt.errors import ConfigurationError, CostLimitError

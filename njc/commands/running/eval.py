@@ -33,11 +33,10 @@ from njc.evaluation.cases.summary import (
 from njc.evaluation.comparison.results import (
     ResultFile,
     check_gates,
-    check_output,
     check_report,
     parse_gates,
 )
-from njc.project.outputs import write_all
+from njc.project.outputs import check_output, write_all
 from njc.project.report import format_count
 from njc.target import TargetFunction, get_target, make_absolute
 from njrt.errors import ConfigurationError

@@ -12,7 +12,7 @@ import click
 
 from njc.commands.terminal.console import Console, get_output_width
 from njc.commands.terminal.flags import FILE, with_console
-from njc.evaluation.comparison.results import check_output
+from njc.project.outputs import check_output
 from njc.project.units import format_path
 from njc.runs.trace_view.index import RunSummary, Selection, TraceIndex, read_index
 from njc.runs.trace_view.terminal import (

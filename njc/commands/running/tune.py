@@ -19,8 +19,8 @@ from njc.evaluation.cases.tuner import (
     list_sure_runs,
     split_cases,
 )
-from njc.evaluation.comparison.results import check_output
 from njc.project.config import find_project
+from njc.project.outputs import check_output
 from njc.project.units import SUFFIX, make_unit
 from njc.target import get_target, make_absolute
 from njrt.errors import ConfigurationError

@@ -19,6 +19,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any, Generic, Protocol, TypeVar
 
+from njc.project.outputs import check_output
 from njc.project.units import format_path
 from njrt.errors import ConfigurationError, require_packages
 from njrt.message_json import parse_json_lines
@@ -40,16 +41,6 @@ def check_report(file: Path | None, inputs: Iterable[Path], *packages: str) -> N
     if file is not None:
         check_output(file, *inputs)
         require_packages("--html", "njpy[bench]", *packages)
-
-
-def check_output(file: Path, *inputs: Path) -> None:
-    """Raise ConfigurationError if the directory of a file does not exist, or if the file is one of the inputs."""
-    if not (folder := file.absolute().parent).is_dir():
-        raise ConfigurationError(
-            f"cannot write {file.name}: no such directory: {format_path(folder)}"
-        )
-    if file.exists() and any(it.exists() and file.samefile(it) for it in inputs):
-        raise ConfigurationError(f"{file} is an input of this command; write to another file")
 
 
 @dataclass(slots=True)
