@@ -166,11 +166,7 @@ def only_judges(block: NaturalBlock) -> bool:
 
     A sentence of another form may ask for a change, in words that are not listed here.
     """
-    text = block.words
-    shift = block.end - 3 - len(text)
-    for reference in sorted(block.references, key=lambda each: each.start, reverse=True):
-        token = _OUTPUT if reference.writes else _INPUT
-        text = text[: reference.start - shift] + token + text[reference.end - shift :]
+    text = block.replace_references(lambda each: _OUTPUT if each.writes else _INPUT)
     if _STATES.search(text):
         return False
     sentences = map(_WORD.findall, _SENTENCE_END.split(_MAKES_RESULT.sub("", text.lower())))

@@ -18,7 +18,7 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import NoneType
@@ -150,11 +150,15 @@ class NaturalBlock:
     @cached_property
     def words_without_references(self) -> str:
         """The words with the references blanked: their names and types ask for nothing."""
+        return self.replace_references(lambda _: "")
+
+    def replace_references(self, write: Callable[[Reference], str]) -> str:
+        """Return the words with another text for each reference, padded by blanks, so that offsets stay."""
         text = self.words
         shift = self.end - 3 - len(text)
         for reference in self.references:
             begin, end = reference.start - shift, reference.end - shift
-            text = text[:begin] + " " * (end - begin) + text[end:]
+            text = text[:begin] + write(reference).ljust(end - begin) + text[end:]
         return text
 
     @cached_property
