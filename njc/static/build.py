@@ -16,7 +16,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from threading import Lock as Mutex
 from typing import TypeVar, assert_never
 
@@ -286,15 +286,11 @@ def _generate_hole(
     file: StaticFile, hole: Hole, author: Author, request: HoleRequest
 ) -> HoleResult:
     most = 1 if hole.mode == "static-raw" else request.attempts
-    check, verdicts = make_code_check(file, hole), dict[str, ContractVerdict]()
-
-    def check_contract(code: str) -> tuple[str, ...]:
-        verdicts[code] = verdict = find_contract_verdict(file, hole, code, request)
-        return (verdict.refusal,) if verdict.refusal else ()
-
+    check = make_code_check(file, hole)
+    judge = cache(lambda code: find_contract_verdict(file, hole, code, request))
     result = author.run_conversation(
         generate_code(
-            hole, lambda code: check(code) or check_contract(code), most, author.temperature
+            hole, lambda code: check(code) or judge(code).refusals, most, author.temperature
         )
     )
     at = request.keep_attempts(hole, result)
@@ -303,8 +299,7 @@ def _generate_hole(
             return _make_live_result(hole, result, request, JUDGEMENT_REASON)
         case Generated(code):
             entry = make_lock_entry(hole, normalize_code(code, hole), result, request.today())
-            verdict = verdicts.get(code, ContractVerdict())
-            return HoleResult(replace(entry, contract=verdict.evidence))
+            return HoleResult(replace(entry, contract=judge(code).evidence))
         case GenerationFailed(attempts) if _can_stay_live(hole):
             return _make_live_result(
                 hole,
@@ -447,6 +442,11 @@ class ContractVerdict:
 
     held: int = 0
     refusal: str = ""
+
+    @property
+    def refusals(self) -> tuple[str, ...]:
+        """The reasons to refuse the code."""
+        return (self.refusal,) if self.refusal else ()
 
     @property
     def evidence(self) -> str:

@@ -202,7 +202,7 @@ def make_learning_check(
             return reasons
         if needs_judgement(hole, code):
             return (NO_JUDGEMENT_MESSAGE,)
-        return (judge(code).refusal,) if judge(code).refusal else ()
+        return judge(code).refusals
 
     return check_all
 
