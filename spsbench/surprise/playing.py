@@ -26,8 +26,7 @@ from njrt.models.choose import choose_model
 from njrt.models.model import Model
 from njrt.observability.listeners import add_listener
 from njrt.options import Options
-from njrt.outcome import Broke, Continued, Raised, Returned
-from njrt.session.prediction import GOES_ON
+from njrt.session.prediction import name_effect_ending
 from spsbench.checks import check_case
 from spsbench.perfect import make_perfect_model
 from spsbench.sampling import Uniform, order_by_strata
@@ -184,14 +183,8 @@ class PerformedEffects:
 
 def describe_effect(done: Performed) -> EffectFacts:
     """Return how an effect ended, and how much it changed."""
-    match done.result:
-        case Refusal() | NeedsCode():
-            ending = "refused"
-        case Broke() | Continued() | Returned() | Raised() as jump:
-            words = {Broke: "break", Continued: "continue", Returned: "return", Raised: "raise"}
-            ending = words[type(jump)]
-        case _:
-            ending = GOES_ON
+    is_refused = isinstance(done.result, Refusal | NeedsCode)
+    ending = "refused" if is_refused else name_effect_ending(done.result)
     changes = done.state.changes if done.state else {}
     return EffectFacts(ending, len(changes), sum(len(text or "") for text in changes.values()))
 

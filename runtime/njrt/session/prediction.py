@@ -103,17 +103,10 @@ class EffectPredictor:
         }
 
     def _describe_ending(self, result: EffectResult) -> str:
-        match result:
-            case Broke():
-                return "break"
-            case Continued():
-                return "continue"
-            case Returned(value):
-                return f"return {write_named_value(self._redactor, '', value, MAX_VALUE_CHARS)}"
-            case Raised(error):
-                return f"raise {type(error).__name__}"
-            case _:
-                return GOES_ON
+        word = name_effect_ending(result)
+        if isinstance(result, Returned):
+            return f"{word} {write_named_value(self._redactor, '', result.value, MAX_VALUE_CHARS)}"
+        return f"{word} {type(result.exception).__name__}" if isinstance(result, Raised) else word
 
     def _make_request(self, effect: Effect, before: Mapping[str, str]) -> Request:
         variables = "\n".join(f"{name} = {text}" for name, text in before.items()) or "(none)"
@@ -131,6 +124,12 @@ class EffectPredictor:
             timeout=options.max_call_seconds or 120.0,
             place=self._block.place,
         )
+
+
+def name_effect_ending(result: EffectResult) -> str:
+    """Return the jump of an effect, or `GOES_ON`."""
+    words = {Broke: "break", Continued: "continue", Returned: "return", Raised: "raise"}
+    return words.get(type(result), GOES_ON)
 
 
 def _describe(error: Exception) -> str:
