@@ -99,6 +99,48 @@ def test_failures_are_shown_with_what_the_model_was_asked(tmp_path: Path) -> Non
     assert ["Where is my parcel?" in line["shown"] for line in kept] == [True, False, False]
 
 
+VALUES = [
+    (1, 1, True),
+    (1, 1.0, True),
+    (1, True, False),
+    (0, False, False),
+    ([[1]], [[True]], False),
+    ({"a": {"b": [0]}}, {"a": {"b": [False]}}, False),
+    ({"a": [True, 1, 0.5]}, {"a": [True, 1, 0.5]}, True),
+]
+
+
+def test_numbers_and_booleans_differ_in_results_and_arguments(tmp_path: Path) -> None:
+    program = "def same(value):\n    return value\n\n\ndef put(held, value):\n    held[0] = value\n"
+    pairs = [*VALUES, *((one, other, same) for other, one, same in VALUES)]
+    for function, cases in {
+        "same": [{"inputs": {"value": got}, "expect": wanted} for wanted, got, _ in pairs],
+        "put": [
+            {"inputs": {"held": [None], "value": got}, "after": {"held": [wanted]}}
+            for wanted, got, _ in pairs
+        ],
+    }.items():
+        path, lines = write(tmp_path, cases, program)
+        evaluate(f"{path}:{function}", lines, "--fresh", model=answer)
+        results = (tmp_path / "cases.results.jsonl").read_text().splitlines()
+        passed = [json.loads(line)["passed"] for line in results]
+        assert passed == [same for *_, same in pairs]
+
+
+@pytest.mark.parametrize("annotation", ["", ": dict", ": dict[str, list[object]]", ": object"])
+@pytest.mark.parametrize("jobs", ["1", "4"])
+def test_each_run_of_a_case_has_fresh_arguments(
+    tmp_path: Path, annotation: str, jobs: str
+) -> None:
+    program = (
+        f"def fill(box{annotation}):\n    box['a'][0].append(1)\n    return len(box['a'][0])\n"
+    )
+    case = {"inputs": {"box": {"a": [[]]}}, "expect": 1, "after": {"box": {"a": [[1]]}}}
+    path, cases = write(tmp_path, [case], program)
+    result = evaluate(f"{path}:fill", cases, "--repeats", "4", "-j", jobs, model=answer)
+    assert "4 of 4" in result.output, result.output
+
+
 def test_results_are_kept_until_case_or_program_change(tmp_path: Path) -> None:
     program, cases = write(tmp_path, CASES)
     asked: list[str] = []

@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext
 from contextvars import copy_context
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
@@ -47,6 +48,7 @@ from njrt.message_json import parse_json_lines
 from njrt.observability.accounts import watch
 from njrt.session.settings import using
 from njrt.typed_json import make_json_value
+from njrt.values.equality import is_same_value
 
 _STOPPING = (
     *(ConfigurationError, AuthenticationError, ModelNotFoundError, ServerError),
@@ -221,7 +223,9 @@ def accept_case(target: TargetFunction, numbered: NumberedCase) -> Case:
         problem = f"{type(error).__name__}: {error}"
         raise ConfigurationError(f"{numbered.title}: no result to accept: {problem}") from None
     changed = {
-        name: now[name] for name, value in case.inputs.items() if now.get(name, value) != value
+        name: now[name]
+        for name, value in case.inputs.items()
+        if name in now and not _is_equal(now[name], value)
     }
     if result is None and changed:
         return replace(case, after=changed)
@@ -272,7 +276,8 @@ def run_eval_process(
 def _call(target: TargetFunction, numbered: NumberedCase) -> tuple[dict[str, Any], Any]:
     case, title = numbered.case, numbered.title
     try:
-        positional, named = bind_arguments(target, case.inputs)
+        # The function may change them, and the case is called again.
+        positional, named = bind_arguments(target, deepcopy(case.inputs))
     except InvalidRowError as error:
         raise ConfigurationError(f"{title}: the inputs do not fit {target.name}: {error}") from None
     arguments = dict(zip(target.parameters, positional, strict=False)) | named
@@ -285,15 +290,20 @@ def _call(target: TargetFunction, numbered: NumberedCase) -> tuple[dict[str, Any
 def _list_problems(
     target: TargetFunction, case: Case, result: Any, arguments: dict[str, Any]
 ) -> Iterator[str]:
-    if case.has_expected_result and (got := make_json_value(result)) != case.expect:
+    if case.has_expected_result and not _is_equal(got := make_json_value(result), case.expect):
         yield f"expected {_cut(case.expect)}, got {_cut(got)}"
     for name, expected in case.after.items():
-        if (got := make_json_value(arguments[name])) != expected:
+        if not _is_equal(got := make_json_value(arguments[name]), expected):
             yield f"`{name}` should be {_cut(expected)} after the call, and is {_cut(got)}"
     if case.check:
         names = {**vars(inspect.getmodule(target.function)), **arguments, "result": result}
         if not eval(case.check, names):
             yield f"`{case.check}` is false; result = {_cut(result)}"
+
+
+def _is_equal(got: Any, expected: Any) -> bool:
+    """Return whether two JSON values are equal; unlike for `==`, `1` and `true` are not."""
+    return bool(got == expected) and is_same_value(got, expected)
 
 
 def _cut(value: Any, most: int = 200) -> str:
