@@ -129,9 +129,7 @@ def test_numbers_and_booleans_differ_in_results_and_arguments(tmp_path: Path) ->
 
 @pytest.mark.parametrize("annotation", ["", ": dict", ": dict[str, list[object]]", ": object"])
 @pytest.mark.parametrize("jobs", ["1", "4"])
-def test_each_run_of_a_case_has_fresh_arguments(
-    tmp_path: Path, annotation: str, jobs: str
-) -> None:
+def test_each_run_of_a_case_has_fresh_arguments(tmp_path: Path, annotation: str, jobs: str) -> None:
     program = (
         f"def fill(box{annotation}):\n    box['a'][0].append(1)\n    return len(box['a'][0])\n"
     )

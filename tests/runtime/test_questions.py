@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple
 
 import pytest
 from pydantic import BaseModel, Field
+from typing_extensions import TypedDict
 
 import njrt
 from njrt.messages import Request, UserMessage
@@ -54,6 +55,32 @@ class Tree(BaseModel):
     children: list[Tree] = []
 
 
+@dataclass
+class Held:
+    value: int
+
+
+class Box(BaseModel):
+    value: dict[str, int] = {}
+
+
+class Node(BaseModel):
+    value: Node | None = None
+
+
+class Measure(BaseModel):
+    value: float
+    unit: str = "m"
+
+
+class Named(TypedDict):
+    value: str
+
+
+class Unrelated(BaseModel):
+    count: int = 0
+
+
 ANSWERS: list[tuple[Any, Any, Any]] = [
     (bool, True, True),
     (int, 3, 3),
@@ -73,6 +100,19 @@ ANSWERS: list[tuple[Any, Any, Any]] = [
     (Order, {"customer": "I", "lines": [{"article": "mug"}]}, Order(customer="I", lines=[Line(article="mug")])),
     (Tree, {"name": "a", "children": [{"name": "b"}]}, Tree(name="a", children=[Tree(name="b")])),
     (int | None, None, None),
+    (Held, {"value": 3}, Held(3)),
+    (Held | None, {"value": 3}, Held(3)),
+    (list[Held], [{"value": 3}], [Held(3)]),
+    (Box, {"value": {"a": 1}}, Box(value={"a": 1})),
+    (Box, {"value": {"value": 1}}, Box(value={"value": 1})),
+    (Node, {"value": None}, Node()),
+    (Measure, {"value": 1.5}, Measure(value=1.5)),
+    (Measure, {"value": 1.5, "unit": "s"}, Measure(value=1.5, unit="s")),
+    (Named, {"value": "a"}, {"value": "a"}),
+    (Unrelated, {"count": 3}, Unrelated(count=3)),
+    (dict[str, int], {"value": 1}, {"value": 1}),
+    ({"type": "object", "required": ["value"]}, {"value": 1}, {"value": 1}),
+    ({"$ref": "#/definitions/n", "definitions": {"n": {"type": "integer"}}}, 3, 3),
     ({"type": "string", "enum": ["a"]}, "a", "a"),
     (
         {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]},
@@ -95,6 +135,27 @@ def test_answers_by_tool_call_and_by_text(schema: Any, answer: Any, value: Any) 
     assert asked(call("answer", value=answer), protocol="tools", schema=schema)[0] == value
     assert asked(json.dumps({"value": answer}), schema=schema)[0] == value
     assert asked(f"```json\n{json.dumps(answer)}\n```", schema=schema)[0] == value
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "expected"),
+    [
+        (Node, {"value": None}, Node()),
+        (Held | int, 3, 3),
+        (Unrelated, {"count": 0}, Unrelated()),
+        (dict[str, dict[str, int] | int], {"value": 3}, {"value": 3}),
+    ],
+)
+def test_an_object_of_value_is_read_as_it_was_asked_for(
+    schema: Any, value: Any, expected: Any
+) -> None:
+    assert asked(json.dumps({"value": value}), schema=schema)[0] == expected
+
+
+def test_an_object_around_a_wrong_answer_is_no_answer() -> None:
+    wrong = json.dumps({"value": {"count": "many"}})
+    right = {"value": {"count": 2}}
+    assert asked(wrong, json.dumps(right), schema=Unrelated)[0] == Unrelated(count=2)
 
 
 def test_without_a_schema_the_answer_is_text() -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import suppress
 from typing import Any
 
 from njrt.agent.answer import describe_form, list_meanings, unfence
@@ -36,6 +37,7 @@ from njrt.session.session import (
     open_session,
     with_lifecycle_events,
 )
+from njrt.values.json_choices import flatten_alternatives
 from njrt.values.json_forms import (
     JsonForm,
     describe_object,
@@ -247,9 +249,27 @@ def read_answer(reply: Reply, form: JsonForm | None) -> UserValue:
         answer = json.loads(text, strict=False)
     except (ValueError, RecursionError):
         answer = text
-    if isinstance(answer, dict) and answer.keys() == {"value"}:
-        answer = answer["value"]
-    return form.decode(answer)
+    if not (isinstance(answer, dict) and answer.keys() == {"value"}):
+        return form.decode(answer)
+    first, *others = _list_readings(answer, form)
+    try:
+        return form.decode(first)
+    except ValueError:
+        for other in others:
+            with suppress(ValueError):
+                return form.decode(other)
+        raise
+
+
+def _list_readings(answer: Mapping[str, Any], form: JsonForm) -> list[Any]:
+    """Return what `{"value": ...}` may mean, most likely first: the value in it, and itself if the type has such a name."""
+    inner = answer["value"]
+    parts = list(flatten_alternatives([form.schema], form.schema))
+    known = {name for part in parts for name in part.get("properties", ())}
+    if "value" in known and not (isinstance(inner, dict) and inner.keys() <= known):
+        return [inner, answer] if len(parts) > 1 else [answer, inner]
+    takes_any = any(part.get("additionalProperties", "properties" not in part) for part in parts)
+    return [inner, answer] if "value" in known or takes_any else [inner]
 
 
 def _get_reply_text(reply: Reply) -> str:

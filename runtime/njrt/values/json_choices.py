@@ -62,7 +62,7 @@ def read_choices(value: JsonValue, schema: Json) -> UserValue:
 def resolve_reference(schema: JsonValue, root: Json) -> JsonValue:
     """Return the schema that a reference means; any other schema unchanged."""
     while isinstance(schema, Mapping) and "$ref" in schema:
-        schema = root["$defs"][schema["$ref"].rpartition("/")[2]]
+        schema = root.get("$defs", {}).get(schema["$ref"].rpartition("/")[2], {})
     return schema
 
 
