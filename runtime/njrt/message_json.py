@@ -17,6 +17,7 @@ from typing import Any, assert_never
 
 from njrt.media import Attachment
 from njrt.messages import (
+    ANSWER_DECODER,
     CallAttempt,
     Json,
     Message,
@@ -58,12 +59,12 @@ def find_last_object(text: str) -> dict[str, Any] | None:
     Small models write `None` and single quotes if no schema is enforced.
     """
     text = text[-MAX_SEARCHED:]
-    decoder, found, start = json.JSONDecoder(strict=False), None, text.find("{")
+    found, start = None, text.find("{")
     for _ in range(MAX_TRIED):
         if start < 0:
             break
         try:
-            value, end = decoder.raw_decode(text, start)
+            value, end = ANSWER_DECODER.raw_decode(text, start)
         except (ValueError, RecursionError):
             line = text[start:].partition("\n")[0]
             value, end = _read_literal(line[: line.rfind("}") + 1]), start + 1

@@ -9,6 +9,7 @@ translate; nothing else in the runtime knows a wire format.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -23,6 +24,17 @@ StopReason = Literal["end", "length", "refusal"]
 """Why a reply ended: normally (also with tool calls), cut off by a token limit, or refused by the model."""
 
 Json = Mapping[str, Any]
+
+
+class WrittenFloat(float):
+    """A number in an answer, and its digits: a `Decimal` is made of all of them."""
+
+    def __init__(self, text: str) -> None:
+        self.digits = text
+
+
+ANSWER_DECODER = json.JSONDecoder(strict=False, parse_float=WrittenFloat)
+"""Reads an answer; control characters in strings are allowed, because small models write them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import datetime
 import decimal
 import enum
+import pickle
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,8 +14,9 @@ from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field, StringConstraints
 
+from njrt.messages import ANSWER_DECODER
 from njrt.values.json_forms import describe_schema, make_json_form
 
 
@@ -52,6 +55,11 @@ class Person(BaseModel):
 class Twin:
     dish: str
     color: Color = Color.BLUE
+
+
+class Alias(enum.Enum):
+    ONE = 1
+    FIRST = 1  # noqa: PIE796
 
 
 class Shade(enum.Enum):
@@ -123,6 +131,72 @@ def test_values_come_back_as_their_type(declared, written, value, description):
     assert decoded == value
     assert type(decoded) is type(value)
     assert description is None or describe_schema(form.schema) == description
+
+
+DIGITS = [
+    "0.1234567890123456789012345678901234567890",
+    "12345678901234567890.12345",
+    "-0.30",
+    "1.10",
+    "1e-30",
+    "1.50E+3",
+    "123456789012345678901234567890",
+]
+
+
+@pytest.mark.parametrize("digits", DIGITS)
+@pytest.mark.parametrize(
+    ("declared", "wrap"),
+    [
+        (decimal.Decimal, "{}"),
+        (decimal.Decimal | None, "{}"),
+        (list[decimal.Decimal], "[{}]"),
+        (dict[str, decimal.Decimal], '{{"a": {}}}'),
+        (tuple[int, decimal.Decimal], "[1, {}]"),
+        (dict[str, list[decimal.Decimal]], '{{"a": [{}]}}'),
+    ],
+)
+def test_decimals_have_all_the_digits_of_an_answer(declared, wrap, digits):
+    written = wrap.format(digits)
+    expected = repr(decimal.Decimal(digits))
+    assert expected in repr(make_json_form(declared).decode(ANSWER_DECODER.decode(written)))
+
+
+def test_other_numbers_of_an_answer_are_plain():
+    class Open(BaseModel, extra="allow"):
+        kept: float
+
+    written = ANSWER_DECODER.decode('{"kept": 1.50, "more": [0.1]}')
+    decoded = make_json_form(Open).decode(written)
+    assert [type(decoded.kept), type(decoded.more[0])] == [float, float]
+    plain = make_json_form(dict[str, float | str]).decode({"a": written["kept"]})
+    assert type(plain["a"]) is float
+    assert pickle.loads(pickle.dumps(written)) == copy.deepcopy(written) == written
+
+
+@pytest.mark.parametrize(
+    ("declared", "one", "other"),
+    [
+        (dict[int, str], "1", "01"),
+        (dict[int, str], "1", " 1"),
+        (dict[float, str], "1", "1.0"),
+        (dict[bool, str], "true", "yes"),
+        (dict[decimal.Decimal, str], "1.5", "1.50"),
+        (dict[datetime.date, str], "2024-02-29", "2024-02-29T00:00:00"),
+        (dict[uuid.UUID, str], "0" * 32, f"{'0' * 8}-0000-0000-0000-{'0' * 12}"),
+        (dict[Alias, str], "ONE", "FIRST"),
+        (dict[Annotated[str, StringConstraints(strip_whitespace=True)], str], "a", "a "),
+        (dict[Annotated[int, AfterValidator(lambda number: number % 2)], str], "1", "3"),
+        (dict[int, str] | None, "1", "01"),
+    ],
+)
+def test_keys_that_become_equal_are_refused(declared, one, other):
+    form = make_json_form(declared)
+    with pytest.raises(ValueError, match="are the same key"):
+        form.decode({one: "a", other: "b"})
+    assert len(form.decode({one: "a"})) == 1
+    with pytest.raises(ValueError, match=r"x: .* are the same key"):
+        make_json_form(dict[str, declared]).decode({"x": {one: "a", other: "b"}})
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ from njrt.effects import (
 )
 from njrt.errors import ConfigurationError
 from njrt.message_json import find_last_object
-from njrt.messages import Json, Reply, make_object_schema
+from njrt.messages import ANSWER_DECODER, Json, Reply, make_object_schema
 from njrt.scope.scope import Bound, Scope
 from njrt.values.adapters import DeclaredType
 from njrt.values.introspection import is_exception_class
@@ -208,7 +208,6 @@ def find_exception(scope: Scope, name: str) -> type[BaseException] | None:
     return None
 
 
-_DECODER = json.JSONDecoder(strict=False)
 _FENCED_JSON = re.compile(r"^```\w*[ \t]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
@@ -224,7 +223,7 @@ def parse_answer(
     if not (text := unfence(reply.message.text)):
         return ()
     try:
-        value = _DECODER.decode(text)
+        value = ANSWER_DECODER.decode(text)
     except (ValueError, RecursionError) as error:
         value = find_last_object(reply.message.text) if is_reasoned else None
         if value is None:

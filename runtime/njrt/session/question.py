@@ -10,7 +10,6 @@ its place and options.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from typing import Any
@@ -21,7 +20,15 @@ from njrt.agent.handlers import find_secrets
 from njrt.decisions import PendingEffect
 from njrt.effects import AskModel, Effect, Refusal
 from njrt.errors import PolicyError, ReplyError, require_packages
-from njrt.messages import Json, Message, Reply, Request, UserMessage, make_object_schema
+from njrt.messages import (
+    ANSWER_DECODER,
+    Json,
+    Message,
+    Reply,
+    Request,
+    UserMessage,
+    make_object_schema,
+)
 from njrt.models.model import run_without_waiting
 from njrt.outcome import Returned, UserValue
 from njrt.rendering.redaction import Redactor
@@ -37,7 +44,7 @@ from njrt.session.session import (
     open_session,
     with_lifecycle_events,
 )
-from njrt.values.json_choices import flatten_alternatives
+from njrt.values.json_choices import flatten_alternatives, read_choices
 from njrt.values.json_forms import (
     JsonForm,
     describe_object,
@@ -153,7 +160,7 @@ class SchemaForm(JsonForm):
         if problem is not None:
             place = problem.json_path.replace("$", "the answer", 1)
             raise ValueError(f"{place}: {problem.message}")
-        return value
+        return read_choices(value, {})
 
 
 def make_question_form(wanted: AnswerType) -> JsonForm | None:
@@ -246,7 +253,7 @@ def read_answer(reply: Reply, form: JsonForm | None) -> UserValue:
         return text
     text = unfence(text)
     try:
-        answer = json.loads(text, strict=False)
+        answer = ANSWER_DECODER.decode(text)
     except (ValueError, RecursionError):
         answer = text
     if not (isinstance(answer, dict) and answer.keys() == {"value"}):

@@ -19,7 +19,7 @@ from functools import lru_cache
 from itertools import permutations
 from typing import Any, ClassVar
 
-from njrt.messages import Json
+from njrt.messages import Json, WrittenFloat
 from njrt.outcome import UserValue
 from njrt.values.adapters import get_adapter
 
@@ -46,6 +46,9 @@ CONTAINER = "x-container"
 
 KEYS = "x-keys"
 """The key under which the schema of a dict holds the kind of its keys, as pydantic's core names it."""
+
+READ_KEY = "x-read-key"
+"""The key under which the schema of a dict holds the function that converts its keys."""
 
 _DATES = ("date", "date-time", "time")
 
@@ -168,7 +171,10 @@ class _Reader(SchemaMatcher):
             case str() if in_union and schema.get("format") in KINDS_OF_FORMATS:
                 return read_kind(KINDS_OF_FORMATS[schema["format"]], value)
             case str() | int() | float() if schema.get(CONTAINER) is Decimal:
-                return read_kind("decimal", value) if can_read("decimal", value) else value
+                written = getattr(value, "digits", value)
+                return read_kind("decimal", written) if can_read("decimal", written) else value
+            case WrittenFloat():
+                return float(value)
             case list():
                 fixed: Sequence[Json] = schema.get("prefixItems", ())
                 schemas = [*fixed, *[schema.get("items")] * len(value)]
@@ -185,14 +191,17 @@ class _Reader(SchemaMatcher):
                 known, others = schema.get("properties", {}), schema.get("additionalProperties")
                 number = {"type": "number"} if schema.get(KEYS) == "float" else {}
                 keys = resolve_reference(schema.get("propertyNames", number), self.root)
-                for name in value:
+                pairs: dict[Any, Any] = {}
+                names: dict[Any, str] = {}
+                for name, item in value.items():
                     check_value(name, keys, place)
-                pairs = {
-                    self.read_key(name, schema, in_union): self.read(
-                        item, known.get(name, others), (*place, name), in_union
-                    )
-                    for name, item in value.items()
-                }
+                    key = made = self.read_key(name, schema, in_union)
+                    with suppress(ValueError):  # pydantic's own message has the place
+                        made = schema[READ_KEY](key) if READ_KEY in schema else key
+                    if names.setdefault(made, name) != name:
+                        message = f"{names[made]!r} and {name!r} are the same key"
+                        raise ValueError(at_place(message, place))
+                    pairs[key] = self.read(item, known.get(name, others), (*place, name), in_union)
                 is_same = all(name in value and value[name] is pairs[name] for name in pairs)
                 return value if is_same else pairs
         return value

@@ -15,6 +15,7 @@ import enum
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
@@ -28,6 +29,7 @@ from njrt.values.json_choices import (
     CONTAINER,
     KEYS,
     MEMBERS,
+    READ_KEY,
     JsonValue,
     find_equal_alternatives,
     list_alternatives,
@@ -78,6 +80,7 @@ def _make_json_form(declared: DeclaredType) -> JsonForm:
 
 def _generate_schema(declared: DeclaredType, spelled: dict[str, str]) -> Json:
     from pydantic.json_schema import GenerateJsonSchema
+    from pydantic_core import SchemaError, SchemaValidator
 
     class Generator(GenerateJsonSchema):
         """Writes enums by name and named tuples as objects; refuses types that JSON does not have."""
@@ -145,7 +148,10 @@ def _generate_schema(declared: DeclaredType, spelled: dict[str, str]) -> Json:
                 raise TypeError("names in JSON are texts, which do not stand for its keys")
             kind = keys.get("type")
             named = {"propertyNames": self.generate_inner(keys)} if kind == "union" else {}
-            return {**super().dict_schema(schema), **named, KEYS: kind}
+            reading: dict[str, Any] = {}
+            with suppress(SchemaError):  # its types refer to themselves
+                reading = {READ_KEY: SchemaValidator(keys).validate_python} if keys else {}
+            return {**super().dict_schema(schema), **named, KEYS: kind, **reading}
 
     for kind in (set, frozenset, tuple):
         name = f"{kind.__name__}_schema"
