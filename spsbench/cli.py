@@ -14,6 +14,7 @@ from spsbench.repair import command as repair
 from spsbench.repair import mutants_command
 from spsbench.replay import command as replay
 from spsbench.report import command as report
+from spsbench.results import InputError
 from spsbench.states import command as states
 from spsbench.studies import graph_command, gsm8k_command
 from spsbench.suites import command as suites
@@ -22,15 +23,21 @@ from spsbench.trials import command as run
 
 
 class Commands(click.Group):
-    """The group of all commands; an error of the runtime is a message and an exit code."""
+    """The group of all commands; errors of files, options and the runtime are a message and an exit code."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
         try:
             return super().invoke(ctx)
-        except NaturalError as error:
+        except (InputError, NaturalError) as error:
             click.ClickException(str(error)).show()
             ctx.exit(error.exit_code)
+        except OSError as error:
+            if error.filename is None:
+                raise
+            show = f"cannot use {error.filename}: {error.strerror}; name another file or folder"
+            click.ClickException(show).show()
+            ctx.exit(InputError.exit_code)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -17,6 +17,7 @@ Decorator = Callable[[Any], Any]
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 EXISTING_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
+TEXT = click.File(encoding="utf-8", errors="replace")
 FOLDER = click.Path(path_type=Path, file_okay=False)
 EXISTING_FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
 POSITIVE_INT = click.IntRange(min=1)

@@ -1,61 +1,86 @@
 """A results file that is being written: it only grows, and each line is on the disk before `append` returns.
 
-    with Journal(Path("results.jsonl"), read_results) as journal:
-        journal.results                  what `read_results` makes of the lines that the file has already
+    with Journal(Path("results.jsonl"), BENCHMARK_KINDS) as journal:
         journal.append(result)           written and synced
+        journal.read()                   the results of all lines, with the earlier ones
 
 A kill loses no line that was appended; a line that a kill cut off is removed when the file is next opened. Only
-one process may have a file open. Without a path nothing is read or written.
+one process may have a file open. Without a path the lines are only in memory.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Generic, TypeVar
 
 from njrt.typed_json import to_json
-from spsbench.results import DamagedResultsError, split_lines
-
-ContentsT = TypeVar("ContentsT")
-
-
-class JournalError(Exception):
-    """A results file cannot be written to; names it."""
-
-
-class JournalInUseError(JournalError):
-    """Another process writes to the same file."""
+from spsbench.results import (
+    BENCHMARK_KINDS,
+    InputError,
+    Results,
+    RunLine,
+    TrialLine,
+    read_results,
+    split_lines,
+)
 
 
-class Journal(Generic[ContentsT]):
-    """A results file, open for appending (state: the file)."""
+@contextmanager
+def naming(path: Path | str) -> Iterator[None]:
+    """Put the name of a file before the message of an `InputError`."""
+    try:
+        yield
+    except InputError as error:
+        raise type(error)(f"{path}: {error}") from None
 
-    def __init__(self, path: Path | None, read: Callable[[Iterable[str]], ContentsT]) -> None:
+
+def read_data_file(path: Path) -> tuple[list[str], str]:
+    """Return the lines of a text file, bytes that are not UTF-8 replaced, and its digest."""
+    data = path.read_bytes()
+    return split_lines(data.decode("utf-8", "replace")), compute_digest(data)
+
+
+def compute_digest(data: bytes) -> str:
+    """Return the first 16 digits of the SHA-256."""
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+def read_results_file(path: Path, kinds: tuple[type, ...] = BENCHMARK_KINDS) -> Results:
+    """Return the results of a file; `InputError` names the file and a line that cannot be read."""
+    with naming(path):
+        return read_results(read_data_file(path)[0], kinds)
+
+
+class Journal:
+    """A results file with lines of some kinds, open for appending (state: the file, and its lines)."""
+
+    def __init__(self, path: Path | None, kinds: tuple[type, ...] = BENCHMARK_KINDS) -> None:
         self.path = path
-        self._read = read
-        self.results = read([])
+        self._kinds = kinds
+        self._found = Results()
         self._handle = -1
 
-    def __enter__(self) -> Journal[ContentsT]:
+    def __enter__(self) -> Journal:
         if self.path is None:
             return self
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._handle = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
         except OSError as error:
-            raise JournalError(
+            raise InputError(
                 f"cannot write to {self.path}: {error.strerror}; name another file by --out"
             ) from None
         try:
             self._lock()
             data = self.path.read_bytes()
-            self.results = self._read(split_lines(data.decode("utf-8", "replace")))
+            with naming(self.path):
+                lines = split_lines(data.decode("utf-8", "replace"))
+                self._found = read_results(lines, self._kinds)
             os.ftruncate(self._handle, data.rfind(b"\n") + 1)
-        except DamagedResultsError as damage:
-            os.close(self._handle)
-            raise DamagedResultsError(f"{self.path}: {damage}") from None
         except BaseException:
             os.close(self._handle)
             raise
@@ -65,8 +90,13 @@ class Journal(Generic[ContentsT]):
         if self._handle >= 0:
             os.close(self._handle)
 
-    def append(self, entry: object) -> None:
-        """Write an entry, a dataclass, and wait until it is on the disk; raises `JournalError`, as on a full disk."""
+    def read(self) -> Results:
+        """Return all lines."""
+        return self._found
+
+    def append(self, entry: RunLine | TrialLine) -> None:
+        """Write a line, and wait until it is on the disk; raises `InputError`, as on a full disk."""
+        self._found = replace(self._found, entries=(*self._found.entries, entry))
         if self._handle < 0:
             return
         line = to_json(entry).encode() + b"\n"
@@ -75,7 +105,7 @@ class Journal(Generic[ContentsT]):
                 line = line[os.write(self._handle, line) :]
             os.fsync(self._handle)
         except OSError as error:
-            raise JournalError(
+            raise InputError(
                 f"cannot write to {self.path}: {error.strerror}; what it has stays, and the same command continues"
             ) from None
 
@@ -88,6 +118,6 @@ class Journal(Generic[ContentsT]):
         try:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise JournalInUseError(
+            raise InputError(
                 f"another process writes to {self.path}; wait for it, or name another file by --out"
             ) from None

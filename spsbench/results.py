@@ -4,7 +4,7 @@
     {"kind": "trial", "program": "menu", "method": "direct", "model": "openai/gpt-4.1", "repeat": 1, ...}
     {"kind": "graph", "size": 1000, "question": "who", "method": "direct", "passed": true, "seconds": 3.1, ...}
 
-    read_results(lines)   ->  ResultSet(runs=(BenchmarkRun(...),), results=(TrialResult(...), ...), remarks=())
+    read_results(lines)   ->  Results(entries=(BenchmarkRun(...), TrialResult(...), ...), remarks=())
 
 A file only grows: of several lines about one trial, the last counts. A last line without its newline was cut off by a
 kill: it is left out, with a remark. Any other line that is not of the expected types is an error.
@@ -18,7 +18,7 @@ import json
 import operator
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from annotated_types import MinLen
 
@@ -41,8 +41,10 @@ TrialEnding = Literal["finished", "raised", "timeout", "crashed", "not built", "
 """
 
 
-class DamagedResultsError(ValueError):
-    """A line of a results file cannot be read; names the line."""
+class InputError(ValueError):
+    """A file or an option cannot be used: the message has the place and the way out."""
+
+    exit_code = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,16 @@ class TrialLine:
         kinds = (kind for kind in type(self).__mro__ if issubclass(kind, TrialLine))
         trial: Any = next(kind for kind in kinds if not hasattr(kind, "kind"))
         return trial(*(getattr(self, each.name) for each in fields(trial)))
+
+    @property
+    def is_final(self) -> bool:
+        """Whether a result counts; a trial without a final result is run again."""
+        return True
+
+    @property
+    def is_server_failure(self) -> bool:
+        """Whether a trial failed because of the model's server."""
+        return False
 
     def describe(self) -> tuple[str, str]:
         """Return the verdict on a result and its usage, for a line of progress."""
@@ -185,6 +197,18 @@ class TrialResult(Trial):
         """Whether the trial was not cut off by the limit on cost or a failing server; those are run again."""
         return self.ending != "cost limit" and not self.is_server_failure
 
+    @property
+    def seconds(self) -> float:
+        """How long the trial took, building included."""
+        return self.build_seconds + self.run_seconds
+
+    def describe(self) -> tuple[str, str]:
+        cost = f", ${self.cost:.4f}" if self.cost else ""
+        verdict = (
+            f"{sum(self.checks.values())}/{len(self.checks)} checks, {self.seconds:.1f} s{cost}"
+        )
+        return verdict, f"{self.failure.category}: {self.failure.message}" if self.failure else ""
+
 
 @dataclass(frozen=True, slots=True)
 class TrialLimits:
@@ -307,8 +331,6 @@ def format_usage(
     return f"{calls} calls, {input_tokens:,} + {output_tokens:,} tokens, {seconds:.{digits}f} s"
 
 
-Finished = TypeVar("Finished", bound=TrialLine)
-RunT = TypeVar("RunT", bound=RunLine)
 Item = TypeVar("Item")
 Key = TypeVar("Key", bound=Hashable)
 
@@ -322,39 +344,44 @@ def group_by(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, lis
 
 
 @dataclass(frozen=True, slots=True)
-class ResultSet:
-    """All lines of a results file; of each trial only the last."""
+class Results:
+    """All lines of a results file."""
 
-    runs: tuple[BenchmarkRun, ...] = ()
-    results: tuple[TrialResult, ...] = ()
-    graph: tuple[GraphResult, ...] = ()
-    gsm8k: tuple[Gsm8kResult, ...] = ()
+    entries: tuple[RunLine | TrialLine, ...] = ()
     remarks: tuple[str, ...] = ()
-    spent: float = 0.0
-    """US dollars, including the trials that were cut off."""
+
+    @property
+    def runs(self) -> tuple[Any, ...]:
+        """The starts of a command, of any kind."""
+        return self.select(RunLine)
+
+    @property
+    def results(self) -> tuple[Any, ...]:
+        """The results of any kind, as by `select`."""
+        return self.select(TrialLine)
+
+    @property
+    def spent(self) -> float:
+        """US dollars, including the trials that were cut off."""
+        return sum((getattr(entry, "cost", None) or 0.0 for entry in self.entries), 0.0)
+
+    def select(self, kind: type[Item]) -> tuple[Item, ...]:
+        """Return the lines of one kind; of each trial the last result, in the order of their last lines."""
+        last: dict[object, Item] = {}
+        for number, entry in enumerate(self.entries):
+            if isinstance(entry, kind):
+                key = entry.trial if isinstance(entry, TrialLine) else number
+                last.pop(key, None)
+                last[key] = entry
+        return tuple(last.values())
 
 
-def read_results(lines: Iterable[str]) -> ResultSet:
-    """Read a results file; `DamagedResultsError` names a line that cannot be read."""
-    kinds = (BenchmarkRun, TrialResult, GraphResult, Gsm8kResult)
-    entries, remarks = read_lines(lines, build_line_type(*kinds))
-    return ResultSet(
-        tuple(entry for entry in entries if isinstance(entry, BenchmarkRun)),
-        select_last_results(entries, TrialResult),
-        select_last_results(entries, GraphResult),
-        select_last_results(entries, Gsm8kResult),
-        remarks,
-        sum((entry.cost or 0.0 for entry in entries if isinstance(entry, TrialResult)), 0.0),
-    )
+BENCHMARK_KINDS: tuple[type, ...] = (BenchmarkRun, TrialResult, GraphResult, Gsm8kResult)
 
 
-def split_lines(text: str) -> list[str]:
-    """Split JSON Lines: unlike `str.splitlines`, not at U+2028 and the like, which JSON does not escape."""
-    return list(io.StringIO(text))
-
-
-def read_lines(lines: Iterable[str], line_type: object) -> tuple[list[Any], tuple[str, ...]]:
-    """Return the entries of a file that only grows, and remarks; `DamagedResultsError` names an unreadable line."""
+def read_results(lines: Iterable[str], kinds: tuple[type, ...] = BENCHMARK_KINDS) -> Results:
+    """Read a results file with lines of these kinds; `InputError` names a line that cannot be read."""
+    line_type = build_line_type(*kinds)
     entries: list[Any] = []
     remarks: list[str] = []
     for number, line in enumerate(lines, 1):
@@ -368,33 +395,35 @@ def read_lines(lines: Iterable[str], line_type: object) -> tuple[list[Any], tupl
             else:
                 problem, advice = f"damaged ({error})", "repair or delete it"
             if line.endswith("\n") or advice == "name another file":
-                raise DamagedResultsError(
-                    f"line {number} of the results is {problem}; {advice}"
-                ) from None
+                raise InputError(f"line {number} of the results is {problem}; {advice}") from None
             remarks.append(f"line {number}, the last, was cut off and is left out")
-    return entries, tuple(remarks)
+    return Results(tuple(entries), tuple(remarks))
+
+
+def split_lines(text: str) -> list[str]:
+    """Split JSON Lines: unlike `str.splitlines`, not at U+2028 and the like, which JSON does not escape."""
+    return list(io.StringIO(text))
 
 
 def parse_json_lines(
     lines: Iterable[str],
     parse: Callable[[int, Any], Item],
-    problem: type[Exception],
     expected: str,
 ) -> Iterator[Item]:
     """Yield the lines of a data set, parsed by their number and their JSON.
 
-    Raises `problem`, with the number of the line and the text `expected`, if a line cannot be parsed.
+    Raises InputError, with the number of the line and the text `expected`, if a line cannot be parsed.
     """
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
             yield parse(number, json.loads(line))
-        except problem:
+        except InputError:
             raise
         except (ValueError, LookupError, TypeError, AttributeError, SyntaxError) as error:
             reason = f"{type(error).__name__}: {error}"
-            raise problem(f"line {number} is {expected} ({reason})") from error
+            raise InputError(f"line {number} is {expected} ({reason})") from error
 
 
 def build_line_type(*kinds: Any) -> object:
@@ -402,35 +431,3 @@ def build_line_type(*kinds: Any) -> object:
     from pydantic import Discriminator
 
     return Annotated[functools.reduce(operator.or_, kinds), Discriminator("kind")]
-
-
-@dataclass(frozen=True, slots=True)
-class ExperimentResults(Generic[RunT, Finished]):
-    """All lines of the file of an experiment; of each trial the last."""
-
-    runs: tuple[RunT, ...] = ()
-    results: tuple[Finished, ...] = ()
-    remarks: tuple[str, ...] = ()
-
-
-def read_experiment(
-    lines: Iterable[str], run: type[RunT], *results: type[Finished]
-) -> ExperimentResults[RunT, Finished]:
-    """Read the file of an experiment, of one kind of run and some kinds of results.
-
-    Raises DamagedResultsError, which names a line that cannot be read.
-    """
-    entries, remarks = read_lines(lines, build_line_type(run, *results))
-    runs = tuple(entry for entry in entries if isinstance(entry, run))
-    last = (result for kind in results for result in select_last_results(entries, kind))
-    return ExperimentResults(runs, tuple(last), remarks)
-
-
-def select_last_results(entries: Iterable[object], kind: type[Finished]) -> tuple[Finished, ...]:
-    """Return the results of one kind; of each trial the last, in the order of their last lines."""
-    last: dict[object, Finished] = {}
-    for entry in entries:
-        if isinstance(entry, kind):
-            last.pop(entry.trial, None)
-            last[entry.trial] = entry
-    return tuple(last.values())

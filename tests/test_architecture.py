@@ -61,10 +61,9 @@ LAYERS: Mapping[str, str] = {
     "spsbench": """
         __init__ failures interfaces llm published script task
         checks methods results suite
-        flags
-        journal loc perfect replay sampling states tally
+        flags journal
+        loc perfect replay sampling states tally
         trials
-        experiment
         studies
         report
         repair suites surprise
@@ -114,8 +113,8 @@ EDGE = """
     njc.runs.debug           commands predicted session stop_report trace_walk
     njc.editors.language_server.serving recorded_run server workspace_files
     njc.notebook        extension
-    spsbench            experiment flags journal
-    spsbench.trials     answering command executing interpreter_process machine playing running trial workers
+    spsbench            flags journal
+    spsbench.trials     answering command executing experiment interpreter machine playing workers
     spsbench.studies    graph_command gsm8k_command study
     spsbench.replay     command programs
     spsbench.states     actions command process programs values
@@ -125,7 +124,7 @@ EDGE = """
     spsbench.surprise   command playing
     spsbench.report     command files results_report
     spsbench.neural     command curve dataset debugging evaluation network programs training witness
-    spsbench.crux       asking command judge judge_process problems
+    spsbench.crux       asking command judge problems
 """
 """The modules that may touch time, disk, network, environment or other processes; all others are handed what they need."""
 

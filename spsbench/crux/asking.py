@@ -175,7 +175,7 @@ TraceProblem = Callable[[CruxProblem], StateTrace]
 def list_jobs(
     run: CruxRun, problems: Mapping[str, CruxProblem], seconds: float, base_url: str | None
 ) -> list[CruxJob]:
-    """Return all trials of a run, in order; `BadProblemError` names a problem that cannot be used."""
+    """Return all trials of a run, in order; `InputError` names a problem that cannot be used."""
     trace = functools.cache(trace_problem)
     trials = list(list_trials(run, sample_problems(problems, None, run.seed), trace))
     for name in dict.fromkeys(trial.problem for trial in trials):

@@ -21,7 +21,7 @@ from spsbench import flags
 if TYPE_CHECKING:
     from spsbench.crux.problems import CruxProblem
     from spsbench.crux.results import CruxRun, GenerationsResult
-    from spsbench.trials.collecting import Workers
+    from spsbench.trials.workers import Workers
 
 
 @click.command("crux")
@@ -60,54 +60,48 @@ def command(ctx: click.Context, /, **values: Any) -> None:
 
     The same command again goes on where the results end. --score and --report ask nothing.
     """
-    from spsbench.crux.problems import BadProblemError
-    from spsbench.crux.results import read_crux_results
+    from spsbench.crux.results import CRUX_KINDS
     from spsbench.crux.tables import render_crux_report
-    from spsbench.report.results_report import compute_digest, read_results_file
-    from spsbench.trials.problems import report_problems
+    from spsbench.journal import compute_digest, read_results_file
 
-    with report_problems(BadProblemError):
-        if values["report"] is not None:
-            file = values["report"]
-            results = read_results_file(file, read_crux_results)
-            digest = compute_digest(file.read_bytes())
-            click.echo(render_crux_report(results, file.name, digest), nl=False)
-        elif values["data"] is None:
-            raise click.UsageError("--data names the file of problems, such as cruxeval.jsonl")
-        elif values["score"]:
-            score_files(values)
-        else:
-            ctx.exit(ask_questions(values))
+    if values["report"] is not None:
+        file = values["report"]
+        results = read_results_file(file, CRUX_KINDS)
+        digest = compute_digest(file.read_bytes())
+        click.echo(render_crux_report(results, file.name, digest), nl=False)
+    elif values["data"] is None:
+        raise click.UsageError("--data names the file of problems, such as cruxeval.jsonl")
+    elif values["score"]:
+        score_files(values)
+    else:
+        ctx.exit(ask_questions(values))
 
 
 def read_data(file: Path) -> tuple[dict[str, CruxProblem], str]:
     """Return the problems of a file, and its digest."""
-    from spsbench.crux.problems import BadProblemError, read_problems
-    from spsbench.report.results_report import compute_digest
-    from spsbench.results import split_lines
+    from spsbench.crux.problems import read_problems
+    from spsbench.journal import naming, read_data_file
 
-    data = file.read_bytes()
-    try:
-        problems = read_problems(split_lines(data.decode("utf-8", "replace")))
-    except BadProblemError as error:
-        raise BadProblemError(f"{file}: {error}") from None
-    return problems, compute_digest(data)
+    lines, digest = read_data_file(file)
+    with naming(file):
+        return read_problems(lines), digest
 
 
 def score_files(values: Mapping[str, Any]) -> None:
     """Score files of generations, and append the scores to the results file if one is named."""
-    from spsbench.crux.results import CruxResultSet, read_crux_results
+    from spsbench.crux.results import CRUX_KINDS
     from spsbench.crux.tables import render_crux_text
     from spsbench.journal import Journal
+    from spsbench.results import Results
 
     problems, _ = read_data(values["data"])
     found = [score_file(file, values["task"], problems) for file in values["score"]]
     context = click.get_current_context()
     if context.get_parameter_source("out") is click.core.ParameterSource.COMMANDLINE:
-        with Journal(values["out"], read_crux_results) as journal:
+        with Journal(values["out"], CRUX_KINDS) as journal:
             for result in found:
                 journal.append(result)
-    click.echo(render_crux_text(CruxResultSet(results=tuple(found))))
+    click.echo(render_crux_text(Results(tuple(found))))
 
 
 def score_file(
@@ -117,7 +111,7 @@ def score_file(
     from spsbench.crux.judge import Judge
     from spsbench.crux.results import GenerationsResult
     from spsbench.crux.scoring import read_generations, score_generations
-    from spsbench.report.results_report import compute_digest
+    from spsbench.journal import compute_digest
 
     named = [name for name in ("output", "input") if name in file.name]
     if task is None and len(named) != 1:
@@ -152,10 +146,10 @@ def score_file(
 def ask_questions(values: Mapping[str, Any]) -> int:
     """Ask the remaining questions and print the tables; returns the exit code."""
     from spsbench.crux.asking import answer_job, list_jobs
-    from spsbench.crux.results import read_crux_results
+    from spsbench.crux.results import CRUX_KINDS
     from spsbench.crux.tables import render_crux_text
-    from spsbench.experiment import Experiment, run_experiment
-    from spsbench.trials.collecting import Workers
+    from spsbench.trials.experiment import Experiment, run_experiment
+    from spsbench.trials.workers import Workers
 
     workers = Workers(values["jobs"], values["scheduler"])
     problems, digest = read_data(values["data"])
@@ -163,7 +157,7 @@ def ask_questions(values: Mapping[str, Any]) -> int:
     jobs = list_jobs(run, problems, values["seconds"], os.environ.get("NJC_BASE_URL"))
     compared = ("data", "seed", "temperature", "max_steps")
     questions = Experiment(
-        "questions", values["out"], workers, jobs, answer_job, run, read_crux_results, compared
+        "questions", values["out"], CRUX_KINDS, jobs, answer_job, run, compared, workers
     )
     return run_experiment(questions, render_crux_text)
 

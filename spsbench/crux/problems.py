@@ -18,6 +18,7 @@ from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, replace
 
 from njrt.typed_json import InvalidJsonError, from_json
+from spsbench.results import InputError
 from spsbench.sampling import divide_by_size, order_by_strata
 from spsbench.states.programs import record_call
 from spsbench.states.recording import StateLimitError
@@ -30,10 +31,6 @@ MAX_STATES = 1_000
 """Of the trace of one problem; traces of CruxEval have up to 627."""
 _turn = threading.Lock()
 """One thread at a time records: tools of `sys.monitoring` and modules belong to the process."""
-
-
-class BadProblemError(ValueError):
-    """A line of a file of problems cannot be used; names the line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +50,7 @@ class CruxProblem:
 
 
 def read_problems(lines: Iterable[str]) -> dict[str, CruxProblem]:
-    """Return the problems of a file, by id; `BadProblemError` names a line that is not one."""
+    """Return the problems of a file, by id; `InputError` names a line that is not one."""
     problems: dict[str, CruxProblem] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -61,12 +58,12 @@ def read_problems(lines: Iterable[str]) -> dict[str, CruxProblem]:
         try:
             problem: CruxProblem = from_json(line, CruxProblem)
         except InvalidJsonError as error:
-            raise BadProblemError(f"line {number} is not a problem of CruxEval: {error}") from None
+            raise InputError(f"line {number} is not a problem of CruxEval: {error}") from None
         if problem.id in problems:
-            raise BadProblemError(f"line {number} has the id {problem.id} a second time")
+            raise InputError(f"line {number} has the id {problem.id} a second time")
         problems[problem.id] = problem
     if not problems:
-        raise BadProblemError("the file has no problems")
+        raise InputError("the file has no problems")
     return problems
 
 
@@ -85,7 +82,7 @@ def sample_problems(
 def trace_problem(problem: CruxProblem) -> StateTrace:
     """Return the states of the call of a problem, up to its return.
 
-    The data set is trusted: its code runs in this process. Raises BadProblemError if the call raises, runs too long,
+    The data set is trusted: its code runs in this process. Raises InputError if the call raises, runs too long,
     runs no code of the problem, or has another result.
     """
     with _turn, _without_terminal():
@@ -94,22 +91,22 @@ def trace_problem(problem: CruxProblem) -> StateTrace:
                 problem.code, problem.call, max_states=MAX_STATES, ends_program=True
             )
         except (Exception, SystemExit) as raised:
-            raise BadProblemError(_describe_raise(problem, raised)) from None
+            raise InputError(_describe_raise(problem, raised)) from None
     match found.error:
         case KeyboardInterrupt() as interrupt:
             raise interrupt
         case StateLimitError():
-            raise BadProblemError(f"{problem.id} has more than {MAX_STATES:,} states")
+            raise InputError(f"{problem.id} has more than {MAX_STATES:,} states")
         case BaseException() as error:
-            raise BadProblemError(_describe_raise(problem, error))
+            raise InputError(_describe_raise(problem, error))
     states = found.trace.states
     # Generators that the call has left open are closed after its end.
     ends = (n for n, state in enumerate(states) if (state.event, state.depth) == ("return", 0))
     end = next(ends, None)
     if end is None or found.trace.is_cut:
-        raise BadProblemError(f"{problem.id}: no run of a function of its own can be recorded")
+        raise InputError(f"{problem.id}: no run of a function of its own can be recorded")
     if not _has_result(problem, found.value, found.names):
-        raise BadProblemError(
+        raise InputError(
             f"{problem.id} returns {render_value(found.value)}, and its output is {problem.output}"
         )
     return replace(found.trace, states=states[: end + 1])
@@ -133,7 +130,7 @@ def _describe_raise(problem: CruxProblem, error: BaseException) -> str:
 def _has_result(problem: CruxProblem, value: object, names: dict[str, object]) -> bool:
     """Return whether the call has the result of the problem, read with the names of its program.
 
-    Raises BadProblemError if the result is not an expression, so that no answer could be right.
+    Raises InputError if the result is not an expression, so that no answer could be right.
     """
     try:
         try:
@@ -142,7 +139,7 @@ def _has_result(problem: CruxProblem, value: object, names: dict[str, object]) -
             expected = eval(problem.output, dict(names))
         return bool(value == expected)
     except Exception as error:
-        raise BadProblemError(
+        raise InputError(
             f"{problem.id}: its output {problem.output} cannot be read ({type(error).__name__}: {error}); write it as "
             "an expression, such as float('inf')"
         ) from None

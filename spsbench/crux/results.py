@@ -7,20 +7,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
 from spsbench.crux.prediction import StateScore
 from spsbench.crux.scoring import CruxTask
 from spsbench.results import (
-    ExperimentResults,
     Ordinal,
     SampledRun,
     Timestamp,
     TrialLine,
     format_usage,
-    read_experiment,
 )
 from spsbench.states.actions import Action
 
@@ -167,26 +164,4 @@ class GenerationsResult(TrialLine):
 
 
 CruxResult = AnswerResult | StateResult
-
-
-class CruxResultSet(ExperimentResults[CruxRun, TrialLine]):
-    """All lines of a results file; of each trial only the last."""
-
-    @property
-    def answers(self) -> tuple[AnswerResult, ...]:
-        return tuple(result for result in self.results if isinstance(result, AnswerResult))
-
-    @property
-    def states(self) -> tuple[StateResult, ...]:
-        return tuple(result for result in self.results if isinstance(result, StateResult))
-
-    @property
-    def generations(self) -> tuple[GenerationsResult, ...]:
-        return tuple(result for result in self.results if isinstance(result, GenerationsResult))
-
-
-def read_crux_results(lines: Iterable[str]) -> CruxResultSet:
-    """Read a results file; `DamagedResultsError` names a line that cannot be read."""
-    kinds: tuple[type[TrialLine], ...] = (AnswerResult, StateResult, GenerationsResult)
-    found = read_experiment(lines, CruxRun, *kinds)
-    return CruxResultSet(found.runs, found.results, found.remarks)
+CRUX_KINDS = (CruxRun, AnswerResult, StateResult, GenerationsResult)

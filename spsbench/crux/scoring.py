@@ -18,8 +18,9 @@ from annotated_types import MinLen
 
 from njrt.typed_json import InvalidJsonError, from_json
 from spsbench.crux.judge import Judge
-from spsbench.crux.problems import BadProblemError, CruxProblem
+from spsbench.crux.problems import CruxProblem
 from spsbench.report.by_problem import estimate_pass_at_k
+from spsbench.results import InputError
 
 CruxTask = Literal["output", "input"]
 AnswersByProblem = Mapping[str, Annotated[Sequence[str], MinLen(1)]]
@@ -59,7 +60,7 @@ def read_generations(text: str) -> PublishedGenerations:
         try:
             return PublishedGenerations(from_json(text, AnswersByProblem))
         except InvalidJsonError:
-            raise BadProblemError(f"not a file of generations: {error}") from None
+            raise InputError(f"not a file of generations: {error}") from None
 
 
 def score_generations(
@@ -71,9 +72,9 @@ def score_generations(
 ) -> GenerationScores:
     """Score the answers to each of the problems; `count(1)` is called after each."""
     if unknown := generations.keys() - problems.keys():
-        raise BadProblemError(f"the problems have no {min(unknown)}; is this their file?")
+        raise InputError(f"the problems have no {min(unknown)}; is this their file?")
     if missing := problems.keys() - generations.keys():
-        raise BadProblemError(f"the generations have no answers to {min(missing)}")
+        raise InputError(f"the generations have no answers to {min(missing)}")
     passed = {}
     for name, problem in problems.items():
         passed[name] = score_answers(generations[name], problem, task, judge)

@@ -14,7 +14,7 @@ from statistics import fmean
 from njc.evaluation.comparison.results import compute_pass_interval
 from spsbench.crux.results import (
     AnswerResult,
-    CruxResultSet,
+    CruxRun,
     CruxUsage,
     GenerationsResult,
     StateResult,
@@ -35,7 +35,7 @@ from spsbench.report.results_report import (
     render_template,
 )
 from spsbench.report.table import Table, format_table_as_text, make_text_table
-from spsbench.results import group_by
+from spsbench.results import Results, group_by
 from spsbench.states.actions import ACTIONS
 
 INTERVAL_NOTE = "Interval: Wilson, 95 %, over problems."
@@ -50,21 +50,22 @@ STATES_NOTE = "Exact: event, line, every variable and the value are right. Parti
 TASK_ORDER, FORM_ORDER = ("output", "input"), ("direct", "action", "path", "trace")
 
 
-def build_tables(results: CruxResultSet) -> list[Table]:
+def build_tables(results: Results) -> list[Table]:
     """Return the tables that have rows."""
+    answers, states = results.select(AnswerResult), results.select(StateResult)
     tables = [
-        build_answer_table(results.answers),
-        build_difference_table(results.answers),
+        build_answer_table(answers),
+        build_difference_table(answers),
         build_state_table(
-            "Actions", "Predicted states, by action", results.states, lambda result: result.action
+            "Actions", "Predicted states, by action", states, lambda result: result.action
         ),
         build_state_table(
             "Directions and depths",
             "Predicted states, by direction and depth of calls",
-            results.states,
+            states,
             name_direction_and_depth,
         ),
-        build_generations_table(results.generations),
+        build_generations_table(results.select(GenerationsResult)),
     ]
     return [table for table in tables if table.rows]
 
@@ -213,12 +214,12 @@ def format_percent(score: float | None) -> str:
     return "-" if score is None else f"{score:.4f}"
 
 
-def render_crux_text(results: CruxResultSet) -> str:
+def render_crux_text(results: Results) -> str:
     """Return the tables for a terminal."""
     return "\n\n\n".join(map(format_table_as_text, build_tables(results)))
 
 
-def render_crux_report(results: CruxResultSet, source: str, digest: str) -> str:
+def render_crux_report(results: Results, source: str, digest: str) -> str:
     """Return the report on a results file, in Markdown."""
     facts, tables = list(list_crux_facts(results)), build_tables(results)
     return render_template(
@@ -226,14 +227,17 @@ def render_crux_report(results: CruxResultSet, source: str, digest: str) -> str:
     )
 
 
-def list_crux_facts(results: CruxResultSet) -> Iterator[tuple[str, str]]:
+def list_crux_facts(results: Results) -> Iterator[tuple[str, str]]:
     """Yield the places, times and settings of the questions, as recorded in the results."""
-    for model in dict.fromkeys(run.model for run in results.runs):
-        runs = [run for run in results.runs if run.model == model]
+    started = results.select(CruxRun)
+    for model in dict.fromkeys(run.model for run in started):
+        runs = [run for run in started if run.model == model]
         last = runs[-1]
-        counted = len({result.problem for result in results.answers if result.model == model})
+        counted = len(
+            {result.problem for result in results.select(AnswerResult) if result.model == model}
+        )
         drawn = format_sample(counted, last.problems, "problems", runs)
-        steps = sum(result.model == model for result in results.states)
+        steps = sum(result.model == model for result in results.select(StateResult))
         dates = sorted({run.started[:10] for run in runs})
         yield "Model", f"{model}, temperature {last.temperature:g}"
         yield "Sample", f"{drawn}; {steps} steps; data set: sha256 {last.data}"

@@ -53,9 +53,9 @@ def command(
         list_repair_records,
         redact_effect,
     )
-    from spsbench.repair.problems import RepairProblem, RepairProblemError, parse_repair_problems
-    from spsbench.repair.results import read_repairs
-    from spsbench.results import DamagedResultsError, split_lines
+    from spsbench.journal import naming, read_data_file, read_results_file
+    from spsbench.repair.problems import RepairProblem, parse_repair_problems
+    from spsbench.repair.results import REPAIR_KINDS, RepairResult
 
     if not repairs and not traces:
         raise click.UsageError("nothing to export: name results by --repairs or traces by --traces")
@@ -63,14 +63,11 @@ def command(
         raise click.UsageError("--repairs and --data go together: results have no text of the data")
     problems: list[RepairProblem] = []
     results: list[RepairResult] = []
-    try:
-        for path in data:
-            problems += parse_repair_problems(split_lines(path.read_text("utf-8", "replace")))
-        for path in repairs:
-            lines = split_lines(path.read_text("utf-8", "replace"))
-            results += read_repairs(lines).results
-    except (DamagedResultsError, RepairProblemError) as error:
-        raise click.ClickException(f"{path}: {error}") from None
+    for path in data:
+        with naming(path):
+            problems += parse_repair_problems(read_data_file(path)[0])
+    for path in repairs:
+        results += read_results_file(path, REPAIR_KINDS).select(RepairResult)
     files = [
         file
         for place in traces
@@ -118,7 +115,8 @@ def _render_card(
     secrets: Mapping[str, int],
 ) -> str:
     from spsbench.export.records import EffectRecord, RepairRecord, list_fields
-    from spsbench.report.results_report import compute_digest, render_template
+    from spsbench.journal import compute_digest
+    from spsbench.report.results_report import render_template
 
     words = [f"--{kind}" for kind in ("repairs", "data", "traces")]
     digests = [(path, what, compute_digest(path.read_bytes())) for path, what in sources]

@@ -58,29 +58,24 @@ def trajectories_command(
 
 
 def _read_crux_trajectories(path: Path) -> Iterator[Trajectory]:
-    from spsbench.crux.problems import BadProblemError, read_problems, trace_problem
+    from spsbench.crux.problems import read_problems, trace_problem
+    from spsbench.journal import naming, read_data_file
     from spsbench.neural.dataset import sample_whole_trajectory
 
-    try:
-        with path.open(encoding="utf-8") as lines:
-            problems = read_problems(lines)
-        for problem in problems.values():
+    with naming(path):
+        for problem in read_problems(read_data_file(path)[0]).values():
             yield sample_whole_trajectory(trace_problem(problem))
-    except BadProblemError as problem:
-        raise click.ClickException(f"{path}: {problem}") from None
 
 
 def _read_block_trajectories(paths: tuple[Path, ...]) -> Iterator[Trajectory]:
+    from spsbench.journal import naming
     from spsbench.neural.dataset import sample_whole_trajectory
     from spsbench.states.command import read_traces
-    from spsbench.states.trace import DamagedStatesError
 
     for path in paths:
-        try:
+        with naming(path):
             for trace in read_traces(path):
                 yield sample_whole_trajectory(trace)
-        except DamagedStatesError as problem:
-            raise click.ClickException(f"{path}: {problem}") from None
 
 
 @click.command("train")
@@ -102,14 +97,11 @@ def train_command(data: Path, size: str, steps: int, every: int, seed: int, out:
     DATA is a folder of `spsbench trajectories`. The same command continues a training that was interrupted.
     """
     require_packages("training", "spsbench[train]", "jax", "flax", "optax")
-    from spsbench.neural.training import SIZES, OtherPlanError, TrainingPlan, train
+    from spsbench.neural.training import SIZES, TrainingPlan, train
 
     if size not in SIZES:
         raise click.UsageError(f"--size is one of {', '.join(SIZES)}")
-    try:
-        train(TrainingPlan(data, out, size, steps, every, seed=seed), partial(click.echo, err=True))
-    except OtherPlanError as problem:
-        raise click.ClickException(str(problem)) from None
+    train(TrainingPlan(data, out, size, steps, every, seed=seed), partial(click.echo, err=True))
     click.echo(f"{out / 'model.npz'} is the network", err=True)
 
 

@@ -36,6 +36,7 @@ from spsbench.neural.dataset import find_ends, read_part, replace_file
 from spsbench.neural.encoding import StepEncoder, TooLongError
 from spsbench.neural.network import ROTATION_BASE, NetworkSize
 from spsbench.neural.vocabulary import Vocabulary, collect_vocabulary
+from spsbench.results import InputError
 from spsbench.states.actions import TakenStep
 from spsbench.states.trace import StackState, list_stacks
 from spsbench.states.trajectories import Trajectory, read_trajectory_lines
@@ -133,10 +134,6 @@ Batch = dict[str, Row]
 Weights = Any
 
 
-class OtherPlanError(ValueError):
-    """A folder has a training with another plan."""
-
-
 @dataclass(frozen=True, slots=True)
 class TrainingPlan:
     """A training."""
@@ -216,7 +213,7 @@ def _claim_folder(plan: TrainingPlan) -> None:
     if not path.exists():
         replace_file(path, text.encode())
     elif path.read_text(encoding="utf-8") != text:
-        raise OtherPlanError(
+        raise InputError(
             f"{plan.out} has a training with other data, size, steps or seed; choose another --out"
         )
 

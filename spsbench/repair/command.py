@@ -23,8 +23,9 @@ from spsbench.report.results_report import ResultsReport, report_command
 if TYPE_CHECKING:
     from spsbench.repair.demonstrations import Turn
     from spsbench.repair.problems import RepairProblem
-    from spsbench.repair.results import Condition, RepairResults, RepairRun
-    from spsbench.trials.collecting import Workers
+    from spsbench.repair.results import Condition, RepairResult, RepairRun
+    from spsbench.results import Results
+    from spsbench.trials.workers import Workers
 
 
 @click.command("repair")
@@ -69,71 +70,66 @@ def command(ctx: click.Context, /, rescore: Path | None, **values: Any) -> None:
     --rationales), and turn1 (as trace, after two right repairs of --turn). The same command continues where the
     results end.
     """
-    from spsbench.experiment import Experiment, run_experiment
-    from spsbench.repair.problems import RepairProblemError, sample_problems
-    from spsbench.repair.results import read_repairs
+    from spsbench.repair.problems import sample_problems
+    from spsbench.repair.results import REPAIR_KINDS
     from spsbench.repair.solving import execute_repair, list_differences, list_jobs
     from spsbench.repair.table import REPORT
-    from spsbench.trials.collecting import Workers
-    from spsbench.trials.problems import report_problems
-    from spsbench.trials.schedule import OtherConditionsError
+    from spsbench.results import InputError
+    from spsbench.trials.experiment import Experiment, run_experiment
+    from spsbench.trials.workers import Workers
 
     out = values["out"]
-    with report_problems(RepairProblemError):
-        problems, digests = _read_data(values["data"])
-        if rescore is not None:
-            _rescore(rescore, problems, values["test_seconds"])
-            return
-        workers = Workers(values["jobs"], values["scheduler"])
-        rationales, writer = _read_rationales(values["rationales"])
-        run, turns = _build_run(values, len(problems), digests, writer, workers)
-        chosen = sample_problems(problems, values["sample"], Random(values["seed"]).random)
-        if "rationale" in run.conditions and not any(rationales.get(each.name) for each in chosen):
-            raise click.UsageError(
-                f"{values['rationales']} has no rationale for a problem of the sample; use the same --data, --sample "
-                "and --seed"
-            )
-
-        def refuse(found: RepairResults) -> None:
-            for difference in list_differences(run, rationales, found):
-                raise OtherConditionsError(f"{out} has {difference}; name another file by --out")
-
-        base_url = os.environ.get("NJC_BASE_URL")
-        jobs = list_jobs(run, chosen, rationales, turns, values["seconds"], base_url)
-        repairs = Experiment(
-            "repairs", out, workers, jobs, execute_repair, run, read_repairs, refuse=refuse
+    problems, digests = _read_data(values["data"])
+    if rescore is not None:
+        _rescore(rescore, problems, values["test_seconds"])
+        return
+    workers = Workers(values["jobs"], values["scheduler"])
+    rationales, writer = _read_rationales(values["rationales"])
+    run, turns = _build_run(values, len(problems), digests, writer, workers)
+    chosen = sample_problems(problems, values["sample"], Random(values["seed"]).random)
+    if "rationale" in run.conditions and not any(rationales.get(each.name) for each in chosen):
+        raise click.UsageError(
+            f"{values['rationales']} has no rationale for a problem of the sample; use the same --data, --sample "
+            "and --seed"
         )
-        ctx.exit(run_experiment(repairs, REPORT.format_text))
+
+    def refuse(found: Results) -> None:
+        for difference in list_differences(run, rationales, found):
+            raise InputError(f"{out} has {difference}; name another file by --out")
+
+    base_url = os.environ.get("NJC_BASE_URL")
+    jobs = list_jobs(run, chosen, rationales, turns, values["seconds"], base_url)
+    repairs = Experiment(
+        "repairs", out, REPAIR_KINDS, jobs, execute_repair, run, (), workers, refuse
+    )
+    ctx.exit(run_experiment(repairs, REPORT.format_text))
 
 
 def _read_data(paths: tuple[Path, ...]) -> tuple[list[RepairProblem], dict[str, str]]:
     """Return the problems of all files, and the digest of each file."""
-    from spsbench.repair.problems import RepairProblemError, parse_repair_problems
-    from spsbench.report.results_report import compute_digest
-    from spsbench.results import split_lines
+    from spsbench.journal import naming, read_data_file
+    from spsbench.repair.problems import parse_repair_problems
+    from spsbench.results import InputError
 
     problems: list[RepairProblem] = []
     digests = {}
     for path in paths:
-        data = path.read_bytes()
-        digests[path.name] = compute_digest(data)
-        try:
-            problems += parse_repair_problems(split_lines(data.decode("utf-8", "replace")))
-        except RepairProblemError as error:
-            raise RepairProblemError(f"{path}: {error}") from None
+        lines, digests[path.name] = read_data_file(path)
+        with naming(path):
+            problems += parse_repair_problems(lines)
     if not problems:
-        raise RepairProblemError(f"{' and '.join(digests)} has no problems")
+        raise InputError(f"{' and '.join(digests)} has no problems")
     for name, count in Counter(problem.name for problem in problems).items():
         if count > 1:
-            raise RepairProblemError(f"the data has {name} {count} times")
+            raise InputError(f"the data has {name} {count} times")
     return problems, digests
 
 
-def _read_results(path: Path) -> RepairResults:
-    from spsbench.repair.results import read_repairs
-    from spsbench.report.results_report import read_results_file
+def _read_results(path: Path) -> tuple[RepairResult, ...]:
+    from spsbench.journal import read_results_file
+    from spsbench.repair.results import REPAIR_KINDS, RepairResult
 
-    return read_results_file(path, read_repairs)
+    return read_results_file(path, REPAIR_KINDS).select(RepairResult)
 
 
 def _build_run(
@@ -166,9 +162,9 @@ def _build_run(
 
 def _read_turns(values: dict[str, Any], conditions: tuple[Condition, ...]) -> dict[Condition, Turn]:
     """Read the right repairs of earlier turns."""
+    from spsbench.journal import compute_digest
     from spsbench.repair.demonstrations import Turn, read_demonstrations
     from spsbench.repair.results import TURNS
-    from spsbench.report.results_report import compute_digest
 
     files = dict(zip(TURNS, values["turns"], strict=False))
     if len(values["turns"]) > len(TURNS):
@@ -185,7 +181,7 @@ def _read_turns(values: dict[str, Any], conditions: tuple[Condition, ...]) -> di
     turns = {
         name: Turn(
             compute_digest(path.read_bytes()),
-            read_demonstrations(_read_results(path).results, problems, values["test_seconds"]),
+            read_demonstrations(_read_results(path), problems, values["test_seconds"]),
         )
         for name, path in files.items()
     }
@@ -200,7 +196,7 @@ def _read_rationales(path: Path | None) -> tuple[dict[str, str], str]:
     if path is None:
         return {}, ""
     rationales: dict[str, str] = {}
-    results = _read_results(path).results
+    results = _read_results(path)
     for result in sorted(results, key=lambda result: (result.sample, result.condition != "trace")):
         for reply in result.replies[:1]:
             rationales.setdefault(result.problem, reply.rationale)
@@ -211,7 +207,7 @@ def _rescore(path: Path, problems: list[RepairProblem], seconds: float) -> None:
     """Test the fixes of a file again; a verdict that differs is an error."""
     from spsbench.repair.solving import find_differing_verdicts
 
-    results, show_line = _read_results(path).results, partial(click.echo, err=True)
+    results, show_line = _read_results(path), partial(click.echo, err=True)
     differing = list(find_differing_verdicts(results, problems, seconds, show_line))
     for result in differing:
         recorded = "passes" if result.passed else "fails"
@@ -222,7 +218,7 @@ def _rescore(path: Path, problems: list[RepairProblem], seconds: float) -> None:
 
 
 @report_command("repair-report", "Write Markdown into this file.")
-def report() -> ResultsReport[RepairResults]:
+def report() -> ResultsReport:
     """Report the results of `spsbench repair`."""
     from spsbench.repair.table import REPORT
 

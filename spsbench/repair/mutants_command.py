@@ -20,7 +20,8 @@ import click
 
 from njc.evaluation.repair.testing import FailedTests, PassedTests, run_tests
 from spsbench import flags
-from spsbench.results import parse_json_lines, split_lines
+from spsbench.journal import naming, read_data_file
+from spsbench.results import parse_json_lines
 
 
 @click.command("mutants")
@@ -38,15 +39,9 @@ def command(
     A mutant has one other operator or constant; its tests notice it, and do
     not run out of time. Programs that fail their own tests are left out.
     """
-    lines = split_lines(data.read_text(encoding="utf-8"))
-    try:
-        programs = list(
-            parse_json_lines(
-                lines, lambda number, row: read_mbpp(row), BadProgramError, "not of MBPP"
-            )
-        )
-    except BadProgramError as error:
-        raise click.ClickException(f"{data}: {error}") from None
+    with naming(data):
+        lines, _ = read_data_file(data)
+        programs = list(parse_json_lines(lines, lambda _, row: read_mbpp(row), "not of MBPP"))
     Random(seed).shuffle(programs)
     kinds: Counter[str] = Counter()
     with out.open("w", encoding="utf-8") as file:
@@ -95,10 +90,6 @@ def format_mutant(
             "failure": failure.problem,
         }
     )
-
-
-class BadProgramError(ValueError):
-    """A line is not of MBPP; names it."""
 
 
 # ── mutants of right programs ──────────────────────────────────────────────────────────────────────

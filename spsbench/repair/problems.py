@@ -13,17 +13,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from spsbench.results import parse_json_lines
+from spsbench.results import InputError, parse_json_lines
 from spsbench.sampling import Uniform, order_by_strata
 
 STRATA = "data set and type of bug"
 """The property that a sample represents in proportion."""
 _SLOW_TESTS = {"knapsack": 6404180, "levenshtein": "amanaplanacanalpanama"}
 """The first argument of tests that are left out."""
-
-
-class RepairProblemError(ValueError):
-    """A line of a data set cannot be read; names the line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +39,17 @@ class RepairProblem:
 
 
 def parse_repair_problems(lines: Iterable[str]) -> Iterator[RepairProblem]:
-    """Read a data set; `RepairProblemError` names a line that is of neither format."""
+    """Read a data set; `InputError` names a line that is of neither format."""
 
     def parse(number: int, row: dict[str, Any]) -> RepairProblem:
         if "test_list" in row:
-            raise RepairProblemError(
+            raise InputError(
                 f"line {number} is of MBPP, which has right programs; `spsbench mutants` makes buggy ones of them"
             )
         return _read_humanevalfix(row) if "task_id" in row else _read_quixbugs(row)
 
     expected = "of neither HumanEvalFix nor QuixBugs"
-    return parse_json_lines(lines, parse, RepairProblemError, expected)
+    return parse_json_lines(lines, parse, expected)
 
 
 def _read_humanevalfix(row: dict[str, Any]) -> RepairProblem:

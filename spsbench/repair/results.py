@@ -8,18 +8,11 @@ A line has the model's output, and no text of a data set: `spsbench repair --res
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from spsbench.results import (
-    ExperimentResults,
-    Ordinal,
-    SampledRun,
-    Timestamp,
-    TrialLine,
-    read_experiment,
-)
+from spsbench.results import Ordinal, SampledRun, Timestamp, TrialLine
 
 Condition = Literal["trace", "test", "neither", "rationale", "turn1", "turn2", "turn3"]
 """The texts that the model sees with the buggy program.
@@ -116,9 +109,4 @@ class RepairRun(SampledRun):
     """The files of earlier turns by condition, each as the head of its SHA-256."""
 
 
-RepairResults = ExperimentResults[RepairRun, RepairResult]
-
-
-def read_repairs(lines: Iterable[str]) -> RepairResults:
-    """Read a file of repairs, as `read_experiment` does."""
-    return read_experiment(lines, RepairRun, RepairResult)
+REPAIR_KINDS = (RepairRun, RepairResult)

@@ -29,11 +29,11 @@ from spsbench.repair.results import (
     Condition,
     RepairReply,
     RepairResult,
-    RepairResults,
     RepairRun,
     RepairSettings,
     RepairTrial,
 )
+from spsbench.results import Results
 from spsbench.script import SCRIPTED
 from spsbench.studies.study import (
     answer_all,
@@ -208,9 +208,9 @@ def list_jobs(
     ]
 
 
-def list_differences(run: RepairRun, rationales: Rationales, found: RepairResults) -> Iterator[str]:
+def list_differences(run: RepairRun, rationales: Rationales, found: Results) -> Iterator[str]:
     """Yield repairs of a file with another budget, other data or another rationale."""
-    for earlier in found.runs:
+    for earlier in found.select(RepairRun):
         if earlier.model == run.model and earlier.settings != run.settings:
             yield f"repairs by {earlier.model} with another budget ({earlier.settings})"
         for name, digest in earlier.data.items():
@@ -219,7 +219,7 @@ def list_differences(run: RepairRun, rationales: Rationales, found: RepairResult
         for condition, digest in run.turns.items():
             if earlier.turns.get(condition, digest) != digest:
                 yield f"repairs of the condition {condition} with another file of --turn"
-    for result in found.results:
+    for result in found.select(RepairResult):
         now = rationales.get(result.problem)
         is_shown = result.condition == "rationale" and result.model == run.model
         if is_shown and now is not None and result.shown_rationale != now:

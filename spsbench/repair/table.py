@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from statistics import fmean
 
-from spsbench.repair.results import CONDITIONS, RepairResult, RepairResults, read_repairs
+from spsbench.repair.results import CONDITIONS, REPAIR_KINDS, RepairResult, RepairRun
 from spsbench.report.by_problem import (
     count_samples,
     estimate_rate,
@@ -27,7 +27,7 @@ from spsbench.report.results_report import (
     format_sample,
 )
 from spsbench.report.table import Table, make_text_table
-from spsbench.results import group_by
+from spsbench.results import Results, group_by
 
 SUMMARY_HEADINGS = (
     *("model", "condition", "problems", "samples", "pass@1", "95 %", "pass@k", "95 %"),
@@ -74,21 +74,23 @@ def compare_conditions(results: Iterable[RepairResult], uniform: Uniform) -> lis
     return list_difference_rows(passes, lambda: uniform)
 
 
-def list_tables(found: RepairResults) -> list[Table]:
+def list_tables(found: Results) -> list[Table]:
     """Return the rates, and the differences if a model has several conditions."""
-    rates = make_text_table(SUMMARY_HEADINGS, list_summary_rows(found.results), 2)
-    rows = compare_conditions(found.results, make_uniform())
+    rates = make_text_table(SUMMARY_HEADINGS, list_summary_rows(found.select(RepairResult)), 2)
+    rows = compare_conditions(found.select(RepairResult), make_uniform())
     return [rates, *([make_text_table(DIFFERENCE_HEADINGS, rows, 3)] if rows else [])]
 
 
-def list_facts(found: RepairResults) -> Iterable[tuple[str, str]]:
+def list_facts(found: Results) -> Iterable[tuple[str, str]]:
     """Return the places, times and settings of the repairs; starts that only continued a run are not repeated."""
     seen: dict[tuple[str, str], None] = {}
-    for run in found.runs:
+    for run in found.select(RepairRun):
         settings = run.settings
         data = ", ".join(f"{name} (sha256 {digest})" for name, digest in run.data.items())
-        asked = {result.problem for result in found.results if result.model == run.model}
-        alike = [other for other in found.runs if other.model == run.model]
+        asked = {
+            result.problem for result in found.select(RepairResult) if result.model == run.model
+        }
+        alike = [other for other in found.select(RepairRun) if other.model == run.model]
         drawn = format_sample(len(asked), run.problems, "problems", alike)
         temperature = (
             "the vendor's" if settings.temperature is None else f"{settings.temperature:g}"
@@ -111,4 +113,4 @@ def list_facts(found: RepairResults) -> Iterable[tuple[str, str]]:
     return seen
 
 
-REPORT = ResultsReport("repair-report", "spsbench.repair", read_repairs, list_tables, list_facts)
+REPORT = ResultsReport("repair-report", "spsbench.repair", REPAIR_KINDS, list_tables, list_facts)

@@ -7,9 +7,9 @@ spsbench replay --export trace.jsonl > traces.jsonl              from a trace fi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
+from typing import TextIO
 
 import click
 
@@ -17,7 +17,7 @@ from spsbench import flags
 
 
 @click.command("replay")
-@click.argument("traces", type=click.File(encoding="utf-8"))
+@click.argument("traces", type=flags.TEXT)
 @click.option(
     "--programs",
     type=flags.EXISTING_FOLDER,
@@ -26,15 +26,15 @@ from spsbench import flags
 )
 @click.option(
     "--results",
-    type=click.File(encoding="utf-8"),
+    type=flags.TEXT,
     metavar="FILE",
     help="Results published with the traces, to compare with.",
 )
 @click.option("--export", is_flag=True, help="Convert a trace of njrt to published form.")
 def command(
-    traces: Iterable[str],
+    traces: TextIO,
     programs: Path | None,
-    results: Iterable[str] | None,
+    results: TextIO | None,
     export: bool,
 ) -> None:
     """Replay published traces, and compare answers and checks.
@@ -44,26 +44,30 @@ def command(
     programs are run here; the guard is not a sandbox.
     """
     from njrt.message_json import format_json_line
+    from spsbench.journal import naming
     from spsbench.replay.export import build_traces
-    from spsbench.replay.traces import TraceError, trace_to_json
+    from spsbench.replay.traces import trace_to_json
 
-    try:
-        if export:
+    if export:
+        with naming(traces.name):
             lines = map(format_json_line, map(trace_to_json, build_traces(traces)))
-            click.echo("".join(f"{line}\n" for line in lines), nl=False)
-        else:
-            click.echo(replay_traces(traces, programs, results or ()))
-    except TraceError as problem:
-        raise click.ClickException(str(problem)) from problem
+        click.echo("".join(f"{line}\n" for line in lines), nl=False)
+    else:
+        click.echo(replay_traces(traces, programs, results))
 
 
-def replay_traces(lines: Iterable[str], programs: Path | None, results: Iterable[str]) -> str:
+def replay_traces(file: TextIO, programs: Path | None, results: TextIO | None) -> str:
     """Replay all traces, on our programs or on the programs of a folder, and format the results."""
+    from spsbench.journal import naming
     from spsbench.replay.programs import load_migrated_program, load_suite_program
     from spsbench.replay.replaying import format_replay_table, keep_last_runs, replay_trace
     from spsbench.replay.traces import parse_evaluations, parse_traces
 
     find = partial(load_migrated_program, programs=programs) if programs else load_suite_program
-    evaluations = parse_evaluations(results)
-    traces = keep_last_runs(parse_traces(lines))
+    evaluations = {}
+    if results is not None:
+        with naming(results.name):
+            evaluations = parse_evaluations(results)
+    with naming(file.name):
+        traces = keep_last_runs(parse_traces(file))
     return format_replay_table([replay_trace(trace, find, evaluations) for trace in traces])

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from njrt.message_json import reply_from_json
 from njrt.messages import Json
-from spsbench.replay.traces import Trace, TracedBlock, TracedCall, TracedReply, TraceError
+from spsbench.replay.traces import Trace, TracedBlock, TracedCall, TracedReply
 from spsbench.results import group_by, parse_json_lines
 
 
@@ -49,7 +49,7 @@ def build_traces(lines: Iterable[str]) -> tuple[Trace, ...]:
     def add(number: int, event: Json) -> None:
         add_event(event, blocks)
 
-    list(parse_json_lines(lines, add, TraceError, "not an event of a trace file"))
+    list(parse_json_lines(lines, add, "not an event of a trace file"))
     answered = (block for block in blocks.values() if block.replies)
     programs = group_by(answered, lambda block: (block.program, block.model))
     return tuple(

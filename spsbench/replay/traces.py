@@ -55,10 +55,6 @@ RunKey = tuple[str, int]
 """Our name of a program, and the number of the run."""
 
 
-class TraceError(ValueError):
-    """A line of a file of traces or evaluations cannot be read; names the line."""
-
-
 @dataclass(frozen=True, slots=True)
 class TracedCall:
     """One tool call and its answer; a call that ended the block has none."""
@@ -149,15 +145,13 @@ def parse_evaluations(lines: Iterable[str]) -> dict[RunKey, CheckOutcomes]:
         return (PROGRAM_RENAMES.get(name, name), int(written["run"])), checks
 
     expected = "not an evaluation, a JSON object with file_name, run and hard_eval"
-    return dict(parse_json_lines(lines, parse, TraceError, expected))
+    return dict(parse_json_lines(lines, parse, expected))
 
 
 def parse_traces(lines: Iterable[str]) -> Iterator[Trace]:
-    """Read a file of traces; `TraceError` names a line that cannot be read."""
+    """Read a file of traces; `InputError` names a line that cannot be read."""
     expected = "not a trace, a JSON object with file_name, run and a trace of chat messages"
-    return parse_json_lines(
-        lines, lambda number, written: parse_trace(written), TraceError, expected
-    )
+    return parse_json_lines(lines, lambda number, written: parse_trace(written), expected)
 
 
 def parse_trace(written: Json) -> Trace:

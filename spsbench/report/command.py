@@ -27,17 +27,13 @@ def command(results: tuple[Path, ...], out: Path | None, check: bool) -> None:
     RESULTS are files of `spsbench run`, `spsbench graph` and `spsbench gsm8k`. The page needs the extra `bench`.
     """
     from spsbench.report.files import build_report_files, find_file_differences
-    from spsbench.results import DamagedResultsError
 
     if check and out is None:
         raise click.UsageError("--check compares with a report: name its folder by --out")
     if out is not None:
         otherwise = "leave out --out"
         require_packages("the page", "njpy[bench]", "jinja2", "matplotlib", otherwise=otherwise)
-    try:
-        files = build_report_files(results, out)
-    except DamagedResultsError as damage:
-        raise click.ClickException(str(damage)) from None
+    files = build_report_files(results, out)
     if out is None:
         click.echo(files["report.txt"], nl=False)
     elif not check:

@@ -12,15 +12,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from spsbench.journal import naming
 from spsbench.methods import METHODS
 from spsbench.report.measures import Setting
 from spsbench.results import (
     BenchmarkRun,
-    DamagedResultsError,
     GraphResult,
     GraphTrial,
     Gsm8kResult,
     Gsm8kTrial,
+    InputError,
     Trial,
     TrialResult,
     TrialUsage,
@@ -41,7 +42,7 @@ class ReportData:
 
 
 def collect_data(files: Mapping[str, Sequence[str]]) -> ReportData:
-    """Read the lines of all files; `DamagedResultsError` names a line that cannot be read."""
+    """Read the lines of all files; `InputError` names a line that cannot be read."""
     trials: dict[Setting, dict[Trial, TrialResult]] = {}
     runs: dict[Setting, list[BenchmarkRun]] = {}
     asked: dict[GraphTrial, GraphResult] = {}
@@ -49,22 +50,21 @@ def collect_data(files: Mapping[str, Sequence[str]]) -> ReportData:
     remarks: list[str] = []
     versions: dict[str, tuple[str, str]] = {}
     for name, lines in files.items():
-        try:
+        with naming(name):
             found = read_results(lines)
-        except DamagedResultsError as damage:
-            raise DamagedResultsError(f"{name}: {damage}") from None
         remarks += (f"{name}: {remark}" for remark in found.remarks)
-        asked |= {question.trial: question for question in found.graph}
-        solved |= {problem.trial: problem for problem in found.gsm8k}
-        temperatures = {run.model: run.temperature for run in found.runs}
-        for run in found.runs:
+        asked |= {question.trial: question for question in found.select(GraphResult)}
+        solved |= {problem.trial: problem for problem in found.select(Gsm8kResult)}
+        started, finished = found.select(BenchmarkRun), found.select(TrialResult)
+        temperatures = {run.model: run.temperature for run in started}
+        for run in started:
             runs.setdefault(Setting(run.model, run.temperature), []).append(run)
-        for result in found.results:
+        for result in finished:
             setting = Setting(result.model, temperatures.get(result.model))
             if result.is_final:
                 refuse_other_version(result, name, versions)
                 trials.setdefault(setting, {})[result.trial] = result
-        if cut := sum(not result.is_final for result in found.results):
+        if cut := sum(not result.is_final for result in finished):
             remarks.append(
                 f"{name}: {cut} trials were cut off by the limit on cost and are left out"
             )
@@ -80,7 +80,7 @@ def collect_data(files: Mapping[str, Sequence[str]]) -> ReportData:
 def refuse_other_version(
     result: TrialResult, name: str, versions: dict[str, tuple[str, str]]
 ) -> None:
-    """Raise `DamagedResultsError` if another result is of another version of the same program.
+    """Raise `InputError` if another result is of another version of the same program.
 
     `versions` has the digest of each program so far, with the file of its first result.
     """
@@ -91,7 +91,7 @@ def refuse_other_version(
     digest, first = versions.setdefault(program, (result.digest, name))
     if digest != result.digest:
         places = name if name == first else f"{first} and {name}"
-        raise DamagedResultsError(
+        raise InputError(
             f"{places}: results of two versions of {program} or its checks; report them apart"
         )
 

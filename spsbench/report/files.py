@@ -15,9 +15,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
 
+from spsbench.journal import compute_digest
 from spsbench.report.data import ReportData, collect_data
 from spsbench.report.measures import BOOTSTRAP_ROUNDS, SEED, Uniform
-from spsbench.report.results_report import compute_digest, describe_machines, describe_versions
+from spsbench.report.results_report import describe_machines, describe_versions
 from spsbench.report.writing import build_report, render_report, render_report_text
 from spsbench.results import split_lines
 from spsbench.suite import TASK_NAMES, load_task
@@ -33,7 +34,7 @@ def make_uniform() -> Uniform:
 
 def build_report_files(paths: Sequence[Path], out: Path | None) -> dict[str, str]:
     """Return the files of the report by name; without a folder only the text."""
-    texts = {path: path.read_text(encoding="utf-8") for path in paths}
+    texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in paths}
     data = collect_data({path.name: split_lines(text) for path, text in texts.items()})
     plain = [name for name in TASK_NAMES if not load_task(name).needs_python]
     facts = [*list_run_facts(data), *list_source_facts(texts, out)]

@@ -1,51 +1,50 @@
 """The commands that report results files, one section for each file: as text, or as Markdown that `--check` compares.
 
 @report_command("repair-report", "Write Markdown.")
-def report() -> ResultsReport[RepairResults]: ...
+def report() -> ResultsReport: ...
 
 report.format_text(results)      the tables as text
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from njrt.errors import require_packages
 from spsbench import flags
-from spsbench.results import DamagedResultsError, RunLine, SampledRun, split_lines
+from spsbench.journal import compute_digest, read_results_file
+from spsbench.results import Results, RunLine, SampledRun
 
 if TYPE_CHECKING:
     from spsbench.report.table import Table
 
-ResultsT = TypeVar("ResultsT")
 Facts = Iterable[tuple[str, str]]
 """Names and texts: the place, the time and the settings of measurements."""
 
 
 @dataclass(frozen=True, slots=True)
-class ResultsReport(Generic[ResultsT]):
+class ResultsReport:
     """How results of one kind are read and shown."""
 
     command: str
     package: str
     """It has the template `report.md`."""
-    read: Callable[[Iterable[str]], ResultsT]
-    list_tables: Callable[[ResultsT], list[Table]]
-    list_facts: Callable[[ResultsT], Facts]
+    kinds: tuple[type, ...]
+    list_tables: Callable[[Results], list[Table]]
+    list_facts: Callable[[Results], Facts]
 
-    def format_text(self, results: ResultsT) -> str:
+    def format_text(self, results: Results) -> str:
         """Return the tables of text that the commands print."""
         return format_tables(self.list_tables(results))
 
-    def render(self, files: Sequence[tuple[Path, ResultsT]], command: str) -> str:
+    def render(self, files: Sequence[tuple[Path, Results]], command: str) -> str:
         """Return the report in Markdown; the same results make the same text."""
         from spsbench.report.measures import BOOTSTRAP_ROUNDS, SEED
 
@@ -77,10 +76,10 @@ def format_tables(tables: Iterable[Table]) -> str:
 
 def report_command(
     name: str, out_help: str
-) -> Callable[[Callable[[], ResultsReport[Any]]], click.Command]:
+) -> Callable[[Callable[[], ResultsReport]], click.Command]:
     """Return a decorator: a function that returns a report becomes a command that reports files."""
 
-    def make_command(load: Callable[[], ResultsReport[Any]]) -> click.Command:
+    def make_command(load: Callable[[], ResultsReport]) -> click.Command:
         @click.command(name, help=load.__doc__)
         @click.argument("results", nargs=-1, required=True, type=flags.EXISTING_FILE)
         @click.option("--out", type=flags.FILE, help=out_help)
@@ -91,7 +90,7 @@ def report_command(
             if check and out is None:
                 raise click.UsageError("--check compares with a report: name it by --out")
             report = load()
-            found = [(path, read_results_file(path, report.read)) for path in results]
+            found = [(path, read_results_file(path, report.kinds)) for path in results]
             if out is None:
                 for path, read in found:
                     click.echo(f"{path}\n\n{report.format_text(read)}\n")
@@ -142,19 +141,6 @@ def describe_machines(runs: Iterable[RunLine], noun: str) -> str:
         )
         for machine, kinds in machines.items()
     )
-
-
-def read_results_file(path: Path, read: Callable[[Iterable[str]], ResultsT]) -> ResultsT:
-    """Return the results of a file; a line that cannot be read ends the command with a message."""
-    try:
-        return read(split_lines(path.read_text(encoding="utf-8", errors="replace")))
-    except DamagedResultsError as error:
-        raise click.ClickException(f"{path}: {error}") from None
-
-
-def compute_digest(data: bytes) -> str:
-    """Return the first 16 digits of the SHA-256."""
-    return hashlib.sha256(data).hexdigest()[:16]
 
 
 def render_template(package: str, name: str, *, is_html: bool = False, **values: Any) -> str:

@@ -19,7 +19,8 @@ from typing import Any
 from njc.runs.timeline.step_builder import build_timeline
 from njc.runs.timeline.steps import Step
 from njc.runs.timeline.trace_lines import TraceLine
-from spsbench.states.trace import DamagedStatesError, ProgramState, StateTrace
+from spsbench.results import InputError
+from spsbench.states.trace import ProgramState, StateTrace
 
 INDENT = "    "
 BlockRuns = Mapping[int, Sequence[Step]]
@@ -33,7 +34,7 @@ def read_block_traces(lines: Iterable[TraceLine]) -> Iterator[StateTrace]:
     timeline = build_timeline(lines)
     for line in timeline.problems:
         if not line.problem.startswith("cut off"):
-            raise DamagedStatesError(f"line {line.number} of the trace: {line.problem}")
+            raise InputError(f"line {line.number} of the trace: {line.problem}")
     runs: dict[int, list[Step]] = {}
     called: defaultdict[int | None, list[int]] = defaultdict(list)
     for step in timeline:

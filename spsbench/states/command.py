@@ -50,14 +50,16 @@ def command(
     natural blocks; or states in one of the two forms. A program that is interrupted, or ended by --seconds, keeps its
     states.
     """
+    from spsbench.journal import naming
+    from spsbench.results import InputError
     from spsbench.states.actions import list_taken_steps
-    from spsbench.states.tokens import TokenFormError, write_tokens
-    from spsbench.states.trace import DamagedStatesError, write_state_lines
+    from spsbench.states.tokens import write_tokens
+    from spsbench.states.trace import write_state_lines
     from spsbench.states.trajectories import Trajectory, write_trajectory_lines
 
     if actions and form != "json":
         raise click.UsageError("--actions writes JSON Lines; leave --form out")
-    try:
+    with naming(file):
         if file.suffix == ".py":
             traces = [run_program(file, arguments, call, max_states, seconds)]
         elif call or arguments:
@@ -65,7 +67,7 @@ def command(
         else:
             traces = list(read_traces(file))
             if not traces:
-                raise DamagedStatesError("there are no states, and no run of a natural block")
+                raise InputError("there are no states, and no run of a natural block")
         if actions:
             steps = (list_taken_steps(trace.states, is_cut=trace.is_cut) for trace in traces)
             taken = map(Trajectory, traces, map(tuple, steps))
@@ -74,8 +76,6 @@ def command(
             text = "".join(write_state_lines(traces))
         else:
             text = "".join(f"{write_tokens(trace)}\n" for trace in traces)
-    except (DamagedStatesError, TokenFormError) as problem:
-        raise click.ClickException(f"{file}: {problem}") from None
     if out is None:
         click.echo(text, nl=False)
     else:

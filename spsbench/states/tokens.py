@@ -20,13 +20,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import cast
 
-from spsbench.states.trace import (
-    DamagedStatesError,
-    ProgramState,
-    StateEvent,
-    StateTrace,
-    list_locals,
-)
+from spsbench.results import InputError
+from spsbench.states.trace import ProgramState, StateEvent, StateTrace, list_locals
 
 BEGIN, END = "<|begin_of_text|>", "<|end_of_text|>"
 CONTEXT, FRAME = "<|trace_context_start|>", "<|frame_sep|>"
@@ -48,14 +43,10 @@ _STATE = re.compile(
 )
 
 
-class TokenFormError(ValueError):
-    """A program cannot be written as tokens."""
-
-
 def write_tokens(trace: StateTrace) -> str:
     """Return a trace as tokens, without a newline at its end.
 
-    Raises TokenFormError if the program has one of the tokens in its text.
+    Raises InputError if the program has one of the tokens in its text.
     """
     lines = _mark_lines(trace.source)
     context = list(lines)
@@ -78,7 +69,7 @@ def _mark_lines(source: str) -> list[str]:
     """Return the lines of a program, made unique by comments."""
     if found := _TOKEN.search(source):
         number = source[: found.start()].count("\n") + 1
-        raise TokenFormError(
+        raise InputError(
             f"line {number} of the program has the text {found[0]}, which is a token of this form; "
             "write the states as JSON"
         )
@@ -98,15 +89,15 @@ def _to_json(value: object) -> str:
 
 
 def read_tokens(text: str) -> Iterator[StateTrace]:
-    """Yield the traces that a text has, one after another; raise DamagedStatesError for anything else."""
+    """Yield the traces that a text has, one after another; raise InputError for anything else."""
     between, *documents = text.split(BEGIN)
     if between.strip() or not documents:
-        raise DamagedStatesError(f"states as tokens begin with {BEGIN}")
+        raise InputError(f"states as tokens begin with {BEGIN}")
     for number, document in enumerate(documents, 1):
         try:
             yield _read_trace(document)
         except ValueError as error:
-            raise DamagedStatesError(f"trace {number} is damaged: {error}") from None
+            raise InputError(f"trace {number} is damaged: {error}") from None
 
 
 def _read_trace(document: str) -> StateTrace:

@@ -17,15 +17,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from njrt.typed_json import InvalidJsonError, from_json, to_json
-from spsbench.results import build_line_type
+from spsbench.results import InputError, build_line_type
 
 StateEvent = Literal["call", "line", "return", "exception"]
 Locals = Mapping[str, str]
 """Variables as text."""
-
-
-class DamagedStatesError(ValueError):
-    """A file of states cannot be read; names the place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +86,7 @@ def write_state_lines(traces: Iterable[StateTrace]) -> Iterator[str]:
 
 
 def read_state_lines(lines: Iterable[str]) -> Iterator[StateTrace]:
-    """Yield the traces of `write_state_lines`; raise DamagedStatesError if a line is damaged or missing."""
+    """Yield the traces of `write_state_lines`; raise InputError if a line is damaged or missing."""
     line_type = build_line_type(_SourceLine, _StateLine, _EndLine)
     source: str | None = None
     states: list[ProgramState] = []
@@ -99,7 +95,7 @@ def read_state_lines(lines: Iterable[str]) -> Iterator[StateTrace]:
         try:
             entry = from_json(line, line_type)
         except InvalidJsonError as error:
-            raise DamagedStatesError(f"line {number} of the states is damaged: {error}") from None
+            raise InputError(f"line {number} of the states is damaged: {error}") from None
         match entry:
             case _SourceLine() if source is None:
                 source, states = entry.source, []
@@ -109,11 +105,11 @@ def read_state_lines(lines: Iterable[str]) -> Iterator[StateTrace]:
                 yield StateTrace(source, tuple(states), entry.is_cut)
                 source = None
             case _:
-                raise DamagedStatesError(
+                raise InputError(
                     f"line {number} of the states, of kind `{entry.kind}`, does not belong here"
                 )
     if source is not None:
-        raise DamagedStatesError(f"the states end at line {number}, without a line of kind `end`")
+        raise InputError(f"the states end at line {number}, without a line of kind `end`")
 
 
 def _get_fields(state: ProgramState) -> dict[str, Any]:

@@ -14,13 +14,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from njrt.typed_json import InvalidJsonError, from_json, to_json
+from spsbench.results import InputError
 from spsbench.states.actions import Action, TakenStep
-from spsbench.states.trace import (
-    DamagedStatesError,
-    StateTrace,
-    read_state_lines,
-    write_state_lines,
-)
+from spsbench.states.trace import StateTrace, read_state_lines, write_state_lines
 
 _ENDING = '"kind": "steps"}'
 
@@ -48,7 +44,7 @@ def write_trajectory_lines(trajectories: Iterable[Trajectory]) -> Iterator[str]:
 
 
 def read_trajectory_lines(lines: Iterable[str]) -> Iterator[Trajectory]:
-    """Yield the trajectories of `write_trajectory_lines`; raise DamagedStatesError if a line is damaged or missing."""
+    """Yield the trajectories of `write_trajectory_lines`; raise InputError if a line is damaged or missing."""
     held: list[str] = []
     for number, line in enumerate(lines, 1):
         if not line.rstrip().endswith(_ENDING):
@@ -58,10 +54,10 @@ def read_trajectory_lines(lines: Iterable[str]) -> Iterator[Trajectory]:
             (trace,) = read_state_lines(held)
             steps = [TakenStep(*step) for step in from_json(line, _StepsLine).steps]
         except (InvalidJsonError, ValueError) as error:
-            raise DamagedStatesError(f"the trajectory up to line {number}: {error}") from None
+            raise InputError(f"the trajectory up to line {number}: {error}") from None
         if any(max(step.index, step.target or 0) >= len(trace.states) for step in steps):
-            raise DamagedStatesError(f"line {number} has a step of a state that is missing")
+            raise InputError(f"line {number} has a step of a state that is missing")
         yield Trajectory(trace, tuple(steps))
         held = []
     if held:
-        raise DamagedStatesError("the last trajectory has no line of kind `steps`")
+        raise InputError("the last trajectory has no line of kind `steps`")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,7 +38,10 @@ QUESTION_NAMES = ("cite", "publish", "retract", "who", "how many", "leave")
 @flags.seconds_option("Limit of wall time for a question.")
 @flags.value("--context", 1_000_000, "Tokens of a prompt, at 2 characters each.")
 @flags.temperature_option()
+@click.pass_context
 def command(
+    ctx: click.Context,
+    /,
     out: Path | None,
     effects: int,
     seconds: float,
@@ -47,19 +51,14 @@ def command(
 ) -> None:
     """Ask questions on citation graphs of growing size."""
     from spsbench.studies.graph_asking import ask_graph_question, format_graph_table
-    from spsbench.studies.study import StudyLimits, load_study_model, open_study, run_trials
+    from spsbench.studies.study import StudyJob, StudyLimits, load_study_model, run_case_study
 
     trials = list(list_graph_trials(**asked))
     limits = StudyLimits(effects, seconds, context, temperature)
-    with open_study(out) as journal:
-        model = load_study_model(asked["model"], os.environ)
-        results = run_trials(
-            trials,
-            journal.results.graph,
-            lambda trial: ask_graph_question(trial, model, limits),
-            journal,
-        )
-    click.echo(format_graph_table(results))
+    model = load_study_model(asked["model"], os.environ)
+    ask = partial(ask_graph_question, model=model, limits=limits)
+    jobs = [StudyJob(trial, ask) for trial in trials]
+    ctx.exit(run_case_study("questions", out, jobs, format_graph_table))
 
 
 def list_graph_trials(

@@ -7,9 +7,10 @@ spsbench gsm8k test.jsonl --model openai/gpt-4.1 --repeats 3 --out gsm8k.jsonl
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import TextIO
 
 import click
 
@@ -17,7 +18,7 @@ from spsbench import flags
 
 
 @click.command("gsm8k")
-@click.argument("problems", type=click.File(encoding="utf-8"), required=False)
+@click.argument("problems", type=flags.TEXT, required=False)
 @flags.names("--methods", "manual,direct", "Live methods.")
 @flags.model_option(required=True)
 @flags.repeats_option(1)
@@ -26,8 +27,10 @@ from spsbench import flags
 @flags.temperature_option(0.0)
 @flags.value("--effects", 100, "Effects and model calls for a problem.")
 @flags.seconds_option("Limit of wall time for a problem.")
+@click.pass_context
 def command(
-    problems: Iterable[str] | None,
+    ctx: click.Context,
+    problems: TextIO | None,
     methods: str,
     model: str,
     repeats: int,
@@ -44,33 +47,33 @@ def command(
     A line is a JSON object with a question and an answer that ends in `#### 42`. Use another --out for another
     file of problems: results are told apart by the number of the line.
     """
+    from spsbench.journal import naming
     from spsbench.methods import METHODS
     from spsbench.results import Gsm8kTrial
     from spsbench.studies.gsm8k_solving import (
-        ProblemError,
         format_gsm8k_table,
         parse_problems,
         read_sample_problems,
         solve_problem,
     )
-    from spsbench.studies.study import StudyLimits, load_study_model, open_study, run_trials
+    from spsbench.studies.study import StudyJob, StudyLimits, load_study_model, run_case_study
 
     live = tuple(name for name, method in METHODS.items() if not method.is_static)
     names = flags.list_names(methods, live, "live method")
     limits = StudyLimits(effects, seconds, temperature=temperature)
-    with open_study(out, ProblemError) as journal:
-        lines = read_sample_problems() if problems is None else problems
-        by_number = {problem.number: problem for problem in islice(parse_problems(lines), first)}
-        asked = load_study_model(model, os.environ)
-        results = run_trials(
-            [
-                Gsm8kTrial(number, name, model, repeat)
-                for repeat in range(1, repeats + 1)
-                for name in names
-                for number in by_number
-            ],
-            journal.results.gsm8k,
-            lambda trial: solve_problem(trial, by_number[trial.problem], asked, limits),
-            journal,
+    if problems is None:
+        chosen = list(islice(parse_problems(read_sample_problems()), first))
+    else:
+        with naming(problems.name):
+            chosen = list(islice(parse_problems(problems), first))
+    asked = load_study_model(model, os.environ)
+    jobs = [
+        StudyJob(
+            Gsm8kTrial(problem.number, name, model, repeat),
+            partial(solve_problem, problem=problem, model=asked, limits=limits),
         )
-    click.echo(format_gsm8k_table(results))
+        for repeat in range(1, repeats + 1)
+        for name in names
+        for problem in chosen
+    ]
+    ctx.exit(run_case_study("problems", out, jobs, format_gsm8k_table))

@@ -45,10 +45,6 @@ def solve_problem(
 # ── problems in the format of GSM8K ────────────────────────────────────────────────────────────────
 
 
-class ProblemError(ValueError):
-    """A line of a file of problems cannot be read; names the line."""
-
-
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One problem, numbered by its line."""
@@ -67,14 +63,14 @@ class Problem:
 
 
 def parse_problems(lines: Iterable[str]) -> Iterator[Problem]:
-    """Read a file of problems; `ProblemError` names a line that cannot be read."""
+    """Read a file of problems; `InputError` names a line that cannot be read."""
 
     def parse(number: int, written: dict[str, str]) -> Problem:
         final = written["answer"].rpartition("####")[2].strip()
         return Problem(number, written["question"], float(final.replace(",", "").lstrip("$")))
 
     expected = "not a problem: a JSON object with a question and an answer that ends in `#### 42`"
-    return parse_json_lines(lines, parse, ProblemError, expected)
+    return parse_json_lines(lines, parse, expected)
 
 
 def read_sample_problems() -> list[str]:

@@ -12,15 +12,13 @@ import contextlib
 import functools
 import io
 import re
+import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
-
-import click
 
 import njrt
 from njrt.errors import (
@@ -36,23 +34,22 @@ from njrt.messages import ModelMessage, Reply, Request, ToolMessage
 from njrt.models.choose import choose_model
 from njrt.models.model import Ask, LayeredModel, Model
 from njrt.options import Options
-from spsbench.journal import Journal
 from spsbench.llm import use_model
 from spsbench.methods import Method
 from spsbench.results import (
+    BENCHMARK_KINDS,
     Measures,
-    ResultSet,
+    Results,
     StudyEnding,
+    StudyResult,
     Timestamp,
     TrialLimits,
-    TrialLine,
-    read_results,
 )
 from spsbench.script import SCRIPTED
 from spsbench.suite import load_manual_program, load_natural_program
 from spsbench.trials.answering import InterpreterModel
+from spsbench.trials.experiment import Experiment, run_experiment
 from spsbench.trials.machine import read_timestamp
-from spsbench.trials.problems import report_problems
 
 Asked = TypeVar("Asked")
 Answered = TypeVar("Answered")
@@ -249,35 +246,33 @@ def answer_all(
         return result
 
 
-# ── common parts of the commands of the case studies: a study continues at the end of its file ─────
+# ── common parts of the commands of the case studies ───────────────────────────────────────────────
 
 
-TrialT = TypeVar("TrialT", bound=TrialLine)
-ResultT = TypeVar("ResultT", bound=TrialLine)
+@dataclass(frozen=True, slots=True)
+class StudyJob:
+    """A trial, and the function that runs it."""
+
+    trial: Any
+    play: Callable[[Any], StudyResult]
 
 
-@contextmanager
-def open_study(out: Path | None, *problems: type[Exception]) -> Iterator[Journal[ResultSet]]:
-    """Open the results file of a study, if it has one; `problems` and others end the command with a message."""
-    with report_problems(NaturalError, *problems), Journal(out, read_results) as journal:
-        yield journal
+def run_case_study(
+    noun: str,
+    out: Path | None,
+    jobs: Sequence[StudyJob],
+    format_results: Callable[[list[Any]], str],
+) -> int:
+    """Run the missing trials, print the table of all trials that were asked for, and return the exit code."""
 
+    def play(job: StudyJob, stop: threading.Event | None = None) -> StudyResult:
+        return job.play(job.trial)
 
-def run_trials(
-    trials: Sequence[TrialT],
-    known: Sequence[ResultT],
-    run_trial: Callable[[TrialT], ResultT],
-    journal: Journal[ResultSet],
-) -> list[ResultT]:
-    """Run the missing trials, append their results to the journal, and return all results."""
-    results: dict[TrialLine, ResultT] = {result.trial: result for result in known}
-    for number, trial in enumerate(trials, 1):
-        if trial not in results:
-            result = results[trial] = run_trial(trial)
-            journal.append(result)
-            verdict, usage = result.describe()
-            click.echo(f"{number}/{len(trials)} {trial}: {verdict} ({usage})", err=True)
-    return [results[trial] for trial in trials]
+    def format_asked(found: Results) -> str:
+        by_trial = {result.trial: result for result in found.results}
+        return format_results([by_trial[job.trial] for job in jobs if job.trial in by_trial])
+
+    return run_experiment(Experiment(noun, out, BENCHMARK_KINDS, jobs, play), format_asked)
 
 
 def load_study_model(name: str, environ: Mapping[str, str]) -> Model | None:

@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from njrt.messages import make_object_schema
-from spsbench.suites.task import Bench, CallLog, Played, SuiteError, SuiteTask, SuiteTool
+from spsbench.results import InputError
+from spsbench.suites.task import Bench, CallLog, Played, SuiteTask, SuiteTool
 
 INSTALL = "pip install --no-deps bfcl-eval mpmath"
 CATEGORY = "multi_turn_base"
@@ -42,12 +43,12 @@ PYTHON_TYPES = {"string": "str", "integer": "int", "boolean": "bool", "array": "
 
 
 def load_bfcl_tasks() -> tuple[SuiteTask, ...]:
-    """Return all tasks; raises `SuiteError` if the package is missing."""
+    """Return all tasks; raises `InputError` if the package is missing."""
     try:
         package = importlib.import_module("bfcl_eval")
         importlib.import_module("mpmath")
     except ImportError as error:
-        raise SuiteError(
+        raise InputError(
             f"the suite bfcl needs the package bfcl-eval ({error}): {INSTALL}"
         ) from None
     data = Path(package.__path__[0]) / "data"

@@ -43,32 +43,27 @@ def command(ctx: click.Context, /, **values: Any) -> None:
     folder). The forms are json, codeact, natural, and answer for mtp, bfcl for bfcl. The same command again continues its
     results file.
     """
-    from spsbench.experiment import Experiment, run_experiment
     from spsbench.report.results_report import format_tables
     from spsbench.studies.study import load_study_model
     from spsbench.suites.running import list_jobs, play_job
     from spsbench.suites.table import list_tables
-    from spsbench.suites.task import SuiteError, read_suite_results
-    from spsbench.trials.collecting import Workers
-    from spsbench.trials.problems import report_problems
+    from spsbench.suites.task import SUITE_KINDS
+    from spsbench.trials.experiment import Experiment, run_experiment
 
-    with report_problems(SuiteError):
-        tasks = load_tasks(values["suite"], values["data"])
-        run = build_run(values, len(tasks))
-        model = load_study_model(run.model, os.environ)
-        jobs = list_jobs(run, tasks, model, values["keep"])
-        compared = ("suite", "model", "limits")
-        played = Experiment(
-            "tasks", values["out"], Workers(), jobs, play_job, run, read_suite_results, compared
-        )
-        ctx.exit(run_experiment(played, lambda found: format_tables(list_tables(found))))
+    tasks = load_tasks(values["suite"], values["data"])
+    run = build_run(values, len(tasks))
+    model = load_study_model(run.model, os.environ)
+    jobs = list_jobs(run, tasks, model, values["keep"])
+    compared = ("suite", "model", "limits")
+    played = Experiment("tasks", values["out"], SUITE_KINDS, jobs, play_job, run, compared)
+    ctx.exit(run_experiment(played, lambda found: format_tables(list_tables(found))))
 
 
 def build_run(values: dict[str, Any], tasks: int) -> SuiteRun:
     """Return the run that the flags request, of a suite with so many tasks."""
     from spsbench.suites.forms import FORMS
     from spsbench.suites.task import SuiteLimits, SuiteRun
-    from spsbench.trials.collecting import Workers
+    from spsbench.trials.workers import Workers
 
     if values["model"] is None:
         raise click.UsageError("--model names a model, such as openai/NAME, or `scripted`")
@@ -101,10 +96,11 @@ def load_tasks(suite: SuiteName, folder: Path | None) -> tuple[SuiteTask, ...]:
 @click.argument("results", nargs=-1, required=True, type=flags.EXISTING_FILE)
 def report_command(results: tuple[Path, ...]) -> None:
     """Report the results of `spsbench suite`."""
-    from spsbench.report.results_report import format_tables, read_results_file
+    from spsbench.journal import read_results_file
+    from spsbench.report.results_report import format_tables
     from spsbench.suites.table import list_tables
-    from spsbench.suites.task import read_suite_results
+    from spsbench.suites.task import SUITE_KINDS
 
     for path in results:
-        found = read_results_file(path, read_suite_results)
+        found = read_results_file(path, SUITE_KINDS)
         click.echo(f"{path}\n\n{format_tables(list_tables(found))}\n")

@@ -22,7 +22,8 @@ from types import ModuleType
 from typing import Any
 
 from njrt.messages import Json, make_object_schema
-from spsbench.suites.task import Bench, CallLog, SuiteError, SuiteTask, SuiteTool
+from spsbench.results import InputError
+from spsbench.suites.task import Bench, CallLog, SuiteTask, SuiteTool
 
 PACKAGE = "spsbench_m3tooleval"
 KINDS = (
@@ -38,9 +39,9 @@ TEXT_OR_NUMBER: Json = {"anyOf": [{"type": "string"}, {"type": "number"}]}
 
 
 def load_m3_tasks(folder: Path) -> tuple[SuiteTask, ...]:
-    """Return all tasks of a folder; raises `SuiteError` if it has none."""
+    """Return all tasks of a folder; raises `InputError` if it has none."""
     if not (folder / "tasks" / "base.py").is_file():
-        raise SuiteError(
+        raise InputError(
             f"{folder} has no tasks/base.py: --data names the folder scripts/eval/m3tooleval of a clone of "
             "https://github.com/xingyaoww/code-act"
         )

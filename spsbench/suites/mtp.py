@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from njrt.messages import make_object_schema
-from spsbench.suites.task import Bench, CallLog, Played, SuiteError, SuiteTask, SuiteTool
+from spsbench.results import InputError
+from spsbench.suites.task import Bench, CallLog, Played, SuiteTask, SuiteTool
 from spsbench.suites.values import Chore, Employee, Employer, Personality, PublicPerson, Singer
 
 
@@ -140,7 +141,7 @@ def get_wikipedia_summary(title: str) -> str:
 
 
 def load_mtp_tasks(folder: Path) -> tuple[SuiteTask, ...]:
-    """Return the nine tasks of a folder; raises `SuiteError` if it has none."""
+    """Return the nine tasks of a folder; raises `InputError` if it has none."""
     return tuple(make_task(folder, task) for task in MTP_TASKS)
 
 
@@ -192,12 +193,12 @@ def write_expression(value: Any) -> str:
 
 
 def read_inputs(folder: Path, task: MtpTask) -> Mapping[str, Any]:
-    """Return the inputs of a task, from its program; raises `SuiteError` if they are not there."""
+    """Return the inputs of a task, from its program; raises `InputError` if they are not there."""
     path = folder / "benchmarks" / task.name / f"{task.name}_mtllm.jac"
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise SuiteError(
+        raise InputError(
             f"{path}: {error.strerror}; --data names the folder of a clone of "
             "https://github.com/jaseci-labs/mtp-evaluation"
         ) from None
@@ -213,4 +214,4 @@ def read_literal(path: Path, text: str, before: str) -> Any:
             return ast.literal_eval(rest[: end.end()])
         except (SyntaxError, ValueError):
             continue
-    raise SuiteError(f"{path} has no literal after `{before}`; is it another version?")
+    raise InputError(f"{path} has no literal after `{before}`; is it another version?")

@@ -19,9 +19,9 @@ from spsbench.report.by_problem import (
 )
 from spsbench.report.files import make_uniform
 from spsbench.report.table import Table, make_text_table
-from spsbench.results import group_by
+from spsbench.results import Results, group_by
 from spsbench.suites.forms import FORMS
-from spsbench.suites.task import SUITES, SuiteName, SuiteResult, SuiteResults
+from spsbench.suites.task import SUITES, SuiteName, SuiteResult
 
 SUMMARY_HEADINGS = (
     *("suite", "form", "tasks", "passed", "95 %", "calls", "tool calls", "tokens in", "out"),
@@ -98,12 +98,12 @@ def list_published_rows(suites: Iterable[SuiteName]) -> list[tuple[str, ...]]:
     ]
 
 
-def list_tables(found: SuiteResults) -> list[Table]:
+def list_tables(found: Results) -> list[Table]:
     """Return the tables that the commands print."""
-    tables = [make_text_table(SUMMARY_HEADINGS, list_summary_rows(found.results), 2)]
-    if rows := compare_forms(found.results):
+    tables = [make_text_table(SUMMARY_HEADINGS, list_summary_rows(found.select(SuiteResult)), 2)]
+    if rows := compare_forms(found.select(SuiteResult)):
         tables.append(make_text_table(DIFFERENCE_HEADINGS, rows, 3))
-    if theirs := list_published_rows({each.suite for each in found.results}):
+    if theirs := list_published_rows({each.suite for each in found.select(SuiteResult)}):
         title = "Theirs, quoted and not measured here:"
         tables.append(make_text_table(THEIR_HEADINGS, theirs, 3, title))
     return tables

@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 import functools
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal, ParamSpec, TypeVar
@@ -22,21 +22,15 @@ from pydantic import TypeAdapter, ValidationError
 
 from njrt.messages import Json
 from spsbench.results import (
-    ExperimentResults,
     Ordinal,
     SampledRun,
     Timestamp,
     TrialLine,
     format_usage,
-    read_experiment,
 )
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-
-class SuiteError(Exception):
-    """A suite is not installed, or its folder is not the one that is expected."""
 
 
 class CallLog:
@@ -231,9 +225,4 @@ class SuiteRun(SampledRun):
     strata: str = "kind of task"
 
 
-SuiteResults = ExperimentResults[SuiteRun, SuiteResult]
-
-
-def read_suite_results(lines: Iterable[str]) -> SuiteResults:
-    """Read a results file, as `read_experiment` does."""
-    return read_experiment(lines, SuiteRun, SuiteResult)
+SUITE_KINDS = (SuiteRun, SuiteResult)

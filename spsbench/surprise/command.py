@@ -10,15 +10,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 import click
 
 from spsbench import flags
 from spsbench.report.results_report import ResultsReport, report_command
-
-if TYPE_CHECKING:
-    from spsbench.surprise.results import SurpriseResults
 
 
 @click.command("surprise")
@@ -48,7 +44,6 @@ def command(
     value, a dropped statement, a dropped jump). A wrong prediction is an alarm. The same command again goes on
     where the results end.
     """
-    from spsbench.experiment import Experiment, run_experiment
     from spsbench.studies.study import load_study_model
     from spsbench.surprise.playing import (
         STRATA,
@@ -57,10 +52,10 @@ def command(
         list_planted_effects,
         sample_effects,
     )
-    from spsbench.surprise.results import SurpriseRun, read_surprises
+    from spsbench.surprise.results import SURPRISE_KINDS, SurpriseRun
     from spsbench.surprise.table import REPORT
-    from spsbench.trials.collecting import Workers
-    from spsbench.trials.problems import report_problems
+    from spsbench.trials.experiment import Experiment, run_experiment
+    from spsbench.trials.workers import Workers
 
     if model is None:
         raise click.UsageError("nothing says which model predicts: --model NAME")
@@ -80,21 +75,20 @@ def command(
     predictions = Experiment(
         "predictions",
         out,
-        workers,
+        SURPRISE_KINDS,
         asked,
         answer_surprise,
         run,
-        read_surprises,
         ("seed", "effects"),
+        workers,
     )
-    with report_problems():
-        if load_study_model(model, os.environ) is None:
-            raise click.UsageError("a script cannot predict; name a model")
-        ctx.exit(run_experiment(predictions, REPORT.format_text))
+    if load_study_model(model, os.environ) is None:
+        raise click.UsageError("a script cannot predict; name a model")
+    ctx.exit(run_experiment(predictions, REPORT.format_text))
 
 
 @report_command("surprise-report", "Write Markdown.")
-def report() -> ResultsReport[SurpriseResults]:
+def report() -> ResultsReport:
     """Report the results of `spsbench surprise`."""
     from spsbench.surprise.table import REPORT
 

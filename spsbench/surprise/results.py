@@ -6,11 +6,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from spsbench.results import ExperimentResults, SampledRun, TrialLine, read_experiment
+from spsbench.results import SampledRun, TrialLine
 
 MutationKind = Literal["wrong value", "dropped statement", "dropped jump"]
 Planted = Literal["none"] | MutationKind
@@ -74,9 +73,4 @@ class SurpriseRun(SampledRun):
     """Effects of the perfect scripts that have a mutation."""
 
 
-SurpriseResults = ExperimentResults[SurpriseRun, SurpriseResult]
-
-
-def read_surprises(lines: Iterable[str]) -> SurpriseResults:
-    """Read a file of surprises, as `read_experiment` does."""
-    return read_experiment(lines, SurpriseRun, SurpriseResult)
+SURPRISE_KINDS = (SurpriseRun, SurpriseResult)

@@ -20,8 +20,8 @@ from spsbench.report.results_report import (
     format_sample,
 )
 from spsbench.report.table import Table, make_text_table
-from spsbench.results import group_by
-from spsbench.surprise.results import SurpriseResult, SurpriseResults, read_surprises
+from spsbench.results import Results, group_by
+from spsbench.surprise.results import SURPRISE_KINDS, SurpriseResult, SurpriseRun
 
 PLANTED_HEADINGS = ("model", "planted", "effects", "not compared", "alarms", "share", "95 %")
 ALARM_HEADINGS = ("model", "measure", "share", "part", "of", "95 %")
@@ -128,9 +128,9 @@ def format_share(part: int, whole: int) -> tuple[str, str]:
     return f"{part / whole:.2f}", f"{low:.2f} to {high:.2f}"
 
 
-def list_tables(found: SurpriseResults) -> list[Table]:
+def list_tables(found: Results) -> list[Table]:
     """Return the tables."""
-    results = found.results
+    results = found.select(SurpriseResult)
     combined = list_combined_rows(results, make_uniform())
     return [
         make_text_table(PLANTED_HEADINGS, list_planted_rows(results), 2),
@@ -140,16 +140,16 @@ def list_tables(found: SurpriseResults) -> list[Table]:
     ]
 
 
-def list_facts(found: SurpriseResults) -> Iterable[tuple[str, str]]:
+def list_facts(found: Results) -> Iterable[tuple[str, str]]:
     """Return the places, times and settings of the predictions; starts that only continued a run are not repeated."""
     seen: dict[tuple[str, str], None] = {}
-    for run in found.runs:
+    for run in found.select(SurpriseRun):
         asked = {
             (result.program, result.case, result.piece)
-            for result in found.results
+            for result in found.select(SurpriseResult)
             if result.model == run.model
         }
-        alike = [other for other in found.runs if other.model == run.model]
+        alike = [other for other in found.select(SurpriseRun) if other.model == run.model]
         facts = (
             ("Model", f"{run.model}{f' ({run.note})' if run.note else ''}"),
             ("Effects", format_sample(len(asked), run.effects, "effects", alike)),
@@ -162,5 +162,5 @@ def list_facts(found: SurpriseResults) -> Iterable[tuple[str, str]]:
 
 
 REPORT = ResultsReport(
-    "surprise-report", "spsbench.surprise", read_surprises, list_tables, list_facts
+    "surprise-report", "spsbench.surprise", SURPRISE_KINDS, list_tables, list_facts
 )

@@ -14,10 +14,7 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
-import spsbench
-from njc.worker import Worker
 from njrt.effects import Answer, Exec, Refusal
 from njrt.errors import CallLimitError, CostLimitError, EffectLimitError, ReplyError
 from njrt.events import Listener, Performed
@@ -35,57 +32,7 @@ from njrt.messages import (
 from njrt.models.model import Ask, Model
 from njrt.persistence.cache import Cache, ReplyStore, make_request_key
 from spsbench.results import TrialLimits
-
-TIMEOUT_SECONDS = 30.0
-MAX_OUTPUT_CHARACTERS = 4000
-
-
-@dataclass(frozen=True, slots=True)
-class InterpreterOutput:
-    """The output of a piece of code, or its failure."""
-
-    text: str
-    failed: bool
-
-
-class Interpreter:
-    """A process that runs pieces of Python one after the other (state: its variables)."""
-
-    def __init__(self, seconds: float = TIMEOUT_SECONDS) -> None:
-        self.seconds = seconds
-        self._worker: Worker | None = None
-
-    def __enter__(self) -> Interpreter:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def run(self, code: str) -> InterpreterOutput:
-        """Run a piece of code, for at most `seconds`; after that the variables are lost."""
-        if self._worker is None:
-            environment = {"PYTHONPATH": f"{Path(spsbench.__file__).parents[1]}"}
-            self._worker = Worker("spsbench.trials.interpreter_process", Path("/"), environment)
-        self._worker.send({"code": code})
-        try:
-            reply = self._worker.receive(self.seconds)
-        except TimeoutError:
-            return self._fail("it ran for too long")
-        if reply is None:
-            return self._fail("it ended the interpreter")
-        text = reply["text"].rstrip("\n")
-        if len(text) > MAX_OUTPUT_CHARACTERS:
-            text = f"{text[:MAX_OUTPUT_CHARACTERS]} ... (+{len(text) - MAX_OUTPUT_CHARACTERS} characters)"
-        return InterpreterOutput(text, reply["failed"])
-
-    def _fail(self, reason: str) -> InterpreterOutput:
-        self.close()
-        return InterpreterOutput(f"{reason}; all variables are lost", failed=True)
-
-    def close(self) -> None:
-        worker, self._worker = self._worker, None
-        if worker is not None:
-            worker.kill()
+from spsbench.trials.interpreter import Interpreter, InterpreterOutput
 
 
 @dataclass(frozen=True, slots=True)

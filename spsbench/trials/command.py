@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from spsbench import flags
-from spsbench.trials.problems import report_problems
 
 if TYPE_CHECKING:
+    from spsbench.results import BenchmarkRun
+    from spsbench.trials.experiment import Experiment
+    from spsbench.trials.playing import Job
     from spsbench.trials.progress import RunProgress, ShowResult
-    from spsbench.trials.running import RunPlan
 
 
 @click.command("run")
@@ -54,44 +55,63 @@ def command(ctx: click.Context, /, plain: bool, **flag_values: Any) -> None:
 
     Each trial is a process of its own. The same command again goes on where the results end.
     """
-    from spsbench.trials.running import run_benchmark
+    from spsbench.trials.experiment import run_experiment
+    from spsbench.trials.progress import show_message
 
-    show_message = partial(click.echo, err=True)
-    plan = build_run_plan(flag_values, show_message)
-    display = choose_display(plain or not sys.stdout.isatty())
-    with report_problems():
-        ctx.exit(run_benchmark(plan, show_message, display))
+    run = build_run(flag_values, show_message)
+    ctx.exit(run_experiment(build_experiment(run, flag_values, plain)))
 
 
-def build_run_plan(values: dict[str, Any], show_message: Callable[[str], None]) -> RunPlan:
-    """Return the plan that the flags request, without the methods that the model does not support."""
+def build_run(values: dict[str, Any], show_message: Callable[[str], None]) -> BenchmarkRun:
+    """Return the run that the flags request, without the methods that the model does not support."""
     from spsbench.methods import METHODS
     from spsbench.results import BenchmarkRun, TrialLimits
     from spsbench.script import SCRIPTED
     from spsbench.suite import TASK_NAMES
-    from spsbench.trials.collecting import Workers
-    from spsbench.trials.running import RunPlan
+    from spsbench.trials.workers import Workers
 
     asked = [METHODS[name] for name in flags.list_names(values["methods"], (*METHODS,), "method")]
     programs = flags.list_names(values["programs"], TASK_NAMES, "program")
-    model, jobs, scheduler = (values[name] for name in ("model", "jobs", "scheduler"))
-    flags.check_executor(values["executor"], scheduler)
-    refuse_unknown_model(model, os.environ, values["limit_cost"])
-    is_scripted = model == SCRIPTED  # a script cannot write code for every input
+    flags.check_executor(values["executor"], values["scheduler"])
+    refuse_unknown_model(values["model"], os.environ, values["limit_cost"])
+    is_scripted = values["model"] == SCRIPTED  # a script cannot write code for every input
     methods = [each for each in asked if not is_scripted or each.mode in ("live", "auto")]
     if without := [method.name for method in asked if method not in methods]:
         show_message(f"left out, because a script cannot write their code: {', '.join(without)}")
-    run = BenchmarkRun(
+    return BenchmarkRun(
         programs=programs,
         methods=tuple(method.name for method in methods),
         limits=TrialLimits(values["seconds"], values["effects"], values["max_calls"]),
         **{name: values[name] for name in ("model", "repeats", "temperature")},
-        **Workers(jobs, scheduler).describe_start("processes"),
+        **Workers(values["jobs"], values["scheduler"]).describe_start("processes"),
     )
+
+
+def build_experiment(run: BenchmarkRun, values: dict[str, Any], plain: bool) -> Experiment[Job]:
+    """Return the trials of a run, with their results file."""
+    from spsbench.results import BENCHMARK_KINDS
+    from spsbench.trials.executing import execute_job, list_trials, refuse_other_programs
+    from spsbench.trials.experiment import Experiment
+    from spsbench.trials.playing import Job
+    from spsbench.trials.workers import Workers
+
+    base_url = os.environ.get("NJC_BASE_URL")
     cache, keep = (values[name] and str(values[name].absolute()) for name in ("cache", "keep"))
-    return RunPlan(
-        *(run, values["out"], os.environ.get("NJC_BASE_URL"), jobs, scheduler),
-        *(values["limit_cost"], cache, keep),
+    return Experiment(
+        "trials",
+        values["out"],
+        BENCHMARK_KINDS,
+        [
+            Job(trial, run.limits, run.temperature, base_url, cache, keep)
+            for trial in list_trials(run.programs, run.methods, run.model, run.repeats)
+        ],
+        execute_job,
+        run,
+        ("model", "temperature", "limits"),
+        Workers(values["jobs"], values["scheduler"]),
+        refuse_other_programs,
+        values["limit_cost"],
+        choose_display(plain or not sys.stdout.isatty()),
     )
 
 

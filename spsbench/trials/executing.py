@@ -14,17 +14,18 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from itertools import product
 from pathlib import Path
 
 from njc.worker import Worker
 from njrt.typed_json import to_json
 from spsbench.failures import classify_failure
 from spsbench.methods import METHODS
-from spsbench.results import Failure, Trial, TrialResult
-from spsbench.suite import digest_program, load_task
+from spsbench.results import Failure, InputError, Results, Trial, TrialResult
+from spsbench.suite import choose_program_file, digest_program, load_task
 from spsbench.tally import TraceCounts, count_trace
 from spsbench.task import Task
 from spsbench.trials.machine import read_timestamp
@@ -85,7 +86,9 @@ def _run_process(
     report: list[str] = []
     with (
         (folder / LOG_FILE).open("wb") as log,
-        Worker("spsbench.trials.trial", folder, make_trial_environment(os.environ), log) as worker,
+        Worker(
+            "spsbench.trials.playing", folder, make_trial_environment(os.environ), log
+        ) as worker,
     ):
         worker.send({"job": to_json(job)})
         while (seconds := read_clock() - began) < job.limits.seconds:
@@ -241,3 +244,30 @@ def truncate_first_line(text: str) -> str:
     """Return the first line of a text, cut if it is long."""
     line = text.strip().split("\n")[0]
     return line if len(line) <= MAX_MESSAGE_CHARACTERS else f"{line[:MAX_MESSAGE_CHARACTERS]}..."
+
+
+# ── the trials of a run, and results that they cannot be compared with ─────────────────────────────
+
+
+def list_trials(
+    programs: Sequence[str], methods: Iterable[str], model: str, repeats: int
+) -> tuple[Trial, ...]:
+    """Return all trials of a run, in order.
+
+    A repeat runs all programs and methods before the next one starts, and a program's methods are run together: a run
+    that is stopped early has compared all methods on the same programs.
+    """
+    places = product(range(1, repeats + 1), programs, tuple(methods))
+    return tuple(Trial(program, method, model, repeat) for repeat, program, method in places)
+
+
+def refuse_other_programs(found: Results) -> None:
+    """Raise `InputError` if a result is of another version of its program or checks."""
+    for result in found.select(TrialResult):
+        method = METHODS.get(result.method)
+        if method and result.digest != digest_program(result.program, method.file):
+            file = choose_program_file(result.program, method.file)
+            raise InputError(
+                f"the file has trials of another version of {result.program}/{file} "
+                "or its checks; name another file by --out"
+            )

@@ -1,6 +1,8 @@
-"""Run a trial in its process.
+"""Run a trial in its process: `python -m spsbench.trials.playing`, in a separate folder.
 
-    run_trial(job, folder, write_line)
+    {"job": "{...}"}   ──main──>   {"line": "{...}"} for each line of the report; *.trace.jsonl in the folder
+
+It ends when the process that started it does, so that it does not continue asking a model.
 
 It builds the program, plays the cases, and writes the lines of `spsbench.trials.report` as it goes. The folder
 gets a trace for each case, and one for the build.
@@ -23,6 +25,7 @@ from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
 from njc.project.config import Project
 from njc.project.units import SUFFIX, make_unit
+from njc.worker import open_channel
 from njrt.errors import NaturalError
 from njrt.models.choose import choose_model
 from njrt.models.model import Layer, LayeredModel, Model
@@ -31,6 +34,7 @@ from njrt.observability.listeners import Notified
 from njrt.observability.trace import TraceFile
 from njrt.options import Options
 from njrt.persistence.cache import Cache, open_reply_store
+from njrt.typed_json import from_json, to_json
 from spsbench.checks import CheckResult, check_case
 from spsbench.llm import use_model
 from spsbench.methods import METHODS, Method
@@ -232,3 +236,14 @@ def build_program(program: str, method: Method, folder: Path) -> ModuleType:
         )
     except Exception as error:
         raise NotBuiltError(f"{type(error).__name__}: {error}") from error
+
+
+def main() -> None:
+    """Run the job that the parent sends."""
+    channel = open_channel()
+    job: Job = from_json(channel.receive()["job"], Job)
+    run_trial(job, Path.cwd(), lambda line: channel.send({"line": to_json(line)}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,20 +1,24 @@
 """The progress of a run: a table that is updated on a terminal, or a line for each trial elsewhere.
 
-[ 23/150] menu direct 1: 4/4 checks, 12.3 s, $0.0131
-[ 24/150] menu manual 1: 2/4 checks, 4.0 s, $0.0042 (wrong result: not so: without: two ramens ...)
+[ 23/150] menu direct 1: 4/4 checks, 12.3 s, $0.0131 (about 9 min left)
+[ 24/150] menu manual 1: 2/4 checks, 4.0 s, $0.0042 (wrong result: not so: without: two ramens ..., about 9 min left)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from statistics import mean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from spsbench.results import Trial, TrialResult, group_by
+import click
 
-ShowResult = Callable[[TrialResult], None]
-"""Called with each result."""
+from spsbench.results import group_by
+
+show_message = partial(click.echo, err=True)
+ShowResult = Callable[[Any, float], None]
+"""Called with each result, and the seconds until the last one."""
 
 
 class ProgressRow(NamedTuple):
@@ -30,13 +34,18 @@ class ProgressRow(NamedTuple):
 class RunProgress:
     """The progress of a run (state: its results so far)."""
 
-    def __init__(self, trials: Sequence[Trial], results: Sequence[TrialResult], jobs: int) -> None:
+    def __init__(self, trials: Sequence[Any], results: Iterable[Any], jobs: int) -> None:
         wanted = set(trials)
         self.trials = trials
         self.jobs = jobs
         self.results = {result.trial: result for result in results if result.trial in wanted}
 
-    def add(self, result: TrialResult) -> None:
+    @property
+    def left(self) -> int:
+        """How many trials have no result."""
+        return len(self.trials) - len(self.results)
+
+    def add(self, result: Any) -> None:
         self.results[result.trial] = result
 
     def make_rows(self) -> tuple[ProgressRow, ...]:
@@ -44,7 +53,7 @@ class RunProgress:
         for method, trials in group_by(self.trials, lambda trial: trial.method).items():
             done = [result for result in self.results.values() if result.method == method]
             rate = mean(result.share for result in done) if done else None
-            seconds = mean(map(get_trial_seconds, done)) if done else None
+            seconds = mean(result.seconds for result in done) if done else None
             rows.append(ProgressRow(method, len(done), len(trials), rate, seconds))
         return tuple(rows)
 
@@ -70,19 +79,14 @@ class RunProgress:
             parts.append(f"about {format_time_left(seconds)} left")
         return ", ".join(parts)
 
-    def format_result(self, result: TrialResult) -> str:
-        width = len(str(len(self.trials)))
-        passed = f"{sum(result.checks.values())}/{len(result.checks)} checks"
-        cost = f", ${result.cost:.4f}" if result.cost else ""
-        place = f"[{len(self.results):{width}}/{len(self.trials)}]"
-        line = f"{place} {result}: {passed}, {get_trial_seconds(result):.1f} s{cost}"
-        failure = result.failure
-        return f"{line} ({failure.category}: {failure.message})" if failure else line
-
-
-def get_trial_seconds(result: TrialResult) -> float:
-    """Return how long a trial took, building included."""
-    return result.build_seconds + result.run_seconds
+    def format_result(self, result: Any, seconds_left: float | None = None) -> str:
+        """Return a line about the last result, with the time left if others are to come."""
+        done, total = len(self.results), len(self.trials)
+        verdict, details = result.describe()
+        rest = "" if seconds_left is None else f"about {format_time_left(seconds_left)} left"
+        details = ", ".join(filter(None, (details, rest if done < total else "")))
+        line = f"[{done:{len(str(total))}}/{total}] {result}: {verdict}"
+        return f"{line} ({details})" if details else line
 
 
 def format_time_left(seconds: float) -> str:
@@ -92,18 +96,41 @@ def format_time_left(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def format_rest(number: int, total: int, seconds_left: float) -> str:
-    """Return the end of a line about result `number` of `total`: `, about 3 min left`; empty for the last one."""
-    return f", about {format_time_left(seconds_left)} left" if number < total else ""
+class Pace:
+    """How fast results come (state: when the running jobs were taken, and how long the others took)."""
+
+    def __init__(self, read_clock: Callable[[], float]) -> None:
+        self._read_clock = read_clock
+        self._taken: dict[Hashable, float] = {}
+        self._seconds = 0.0
+        self._ended = 0
+        self._most = 1
+
+    def begin(self, trial: Hashable) -> None:
+        self._taken[trial] = self._read_clock()
+        self._most = max(self._most, len(self._taken))
+
+    def end(self, trial: Hashable) -> None:
+        self._seconds += self._read_clock() - self._taken.pop(trial)
+        self._ended += 1
+
+    def estimate_seconds_left(self, left: int) -> float:
+        """Return the time until `left` jobs have ended; call it after the end of one."""
+        now, mean = self._read_clock(), self._seconds / self._ended
+        running = sum(max(0.0, mean - (now - taken)) for taken in self._taken.values())
+        waiting = mean * (left - len(self._taken))
+        return (running + waiting) / max(1, min(self._most, left))
 
 
 @contextmanager
-def show_lines(progress: RunProgress, echo: Callable[[str], None]) -> Iterator[ShowResult]:
+def show_lines(
+    progress: RunProgress, echo: Callable[[str], None] = show_message
+) -> Iterator[ShowResult]:
     """Print each result as a line."""
 
-    def show(result: TrialResult) -> None:
+    def show(result: Any, seconds_left: float) -> None:
         progress.add(result)
-        echo(progress.format_result(result))
+        echo(progress.format_result(result, seconds_left))
 
     yield show
 
@@ -129,7 +156,7 @@ def show_table(progress: RunProgress) -> Iterator[ShowResult]:
 
     with Live(draw(), refresh_per_second=4) as live:
 
-        def show(result: TrialResult) -> None:
+        def show(result: Any, seconds_left: float) -> None:
             progress.add(result)
             if result.failure:
                 live.console.print(Text(progress.format_result(result), style="dim"))

@@ -21,6 +21,8 @@ from queue import Empty, SimpleQueue
 from typing import Any, Protocol, TypeVar
 
 from njrt.errors import require_packages
+from spsbench.results import InputError
+from spsbench.trials.machine import describe_machine, read_timestamp
 
 CONNECT_SECONDS = 5.0
 WORKER_WAIT_SECONDS = 30.0
@@ -46,16 +48,40 @@ class ExecuteJob(Protocol[JobT_contra, ResultT_co]):
     def __call__(self, job: JobT_contra, stop: threading.Event | None = None, /) -> ResultT_co: ...
 
 
+MAX_SERVER_FAILURES = 3
+"""Consecutive trials that the model's server may fail before a run stops, with one job at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """Where jobs run."""
+
+    jobs: int | None = None
+    """How many at a time; by default one on this machine, or as many as a cluster has threads."""
+    scheduler: str | None = None
+    """The address of a Dask scheduler."""
+
+    @property
+    def most_failures(self) -> int:
+        """How many jobs in a row may be lost; jobs that run at the same time may fail for one reason."""
+        return MAX_SERVER_FAILURES - 1 + (self.jobs or 1)
+
+    def describe_start(self, executor: str = "threads") -> dict[str, Any]:
+        """Return the fields of a `RunLine` that are not options; `executor` is used without a cluster."""
+        return {
+            "started": read_timestamp(),
+            "jobs": self.jobs or 1,
+            "executor": executor if self.scheduler is None else "dask",
+            **describe_machine(),
+        }
+
+
 @dataclass(frozen=True, slots=True)
 class LostTrial:
-    """A trial that a cluster could not complete."""
+    """A trial without a result, because a cluster or the model's server failed."""
 
     trial: Any
     reason: str
-
-
-class NoWorkersError(Exception):
-    """A cluster cannot be reached or has no workers."""
 
 
 def run_jobs(
@@ -146,14 +172,14 @@ def _connect_to_cluster(address: str) -> Any:
             address, set_as_default=False, timeout=CONNECT_SECONDS
         )
     except (OSError, ValueError) as error:
-        raise NoWorkersError(
+        raise InputError(
             f"there is no Dask scheduler at {address} ({error}); start one by `dask scheduler`"
         ) from None
     try:
         client.wait_for_workers(1, timeout=WORKER_WAIT_SECONDS)
     except TimeoutError:
         client.close()
-        raise NoWorkersError(
+        raise InputError(
             f"the Dask scheduler at {address} has no workers; start some by `dask worker {address}`"
         ) from None
     return client

@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import threading
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -18,12 +17,12 @@ from test_repair import FIRST, PAIRS, RIGHT, TOTAL, write
 from loopback import Response, Seen, Status
 from openai_server import OpenAIServer, says
 from spsbench.cli import main
-from spsbench.crux.results import read_crux_results
-from spsbench.repair.results import read_repairs
-from spsbench.results import split_lines
+from spsbench.crux.results import CRUX_KINDS
+from spsbench.repair.results import REPAIR_KINDS
+from spsbench.results import read_results, split_lines
 from spsbench.sampling import divide_by_size, order_by_strata
-from spsbench.surprise.results import read_surprises
-from spsbench.trials.collecting import Pace
+from spsbench.surprise.results import SURPRISE_KINDS
+from spsbench.trials.progress import Pace
 from spsbench.trials.workers import run_jobs
 
 FUNCTIONS = Path(__file__).parent / "crux_functions.jsonl"
@@ -144,7 +143,7 @@ class MeasuringCommand:
     arguments: tuple[str, ...]
     answer: str
     results: int
-    read: Callable[[list[str]], list[Any]]
+    kinds: tuple[type, ...]
 
 
 COMMANDS = {
@@ -155,7 +154,7 @@ COMMANDS = {
         ),
         "[ANSWER]3[/ANSWER]",
         4,
-        lambda lines: list(read_crux_results(lines).answers),
+        CRUX_KINDS,
     ),
     "repair": MeasuringCommand(
         (
@@ -171,13 +170,13 @@ COMMANDS = {
         ),
         RIGHT,
         4,
-        lambda lines: list(read_repairs(lines).results),
+        REPAIR_KINDS,
     ),
     "surprise": MeasuringCommand(
         ("surprise", "--sample", "2"),
         "END: goes on",
         4,
-        lambda lines: list(read_surprises(lines).results),
+        SURPRISE_KINDS,
     ),
 }
 
@@ -196,7 +195,7 @@ def measure(command: MeasuringCommand, url: str, *more: str) -> Result:
 
 def read_trials(command: MeasuringCommand) -> list[Any]:
     text = Path("results.jsonl").read_text(encoding="utf-8")
-    return [result.trial for result in command.read(split_lines(text))]
+    return [result.trial for result in read_results(split_lines(text), command.kinds).results]
 
 
 @pytest.mark.timeout(120)

@@ -29,8 +29,9 @@ from spsbench.crux.prediction import (
     score_prediction,
 )
 from spsbench.crux.problems import CruxProblem, read_problems, sample_problems, trace_problem
-from spsbench.crux.results import CruxResultSet, read_crux_results
+from spsbench.crux.results import CRUX_KINDS, AnswerResult, GenerationsResult, StateResult
 from spsbench.crux.scoring import compute_pass_at_k, score_generations
+from spsbench.results import Results, read_results
 from spsbench.states.actions import ACTIONS, ActionStep, find_target, is_inverse, list_steps
 from spsbench.states.programs import record_call
 from spsbench.states.tokens import read_tokens, write_tokens
@@ -155,7 +156,7 @@ def test_published_scores_are_reproduced(task: str) -> None:
     file = data.with_name(f"cruxeval_codellama7b_{task}_scored.json")
     done = spsbench("--data", str(data), "--score", str(file), "--out", "scores.jsonl")
     assert done.exit_code == 0, done.output
-    [scores] = read("scores.jsonl").generations
+    [scores] = read("scores.jsonl").select(GenerationsResult)
     assert (scores.problems, scores.differing) == (800, 0)
     assert scores.pass_at_1 == scores.published_pass_at_1
     assert scores.pass_at_5 == scores.published_pass_at_5
@@ -482,8 +483,8 @@ def spsbench(*arguments: str, **environ: str) -> Result:
     return CliRunner().invoke(main, ["crux", *arguments], prog_name="spsbench", env=environ)
 
 
-def read(file: str = "crux.jsonl") -> CruxResultSet:
-    return read_crux_results(Path(file).read_text().splitlines(keepends=True))
+def read(file: str = "crux.jsonl") -> Results:
+    return read_results(Path(file).read_text().splitlines(keepends=True), CRUX_KINDS)
 
 
 def test_a_scripted_run_is_right_and_goes_on_where_it_was_killed() -> None:
@@ -491,19 +492,21 @@ def test_a_scripted_run_is_right_and_goes_on_where_it_was_killed() -> None:
     first = spsbench(*arguments)
     assert first.exit_code == 0, first.output
     whole = read()
-    assert len(whole.answers) == 2 * 2 * 4
-    assert len(whole.states) == 2 * len(ACTIONS)
-    assert all(result.score.exact for result in whole.states)
+    assert len(whole.select(AnswerResult)) == 2 * 2 * 4
+    assert len(whole.select(StateResult)) == 2 * len(ACTIONS)
+    assert all(result.score.exact for result in whole.select(StateResult))
     assert "about" in first.output
     lines = Path("crux.jsonl").read_text().splitlines(keepends=True)
     Path("crux.jsonl").write_text("".join(lines[:20]) + lines[20][:30])
     again = spsbench(*arguments)
     assert "19 of 30 questions are done" in again.output
     assert "was cut off and is left out" in again.output
-    strip = {(result.trial, result.answer, result.passed) for result in read().answers}
-    assert strip == {(result.trial, result.answer, result.passed) for result in whole.answers}
-    assert {(r.trial, r.index, r.line) for r in read().states} == {
-        (r.trial, r.index, r.line) for r in whole.states
+    strip = {(result.trial, result.answer, result.passed) for result in read().select(AnswerResult)}
+    assert strip == {
+        (result.trial, result.answer, result.passed) for result in whole.select(AnswerResult)
+    }
+    assert {(r.trial, r.index, r.line) for r in read().select(StateResult)} == {
+        (r.trial, r.index, r.line) for r in whole.select(StateResult)
     }
     third = spsbench(*arguments)
     assert "30 of 30 questions are done" in third.output
@@ -514,8 +517,8 @@ def test_other_settings_are_refused() -> None:
     arguments = ("--data", str(OWN), "--model", "scripted", "--tasks", "output", "--sample", "1")
     assert spsbench(*arguments).exit_code == 0
     other = spsbench(*arguments, "--seed", "2")
-    assert other.exit_code == 1
-    assert "results with another seed (1, not 2); name another file by --out" in other.output
+    assert other.exit_code == 2
+    assert "the file has questions with seed 1, not 2; name another file by --out" in other.output
 
 
 @pytest.mark.parametrize(
@@ -625,9 +628,9 @@ def test_a_model_is_asked_and_its_wrong_answers_are_wrong() -> None:
         done = spsbench(*LOCAL, "--states", "1", NJC_BASE_URL=server.base_url)
     assert done.exit_code == 0, done.output
     found = read()
-    assert {result.problem for result in found.answers if result.passed} == {"halves"}
-    assert all(result.usage.input_tokens for result in found.answers)
-    assert not any(result.score.exact for result in found.states)
+    assert {result.problem for result in found.select(AnswerResult) if result.passed} == {"halves"}
+    assert all(result.usage.input_tokens for result in found.select(AnswerResult))
+    assert not any(result.score.exact for result in found.select(StateResult))
     body = server.seen[0].body
     assert (body["temperature"], body["messages"][0]["role"]) == (0.0, "system")
 
@@ -655,7 +658,7 @@ def test_questions_run_on_a_dask_cluster() -> None:
             *("--executor", "dask", "--scheduler", cluster.scheduler_address),
         )
     assert done.exit_code == 0, done.output
-    assert len(read().answers) == 16
+    assert len(read().select(AnswerResult)) == 16
     assert read().runs[0].executor == "dask"
 
 
@@ -691,7 +694,7 @@ def test_the_published_reports_are_those_of_the_published_results(size: str, rep
     assert done.exit_code == 0, done.output
     assert done.output == (PUBLISHED / report).read_text(encoding="utf-8")
     results = read(str(file))
-    assert results.answers
+    assert results.select(AnswerResult)
     if size == "1.5b":
-        assert results.states
-        assert [scores.differing for scores in results.generations] == [0, 0]
+        assert results.select(StateResult)
+        assert [scores.differing for scores in results.select(GenerationsResult)] == [0, 0]

@@ -9,9 +9,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from spsbench.results import read_results
 from spsbench.suites.table import compare_forms, list_published_rows, list_summary_rows
-from spsbench.suites.task import SUITES, read_suite_results
-from spsbench.surprise.results import read_surprises
+from spsbench.suites.task import SUITE_KINDS, SUITES
+from spsbench.surprise.results import SURPRISE_KINDS
 from spsbench.surprise.table import list_combined_rows, make_uniform
 
 ROOT = Path(__file__).parents[2]
@@ -67,7 +68,7 @@ def test_the_tables_of_the_suites() -> None:
         result
         for suite in SUITES
         for path in sorted((ROOT / "spsbench/results/suites").glob(f"{suite}-*.jsonl"))
-        for result in read_suite_results(path.read_text("utf-8").splitlines(True)).results
+        for result in read_results(path.read_text("utf-8").splitlines(True), SUITE_KINDS).results
     ]
     page = (ROOT / "docs/suites.md").read_text(encoding="utf-8")
     assert read_rows(page, "| suite | form | tasks |") == list_summary_rows(results)
@@ -78,7 +79,7 @@ def test_the_tables_of_the_suites() -> None:
 def test_the_table_of_surprise_with_facts_about_the_effect() -> None:
     lines = (ROOT / "spsbench/results/repair/surprise-all-qwen2.5-coder-1.5b.jsonl").read_text()
     rows = list_combined_rows(
-        read_surprises(lines.splitlines(keepends=True)).results, make_uniform()
+        read_results(lines.splitlines(keepends=True), SURPRISE_KINDS).results, make_uniform()
     )
     page = (ROOT / "docs/spsbench-repair.md").read_text(encoding="utf-8")
     table = page.partition("| alarm from |")[2].partition("\n\n")[0]

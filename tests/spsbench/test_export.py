@@ -21,7 +21,8 @@ from njrt.typed_json import from_json, to_json
 from spsbench.cli import main
 from spsbench.export.command import KNOWN_DATA
 from spsbench.export.records import EffectRecord, RepairRecord, list_fields, redact_effect
-from spsbench.repair.results import read_repairs
+from spsbench.repair.results import REPAIR_KINDS
+from spsbench.results import read_results
 
 PROGRAM = '''\
 def spend(prices, limit):
@@ -106,8 +107,9 @@ def test_the_licences_of_published_data_are_named() -> None:
         assert re.fullmatch(r"\w+ \([\w.-]+/[\w.-]+\)", source)
         assert licence == "MIT"
     results = Path(__file__).parents[2] / "spsbench" / "results" / "repair"
-    (run,) = read_repairs(
-        (results / "repair-qwen2.5-coder-1.5b.jsonl").read_text().splitlines(keepends=True)
+    (run,) = read_results(
+        (results / "repair-qwen2.5-coder-1.5b.jsonl").read_text().splitlines(keepends=True),
+        REPAIR_KINDS,
     ).runs[:1]
     assert set(run.data.values()) == set(KNOWN_DATA)
 

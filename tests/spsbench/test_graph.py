@@ -165,7 +165,7 @@ def test_a_damaged_line_is_named(tmp_path: Path, line: str, reason: str) -> None
     path = tmp_path / "graph.jsonl"
     path.write_text(line + "\n")
     ended = CliRunner().invoke(main, ["graph", "--sizes", "10", "--out", str(path)])
-    assert ended.exit_code == 1
+    assert ended.exit_code == 2
     assert f"Error: {path}: line 1 of the results is damaged ({reason}" in ended.output
 
 

@@ -15,10 +15,9 @@ from njrt.messages import Request, ToolCall
 from njrt.models.scripted import Scripted, call, run
 from njrt.typed_json import from_json, to_json
 from spsbench.cli import main
-from spsbench.results import Gsm8kResult, Gsm8kTrial
+from spsbench.results import Gsm8kResult, Gsm8kTrial, InputError
 from spsbench.studies.gsm8k_solving import (
     Problem,
-    ProblemError,
     format_gsm8k_table,
     parse_problems,
     read_sample_problems,
@@ -69,7 +68,7 @@ def test_answers_are_read_as_they_are_published(answer: str, number: float) -> N
     "line", ["{", "[]", '{"question": "?"}', '{"question": "?", "answer": "no number"}']
 )
 def test_a_line_that_is_no_problem_is_named(line: str) -> None:
-    with pytest.raises(ProblemError, match=r"^line 1 is not a problem"):
+    with pytest.raises(InputError, match=r"^line 1 is not a problem"):
         list(parse_problems([line]))
 
 
@@ -156,11 +155,11 @@ def test_the_command_takes_a_file_of_problems(tmp_path: Path) -> None:
     told = CliRunner().invoke(main, [*flags, "scripted"])
     assert told.stdout.splitlines()[2].split()[:3] == ["direct", "1", "1.00"]
     unknown = CliRunner().invoke(main, [*flags, "nobody/here"])
-    assert unknown.exit_code == 1
+    assert unknown.exit_code == 2
     assert "no vendor is known for model `nobody/here`" in unknown.output
     problems.write_text("{}\n")
     damaged = CliRunner().invoke(main, [*flags, "scripted"])
-    assert damaged.exit_code == 1
+    assert damaged.exit_code == 2
     assert "line 1 is not a problem" in damaged.output
 
 

@@ -8,17 +8,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from test_repair import FIRST, PAIRS, TOTAL, write
 
-from spsbench.crux.results import read_crux_results
+from spsbench.crux.results import CRUX_KINDS
 from spsbench.journal import Journal
-from spsbench.repair.results import read_repairs
-from spsbench.surprise.results import read_surprises
+from spsbench.repair.results import REPAIR_KINDS
+from spsbench.results import read_results
+from spsbench.surprise.results import SURPRISE_KINDS
 
 RESULTS = Path(__file__).parents[2] / "spsbench" / "results"
 FUNCTIONS = Path(__file__).parent / "crux_functions.jsonl"
@@ -82,22 +81,25 @@ def count_lines(path: Path) -> int:
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
-READERS: dict[str, Callable[[Iterable[str]], Any]] = {
-    "prediction/crux-qwen2.5-coder-1.5b.jsonl": read_crux_results,
-    "repair/repair-qwen2.5-coder-1.5b.jsonl": read_repairs,
-    "repair/surprise-qwen2.5-coder-0.5b.jsonl": read_surprises,
+KINDS = {
+    "prediction/crux-qwen2.5-coder-1.5b.jsonl": CRUX_KINDS,
+    "repair/repair-qwen2.5-coder-1.5b.jsonl": REPAIR_KINDS,
+    "repair/surprise-qwen2.5-coder-0.5b.jsonl": SURPRISE_KINDS,
 }
 
 
-@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("name", KINDS)
 def test_a_file_that_is_cut_anywhere_keeps_its_whole_lines(name: str, tmp_path: Path) -> None:
     data, path = (RESULTS / name).read_bytes(), tmp_path / "results.jsonl"
-    run = READERS[name](data.decode().splitlines(True)).runs[0]
+    run = read_results(data.decode().splitlines(True), KINDS[name]).runs[0]
     for size in range(0, min(len(data), 30_000), 997):
         path.write_bytes(data[:size])
         kept = data[: data.rfind(b"\n", 0, size) + 1]
-        with Journal(path, READERS[name]) as journal:
-            assert journal.results.runs == READERS[name](kept.decode().splitlines(True)).runs
+        with Journal(path, KINDS[name]) as journal:
+            assert (
+                journal.read().runs
+                == read_results(kept.decode().splitlines(True), KINDS[name]).runs
+            )
             journal.append(run)
         assert path.read_bytes().startswith(kept)
         assert path.read_bytes().count(b"\n") == kept.count(b"\n") + 1

@@ -93,5 +93,5 @@ def test_the_seed_decides(tmp_path: Path) -> None:
 @pytest.mark.parametrize("row", [{"task_id": 1}, {"task_id": 1, "text": "", "code": "def", "test_list": []}])  # fmt: skip
 def test_a_line_of_another_format_is_named(tmp_path: Path, row: dict[str, object]) -> None:
     made, _ = make(tmp_path, rows=[ROWS[0], row])
-    assert made.exit_code == 1
+    assert made.exit_code == 2
     assert "line 2 is not of MBPP" in made.output

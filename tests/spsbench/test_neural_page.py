@@ -11,7 +11,8 @@ from click.testing import CliRunner
 from spsbench.cli import main
 from spsbench.neural.curve import read_curve
 from spsbench.neural.evaluation import ScoreRow, read_rows
-from spsbench.surprise.results import read_surprises
+from spsbench.results import read_results
+from spsbench.surprise.results import SURPRISE_KINDS
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "spsbench" / "results" / "prediction"
@@ -98,7 +99,7 @@ def test_the_picture_is_drawn_from_the_published_curve(tmp_path: Path) -> None:
 
 def test_the_page_has_what_the_witness_answered() -> None:
     with (ROOT / "spsbench/results/repair/surprise-neural-small.jsonl").open() as lines:
-        found = read_surprises(lines).results
+        found = read_results(lines, SURPRISE_KINDS).results
     assert len(found) == 120
     assert {result.problem for result in found} == {"the reply has no prediction"}
     assert "was asked for 120 effects" in DETAILS

@@ -27,11 +27,11 @@ from random_programs import CALL, EXPECTED_ERRORS, report_states, write_program
 import njrt
 from njrt.models.scripted import Scripted, run
 from spsbench.cli import main
+from spsbench.results import InputError
 from spsbench.states.programs import record_call, record_program
 from spsbench.states.recording import Backend
-from spsbench.states.tokens import TokenFormError, read_tokens, write_tokens
+from spsbench.states.tokens import read_tokens, write_tokens
 from spsbench.states.trace import (
-    DamagedStatesError,
     ProgramState,
     StateTrace,
     list_locals,
@@ -529,7 +529,7 @@ def test_the_tokens_are_those_of_the_prompting_guide() -> None:
 
 def test_a_program_with_a_token_in_it_is_refused() -> None:
     trace = record_call("def f():\n    return '<|frame_sep|>'\n", "f()").trace
-    with pytest.raises(TokenFormError, match=r"line 2 .*<\|frame_sep\|>.*JSON"):
+    with pytest.raises(InputError, match=r"line 2 .*<\|frame_sep\|>.*JSON"):
         write_tokens(trace)
     assert list(read_state_lines(write_state_lines([trace]))) == [trace]
 
@@ -554,7 +554,7 @@ LINES = list(write_state_lines([record_call("def f(n):\n    return n\n", "f(1)")
     ],
 )
 def test_damaged_tokens_are_named(text: str, problem: str) -> None:
-    with pytest.raises(DamagedStatesError, match=problem):
+    with pytest.raises(InputError, match=problem):
         list(read_tokens(text))
 
 
@@ -569,7 +569,7 @@ def test_damaged_tokens_are_named(text: str, problem: str) -> None:
     ],
 )
 def test_damaged_lines_are_named(lines: list[str], problem: str) -> None:
-    with pytest.raises(DamagedStatesError, match=problem):
+    with pytest.raises(InputError, match=problem):
         list(read_state_lines(lines))
 
 

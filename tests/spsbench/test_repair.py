@@ -20,8 +20,9 @@ from openai_server import OpenAIServer, says
 from spsbench.cli import main
 from spsbench.repair.problems import RepairProblem, parse_repair_problems, sample_problems
 from spsbench.repair.prompt import MAX_ANNOTATED_CHARS, make_repair_prompt
-from spsbench.repair.results import CONDITIONS, TURNS, RepairResult, read_repairs
+from spsbench.repair.results import CONDITIONS, REPAIR_KINDS, TURNS, RepairResult
 from spsbench.repair.table import compare_conditions, list_summary_rows
+from spsbench.results import read_results
 
 TOTAL = {
     "name": "total",
@@ -78,7 +79,7 @@ def test_problems_fail_as_they_are_and_pass_when_right(row: object) -> None:
 def test_a_line_that_is_no_problem_is_named(data: Path) -> None:
     write(data, [TOTAL, {"name": "x"}])
     result = repair("--data", data, "--model", "scripted")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert (
         "own.jsonl: line 2 is of neither HumanEvalFix nor QuixBugs (KeyError: 'buggy')"
         in result.output
@@ -88,7 +89,7 @@ def test_a_line_that_is_no_problem_is_named(data: Path) -> None:
 def test_right_programs_are_no_problems(data: Path) -> None:
     write(data, [{"task_id": 2, "text": "...", "code": "def f(): ...", "test_list": []}])
     result = repair("--data", data, "--model", "scripted")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "line 1 is of MBPP, which has right programs" in result.output
 
 
@@ -237,7 +238,7 @@ def test_the_scripted_model_repairs_everything_and_the_fixes_can_be_scored_again
         *("--conditions", "test"),
     )
     assert result.exit_code == 0, result.output
-    read = read_repairs(Path("r.jsonl").read_text().splitlines(keepends=True))
+    read = read_results(Path("r.jsonl").read_text().splitlines(keepends=True), REPAIR_KINDS)
     assert len(read.results) == 3
     assert all(found.passed for found in read.results)
     assert read.runs[0].problems == 3
@@ -264,7 +265,7 @@ def test_a_second_call_follows_a_wrong_fix_and_a_killed_run_goes_on(
         Path("r.jsonl").write_text("".join(lines[:2]) + lines[2][:30])  # killed while it wrote
         result = repair(*flags, "--conditions", "test,neither", "--out", "r.jsonl")
     assert result.exit_code == 0, result.output
-    read = read_repairs(Path("r.jsonl").read_text().splitlines(keepends=True))
+    read = read_results(Path("r.jsonl").read_text().splitlines(keepends=True), REPAIR_KINDS)
     by_condition = {found.condition: found for found in read.results}
     assert by_condition["test"].passed
     assert [reply.verdict for reply in by_condition["test"].replies] == [
@@ -282,10 +283,10 @@ def test_other_settings_are_not_mixed(data: Path) -> None:
     flags = ("--data", data, "--model", "scripted", "--out", "r.jsonl", "--conditions", "neither")
     assert repair(*flags).exit_code == 0
     result = repair(*flags, "--calls", "2")
-    assert (result.exit_code, "another budget" in result.output) == (1, True)
+    assert (result.exit_code, "another budget" in result.output) == (2, True)
     write(data, [FIRST])
     result = repair(*flags)
-    assert (result.exit_code, "repairs of another own.jsonl" in result.output) == (1, True)
+    assert (result.exit_code, "repairs of another own.jsonl" in result.output) == (2, True)
 
 
 def test_a_server_that_fails_ends_the_run_with_its_results(
@@ -319,15 +320,17 @@ def test_right_repairs_of_a_turn_are_shown_in_the_next(
     assert "# (1) prices = [3, 4]" in messages[1]["content"], "with the trace of its failure"
     assert messages[2]["content"] == RIGHT
     assert "def first(" in messages[3]["content"]
-    found = read_repairs(Path("r.jsonl").read_text().splitlines(keepends=True))
+    found = read_results(Path("r.jsonl").read_text().splitlines(keepends=True), REPAIR_KINDS)
     assert found.results[0].shown == ("quixbugs/total",)
     assert found.runs[0].turns.keys() == {"turn1"}
     assert "2 repairs are left" not in own.output
-    again = read_repairs(Path("t2.jsonl").read_text().splitlines(keepends=True)).results
+    again = read_results(
+        Path("t2.jsonl").read_text().splitlines(keepends=True), REPAIR_KINDS
+    ).results
     assert [result.shown for result in again if result.problem == "quixbugs/total"] == [()]
     Path("turn1.jsonl").write_text(Path("turn1.jsonl").read_text() + "\n")
     other = repair("--data", data, *flags, "r.jsonl", "--conditions", "turn1", *turn)
-    assert (other.exit_code, "another file of --turn" in other.output) == (1, True)
+    assert (other.exit_code, "another file of --turn" in other.output) == (2, True)
     missing = repair("--data", data, *flags, "n.jsonl", "--conditions", "turn1")
     assert (missing.exit_code, "go together" in missing.output) == (2, True)
 
@@ -348,7 +351,7 @@ def test_rationales_of_another_model_are_shown(data: Path, monkeypatch: pytest.M
     assert "Another engineer says about the mistake: Each price replaces the sum." in json.dumps(
         server.seen[1].body
     )
-    found = read_repairs(Path("small.jsonl").read_text().splitlines(keepends=True))
+    found = read_results(Path("small.jsonl").read_text().splitlines(keepends=True), REPAIR_KINDS)
     assert found.runs[0].rationales == "openai/local"
     assert found.results[0].shown_rationale == "Each price replaces the sum."
     flags = (
@@ -359,7 +362,7 @@ def test_rationales_of_another_model_are_shown(data: Path, monkeypatch: pytest.M
     big = Path("big.jsonl").read_text()
     Path("big.jsonl").write_text(big.replace("Each price replaces the sum.", "It is wrong."))
     other = repair(*flags, "small.jsonl")
-    assert (other.exit_code, "quixbugs/total with another rationale" in other.output) == (1, True)
+    assert (other.exit_code, "quixbugs/total with another rationale" in other.output) == (2, True)
     Path("big.jsonl").write_text(big.replace("quixbugs/total", "quixbugs/other"))
     none = repair(*flags, "none.jsonl")
     assert (none.exit_code, "no rationale for a problem of the sample" in none.output) == (2, True)
@@ -427,5 +430,5 @@ def test_repairs_run_on_a_cluster(data: Path, monkeypatch: pytest.MonkeyPatch) -
             *("--scheduler", cluster.scheduler_address, "--conditions", "test"),
         )
     assert result.exit_code == 0, result.output
-    read = read_repairs(Path("r.jsonl").read_text().splitlines(keepends=True))
+    read = read_results(Path("r.jsonl").read_text().splitlines(keepends=True), REPAIR_KINDS)
     assert (len(read.results), read.runs[0].executor) == (3, "dask")

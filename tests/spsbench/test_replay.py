@@ -32,12 +32,12 @@ from spsbench.replay.replaying import ReplayResult, SkippedTrace, keep_last_runs
 from spsbench.replay.traces import (
     CheckOutcomes,
     Trace,
-    TraceError,
     parse_evaluations,
     parse_trace,
     parse_traces,
     trace_to_json,
 )
+from spsbench.results import InputError
 from spsbench.suite import (
     TASK_NAMES,
     load_natural_program,
@@ -426,7 +426,7 @@ def test_a_trace_without_a_program_is_told_apart(program: str, prompt: str, reas
 )
 def test_a_damaged_line_is_named(line: str) -> None:
     good = json.dumps(trace_to_json(trace("menu", user(PROMPT), *chat("a", "done", {}))))
-    with pytest.raises(TraceError, match=r"^line 3 is not a trace"):
+    with pytest.raises(InputError, match=r"^line 3 is not a trace"):
         list(parse_traces([good, "", line]))
 
 
@@ -444,7 +444,7 @@ def test_the_command_prints_a_table_and_exports(tmp_path: Path) -> None:
     assert "1 of 1 traces played: 1 blocks, of which 1 ended as recorded" in shown.output
     traces.write_text("{")
     damaged = CliRunner().invoke(main, ["replay", str(traces)])
-    assert damaged.exit_code == 1
+    assert damaged.exit_code == 2
     assert "line 1 is not a trace" in damaged.output
 
 
@@ -533,7 +533,7 @@ def test_a_program_that_raises_has_no_checks_and_runs_of_two_models_are_two(
 
 @pytest.mark.parametrize("line", ["{", "[]", '{"file_name": "menu", "run": 0}'])
 def test_a_damaged_evaluation_is_named(line: str) -> None:
-    with pytest.raises(TraceError, match=r"^line 1 is not an evaluation"):
+    with pytest.raises(InputError, match=r"^line 1 is not an evaluation"):
         parse_evaluations([line])
 
 

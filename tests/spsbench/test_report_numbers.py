@@ -47,7 +47,7 @@ from spsbench.report.table import (
 )
 from spsbench.report.tables import parse_published_cell
 from spsbench.report.writing import Report, build_report
-from spsbench.results import DamagedResultsError, TrialResult
+from spsbench.results import InputError, TrialResult
 from spsbench.suite import TASK_NAMES
 
 ROOT = Path(__file__).parents[2]
@@ -404,7 +404,7 @@ def test_lines_of_all_kinds_may_share_a_file() -> None:
 )
 def test_a_damaged_line_is_named(damage: str, said: str) -> None:
     written = lines(WHOLE)
-    with pytest.raises(DamagedResultsError, match=said):
+    with pytest.raises(InputError, match=said):
         collect_data({"bad.jsonl": [*written[:2], damage, *written[2:]]})
 
 

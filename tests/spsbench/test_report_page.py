@@ -211,7 +211,7 @@ def test_mistakes_are_named(results: Path, tmp_path: Path) -> None:
     bad = tmp_path / "bad.jsonl"
     bad.write_text("{\n", encoding="utf-8")
     code, said = spsbench(bad)
-    assert (code, "bad.jsonl: line 1 of the results is damaged" in said) == (1, True)
+    assert (code, "bad.jsonl: line 1 of the results is damaged" in said) == (2, True)
 
 
 def test_without_the_libraries_of_the_page_only_the_text_is_written(

@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 from loopback import Trickle
 from openai_server import KEY, OpenAIServer, says
 from spsbench.cli import main
-from spsbench.results import ResultSet, Trial, read_results
+from spsbench.results import Results, Trial, read_results
 from waiting import HANG_SECONDS, wait_until
 
 RIGHT = says("```python\naverage = 2.0\n```")
@@ -33,7 +33,7 @@ def spsbench(*arguments: str) -> Result:
     return CliRunner().invoke(main, ["run", *arguments], prog_name="spsbench")
 
 
-def results() -> ResultSet:
+def results() -> Results:
     return read_results(Path("results.jsonl").read_text().splitlines(keepends=True))
 
 
@@ -89,7 +89,7 @@ def test_results_under_other_conditions_are_not_mixed() -> None:
     assert spsbench(*arguments).exit_code == 0
     before = Path("results.jsonl").read_bytes()
     refused = spsbench(*arguments, "--effects", "20")
-    assert refused.exit_code == 1
+    assert refused.exit_code == 2
     assert "the file has trials with effects 300, not 20; name another file" in refused.output
     assert Path("results.jsonl").read_bytes() == before
 
@@ -230,7 +230,7 @@ def test_a_cluster_that_is_not_there_is_told() -> None:
         "1",
     ]
     result = spsbench(*arguments, "--executor", "dask", "--scheduler", "tcp://127.0.0.1:1")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "there is no Dask scheduler at tcp://127.0.0.1:1" in result.output
 
 

@@ -16,12 +16,11 @@ from spsbench.trials.answering import (
     CONTINUE_MESSAGE,
     PYTHON_TOOL,
     TEXT_INSTRUCTIONS,
-    Interpreter,
     InterpreterModel,
-    InterpreterOutput,
     RequestDefaults,
     TrialCache,
 )
+from spsbench.trials.interpreter import Interpreter, InterpreterOutput
 
 NUMBER = {"type": "integer"}
 

@@ -12,27 +12,25 @@ import pytest
 
 from njrt.typed_json import to_json
 from spsbench.failures import EffectError, FailureCategory
-from spsbench.journal import Journal, JournalInUseError
+from spsbench.journal import Journal
 from spsbench.methods import METHODS, parse_name_list
 from spsbench.report.data import collect_data
 from spsbench.results import (
     BenchmarkRun,
-    DamagedResultsError,
     Failure,
     Hardware,
+    InputError,
+    Results,
     TrialLimits,
     TrialResult,
     TrialUsage,
     read_results,
 )
 from spsbench.suite import digest_program
+from spsbench.trials.executing import list_trials, refuse_other_programs
+from spsbench.trials.experiment import list_remaining_jobs, refuse_other_settings
+from spsbench.trials.playing import Job
 from spsbench.trials.progress import RunProgress, format_time_left
-from spsbench.trials.schedule import (
-    OtherConditionsError,
-    list_remaining_trials,
-    list_trials,
-    refuse_other_conditions,
-)
 
 SAMPLE = Path(__file__).parents[1] / "cases" / "spsbench" / "results.jsonl"
 
@@ -116,7 +114,7 @@ def test_a_last_line_that_was_cut_off_is_left_out_with_a_remark() -> None:
     ],
 )
 def test_a_damaged_line_is_named(line: str, reason: str) -> None:
-    with pytest.raises(DamagedResultsError, match="line 2 of the results is damaged") as caught:
+    with pytest.raises(InputError, match="line 2 of the results is damaged") as caught:
         read_results([*lines(RUN), line + "\n", *lines(result())])
     assert reason in str(caught.value)
 
@@ -126,10 +124,11 @@ def test_of_a_trial_that_was_run_again_the_last_line_counts_and_all_money() -> N
     read = read_results(lines(RUN, cut_off, result()))
     assert read.results == (result(),)
     assert read.spent == 0.02
-    trials = (result().trial, result(2).trial)
-    assert list_remaining_trials(trials, [cut_off]) == trials
-    assert list_remaining_trials(trials, [result()]) == trials[1:]
-    assert list_remaining_trials(trials, [result(failure=Failure("server", "down"))]) == trials
+    jobs = [Job(result().trial), Job(result(2).trial)]
+    assert list_remaining_jobs(jobs, Results((cut_off,))) == jobs
+    assert list_remaining_jobs(jobs, Results((result(),))) == jobs[1:]
+    failed = result(failure=Failure("server", "down"))
+    assert list_remaining_jobs(jobs, Results((failed,))) == jobs
 
 
 def test_all_trials_come_once_before_any_comes_again() -> None:
@@ -159,29 +158,30 @@ def test_other_conditions_are_refused(
     model: str, limits: TrialLimits, temperature: float | None, told: str
 ) -> None:
     read = read_results(lines(RUN))
-    refuse_other_conditions(read, RUN.model, RUN.limits, RUN.temperature)
-    with pytest.raises(OtherConditionsError) as caught:
-        refuse_other_conditions(read, model, limits, temperature)
+    compared = ("model", "limits", "temperature")
+    refuse_other_settings(read, RUN, compared, "trials")
+    run = dataclasses.replace(RUN, model=model, limits=limits, temperature=temperature)
+    with pytest.raises(InputError) as caught:
+        refuse_other_settings(read, run, compared, "trials")
     assert told in str(caught.value)
 
 
 @pytest.mark.parametrize("digest", ["", "0123456789abcdef"])
 def test_trials_of_another_version_of_a_program_are_not_continued(digest: str) -> None:
-    conditions = (RUN.model, RUN.limits, RUN.temperature)
     now = digest_program("menu", "natural.njpy")
-    refuse_other_conditions(read_results(lines(RUN, result(digest=now))), *conditions)
+    refuse_other_programs(read_results(lines(RUN, result(digest=now))))
     mixed = read_results(lines(RUN, result(digest=now), result(2, digest=digest)))
-    with pytest.raises(OtherConditionsError, match=r"another version of menu/natural\.njpy"):
-        refuse_other_conditions(mixed, *conditions)
+    with pytest.raises(InputError, match=r"another version of menu/natural\.njpy"):
+        refuse_other_programs(mixed)
 
 
 def test_results_of_two_versions_of_a_program_are_not_reported_together() -> None:
     one, other = lines(RUN, result(digest="1")), lines(RUN, result(2, digest="2"))
     manual = lines(RUN, result(method="manual", digest="2"))
     assert len(collect_data({"a": one, "b": manual}).trials) == 1
-    with pytest.raises(DamagedResultsError, match=r"a and b: results of two versions of menu/"):
+    with pytest.raises(InputError, match=r"a and b: results of two versions of menu/"):
         collect_data({"a": one, "b": other})
-    with pytest.raises(DamagedResultsError, match=r"^a: results of two versions"):
+    with pytest.raises(InputError, match=r"^a: results of two versions"):
         collect_data({"a": [*one, *other]})
 
 
@@ -197,31 +197,31 @@ def test_the_digest_covers_program_and_checks() -> None:
 
 def test_a_journal_goes_on_after_a_cut_line(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "results.jsonl"
-    with Journal(path, read_results) as journal:
+    with Journal(path) as journal:
         journal.append(RUN)
         journal.append(result())
     path.write_text(path.read_text() + to_json(result(2))[:50])
-    with Journal(path, read_results) as journal:
-        assert journal.results.results == (result(),)
+    with Journal(path) as journal:
+        assert journal.read().results == (result(),)
         journal.append(result(3))
     assert path.read_text() == "".join(lines(RUN, result(), result(3)))
 
 
 def test_only_one_runner_has_a_file_open(tmp_path: Path) -> None:
     with (
-        Journal(tmp_path / "results.jsonl", read_results),
-        pytest.raises(JournalInUseError, match="wait for it, or name another"),
-        Journal(tmp_path / "results.jsonl", read_results),
+        Journal(tmp_path / "results.jsonl"),
+        pytest.raises(InputError, match="wait for it, or name another"),
+        Journal(tmp_path / "results.jsonl"),
     ):
         pass
-    with Journal(tmp_path / "results.jsonl", read_results) as journal:
+    with Journal(tmp_path / "results.jsonl") as journal:
         journal.append(RUN)
 
 
 def test_a_damaged_file_stays_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
     path.write_text("tea\n" + to_json(RUN))
-    with pytest.raises(DamagedResultsError), Journal(path, read_results):
+    with pytest.raises(InputError), Journal(path):
         pass
     assert path.read_text() == "tea\n" + to_json(RUN)
 

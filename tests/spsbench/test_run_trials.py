@@ -116,7 +116,7 @@ def test_a_trial_that_has_ended_in_time_is_not_late_because_its_runner_is() -> N
         def read_clock() -> float:
             if len(server.seen) < 3:
                 return 0.0
-            wait_until(lambda: has_ended_child("spsbench.trials.trial"))
+            wait_until(lambda: has_ended_child("spsbench.trials.playing"))
             return 601.0
 
         trial = Trial("average_of_three", "direct", "openai/local", 1)

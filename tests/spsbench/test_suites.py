@@ -16,12 +16,14 @@ from loopback import Response, Status
 from njrt.models.scripted import Scripted, call
 from openai_server import OpenAIServer, calls, says
 from spsbench.cli import main
+from spsbench.results import read_results
 from spsbench.suites.bfcl import load_bfcl_tasks
 from spsbench.suites.forms import FORMS
 from spsbench.suites.m3 import KINDS, load_m3_tasks
 from spsbench.suites.mtp import MTP_TASKS
 from spsbench.suites.running import SuiteJob, play_job
 from spsbench.suites.task import (
+    SUITE_KINDS,
     FormName,
     Played,
     SuiteLimits,
@@ -29,7 +31,6 @@ from spsbench.suites.task import (
     SuiteTask,
     SuiteTrial,
     fit_value,
-    read_suite_results,
     read_value,
 )
 from spsbench.suites.values import Chore
@@ -130,7 +131,7 @@ def suite(*arguments: str, **environment: str) -> Result:
 
 
 def read(path: str = "suite.jsonl") -> tuple[SuiteResult, ...]:
-    return read_suite_results(Path(path).read_text().splitlines(keepends=True)).results
+    return read_results(Path(path).read_text().splitlines(keepends=True), SUITE_KINDS).results
 
 
 def play(task: SuiteTask, form: FormName, replies: list[Any], calls: int = 8) -> SuiteResult:
@@ -209,14 +210,14 @@ def test_natural_blocks_are_shown_the_passwords_of_their_tasks() -> None:
 def test_a_missing_package_is_named_with_its_installation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "bfcl_eval", None)
     done = suite("bfcl", "--model", "scripted")
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "pip install --no-deps bfcl-eval" in done.output
 
 
 @pytest.mark.parametrize("name", ["m3", "mtp"])
 def test_a_folder_of_something_else_is_refused(name: str, tmp_path: Path) -> None:
     done = suite(name, "--data", str(tmp_path), "--model", "scripted")
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "--data names the folder" in done.output
     assert not Path("suite.jsonl").exists()
     done = suite(name, "--model", "scripted")
@@ -274,8 +275,8 @@ def test_a_second_run_asks_nothing_and_other_limits_are_refused(m3: Path) -> Non
     assert "6 of 6 tasks are done" in done.output
     assert read() == before
     done = suite(*arguments, "--max-calls", "3")
-    assert done.exit_code == 1
-    assert "another limits" in done.output
+    assert done.exit_code == 2
+    assert "max-calls 8, not 3" in done.output
 
 
 def test_a_server_that_fails_loses_no_result_and_the_run_continues(m3: Path) -> None:

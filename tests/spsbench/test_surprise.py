@@ -17,6 +17,7 @@ import njrt
 from njrt.messages import Request
 from openai_server import OpenAIServer, says
 from spsbench.cli import main
+from spsbench.results import read_results
 from spsbench.suite import TASK_NAMES, load_script
 from spsbench.surprise.combining import combine_alarms, compute_auc, count_hits, fit_logistic
 from spsbench.surprise.playing import (
@@ -26,7 +27,7 @@ from spsbench.surprise.playing import (
     list_planted_effects,
     play_effect,
 )
-from spsbench.surprise.results import EffectFacts, SurpriseResult, read_surprises
+from spsbench.surprise.results import SURPRISE_KINDS, EffectFacts, SurpriseResult
 from spsbench.surprise.table import (
     list_alarm_rows,
     list_combined_rows,
@@ -247,7 +248,7 @@ def test_the_command_goes_on_where_it_was_killed(
         result = CliRunner().invoke(main, flags)
         assert result.exit_code == 0, result.output
         assert len(server.seen) <= asked + 1
-    read = read_surprises(Path("s.jsonl").read_text().splitlines(keepends=True))
+    read = read_results(Path("s.jsonl").read_text().splitlines(keepends=True), SURPRISE_KINDS)
     assert (len(read.runs), len(read.results)) == (2, 4)
     assert "precision" in result.output
     report = CliRunner().invoke(main, ["surprise-report", "s.jsonl"])
@@ -280,7 +281,7 @@ def test_effects_are_predicted_on_a_dask_cluster(
         result = CliRunner().invoke(main, flags)
         assert result.exit_code == 0, result.output
         assert server.seen
-    read = read_surprises(Path("s.jsonl").read_text().splitlines(keepends=True))
+    read = read_results(Path("s.jsonl").read_text().splitlines(keepends=True), SURPRISE_KINDS)
     assert len(read.results) == 4
 
 

@@ -11,9 +11,10 @@ from click.testing import CliRunner
 from spsbench.cli import main
 from spsbench.neural.dataset import choose_part, generate_trajectories, read_part
 from spsbench.neural.programs import FAMILIES, write_program
+from spsbench.results import InputError
 from spsbench.states.actions import Action, ActionStep, find_target, list_taken_steps
 from spsbench.states.programs import record_call
-from spsbench.states.trace import DamagedStatesError, Frame, ProgramState, StackState, list_stacks
+from spsbench.states.trace import Frame, ProgramState, StackState, list_stacks
 from spsbench.states.trajectories import read_trajectory_lines, write_trajectory_lines
 
 RECURSION = """\
@@ -144,9 +145,9 @@ def test_the_command_writes_states_and_steps(tmp_path: Path) -> None:
 
 def test_damaged_trajectories_are_named() -> None:
     lines = [*write_trajectory_lines(generate_trajectories(3, 2))]
-    with pytest.raises(DamagedStatesError, match="no line of kind `steps`"):
+    with pytest.raises(InputError, match="no line of kind `steps`"):
         list(read_trajectory_lines(lines[:-1]))
-    with pytest.raises(DamagedStatesError, match="up to line"):
+    with pytest.raises(InputError, match="up to line"):
         list(read_trajectory_lines([lines[0], lines[-1]]))
 
 

@@ -1,0 +1,185 @@
+"""A resumable experiment: runs the trials that its file lacks, and writes each result at once.
+
+    run_experiment(Experiment("repairs", Path("repairs.jsonl"), REPAIR_KINDS, jobs, execute_repair, run), format_text)
+        ->  0, the exit code
+
+The same experiment continues at the end of its file. Trials are run in the order of the jobs: a run that is stopped early
+should have compared all conditions on the same problems.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import click
+
+from spsbench.journal import Journal
+from spsbench.results import InputError, Results, RunLine
+from spsbench.trials.progress import Pace, RunProgress, ShowResult, show_lines, show_message
+from spsbench.trials.workers import ExecuteJob, LostTrial, RunnableJob, Workers, run_jobs
+
+JobT = TypeVar("JobT", bound=RunnableJob)
+
+EXIT_UNFINISHED, EXIT_COST_LIMIT = 1, 3
+"""Exit codes: trials are left because a cluster or a server failed; because the limit on cost was reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment(Generic[JobT]):
+    """The trials, the file of results, and the run that is to be recorded."""
+
+    noun: str
+    """The noun for trials in messages, in the plural."""
+    out: Path | None
+    """None: results are only printed."""
+    kinds: tuple[type, ...]
+    """The kinds of lines in the file."""
+    jobs: Sequence[JobT]
+    """All trials, also the finished ones."""
+    execute: ExecuteJob[JobT, Any]
+    run: RunLine | None = None
+    """The line of the file for this start."""
+    compared: tuple[str, ...] = ()
+    """Fields of the run: results with another value cannot be compared with new ones."""
+    workers: Workers = field(default_factory=Workers)
+    refuse: Callable[[Results], object] = lambda found: None
+    """Raises `InputError` for other reasons."""
+    limit_cost: float | None = None
+    """Of the whole file, in US dollars. The jobs then have a field `usd` for the rest."""
+    display: Callable[[RunProgress], AbstractContextManager[ShowResult]] = show_lines
+
+
+@dataclass(slots=True)
+class _Budget:
+    """The limit on the cost of a results file (state: its cost so far)."""
+
+    limit: float | None
+    spent: float
+
+    def is_empty(self) -> bool:
+        return self.limit is not None and self.spent >= self.limit
+
+    def assign(self, job: Any) -> Any:
+        """Return a job with the rest as its limit."""
+        return job if self.limit is None else replace(job, usd=self.limit - self.spent)
+
+
+def run_experiment(
+    experiment: Experiment[JobT], format_results: Callable[[Results], str] | None = None
+) -> int:
+    """Run the remaining trials of an experiment, print all results, and return the exit code."""
+    out, noun, total = experiment.out, experiment.noun, len(experiment.jobs)
+    lost: list[LostTrial] = []
+    has_stopped = False
+    with Journal(out, experiment.kinds) as journal:
+        found = journal.read()
+        if experiment.run is not None:
+            refuse_other_settings(found, experiment.run, experiment.compared, noun)
+        experiment.refuse(found)
+        for remark in found.remarks:
+            show_message(f"{out}: {remark}")
+        to_do = list_remaining_jobs(experiment.jobs, found)
+        budget = _Budget(experiment.limit_cost, found.spent)
+        if done := total - len(to_do):
+            show_message(f"{done} of {total} {noun} are done in {out}")
+        if to_do and experiment.run is not None:
+            journal.append(experiment.run)
+        if to_do:
+            has_stopped = _run_jobs(experiment, to_do, journal, budget, lost)
+            found = journal.read()
+    if format_results and found.results:
+        click.echo(format_results(found))
+    left = len(list_remaining_jobs(experiment.jobs, found))
+    if left and budget.is_empty():
+        show_message(
+            f"the limit of ${budget.limit:g} is reached, and {left} {noun} are left; "
+            "to continue, run the same command with a higher --limit-cost"
+        )
+        return EXIT_COST_LIMIT
+    if has_stopped:
+        show_message("the model's server failed repeatedly; check it first")
+    if left:
+        reason = "".join(f"{trial.trial}: {trial.reason}; " for trial in lost[-1:])
+        show_message(f"{reason}{left} {noun} are left; the same command continues with them")
+        return EXIT_UNFINISHED
+    show_message(f"{total} {noun} are done" + (f"; results: {out}" if out else ""))
+    return 0
+
+
+def list_remaining_jobs(jobs: Sequence[JobT], found: Results) -> list[JobT]:
+    """Return the jobs of trials without a final result."""
+    done = {result.trial for result in found.results if result.is_final}
+    return [job for job in jobs if job.trial not in done]
+
+
+def _run_jobs(
+    experiment: Experiment[JobT],
+    to_do: Sequence[JobT],
+    journal: Journal,
+    budget: _Budget,
+    lost: list[LostTrial],
+) -> bool:
+    """Run jobs, append their results, and collect the lost trials; return whether too many failed in a row."""
+    workers, failed = experiment.workers, 0
+    final = [result for result in journal.read().results if result.is_final]
+    progress = RunProgress([job.trial for job in experiment.jobs], final, workers.jobs or 1)
+    pace = Pace(time.monotonic)
+
+    def take() -> Iterator[JobT]:
+        for job in to_do:
+            if budget.is_empty():
+                return
+            pace.begin(job.trial)
+            yield budget.assign(job)
+
+    with experiment.display(progress) as show:
+        for result in run_jobs(take(), experiment.execute, workers.jobs, workers.scheduler):
+            pace.end(result.trial)
+            if isinstance(result, LostTrial):
+                lost.append(result)
+                failed += 1
+                show_message(f"lost: {result.trial}: {result.reason}")
+            else:
+                journal.append(result)
+                failed = failed + 1 if result.is_server_failure else 0
+                budget.spent += getattr(result, "cost", None) or 0.0
+                show(result, pace.estimate_seconds_left(progress.left - 1 - len(lost)))
+            if failed >= workers.most_failures:
+                return True
+    return False
+
+
+def refuse_other_settings(found: Results, run: RunLine, compared: Sequence[str], noun: str) -> None:
+    """Raise `InputError` if an earlier run has another value of a compared field."""
+
+    def list_settings(of: RunLine) -> dict[str, object]:
+        settings: dict[str, object] = {}
+        for name in compared:
+            value: Any = getattr(of, name)
+            if is_dataclass(value):
+                settings |= {each.name: getattr(value, each.name) for each in fields(value)}
+            else:
+                settings[name] = value
+        return {FLAGS.get(name, name.replace("_", "-")): settings[name] for name in settings}
+
+    requested = list_settings(run)
+    for earlier in found.runs:
+        recorded = list_settings(earlier)
+        differing = [
+            f"{name} {recorded[name]}, not {value}"
+            for name, value in requested.items()
+            if recorded[name] != value
+        ]
+        if differing:
+            raise InputError(
+                f"the file has {noun} with {', '.join(differing)}; name another file by --out, or use the same settings"
+            )
+
+
+FLAGS = {"calls": "max-calls"}
+"""The options with another name than the field of the run."""
