@@ -101,13 +101,15 @@ def find_type_hints(
     calls = _collect_calls(module.node)
     uses = {scope: _collect_uses(scope.node) for scope in {block.scope for block in blocks}}
     signatures = _collect_signatures(module.node)
+    reported: set[StatedType] = set()
     for block in blocks:
         found = (
             *_find_output_types(block, uses[block.scope], types, signatures),
             *_find_parameter_types(source, block, uses[block.scope], calls),
         )
         for stated in found:
-            if _means_the_same(stated.type, block, types):
+            if stated not in reported and _means_the_same(stated.type, block, types):
+                reported.add(stated)
                 yield _make_hint(source, block, stated, types)
 
 

@@ -113,6 +113,23 @@ def test_written_types_make_blocks_answer(tmp_path: Path) -> None:
     assert (after, asked) == (text, [])
 
 
+def test_without_a_model_the_stated_types_are_written(tmp_path: Path) -> None:
+    file = tmp_path / "letters.njpy"
+    file.write_text(PROGRAM.replace("<:mood> how", "<:mood> (a float) how"))
+    environ = {name: value for name, value in os.environ.items() if "_API_KEY" not in name}
+    done = subprocess.run(
+        [sys.executable, "-m", "njc", "annotate", str(file), "--write"],
+        cwd=tmp_path,
+        env={name: value for name, value in environ.items() if not name.startswith("NJC_")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "1 file annotated\nerror: letters.njpy:12: no model is configured" in done.stderr
+    assert "<:mood: float>" in file.read_text()
+
+
 NO_TYPES = {
     "a sentence": "The type is str.",
     "a call": "print('x')",

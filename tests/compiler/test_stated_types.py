@@ -158,6 +158,16 @@ def test_calls_in_the_file() -> None:
     assert find_stated(f'{block}\n\nf("a", 1)\nf(3, g())\n') == {}
 
 
+def test_a_parameter_that_two_blocks_read_is_reported_once() -> None:
+    text = "def f(text):\n" + '    """natural\n    Print <text>.\n    """\n' * 2 + '\n\nf("a")\n'
+    (hint,) = (
+        hint
+        for hint in compile_source(SourceFile("mail.njpy", text.encode())).hints
+        if hint.code == "NJ308"
+    )
+    assert hint.hint == "write `text: str`"
+
+
 def test_fix_writes_them(tmp_path: Path) -> None:
     file = tmp_path / "mail.njpy"
     file.write_text(

@@ -41,7 +41,7 @@ from njc.static.annotate import (
     make_annotation,
     read_type,
 )
-from njrt.errors import ConfigurationError, ReplyError
+from njrt.errors import ConfigurationError, NoModelError, ReplyError
 from njrt.session.question import llm_at
 
 
@@ -62,17 +62,19 @@ def command(
     """Propose types for outputs and parameters without one.
 
     Types that the text or the code states come first, as with `njc check --hints --fix`; a model is asked for the others.
-    The result is a diff. A type that leads to a new finding or a new error of mypy is left out.
+    Without a model only the stated types are added, and the exit code is 2. The result is a diff. A type that leads to a new finding or a new error of mypy is left out.
     """
     project = resolve_project(sources, {})
     units = find_units(sources, project)
     if cases and len(units) != 1:
         raise ConfigurationError("--cases needs one source")
     changed: dict[Path, bytes] = {}
+    unasked: NoModelError | None = None
     for unit in units:
         before = read_source(unit)
         annotator = Annotator(console, unit, project)
-        after = annotator.annotate(before)
+        after, no_model = annotator.annotate(before)
+        unasked = unasked or no_model
         if cases and after.data != before.data and not annotator.passes(before, after, *cases):
             continue
         if after.data != before.data:
@@ -83,6 +85,8 @@ def command(
         write_all(changed, {file: file.stat().st_mode & 0o777 for file in changed})
     done = "annotated" if write else "to be annotated; --write does it"
     console.note(f"{format_count(len(changed), 'file')} {done}" if changed else "no type to add")
+    if unasked is not None:
+        raise unasked
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,17 +97,23 @@ class Annotator:
     unit: Unit
     project: Project
 
-    def annotate(self, source: SourceFile) -> SourceFile:
-        """Return the source with all types that can be found and hold."""
+    def annotate(self, source: SourceFile) -> tuple[SourceFile, NoModelError | None]:
+        """Return the source with all types that can be found and hold, and the error if no model could be asked for the others."""
         result = self.compile(source)
         if any(map(is_error, collect_findings([result], self.project.warnings))):
             raise ConfigurationError(f"{self.unit.display_path} has errors; njc check shows them")
         result = correct(self.compile_types(source), self.compile_types, with_hints=True)
         passed_over: set[tuple[str, bool, int]] = set()
+        no_model: NoModelError | None = None
         known = self.find_type_errors(source)
         while (missing := self.find_next(result.source, passed_over)) is not None:
             passed_over.add(_make_key(missing))
-            if (proposed := self.propose(missing, result.source)) is None:
+            try:
+                proposed = self.propose(missing, result.source)
+            except NoModelError as error:
+                no_model = error
+                break
+            if proposed is None:
                 continue
             tried = self.compile_types(apply_replacements(result.source, [proposed]))
             what = f"{self.unit.display_path}:{missing.block.line}: `{proposed.replacement}`"
@@ -118,7 +128,7 @@ class Annotator:
                 self.console.note(f"{what} is left out: {min(new)}")
             else:
                 result = correct(tried, self.compile_types, with_hints=True)
-        return correct(self.compile(result.source), self.compile, with_hints=True).source
+        return correct(self.compile(result.source), self.compile, with_hints=True).source, no_model
 
     def compile(self, source: SourceFile) -> CompileResult:
         return run_compile_task(make_compile_task(self.unit, source, self.project))
