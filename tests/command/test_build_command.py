@@ -173,6 +173,9 @@ def test_stale_files_are_reported_and_cleaned(here: Workplace) -> None:
     assert here.njc("build", "src", "-o", "out", "--check").exit_code == 1
     here.njc("clean", "src", "-o", "out", "--dry-run")
     assert "out/old/b.py" in here.files("out")
+    for wrong in ("nosuch", "src/mail.njpy"):
+        refused = here.njc("clean", wrong, "-o", "out")
+        assert (refused.exit_code, "is not a directory" in refused.stderr) == (2, True)
     assert here.njc("clean", "src", "-o", "out").exit_code == 0
     assert here.files("out") == ["out/a.py", "out/mine.py"]
     assert not (here.folder / "out/old").exists()

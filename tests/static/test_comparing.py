@@ -105,6 +105,10 @@ def test_learned_code_is_a_mode_of_its_own(studio: Studio) -> None:
         "compare", "--modes", "static,static-learned", "-n", "1", *command, replies=[late]
     )
     assert "static-learned was not built: nothing has been learned" in result.stdout
+    assert result.exit_code == 0
+    result = studio.njc("compare", "--modes", "static-learned", "-n", "1", *command)
+    assert "static-learned was not built: nothing has been learned" in result.stdout
+    assert result.exit_code == 1
     space: dict[str, Any] = {"__name__": "shop"}
     exec(compile_source(SourceFile("shop.njpy", SHOP.encode())).output or b"", space)
     model = njrt.Scripted(lambda request: GOOD, protocol="text")

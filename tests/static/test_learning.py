@@ -219,5 +219,12 @@ def test_what_cannot_be_learned_is_said(studio: Studio, line: Any, words: str) -
         first = json.loads(studio.read("traces/shop.jsonl").split("\n")[0])
         studio.write({"t.jsonl": json.dumps(first | line)})
     result = studio.njc("static", "--learn", "t.jsonl", "shop.njpy")
-    assert result.exit_code == 0
+    assert result.exit_code == 1
     assert f"shop.njpy:fill: {words}" in result.stderr
+
+
+def test_sources_without_static_blocks_are_an_error(studio: Studio) -> None:
+    studio.write({"plain.njpy": "x = 1\n", "t.jsonl": ""})
+    for words in (["--learn", "t.jsonl"], ["--repair", "--test", "true"]):
+        result = studio.njc("static", *words, "plain.njpy")
+        assert (result.exit_code, "no static block" in result.stderr) == (2, True)

@@ -20,6 +20,7 @@ from njc.project.outputs import (
 )
 from njc.project.report import format_count
 from njc.project.units import choose_places, format_path, list_output_folders
+from njrt.errors import ConfigurationError
 
 
 @click.command("clean")
@@ -43,7 +44,10 @@ def command(
     Files that njc did not write are kept.
     """
     project = resolve_project(sources, flags)
-    folders = list_output_folders(choose_places(sources, project), project)
+    places = choose_places(sources, project)
+    if wrong := [place for place in places if not place.is_dir()]:
+        raise ConfigurationError(f"{format_path(wrong[0])} is not a directory; name directories")
+    folders = list_output_folders(places, project)
     chosen: Iterable[Path] = find_stale_outputs(folders)
     if everything:
         chosen = [file for folder in folders for file, _ in find_compiled_files(folder)]

@@ -103,6 +103,7 @@ def command(
     been learned.
 
     --gate: pass^K is the probability that K runs all pass; the exit code is 1 if it is below X in MODE, or in any mode.
+    It is also 1 if no mode can be built.
     """
     sources, words = _split_arguments(arguments)
     choose_command(words)
@@ -138,7 +139,8 @@ def command(
         console.note(f"written: {format_path(file.absolute())}")
     checked = check_gates(conditions, rows)
     console.result("\n".join(map(str, checked)))
-    return int(not all(result.holds for result in checked))
+    is_built = any(not row.build.failure for row in rows)
+    return int(not (is_built and all(result.holds for result in checked)))
 
 
 def _split_arguments(arguments: Sequence[str]) -> tuple[list[Path], list[str]]:

@@ -82,7 +82,7 @@ def command(
 
     --learn keeps the best code in njc.lock with its score, beside the code that was not learned. --repair asks the
     model for a rationale before the code, and keeps both in njc.lock if all runs are right or COMMAND exits with
-    0. The exit code is 1 if some code still fails.
+    0. The exit code is 1 if some code still fails, or if no code was tested.
     """
     if bool(traces) == (test is not None) or (test is not None and not repair):
         raise ConfigurationError(
@@ -96,6 +96,8 @@ def command(
     file = find_lock_file(units, project)
     files = find_static_files(units, project)
     holes = [hole for found in files for hole in found.holes]
+    if not holes:
+        raise ConfigurationError("these sources have no static block")
     chosen = {find_named_hole(place, holes).name for place in places if ":" in place}
     lock = read_lock(file)
     request = HoleRequest(
@@ -144,7 +146,7 @@ def _read_command(text: str) -> list[str]:
 
 
 def _show_learning(console: Console, results: Sequence[LearningResult], repairs: bool) -> bool:
-    """Print the results on recorded runs; returns whether some code still fails."""
+    """Print the results on recorded runs; returns whether some code still fails, or none was tested."""
     rows = [
         (
             it.hole.name,
@@ -163,7 +165,7 @@ def _show_learning(console: Console, results: Sequence[LearningResult], repairs:
             console.note(f"{result.hole.name}: some runs cannot be used: {'; '.join(unusable)}")
         if result.rationale:
             console.note(f"{result.hole.name}: {result.rationale}")
-    return any(result.score and result.score.wrong for result in results)
+    return not rows or any(result.score and result.score.wrong for result in results)
 
 
 def _show_command_repair(console: Console, done: Sequence[CommandRepairResult]) -> bool:
