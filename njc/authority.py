@@ -13,6 +13,7 @@ cuts.
 from __future__ import annotations
 
 import ast
+from codecs import BOM_UTF8
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -78,7 +79,7 @@ def collect_needs(files: Iterable[Path], blocks: KnownBlocks) -> Needs:
 def read_effects(file: Path, blocks: KnownBlocks) -> Iterator[tuple[BlockKey, Effect]]:
     """Return the effects in a recording or a trace, with their blocks."""
     with explaining_failure(f"read {file}"), open(file, "rb") as lines:
-        is_trace = lines.readline().startswith(b'{"event": ')
+        is_trace = lines.readline().removeprefix(BOM_UTF8).startswith(b'{"event": ')
     return read_trace_effects(file) if is_trace else read_recording_effects(file, blocks)
 
 

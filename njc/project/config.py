@@ -115,7 +115,7 @@ def list_project_files(start: Path) -> list[Path]:
 
 def _read_table(file: Path) -> Mapping[str, TomlValue] | None:
     try:
-        document = tomllib.loads(file.read_text(encoding="utf-8"))
+        document = tomllib.loads(file.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigurationError(f"{file}: cannot be read as TOML: {error}") from None
     table = document.get("tool", {}).get("njc")

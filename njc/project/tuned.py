@@ -127,7 +127,7 @@ def find_tuned_blocks(
 @lru_cache(maxsize=64)
 def _read_sections(path: Path, _modified: int, _size: int) -> tuple[TunedSection, ...]:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
         if _HEAD not in text:  # most locks: pydantic is not loaded
             return ()
         return check_sections(path, tomllib.loads(text))

@@ -224,7 +224,7 @@ def describe_authors(entries: Sequence[LockEntry]) -> str:
 def read_lock(file: Path) -> StaticLock:
     """Read a lock file; one that does not exist holds nothing."""
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")
         document = tomllib.loads(text)
     except FileNotFoundError:
         return StaticLock()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -206,6 +207,62 @@ def test_dask_gives_the_same_results(here: BatchWorkplace) -> None:
             environ={}, target="plain.py:echo",
         )  # fmt: skip
     assert [line["result"] for line in here.read_results()] == [0, 1, 2, 3]
+
+
+def test_a_cluster_gets_as_many_rows_at_a_time_as_were_asked_for(here: BatchWorkplace) -> None:
+    distributed = pytest.importorskip("distributed")
+    program = """\
+        import threading, time
+
+        lock, running = threading.Lock(), []
+
+        def count(value):
+            with lock:
+                running.append(value)
+                now = len(running)
+            time.sleep(0.05)
+            with lock:
+                running.remove(value)
+            return now
+        """
+    here.write_program(textwrap.dedent(program), "plain.py")
+    here.write_rows({"value": number} for number in range(8))
+    options = {"threads_per_worker": 4, "processes": False, "dashboard_address": None}
+    with distributed.LocalCluster(n_workers=1, **options) as cluster:
+        here.batch(
+            *("--executor", "dask", "--address", cluster.scheduler_address, "-j", "2"),
+            environ={},
+            target="plain.py:count",
+        )
+    assert max(line["result"] for line in here.read_results()) <= 2
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--address", "tcp://127.0.0.1:1"], "--address needs --executor dask or ray"),
+        (
+            ["--address", "tcp://127.0.0.1:1", "--executor", "threads"],
+            "--address needs --executor dask or ray",
+        ),
+        (["--vendor-batch", "openai", "-j", "2"], "--vendor-batch and --jobs exclude each other"),
+        (
+            ["--vendor-batch", "openai", "--address", "x"],
+            "--vendor-batch and --address exclude each other",
+        ),
+        (
+            ["--vendor-batch", "openai", "--executor", "threads"],
+            "--vendor-batch and --executor exclude each other",
+        ),
+        (["--poll", "3"], "--poll needs --vendor-batch"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(
+    here: BatchWorkplace, words: list[str], message: str
+) -> None:
+    here.write_program(PLAIN, "plain.py")
+    here.write_rows([{"value": 1}])
+    assert message in here.batch(*words, environ={}, target="plain.py:echo", code=2)
 
 
 def test_async_functions_run_at_the_same_time(here: BatchWorkplace) -> None:

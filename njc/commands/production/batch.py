@@ -55,9 +55,8 @@ _EXECUTORS = click.Choice(["async", "threads", "processes", "dask", "ray"])
 @click.option(
     "--poll",
     type=click.FloatRange(min=0.0),
-    default=30.0,
     metavar="SECONDS",
-    help="Seconds between questions to a Batch API.",
+    help="Seconds between questions to a Batch API (default: 30).",
 )
 @click.option("--estimate", is_flag=True, help="Only say what it would cost.")
 @click.option(
@@ -82,7 +81,7 @@ def command(
     address: str | None,
     jobs: int | None,
     vendor_batch: str | None,
-    poll: float,
+    poll: float | None,
     estimate: bool,
     max_usd: float | None,
     count: int | None,
@@ -97,8 +96,13 @@ def command(
     A row is a JSON object with the arguments of one call. An interrupted batch is continued by the same command.
     Exit code 1: some rows have failed.
     """
-    if vendor_batch and executor:
-        raise ConfigurationError("--vendor-batch and --executor exclude each other")
+    given = {"--executor": executor, "--jobs": jobs, "--address": address}
+    if vendor_batch and (others := [flag for flag, value in given.items() if value]):
+        raise ConfigurationError(f"--vendor-batch and {others[0]} exclude each other")
+    if poll is not None and not vendor_batch:
+        raise ConfigurationError("--poll needs --vendor-batch")
+    if address and executor not in ("dask", "ray"):
+        raise ConfigurationError("--address needs --executor dask or ray")
     check_rows(rows)
     loaded = get_target(make_absolute(target))
     out = _check_out(out, rows, loaded.program)
@@ -144,7 +148,7 @@ def command(
                 if vendor_batch:
                     waves = Waves(
                         loaded, rows, count, store, vendor_batch, make_vendor(vendor_batch),
-                        painter.show_wave, poll, max_usd, retry,
+                        painter.show_wave, 30.0 if poll is None else poll, max_usd, retry,
                     )  # fmt: skip
                     waves.run()
                 else:
@@ -186,7 +190,8 @@ def _run_here(
     painter: ProgressPainter,
 ) -> None:
     left = None if max_usd is None else max(0.0, max_usd - store.read_counts().usage.usd)
-    window = Window(2 * count_jobs(kind, jobs), max_usd)
+    # A cluster runs as many as it is given, so that `--jobs` is all of them.
+    window = Window(jobs if jobs and address else 2 * count_jobs(kind, jobs), max_usd)
     # The threads of this process count their usage together.
     with (
         limit(usd=left, option=BUDGET_OPTION),

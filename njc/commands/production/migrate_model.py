@@ -77,7 +77,7 @@ def command(
     if write:
         for file in recorded:
             target = find_copied(file.relative_to(folder / "recordings"))
-            lines = split_lines(file.read_text(encoding="utf-8"))
+            lines = split_lines(file.read_text(encoding="utf-8-sig"))
             open_recording_place(target).rewrite(partial(_replace_lines, lines))
             console.note(f"written: {target if is_stored(target) else format_path(Path(target))}")
     else:
@@ -89,7 +89,7 @@ def command(
 
 
 def _read_lines(trace: Path) -> list[str]:
-    return trace.read_text(encoding="utf-8").splitlines() if trace.exists() else []
+    return trace.read_text(encoding="utf-8-sig").splitlines() if trace.exists() else []
 
 
 def _replace_lines(new: list[str], old: list[str]) -> list[str]:

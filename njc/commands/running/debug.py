@@ -114,7 +114,7 @@ def serve_predictions(predicted: str, program: Path | None, call: str | None) ->
     if program is None or call is None:
         raise ConfigurationError("--predicted needs a program and --call 'FUNCTION(ARGUMENTS)'")
     try:
-        source = program.read_text(encoding="utf-8")
+        source = program.read_text(encoding="utf-8-sig")
         session = PredictedSession(open_predictor(predicted), program, source, call)
         shown = session.start()
     except (OSError, ValueError) as problem:

@@ -150,10 +150,9 @@ def _run_missing(
 
 def _accept_results(target: TargetFunction, cases: Path) -> str:
     """Write the results of cases that expect nothing into their file; return a note about it."""
-    lines = cases.read_text(encoding="utf-8-sig").split("\n") if cases.exists() else []
-    open_cases = [
-        each for each in read_cases(cases, needs_result=False) if not each.case.has_expectation
-    ]
+    numbered = read_cases(cases, needs_result=False)
+    open_cases = [each for each in numbered if not each.case.has_expectation]
+    lines = cases.read_text(encoding="utf-8-sig").split("\n")
     for each in open_cases:
         lines[each.line - 1] = format_case(accept_case(target, each))
         write_all({cases: "\n".join(lines).encode()}, {})

@@ -55,7 +55,7 @@ class ResultFile(Generic[ResultT]):
         """Read the file, if it exists, without an unfinished last line; raises ConfigurationError with line and field."""
         if not self.path.exists():
             return
-        lines = self.path.read_text(encoding="utf-8", errors="replace").split("\n")
+        lines = self.path.read_text(encoding="utf-8-sig", errors="replace").split("\n")
         for number, line in enumerate(lines, 1):
             if not any(parse_json_lines([line])):
                 continue

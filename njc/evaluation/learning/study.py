@@ -87,7 +87,7 @@ def read_examples(places: Sequence[Path]) -> list[Example]:
         files = sorted(place.rglob("*.jsonl")) if place.is_dir() else [place]
         for file in files:
             with explaining_failure(f"read {file}"):
-                text = file.read_text(encoding="utf-8", errors="replace")
+                text = file.read_text(encoding="utf-8-sig", errors="replace")
             found += parse_examples(text.split("\n"))
     return found
 

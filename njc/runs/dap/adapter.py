@@ -218,7 +218,7 @@ class Adapter:
         """Serve this session by predictions: replace the handlers that need a running program."""
         if arguments.predicted is None or arguments.call is None:
             raise RequestError("`predicted` needs `call`, the call to start at, such as `fact(3)`")
-        source = program.read_text(encoding="utf-8")
+        source = program.read_text(encoding="utf-8-sig")
         predictor = open_predictor(arguments.predicted)
         try:
             session = PredictedSession(predictor, program, source, arguments.call)

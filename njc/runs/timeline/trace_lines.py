@@ -9,6 +9,7 @@ An unreadable line is an `UnreadableLine`; unknown fields and kinds of lines, of
 from __future__ import annotations
 
 import json
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -184,7 +185,7 @@ def parse_trace_line(line: bytes, number: int) -> TraceLine | None:
     if len(line) > MAX_LINE_BYTES:
         return UnreadableLine(number, f"longer than {MAX_LINE_BYTES:,} bytes")
     try:
-        return _validate(line)
+        return _validate(line.removeprefix(BOM_UTF8))
     except ValidationError as error:
         kind = error.errors(include_url=False, include_context=False)[0]["type"]
         if kind == "union_tag_invalid":

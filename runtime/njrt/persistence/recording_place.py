@@ -48,7 +48,7 @@ class RecordingFile:
 
     def read(self) -> str:
         try:
-            return self.path.read_bytes().decode()
+            return self.path.read_bytes().decode("utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             raise RecordingError(f"cannot read the recording {self.path}: {error}") from None
 
@@ -56,7 +56,7 @@ class RecordingFile:
         with self._open_for_writing():
             lines: list[str] = []
             with contextlib.suppress(FileNotFoundError, UnicodeDecodeError):
-                lines = split_lines(self.path.read_bytes().decode())
+                lines = split_lines(self.path.read_bytes().decode("utf-8-sig"))
             lines = change(lines)
             _replace_file(self.path, "\n".join(lines).encode() + b"\n", is_locked=True)
 

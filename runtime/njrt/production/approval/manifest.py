@@ -95,7 +95,7 @@ class Manifest:
 def read_manifest(path: str | Path) -> Manifest:
     """Read the manifest of a lock file."""
     try:
-        document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        document = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
         authorities = validate_authorities(document)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, InvalidJsonError) as error:
         raise ConfigurationError(

@@ -374,7 +374,7 @@ class ApprovalsFile:
 def read_approvals(path: Path) -> Iterator[ApprovalLine]:
     """Read and check the decisions in a file."""
     try:
-        text = path.read_bytes().decode()
+        text = path.read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"cannot read the decisions {path}: {error}") from None
     for number, written in enumerate(text.split("\n"), start=1):
