@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,18 @@ TEXT = click.File(encoding="utf-8", errors="replace")
 FOLDER = click.Path(path_type=Path, file_okay=False)
 EXISTING_FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
 POSITIVE_INT = click.IntRange(min=1)
-POSITIVE_FLOAT = click.FloatRange(min=0, min_open=True)
-TEMPERATURE = click.FloatRange(min=0)
+
+
+class FiniteRange(click.FloatRange):
+    """A number within limits, neither infinite nor `nan`."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:
+        number: float = super().convert(value, param, ctx)
+        return number if isfinite(number) else self.fail(f"{value} is not a finite number")
+
+
+POSITIVE_FLOAT = FiniteRange(min=0, min_open=True)
+TEMPERATURE = FiniteRange(min=0)
 
 
 def value(

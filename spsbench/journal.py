@@ -17,13 +17,15 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from njrt.typed_json import to_json
+from njrt.typed_json import to_json, validate_value
 from spsbench.results import (
     BENCHMARK_KINDS,
     InputError,
+    Item,
     Results,
     RunLine,
     TrialLine,
+    parse_json_lines,
     read_results,
     split_lines,
 )
@@ -52,7 +54,19 @@ def compute_digest(data: bytes) -> str:
 def read_results_file(path: Path, kinds: tuple[type, ...] = BENCHMARK_KINDS) -> Results:
     """Return the results of a file; `InputError` names the file and a line that cannot be read."""
     with naming(path):
-        return read_results(read_data_file(path)[0], kinds)
+        found = read_results(read_data_file(path)[0], kinds)
+        if not found.entries:
+            raise InputError("the file has no results; name another file")
+        return found
+
+
+def read_rows(path: Path, kind: type[Item], expected: str) -> list[Item]:
+    """Return the lines of a file as instances of a dataclass; InputError names a line that is `expected`: not one."""
+    with naming(path):
+        parsed = parse_json_lines(
+            read_data_file(path)[0], lambda _, row: validate_value(row, kind), expected
+        )
+        return list(parsed)
 
 
 class Journal:

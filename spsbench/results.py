@@ -394,7 +394,8 @@ def read_results(lines: Iterable[str], kinds: tuple[type, ...] = BENCHMARK_KINDS
                 problem, advice = f"damaged, or of another command ({error})", "name another file"
             else:
                 problem, advice = f"damaged ({error})", "repair or delete it"
-            if line.endswith("\n") or advice == "name another file":
+            # A kill leaves the beginning of an object; anything else is not a line of ours.
+            if line.endswith("\n") or advice == "name another file" or not line.startswith("{"):
                 raise InputError(f"line {number} of the results is {problem}; {advice}") from None
             remarks.append(f"line {number}, the last, was cut off and is left out")
     return Results(tuple(entries), tuple(remarks))
@@ -406,14 +407,13 @@ def split_lines(text: str) -> list[str]:
 
 
 def parse_json_lines(
-    lines: Iterable[str],
-    parse: Callable[[int, Any], Item],
-    expected: str,
+    lines: Iterable[str], parse: Callable[[int, Any], Item], expected: str
 ) -> Iterator[Item]:
     """Yield the lines of a data set, parsed by their number and their JSON.
 
-    Raises InputError, with the number of the line and the text `expected`, if a line cannot be parsed.
+    Raises InputError if there is no line, and with the number of a line and the text `expected` if it cannot be parsed.
     """
+    number = 0
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -421,9 +421,18 @@ def parse_json_lines(
             yield parse(number, json.loads(line))
         except InputError:
             raise
-        except (ValueError, LookupError, TypeError, AttributeError, SyntaxError) as error:
-            reason = f"{type(error).__name__}: {error}"
-            raise InputError(f"line {number} is {expected} ({reason})") from error
+        except _DATA_PROBLEMS as error:
+            name = "" if isinstance(error, InvalidJsonError) else f"{type(error).__name__}: "
+            raise InputError(
+                f"line {number} is {expected} ({name}{error}); correct it, or name another file"
+            ) from error
+    if not number:
+        raise InputError("the file is empty; name another file")
+
+
+_DATA_PROBLEMS = (
+    *(ValueError, LookupError, TypeError, AttributeError, SyntaxError, RecursionError),
+)
 
 
 def build_line_type(*kinds: Any) -> object:

@@ -111,19 +111,20 @@ def score_file(
     from spsbench.crux.judge import Judge
     from spsbench.crux.results import GenerationsResult
     from spsbench.crux.scoring import read_generations, score_generations
-    from spsbench.journal import compute_digest
+    from spsbench.journal import compute_digest, naming
 
     named = [name for name in ("output", "input") if name in file.name]
     if task is None and len(named) != 1:
         raise click.UsageError(f"say by --task whether {file.name} has outputs or inputs")
     kind: Any = task or named[0]
     text = file.read_text(encoding="utf-8", errors="replace")
-    generations = read_generations(text)
     label = f"{file.name}, {len(problems)} problems"
     with (
+        naming(file),
         Judge() as judge,
         click.progressbar(length=len(problems), label=label, file=sys.stderr) as bar,
     ):
+        generations = read_generations(text)
         scores = score_generations(generations.raw_generations, problems, kind, judge, bar.update)
     published, differing = generations.raw_scored_generations, None
     if published is not None:

@@ -17,8 +17,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, replace
 
-from njrt.typed_json import InvalidJsonError, from_json
-from spsbench.results import InputError
+from njrt.typed_json import validate_value
+from spsbench.results import InputError, parse_json_lines
 from spsbench.sampling import divide_by_size, order_by_strata
 from spsbench.states.programs import record_call
 from spsbench.states.recording import StateLimitError
@@ -52,18 +52,14 @@ class CruxProblem:
 def read_problems(lines: Iterable[str]) -> dict[str, CruxProblem]:
     """Return the problems of a file, by id; `InputError` names a line that is not one."""
     problems: dict[str, CruxProblem] = {}
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            problem: CruxProblem = from_json(line, CruxProblem)
-        except InvalidJsonError as error:
-            raise InputError(f"line {number} is not a problem of CruxEval: {error}") from None
+
+    def add(number: int, row: object) -> None:
+        problem: CruxProblem = validate_value(row, CruxProblem)
         if problem.id in problems:
             raise InputError(f"line {number} has the id {problem.id} a second time")
         problems[problem.id] = problem
-    if not problems:
-        raise InputError("the file has no problems")
+
+    list(parse_json_lines(lines, add, "not a problem of CruxEval"))
     return problems
 
 

@@ -56,6 +56,7 @@ def command(
     from spsbench.journal import naming, read_data_file, read_results_file
     from spsbench.repair.problems import RepairProblem, parse_repair_problems
     from spsbench.repair.results import REPAIR_KINDS, RepairResult
+    from spsbench.results import InputError
 
     if not repairs and not traces:
         raise click.UsageError("nothing to export: name results by --repairs or traces by --traces")
@@ -79,7 +80,7 @@ def command(
     traced = [record for file in files for record in list_effect_records(read_trace(file))]
     effects = [redact_effect(record) for record in traced]
     if not found and not traced:
-        raise click.ClickException(
+        raise InputError(
             "nothing to export: no repair has passed, and no trace has effects of a block that ended; NJC_TRACE=FILE "
             "writes a trace"
         )

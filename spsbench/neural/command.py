@@ -68,14 +68,11 @@ def _read_crux_trajectories(path: Path) -> Iterator[Trajectory]:
 
 
 def _read_block_trajectories(paths: tuple[Path, ...]) -> Iterator[Trajectory]:
-    from spsbench.journal import naming
     from spsbench.neural.dataset import sample_whole_trajectory
     from spsbench.states.command import read_traces
 
     for path in paths:
-        with naming(path):
-            for trace in read_traces(path):
-                yield sample_whole_trajectory(trace)
+        yield from map(sample_whole_trajectory, read_traces(path))
 
 
 @click.command("train")
@@ -146,10 +143,14 @@ def curve_command(file: Path, results: Path, out: Path) -> None:
     FILE has the lines of one or more `curve.jsonl` of `spsbench train`.
     """
     require_packages("a picture", "njpy[bench]", "matplotlib")
+    from spsbench.journal import read_rows
     from spsbench.neural.curve import draw_curves, read_curve
-    from spsbench.neural.evaluation import read_rows
+    from spsbench.neural.evaluation import ScoreRow
+    from spsbench.results import InputError
 
-    rows = read_rows(results)
-    baseline = next(row for row in rows if (row.predictor, row.group) == ("n-gram", "all"))
+    rows = read_rows(results, ScoreRow, "not a result of `spsbench predict`")
+    baseline = next((row for row in rows if (row.predictor, row.group) == ("n-gram", "all")), None)
+    if baseline is None:
+        raise InputError(f"{results}: the file has no row of n-gram; name another file")
     picture = draw_curves(read_curve(file), baseline.exact / baseline.steps)
     out.write_text(picture, encoding="utf-8")

@@ -12,6 +12,8 @@ from io import StringIO
 from itertools import groupby
 from pathlib import Path
 
+from spsbench.journal import read_rows
+
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
@@ -42,10 +44,8 @@ class CurvePoint:
 
 
 def read_curve(path: Path) -> list[CurvePoint]:
-    """Return the points of a file; empty if the file does not exist."""
-    if not path.exists():
-        return []
-    return [CurvePoint(**json.loads(line)) for line in path.read_text("utf-8").splitlines()]
+    """Return the points of a file."""
+    return read_rows(path, CurvePoint, "not a point of a curve")
 
 
 # ── the curves of trainings as a picture ───────────────────────────────────────────────────────────

@@ -16,6 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from random import Random
 
+from spsbench.journal import naming
 from spsbench.neural.programs import write_program
 from spsbench.states.actions import ACTIONS, TakenStep, list_taken_steps
 from spsbench.states.programs import record_call
@@ -104,11 +105,12 @@ def write_dataset(
     folder: Path, seed: int, programs: int, others: Mapping[str, Iterable[Trajectory]]
 ) -> dict[str, int]:
     """Write the data of a seed, other trajectories by name, and the card; returns the programs of each file."""
+    read = {name: list(found) for name, found in others.items()}
     folder.mkdir(parents=True, exist_ok=True)
     parts: dict[str, list[Trajectory]] = {name: [] for name in PARTS}
     for trajectory in generate_trajectories(seed, programs):
         parts[choose_part(trajectory.trace.source)].append(trajectory)
-    files = {**parts, **{name: list(found) for name, found in others.items()}}
+    files = parts | read
     for name, found in files.items():
         text = "".join(write_trajectory_lines(found))
         replace_file(folder / f"{name}.jsonl", text.encode())
@@ -118,7 +120,8 @@ def write_dataset(
 
 def read_part(folder: Path, name: str) -> Iterator[Trajectory]:
     """Yield the trajectories of a part."""
-    with (folder / f"{name}.jsonl").open(encoding="utf-8") as lines:
+    path = folder / f"{name}.jsonl"
+    with naming(path), path.open(encoding="utf-8", errors="replace") as lines:
         yield from read_trajectory_lines(lines)
 
 

@@ -19,6 +19,7 @@ from spsbench.crux.answers import is_harmless_call
 from spsbench.crux.judge import Judge
 from spsbench.crux.prediction import build_call, is_same_value
 from spsbench.crux.problems import CruxProblem, read_problems, sample_problems, trace_problem
+from spsbench.journal import naming, read_data_file
 from spsbench.neural.dataset import find_ends, read_part, replace_file
 from spsbench.neural.network import load_network
 from spsbench.neural.predictors import (
@@ -51,10 +52,11 @@ def evaluate(
 
 def list_predictors(data: Path, model: Path | None) -> Iterator[tuple[str, Predictor]]:
     """Yield the baselines, and the network if there is one."""
+    network = None if model is None else NeuralDebugger(load_network(model))
     yield "last state", LastState()
     yield "n-gram", NGram.learn(islice(read_part(data, "train"), NGRAM_PROGRAMS))
-    if model is not None:
-        yield "network", NeuralDebugger(load_network(model))
+    if network is not None:
+        yield "network", network
 
 
 def _evaluate_one(
@@ -76,19 +78,14 @@ def _evaluate_one(
 
 def read_crux_traces(path: Path, size: int) -> CruxTraces:
     """Return a sample of the problems of CruxEval, with their executions."""
-    with path.open(encoding="utf-8") as lines:
-        problems = read_problems(lines)
-    return [(each, trace_problem(each)) for each in sample_problems(problems, size, 1)]
+    with naming(path):
+        problems = read_problems(read_data_file(path)[0])
+        return [(each, trace_problem(each)) for each in sample_problems(problems, size, 1)]
 
 
 def write_rows(path: Path, rows: Sequence[ScoreRow]) -> None:
     """Write a results file."""
     replace_file(path, "".join(f"{json.dumps(asdict(row))}\n" for row in rows).encode())
-
-
-def read_rows(path: Path) -> list[ScoreRow]:
-    """Return the rows of a results file."""
-    return [ScoreRow(**json.loads(line)) for line in path.read_text("utf-8").splitlines()]
 
 
 def format_rows(rows: Sequence[ScoreRow]) -> str:

@@ -13,10 +13,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
 from spsbench.neural.vocabulary import Vocabulary
+from spsbench.results import InputError
 
 ROTATION_BASE = 10_000.0
 EPSILON = 1e-6
@@ -137,9 +139,14 @@ def write_network(network: Network) -> bytes:
 
 
 def load_network(path: Path) -> Network:
-    """Return the network of an `.npz` file."""
-    with np.load(path, allow_pickle=False) as file:
-        head = json.loads(str(file["head"]))
-        names = [name for name in file.files if name != "head"]
-        weights = {name: file[name].astype(np.float32) for name in names}
-    return Network(NetworkSize(**head["size"]), Vocabulary(tuple(head["words"])), weights)
+    """Return the network of an `.npz` file; InputError names a file without one."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            head = json.loads(str(file["head"]))
+            names = [name for name in file.files if name != "head"]
+            weights = {name: file[name].astype(np.float32) for name in names}
+        return Network(NetworkSize(**head["size"]), Vocabulary(tuple(head["words"])), weights)
+    except (OSError, EOFError, LookupError, TypeError, ValueError, BadZipFile) as problem:
+        raise InputError(
+            f"{path} has no network: {problem}; name the file model.npz of `spsbench train`"
+        ) from None

@@ -319,7 +319,9 @@ class _Trainer:
         out = self.plan.out
         network = export_network(self.size, self.vocabulary, self.weights)
         replace_file(out / "model.npz", inference.write_network(network))
-        points = [old for old in read_curve(out / "curve.jsonl") if old.step < point.step]
+        curve = out / "curve.jsonl"
+        before = read_curve(curve) if curve.exists() else []
+        points = [old for old in before if old.step < point.step]
         text = "".join(f"{line.to_json()}\n" for line in (*points, point))
         replace_file(out / "curve.jsonl", text.encode())
         replace_file(out / "checkpoint", serialization.to_bytes(self._get_state()))

@@ -21,6 +21,7 @@ from njrt.errors import ConfigurationError, ModelError
 from njrt.messages import ModelMessage, Protocol, Reply, Request, UserMessage
 from spsbench.neural.network import load_network
 from spsbench.neural.predictors import NeuralDebugger, NoPredictionError, Predictor
+from spsbench.results import InputError
 from spsbench.states.trace import Frame, StackState
 
 MAX_STEPS = 60
@@ -34,8 +35,8 @@ def open_model(file: str) -> Witness:
     """Return the model of a network file; raise ConfigurationError if the file has no network."""
     try:
         return Witness(NeuralDebugger(load_network(Path(file))), file)
-    except (OSError, KeyError, ValueError) as problem:
-        raise ConfigurationError(f"{file} has no network: {problem}") from None
+    except InputError as problem:
+        raise ConfigurationError(str(problem)) from None
 
 
 class Witness:

@@ -117,8 +117,6 @@ def _read_data(paths: tuple[Path, ...]) -> tuple[list[RepairProblem], dict[str, 
         lines, digests[path.name] = read_data_file(path)
         with naming(path):
             problems += parse_repair_problems(lines)
-    if not problems:
-        raise InputError(f"{' and '.join(digests)} has no problems")
     for name, count in Counter(problem.name for problem in problems).items():
         if count > 1:
             raise InputError(f"the data has {name} {count} times")
@@ -206,8 +204,13 @@ def _read_rationales(path: Path | None) -> tuple[dict[str, str], str]:
 def _rescore(path: Path, problems: list[RepairProblem], seconds: float) -> None:
     """Test the fixes of a file again; a verdict that differs is an error."""
     from spsbench.repair.solving import find_differing_verdicts
+    from spsbench.results import InputError
 
-    results, show_line = _read_results(path), partial(click.echo, err=True)
+    names = {problem.name for problem in problems}
+    results = [result for result in _read_results(path) if result.problem in names]
+    if not results:
+        raise InputError(f"{path}: it has no repair of a problem of --data; name another file")
+    show_line = partial(click.echo, err=True)
     differing = list(find_differing_verdicts(results, problems, seconds, show_line))
     for result in differing:
         recorded = "passes" if result.passed else "fails"

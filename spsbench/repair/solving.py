@@ -235,10 +235,9 @@ def find_differing_verdicts(
     """Yield the results with another verdict when the programs of all replies are tested again."""
     by_name = {problem.name: problem for problem in problems}
     for number, result in enumerate(results, 1):
-        if problem := by_name.get(result.problem):
-            programs = (complete_program(reply.code, problem.code) for reply in result.replies)
-            outcomes = (run_tests(program, problem.tests, seconds) for program in programs)
-            again = any(isinstance(outcome, PassedTests) for outcome in outcomes)
-            show_line(f"[{number}/{len(results)}] {result}")
-            if again != result.passed:
-                yield result
+        problem = by_name[result.problem]
+        programs = (complete_program(reply.code, problem.code) for reply in result.replies)
+        outcomes = (run_tests(program, problem.tests, seconds) for program in programs)
+        show_line(f"[{number}/{len(results)}] {result}")
+        if any(isinstance(outcome, PassedTests) for outcome in outcomes) != result.passed:
+            yield result

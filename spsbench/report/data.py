@@ -52,6 +52,8 @@ def collect_data(files: Mapping[str, Sequence[str]]) -> ReportData:
     for name, lines in files.items():
         with naming(name):
             found = read_results(lines)
+            if not found.entries:
+                raise InputError("the file has no results; name another file")
         remarks += (f"{name}: {remark}" for remark in found.remarks)
         asked |= {question.trial: question for question in found.select(GraphResult)}
         solved |= {problem.trial: problem for problem in found.select(Gsm8kResult)}

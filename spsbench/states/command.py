@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import io
 import tokenize
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,7 +50,6 @@ def command(
     states.
     """
     from spsbench.journal import naming
-    from spsbench.results import InputError
     from spsbench.states.actions import list_taken_steps
     from spsbench.states.tokens import write_tokens
     from spsbench.states.trace import write_state_lines
@@ -59,22 +57,20 @@ def command(
 
     if actions and form != "json":
         raise click.UsageError("--actions writes JSON Lines; leave --form out")
-    with naming(file):
-        if file.suffix == ".py":
-            traces = [run_program(file, arguments, call, max_states, seconds)]
-        elif call or arguments:
-            raise click.UsageError("--call and ARGUMENTS are for Python programs, named `*.py`")
-        else:
-            traces = list(read_traces(file))
-            if not traces:
-                raise InputError("there are no states, and no run of a natural block")
-        if actions:
-            steps = (list_taken_steps(trace.states, is_cut=trace.is_cut) for trace in traces)
-            taken = map(Trajectory, traces, map(tuple, steps))
-            text = "".join(write_trajectory_lines(taken))
-        elif form == "json":
-            text = "".join(write_state_lines(traces))
-        else:
+    if file.suffix == ".py":
+        traces = [run_program(file, arguments, call, max_states, seconds)]
+    elif call or arguments:
+        raise click.UsageError("--call and ARGUMENTS are for Python programs, named `*.py`")
+    else:
+        traces = read_traces(file)
+    if actions:
+        steps = (list_taken_steps(trace.states, is_cut=trace.is_cut) for trace in traces)
+        taken = map(Trajectory, traces, map(tuple, steps))
+        text = "".join(write_trajectory_lines(taken))
+    elif form == "json":
+        text = "".join(write_state_lines(traces))
+    else:
+        with naming(file):
             text = "".join(f"{write_tokens(trace)}\n" for trace in traces)
     if out is None:
         click.echo(text, nl=False)
@@ -88,18 +84,19 @@ def run_program(
     file: Path, arguments: tuple[str, ...], call: str | None, max_states: int, seconds: float | None
 ) -> StateTrace:
     """Run a program and record its states; its output goes to standard error."""
+    from spsbench.results import InputError
     from spsbench.states.process import ProgramTask, record_in_process
 
     try:
         with tokenize.open(file) as opened:
             source = opened.read()
     except (SyntaxError, UnicodeDecodeError) as problem:
-        raise click.ClickException(f"{file} cannot be compiled: {problem}") from None
+        raise InputError(f"{file} cannot be compiled: {problem}") from None
     found = record_in_process(ProgramTask(str(file), source, arguments, call, max_states, seconds))
     trace, end = found.trace, found.end
     match end.stage:
         case "uncompilable":
-            raise click.ClickException(f"{file} cannot be compiled: {end.message}")
+            raise InputError(f"{file} cannot be compiled: {end.message}")
         case "before":
             raise click.ClickException(f"{file} raised {end.error} before the call: {end.message}")
         case "late":
@@ -124,16 +121,23 @@ def run_program(
     return trace
 
 
-def read_traces(file: Path) -> Iterator[StateTrace]:
+def read_traces(file: Path) -> list[StateTrace]:
     """Return the traces of a file in one of the two forms, or of a trace file of natural blocks."""
     from njc.runs.timeline.trace_lines import read_trace
+    from spsbench.journal import naming
+    from spsbench.results import InputError
     from spsbench.states.blocks import read_block_traces
     from spsbench.states.tokens import BEGIN, read_tokens
     from spsbench.states.trace import read_state_lines
 
     text = file.read_text(encoding="utf-8", errors="replace")
-    if text.lstrip().startswith(BEGIN):
-        return read_tokens(text)
-    if '"event"' in text.partition("\n")[0] and '"run"' in text.partition("\n")[0]:
-        return read_block_traces(read_trace(file))
-    return read_state_lines(io.StringIO(text))
+    with naming(file):
+        if text.lstrip().startswith(BEGIN):
+            traces = list(read_tokens(text))
+        elif '"event"' in text.partition("\n")[0] and '"run"' in text.partition("\n")[0]:
+            traces = list(read_block_traces(read_trace(file)))
+        else:
+            traces = list(read_state_lines(io.StringIO(text)))
+        if not traces:
+            raise InputError("no states, and no run of a natural block; name another file")
+    return traces

@@ -535,7 +535,7 @@ def test_other_settings_are_refused() -> None:
         (("--data", str(OWN), "--model", "scripted", "--executor", "dask"), "go together"),
         (
             ("--data", __file__, "--model", "scripted"),
-            "line 1 is not a problem of CruxEval: not JSON",
+            "line 1 is not a problem of CruxEval (JSONDecodeError",
         ),
         (("--data", str(OWN), "--score", str(OWN)), "say by --task"),
         (("--data", str(OWN), "--score", str(OWN), "--task", "input"), "not a file of generations"),

@@ -9,8 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from spsbench.cli import main
+from spsbench.journal import read_rows
 from spsbench.neural.curve import read_curve
-from spsbench.neural.evaluation import ScoreRow, read_rows
+from spsbench.neural.evaluation import ScoreRow
 from spsbench.results import read_results
 from spsbench.surprise.results import SURPRISE_KINDS
 
@@ -18,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "spsbench" / "results" / "prediction"
 GUIDE = (ROOT / "docs" / "prediction.md").read_text(encoding="utf-8")
 DETAILS = (ROOT / "docs" / "reference" / "prediction.md").read_text(encoding="utf-8")
-ROWS = read_rows(RESULTS / "neural-medium.jsonl")
+ROWS = read_rows(RESULTS / "neural-medium.jsonl", ScoreRow, "not a row")
 
 
 def find_rows(label: str) -> dict[str, ScoreRow]:
@@ -78,7 +79,7 @@ def test_the_commands_of_the_page_exist_and_make_a_network(tmp_path: Path) -> No
     for command in commands:
         done = CliRunner().invoke(main, command)
         assert done.exit_code == 0, done.output
-    assert {row.predictor for row in read_rows(Path(results))} == {
+    assert {row.predictor for row in read_rows(Path(results), ScoreRow, "not a row")} == {
         "last state",
         "n-gram",
         "network",

@@ -80,7 +80,7 @@ def test_a_killed_training_continues_to_the_same_curve_and_network(
 def test_another_plan_does_not_continue_a_training(data: Path, trained: Path) -> None:
     command = list_command(data, trained, "--seed", "2")[3:]
     result = CliRunner().invoke(main, command)
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "another --out" in result.output
 
 

@@ -680,12 +680,12 @@ def test_the_command_runs_a_program_and_changes_the_form(
 @pytest.mark.parametrize(
     ("text", "arguments", "said", "code"),
     [
-        ("def f(:\n", [], "cannot be compiled", 1),
+        ("def f(:\n", [], "cannot be compiled", 2),
         ("1 / 0\n", [], "the program raised ZeroDivisionError", 0),
         ("1 / 0\n", ["--call", "f()"], "raised ZeroDivisionError before the call", 1),
         ("def f():\n    raise SystemExit(3)\n", ["--call", "f()"], '"value": "SystemExit(3)"', 0),
         ("for i in range(9):\n    pass\n", ["--max-states", "5"], "only the first 5 states", 0),
-        ("x = '<|eot_id|>'\n", ["--form", "tokens"], "write the states as JSON", 1),
+        ("x = '<|eot_id|>'\n", ["--form", "tokens"], "write the states as JSON", 2),
     ],
 )
 def test_the_command_says_what_is_wrong_with_a_program(
@@ -748,7 +748,7 @@ def test_the_command_refuses_other_files(tmp_path: Path) -> None:
     other = tmp_path / "other.txt"
     other.write_text("hello\n")
     done = CliRunner().invoke(main, ["states", str(other)])
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "line 1 of the states is damaged: not JSON" in done.output
     done = CliRunner().invoke(main, ["states", str(other), "--call", "f()"])
     assert "--call and ARGUMENTS are for Python programs" in done.output
