@@ -403,6 +403,61 @@ def test_what_may_have_effects_is_not_evaluated(text: str) -> None:
     )
 
 
+HOLDING: list[tuple[Any, str]] = [
+    # iterators are true, and equal to themselves alone
+    *(([], test) for test in ("map(str, x)", "filter(None, x)", "zip(x)", "enumerate(x)", "reversed(x)")),
+    *(([1], test) for test in ("map(str, x) != ['1']", "map(str, x) != map(str, x)", "filter(None, x) and x")),
+    *(([1], test) for test in ("list(map(str, x)) == ['1']", "len({zip(x), zip(x)}) == 2", "[*zip(x, x)] == [(1, 1)]")),
+    ([], "bool(map(str, x)) and not [*map(str, x)]"),
+    # what an assert changes is seen by the next one only in Python
+    *(([2, 1], f"{call} is None and x\nassert x == [1, 2]") for call in ("x.sort()", "list.sort(x)")),
+    ([2, 1], "list.pop(x) == 1\nassert x == [2]"),
+    (1, "len(totals) == 0 and x\nassert totals['a'] == 0 and x\nassert len(totals) == 1 and x"),
+    (1, "totals['a'] == 0 and x\nassert 'a' in totals and x"),
+    (1, "[totals[part] for part in 'ab'] == [0, 0] and x\nassert len(totals) == 2 and x"),
+    # short circuits, unbound names, own scopes
+    (1, "x == 1 or unbound"),
+    (1, "not (x == 2 and unbound)"),
+    (1, "all(n == k for n in [x]) if outside else x"),
+    (1, "(lambda: outside and k == x)() or x"),
+    (1, "[x for x in [2]] == [2] and x == 1"),
+    (1, "{n: x for n in [x]} == {1: 1} and any(n == x for n in range(3))"),
+    ([1, 2, 3], "x[1:] == [2, 3] and x[-1] == 3 and x[::2] == [1, 3] and {(1, 2): x}[1, 2] is x"),
+]  # fmt: skip
+PLACES = {
+    "function": "def f():\n    outside, k, totals = True, 1, defaultdict(int)\n{}\n    return 0\n\n\nf()\n",
+    "method": "class C:\n  def f(self):\n    outside, k, totals = True, 1, defaultdict(int)\n{}\n\n\nC().f()\n",
+    "class": "k = 1\n\n\nclass C:\n    outside, k, totals = False, 2, defaultdict(int)\n{}\n",
+    "coroutine": "async def f():\n    outside, k, totals = True, 1, defaultdict(int)\n{}\n\n\nasyncio.run(f())\n",
+    "loop": "for outside, k, totals in [(True, 1, defaultdict(int))]:\n{}\n",
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(("value", "asserts"), HOLDING)
+def test_a_reply_that_holds_is_accepted(place: str, value: Any, asserts: str) -> None:
+    head = "import asyncio\nfrom collections import defaultdict\n\n"
+    text = textwrap.indent(f'"""natural\nPut <:x>.\n"""\nassert {asserts}\n', "    ")
+    plain = text.replace('"""natural\n    Put <:x>.\n    """', f"x = {value!r}")
+    try:
+        exec(head + PLACES[place].format(plain), {"__name__": "plain"})  # it holds
+    except NameError:  # a function in a class body reads its variables
+        assert place == "class"
+        return
+    model = njrt.Scripted([run(f"x = {value!r}", done=True)], protocol="text")
+    with njrt.using(model=model):
+        load(head + PLACES[place].format(text))
+    assert len(model.requests) == 1
+
+
+def test_a_function_in_a_class_body_does_not_see_its_variables() -> None:
+    for test in ("all(n == k for n in [x])", "(lambda: k)() == x", "[k for _ in [x]] == [x]"):
+        body = f'k = 2\n"""natural\nPut <:x>.\n"""\nassert {test}\n'
+        model = njrt.Scripted([run("x = 1", done=True)], protocol="text")
+        with njrt.using(model=model):
+            load(f"{HEAD}k = 1\n\n\nclass C:\n{textwrap.indent(body, '    ')}")
+
+
 def test_the_assert_of_the_program_decides_where_effects_are_possible() -> None:
     text = HEAD + "def ok(x):\n    return x > 3\n\n\n" + block("Put a number into <:x: int>.", "assert ok(x)")  # fmt: skip
     model = njrt.Scripted([{"x": 1}], protocol="text")

@@ -25,7 +25,8 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequenc
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from types import CodeType, GeneratorType, ModuleType
+from symtable import symtable
+from types import CodeType, FunctionType, GeneratorType, ModuleType
 from typing import Any
 
 from njrt.execution.interruptions import is_interruption
@@ -73,10 +74,28 @@ _METHODS: frozenset[Any] = frozenset(
         *(getattr(kind, name) for kind, names in _READING.items() for name in names),
     ]
 )
-_CALL, _CALL_METHOD, _LAMBDA, _VALUE, _ITEMS = ".call", ".method", ".lambda", ".value", ".items"
+_CALL, _CALL_METHOD, _LAMBDA, _VALUE, _ITEMS, _ITEM = (
+    *(".call", ".method", ".lambda"),
+    *(".value", ".items", ".item"),
+)
 _FILENAME = "<contract>"
 MAX_VALUES = 4
 """Most values of an assert that does not hold that the model is shown."""
+
+
+class _Items(list[Any]):
+    """The items of an iterator that an expression makes; it is true and equal to itself alone, as the iterator is."""
+
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __ne__(self, other: object) -> bool:
+        return self is not other
 
 
 class UnknownEffectError(Exception):
@@ -137,12 +156,15 @@ class Contract:
 
     def _evaluate(self, expression: ast.expr) -> Any:
         """Evaluate an expression with the present values of its names."""
+        text = ast.unparse(expression)
+        if self.namespace and not self.namespace.keys().isdisjoint(_find_nested_reads(text)):
+            raise UnknownEffectError  # functions in a class body do not see its variables
         values = dict(
             self._look_up(find_names(ast.Module([ast.Expr(expression)], []), self.class_name).read)
         )
         for value in values.values():
             _refuse_iterators(value)
-        code = _compile(ast.unparse(expression), tuple(values), self.class_name)
+        code = _compile(text, tuple(values), self.class_name)
         made: dict[str, Any] = {}
         exec(code, self.lambdas[0].__globals__, made)
         function = vars(made["Contract"])["evaluate"] if self.class_name else made["evaluate"]
@@ -152,6 +174,7 @@ class Contract:
             _LAMBDA: _OwnFunction,
             _VALUE: _refuse_iterator,
             _ITEMS: _refuse_iterators,
+            _ITEM: _get_item,
         }
         return function(**values, **guards)
 
@@ -266,11 +289,24 @@ def _names_something(expression: ast.expr) -> bool:
     return any(isinstance(node, ast.Name) for node in ast.walk(expression))
 
 
+def _find_nested_reads(text: str) -> set[str]:
+    """Return the names that lambdas and comprehensions in an expression read from outside of functions."""
+    found: set[str] = set()
+    tables = symtable(text, _FILENAME, "eval").get_children()
+    while tables:
+        table = tables.pop()
+        tables += table.get_children()
+        found |= {symbol.get_name() for symbol in table.get_symbols() if symbol.is_global()}
+    return found
+
+
 @lru_cache(maxsize=256)
 def _compile(text: str, names: tuple[str, ...], class_name: str | None) -> CodeType:
     """Compile an expression as a function of its names and of the guards."""
     expression = _CallGuard(class_name).visit(ast.parse(text, mode="eval").body)
-    parameters = [ast.arg(name) for name in (*names, _CALL, _CALL_METHOD, _LAMBDA, _VALUE, _ITEMS)]
+    parameters = [
+        ast.arg(name) for name in (*names, _CALL, _CALL_METHOD, _LAMBDA, _VALUE, _ITEMS, _ITEM)
+    ]
     function = ast.Lambda(ast.arguments([], [], None, parameters, [None] * len(parameters), None, []), expression)  # fmt: skip
     statement: ast.stmt = ast.Assign([ast.Name("evaluate", ast.Store())], function)
     if class_name is not None:  # for private names
@@ -310,7 +346,9 @@ class _CallGuard(ast.NodeTransformer):
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         self.generic_visit(node)
-        return _guard_value(node)
+        if any(isinstance(part, ast.Slice | ast.Starred) for part in ast.walk(node.slice)):
+            return _guard_value(node)
+        return ast.Call(ast.Name(_ITEM, ast.Load()), [node.value, node.slice], [])
 
     def visit_Starred(self, node: ast.Starred) -> ast.AST:
         self.generic_visit(node)
@@ -345,6 +383,13 @@ def _refuse_iterator(value: Any) -> Any:
     return value
 
 
+def _get_item(owner: Any, key: Any) -> Any:
+    """Return an item; refuse a key that a `defaultdict` would add."""
+    if isinstance(owner, defaultdict) and key not in owner:
+        raise UnknownEffectError(key)
+    return _refuse_iterator(owner[key])
+
+
 def _refuse_iterators(value: Any) -> Any:
     """Return a value; refuse an iterator, and a container of Python that has one."""
     if isinstance(value, (list, tuple, set, dict, deque)):
@@ -366,7 +411,7 @@ class _OwnFunction:
 
 def _call(function: Any, /, *args: Any, **named: Any) -> Any:
     if not (type(function) is _OwnFunction or _is_known(function, _COMPUTING)):
-        raise UnknownEffectError
+        raise _make_unknown_effect(function, args)
     if function is type and len(args) != 1:
         raise UnknownEffectError
     if function in _TAKES_FUNCTION:
@@ -378,7 +423,7 @@ def _call(function: Any, /, *args: Any, **named: Any) -> Any:
         if not (isinstance(value, GeneratorType) and value.gi_code.co_filename == _FILENAME):
             refuse(value)
     result = function(*args, **named)
-    return list(result) if function in _MAKES_ITERATOR else _refuse_iterator(result)
+    return _Items(result) if function in _MAKES_ITERATOR else _refuse_iterator(result)
 
 
 def _call_method(owner: Any, name: str, /, *args: Any, **named: Any) -> Any:
@@ -386,8 +431,14 @@ def _call_method(owner: Any, name: str, /, *args: Any, **named: Any) -> Any:
         return _call(getattr(owner, name), *args, **named)
     found = getattr(owner if isinstance(owner, type) else type(owner), name, None)
     if not _is_known(found, _METHODS):
-        raise UnknownEffectError(*[name] * isinstance(owner, tuple(_READING)))
+        raise _make_unknown_effect(found, (owner, *args))
     return _refuse_iterator(getattr(owner, name)(*args, **named))
+
+
+def _make_unknown_effect(function: Any, values: Sequence[Any]) -> UnknownEffectError:
+    """Return the refusal of a call; its argument is a function of Python's own that may change one of the values."""
+    may_change = any(isinstance(value, tuple(_READING)) for value in values)
+    return UnknownEffectError(*[function] * (may_change and not isinstance(function, FunctionType)))
 
 
 def is_computing(function: Any) -> bool:
