@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from spsbench.methods import METHODS
-from spsbench.published import METHOD_BY_PAPER_NAME, PAPER_TITLE, PUBLISHED_TABLES
+from spsbench.published import METHOD_BY_PAPER_NAME, PUBLISHED, PUBLISHED_TABLES
 from spsbench.report.answer import Advice, build_advice
 from spsbench.report.data import ReportData, to_trial_result
 from spsbench.report.measures import MeasureScope, MethodSummary, Setting, Uniform, summarize_method
@@ -298,7 +298,7 @@ def render_report_markdown(report: Report, facts: Facts) -> str:
             "# SPSBench: which method, at what cost",
             *answers,
             "## Beside the paper",
-            f"Rows in bold were measured here; the others are quoted from *{PAPER_TITLE}*.",
+            f"Rows in bold were measured here; the others are quoted from *{PUBLISHED.title}*.",
             *map(format_table_as_markdown, report.tables),
             "## How this was measured",
             "\n".join(f"* {name}: {text}" for name, text in facts),

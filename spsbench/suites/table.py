@@ -8,9 +8,9 @@ mtp    json         9   0.556   0.267 to 0.811    1.9         0.1        512   4
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from statistics import fmean
 
+from spsbench.published import PUBLISHED
 from spsbench.report.by_problem import (
     estimate_rate,
     format_rate,
@@ -31,28 +31,6 @@ DIFFERENCE_HEADINGS = (
     *("suite", "form", "minus", "tasks", "difference", "95 %", "better on", "worse on"),
 )
 THEIR_HEADINGS = ("suite", "model", "form", "passed", "source")
-
-
-@dataclass(frozen=True, slots=True)
-class PublishedFigure:
-    """A pass rate that others have published, in per cent."""
-
-    suite: SuiteName
-    model: str
-    form: str
-    rate: float
-    source: str
-
-
-BFCL_PAPER = "Patil et al., ICML 2025, table 1"
-PUBLISHED_FIGURES = (
-    PublishedFigure("bfcl", "Qwen2.5-1.5B-Instruct", "bfcl", 1.5, f"{BFCL_PAPER}: base"),
-    PublishedFigure("bfcl", "Qwen2.5-1.5B-Instruct", "json", 4.0, f"{BFCL_PAPER}: base"),
-    PublishedFigure(
-        "bfcl", "Qwen2.5-1.5B-Instruct", "bfcl", 1.125, f"{BFCL_PAPER}: mean of the four kinds"
-    ),
-)
-"""Of the same size and family as the model of our results, but no coder. They call `json` FC."""
 
 
 def group_results(results: Iterable[SuiteResult]) -> dict[tuple[str, ...], list[SuiteResult]]:
@@ -93,7 +71,7 @@ def list_published_rows(suites: Iterable[SuiteName]) -> list[tuple[str, ...]]:
     """Return a row for each published figure of the suites."""
     return [
         (each.suite, each.model, each.form, f"{each.rate:.2f} %", each.source)
-        for each in PUBLISHED_FIGURES
+        for each in PUBLISHED.suites
         if each.suite in suites
     ]
 
