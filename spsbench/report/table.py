@@ -1,4 +1,4 @@
-"""Tables of text, with numbers if they are known, and their forms: text, Markdown, CSV.
+"""Tables of text, with numbers if they are known, and their forms: text and CSV; templates/table.md has the form in Markdown.
 
 table = make_text_table(("model", "passed"), [("local", "0.71")])
 format_table(table)               aligned columns, numbers to the right
@@ -76,22 +76,6 @@ def format_table_as_text(table: Table) -> str:
     """Return the table with its title and its notes."""
     notes = (f"  {note}" for note in table.notes)
     return "\n".join([f"{table.name}. {table.title}", "", format_table(table), *notes])
-
-
-def format_table_as_markdown(table: Table) -> str:
-    """Return the table for a Markdown document; the rows that were measured here are bold."""
-    rules = ("---" if index < table.labels else "---:" for index in range(len(table.columns)))
-    rows = (
-        [f"**{text}**" if row.source == "measured" and text else text for text in row.texts]
-        for row in table.rows
-    )
-    lines = [
-        f"### {table.name}. {table.title}",
-        "",
-        *(f"| {' | '.join(texts)} |" for texts in (table.columns, rules, *rows)),
-        *(part for note in table.notes for part in ("", note)),
-    ]
-    return "\n".join(lines)
 
 
 def format_tables_as_csv(tables: Iterable[Table]) -> str:

@@ -29,7 +29,6 @@ from spsbench.report.table import (
     Cell,
     Table,
     TableRow,
-    format_table_as_markdown,
     format_table_as_text,
     format_tables_as_csv,
 )
@@ -273,7 +272,7 @@ def render_report_text(report: Report, facts: Facts) -> str:
         text
         for part in report.parts
         for text in (
-            format_table_as_text(build_summary_table(part.title, part.rows)),
+            format_table_as_text(part.summary),
             "\n".join([part.answer.advice, "", *(f"  {name} {text}" for name, text in part.answer.sentences)]),
         )
     ]  # fmt: skip
@@ -283,27 +282,13 @@ def render_report_text(report: Report, facts: Facts) -> str:
 
 def render_report_markdown(report: Report, facts: Facts) -> str:
     """Return the report as a Markdown document."""
-    answers = [
-        text
-        for part in report.parts
-        for text in (
-            f"## On {part.title}",
-            f"**{part.answer.advice}**",
-            format_table_as_markdown(build_summary_table(part.title, part.rows)),
-            "\n".join(f"* **{name}** {text}" for name, text in part.answer.sentences),
-        )
-    ]
-    return "\n\n".join(
-        [
-            "# SPSBench: which method, at what cost",
-            *answers,
-            "## Beside the paper",
-            f"Rows in bold were measured here; the others are quoted from *{PUBLISHED.title}*.",
-            *map(format_table_as_markdown, report.tables),
-            "## How this was measured",
-            "\n".join(f"* {name}: {text}" for name, text in facts),
-            "",
-        ]
+    return render_template(
+        "spsbench.report",
+        "report.md",
+        sections=report.parts,
+        paper=PUBLISHED.title,
+        tables=report.tables,
+        facts=facts,
     )
 
 
@@ -326,6 +311,11 @@ class SettingSection:
         """The name of the setting."""
         return str(self.rows[0].setting)
 
+    @property
+    def summary(self) -> Table:
+        """The most important columns."""
+        return build_summary_table(self.title, self.rows)
+
 
 def render_report_page(report: Report, facts: Facts) -> str:
     """Render the page; needs jinja2 and matplotlib (the extra `bench`)."""
@@ -336,7 +326,7 @@ def render_report_page(report: Report, facts: Facts) -> str:
         {
             "title": part.title,
             "answer": part.answer,
-            "summary": build_summary_table(part.title, part.rows),
+            "summary": part.summary,
             "rows": part.rows,
             "methods": [row.method for row in part.rows],
             "rates": draw_rate_plots(part.rows, PUBLISHED_TABLES[4], numbers),

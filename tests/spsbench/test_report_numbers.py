@@ -39,9 +39,9 @@ from spsbench.report.measures import (
     format_coverage,
     summarize_method,
 )
+from spsbench.report.results_report import render_template
 from spsbench.report.table import (
     Table,
-    format_table_as_markdown,
     format_table_as_text,
     format_tables_as_csv,
 )
@@ -258,18 +258,10 @@ def test_every_number_of_the_report_can_be_recomputed_from_the_lines() -> None:
 
 def test_tables_as_text_and_markdown_hold_every_cell() -> None:
     for found in report(lines(WHOLE), graph_lines()).tables:
-        for form in (format_table_as_text(found), format_table_as_markdown(found)):
+        markdown = render_template("spsbench.report", "table.md", table=found)
+        for form in (format_table_as_text(found), markdown):
             assert all(cell.text in form for row in found.rows for cell in row.cells)
-        assert (
-            len(
-                {
-                    line.count("|")
-                    for line in format_table_as_markdown(found).split("\n")
-                    if "|" in line
-                }
-            )
-            == 1
-        )
+        assert len({line.count("|") for line in markdown.split("\n") if "|" in line}) == 1
 
 
 SIX = TASK_NAMES[:6]
