@@ -11,16 +11,23 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import njrt
 from njrt.messages import ModelMessage, Reply, Request, Tool, ToolCall, Usage, UserMessage
+from njrt.models.cascade import CascadeModel
 from njrt.models.model import LayeredModel
+from njrt.models.openai import OpenAI
+from njrt.models.retry import FallbackModel
 from njrt.models.scripted import Said, Scripted
+from njrt.models.vote import VoteModel
 from njrt.persistence.cache import Cache, ReplyStore, make_request_key, open_reply_store
+from openai_server import OpenAIServer, says
 from waiting import HANG_SECONDS
 
 RUN = Tool("run", "Run Python.", {"type": "object"})
@@ -56,6 +63,8 @@ KEPT_APART: dict[str, dict[str, Any]] = {
     "a tool's description": {"tools": (replace(RUN, description="Else."),)},
     "temperature": {"temperature": 0.0},
     "reply tokens": {"max_reply_tokens": 7},
+    "schema": {"schema": {"type": "object"}},
+    "probability": {"wants_probability": True},
 }
 THE_SAME: dict[str, dict[str, Any]] = {
     "place": {"place": "moved.njpy:9"},
@@ -69,6 +78,43 @@ def test_what_the_model_sees_is_in_the_key(change: dict[str, Any]) -> None:
     assert make_request_key(replace(REQUEST, **change), "m") != make_request_key(REQUEST, "m")
     assert make_request_key(REQUEST, "m") != make_request_key(REQUEST, "n")
     assert make_request_key(REQUEST, "m", 1) != make_request_key(REQUEST, "m", 2)
+
+
+def script(name: str, text: str = "yes") -> Scripted:
+    return Scripted(lambda _: text, name=name, protocol="text")
+
+
+MODELS_KEPT_APART: dict[str, Callable[[str, str], tuple[Any, Any]]] = {
+    "names": lambda a, b: (script("a"), script("b")),
+    "servers": lambda a, b: (OpenAI("gpt-4.1", base_url=a), OpenAI("gpt-4.1", base_url=b)),
+    "servers inside": lambda a, b: (
+        FallbackModel((OpenAI("gpt-4.1", base_url=a), script("a"))),
+        FallbackModel((OpenAI("gpt-4.1", base_url=b), script("a"))),
+    ),
+    "second models": lambda a, b: (
+        CascadeModel(script("a"), script("b"), 0.5),
+        CascadeModel(script("a"), script("c"), 0.5),
+    ),
+    "limits of a second model": lambda a, b: (
+        CascadeModel(script("a"), script("b"), 0.5),
+        CascadeModel(script("a"), script("b"), 0.9),
+    ),
+    "votes": lambda a, b: (VoteModel(script("a"), 2), VoteModel(script("a"), 3)),
+    "quorums": lambda a, b: (VoteModel(script("a"), 3), VoteModel(script("a"), 3, quorum=3)),
+}
+
+
+@pytest.mark.parametrize("is_recorded", [False, True], ids=["plain", "recorded"])
+@pytest.mark.parametrize("name", MODELS_KEPT_APART)
+def test_models_share_no_entry(tmp_path: Path, name: str, is_recorded: bool) -> None:
+    cache, says_once = tmp_path / "cache", [says("1")]
+    with OpenAIServer(says_once, vendor=False) as a, OpenAIServer(says_once, vendor=False) as b:
+        for number, model in enumerate(MODELS_KEPT_APART[name](a.base_url, b.base_url)):
+            recording = tmp_path / f"{number}.jsonl" if is_recorded else None
+            for _ in range(2):
+                with njrt.using(model=model, cache=cache, record=recording, mode="all"):
+                    assert njrt.llm("?")
+    assert open_reply_store(cache).read_stats().entries == 2
 
 
 @pytest.mark.parametrize("change", THE_SAME.values(), ids=THE_SAME.keys())

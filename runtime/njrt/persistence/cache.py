@@ -35,17 +35,19 @@ from njrt.stores import Store, StoreSize
 class Cache:
     """A layer that answers from `store` requests that `model` has answered before.
 
-    `model` names the model and, if it matters, its server. `repeat` numbers the samples of a study.
+    `model` identifies the model and its server, or returns that when it is asked. `repeat` numbers the samples of a
+    study.
     """
 
     store: ReplyStore
-    model: str
+    model: str | Callable[[], str]
     repeat: int | None = None
 
     async def answer(self, request: Request, ask: Ask) -> Reply:
         if request.temperature and self.repeat is None:
             return await ask(request)
-        key = make_request_key(request, self.model, self.repeat)
+        model = self.model if isinstance(self.model, str) else self.model()
+        key = make_request_key(request, model, self.repeat)
         if (cached := self._find_reply(key)) is not None:
             return cached
         reply = await ask(request)
@@ -80,6 +82,8 @@ def make_request_key(request: Request, model: str, repeat: int | None = None) ->
     }
     if request.schema is not None:
         canonical["schema"] = request.schema
+    if request.wants_probability:
+        canonical["wants_probability"] = True
     return hash_json(canonical)
 
 

@@ -97,14 +97,24 @@ def make_layered_model(
     if place := find_cache_place(settings, options, environ):
         from njrt.persistence.cache import Cache
 
-        name = f"{model.name} {options.base_url or ''}".strip()
-        layers.append(Cache(get_reply_store(place), name))
+        layers.append(Cache(get_reply_store(place), partial(identify_model, model)))
     if budgeted := make_budget_layer(settings, options, choose, environ):
         layers.append(budgeted)
     if settings.steps is None:
         return LayeredModel(model, (*outer, *layers))
     # A stored reply is taken before recording, cache and budgets are asked.
     return LayeredModel(settings.steps.wrap_model(LayeredModel(model, tuple(layers))), outer)
+
+
+def identify_model(model: Any) -> str:
+    """Return what distinguishes the replies of a model: its name, server and settings, and those of models in it."""
+    if isinstance(model, DeferredModel):
+        return identify_model(model.choose())
+    server = getattr(getattr(model, "server", None), "url", "")
+    settings = [str(getattr(model, name, "")) for name in ("below", "quorum", "_temperature")]
+    inner = (*getattr(model, "models", ()), getattr(model, "model", None))
+    parts = [identify_model(part) for part in inner if hasattr(part, "aask")]
+    return " ".join(filter(None, [model.name, server, *settings, *parts]))
 
 
 def add_second_model(model: Model, options: Options) -> Model:
