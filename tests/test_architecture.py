@@ -110,7 +110,7 @@ EDGE = """
     njc.commands.production batch canary migrate_model replay
     njc.commands.terminal console flags repeat status_line trace_status
     njc.runs.dap             adapter requests stop_view
-    njc.runs.debug           commands predicted session stop_report trace_walk
+    njc.runs.debug           commands predicted stop_report trace_walk
     njc.editors.language_server.serving recorded_run server workspace_files
     njc.notebook        extension
     spsbench            flags journal

@@ -245,14 +245,14 @@ def test_a_cluster_gets_as_many_rows_at_a_time_as_were_asked_for(here: BatchWork
             ["--address", "tcp://127.0.0.1:1", "--executor", "threads"],
             "--address needs --executor dask or ray",
         ),
-        (["--vendor-batch", "openai", "-j", "2"], "--vendor-batch and --jobs exclude each other"),
+        (["--vendor-batch", "openai", "-j", "2"], "--jobs and --vendor-batch exclude each other"),
         (
             ["--vendor-batch", "openai", "--address", "x"],
-            "--vendor-batch and --address exclude each other",
+            "--address and --vendor-batch exclude each other",
         ),
         (
             ["--vendor-batch", "openai", "--executor", "threads"],
-            "--vendor-batch and --executor exclude each other",
+            "--executor and --vendor-batch exclude each other",
         ),
         (["--poll", "3"], "--poll needs --vendor-batch"),
     ],

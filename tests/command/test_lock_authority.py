@@ -148,9 +148,9 @@ def test_refused_effects_and_questions_of_a_trace(shop: Workplace) -> None:
 
 def test_wrong_use_is_named(shop: Workplace) -> None:
     for arguments, problem in (
-        (["--check"], "need --authority"),
-        (["--from", "x"], "need --authority"),
-        (["--authority", "--update"], "neither --update nor --keep"),
+        (["--check"], "needs --authority"),
+        (["--from", "x"], "needs --authority"),
+        (["--authority", "--update"], "--update is about static code; --authority is not"),
         (["--authority"], "there are no recordings of these sources"),
         (["--authority", "--from", "none.jsonl"], "cannot read none.jsonl"),
     ):

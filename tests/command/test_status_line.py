@@ -18,6 +18,7 @@ from workplace import Workplace, clean_environment
 from loopback import Answer, Stream
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.status_line import StatusLine, is_status_shown
+from njrt.events import Streamed
 from openai_server import OpenAIServer, says, split_completion
 from waiting import HANG_SECONDS
 
@@ -205,7 +206,7 @@ def test_the_line_counts_calls_tokens_and_cost() -> None:
             line.end_run("r-1", 2)
             line.begin_call("r-1", "shop.njpy:3")
             line.begin_call("r-2", "other.njpy:7")
-            line.set_text("r-1", "total = 7\n\x1b[2J" + "x" * 500)
+            line.receive_streamed(Streamed("r-1", 0.0, 1, "total = 7\n\x1b[2J" + "x" * 500))
             shown = line.describe(time.monotonic() + 12)
         finally:
             line.close()

@@ -185,7 +185,7 @@ def test_effects_are_edited_and_rejected_in_the_console(connect: Connect, progra
     assert client.evaluate("/nothing", "repl").startswith("error: there is no command `/nothing`")
     assert "/reject WORDS" in client.evaluate("/help", "repl")
     assert client.evaluate("/edit", "repl").startswith("partial = double(4)\n")
-    assert client.evaluate("/reject", "repl").startswith("error: say what the model is answered")
+    assert client.evaluate("/reject", "repl").startswith("error: write `reject WORDS`: ")
     assert client.evaluate("/reject do it yourself", "repl") == "the effect will be refused"
     client.move("next")
     assert (
@@ -286,6 +286,13 @@ def test_lines_and_columns_from_zero(connect: Connect, program: Path) -> None:
         ("launch", {}, "program: Field required"),
         ("launch", {"program": "nowhere.njpy"}, "there is no program nowhere.njpy"),
         ("launch", {"program": "program.njpy", "args": 3}, "args: "),
+        ("launch", {"program": "program.njpy", "call": "main()"}, "`call` needs `predicted`"),
+        ("launch", {"program": "program.njpy", "replayOnly": True}, "`replayOnly` needs `reco"),
+        (
+            "launch",
+            {"program": "program.njpy", "predicted": "a:b", "call": "main()", "model": "x"},
+            "`model`: does nothing with `predicted`, which runs nothing",
+        ),
         ("next", {"threadId": 1}, "no program has been launched"),
         ("scopes", {"frameId": 7}, "no program has been launched"),
         ("variables", {"variablesReference": 7}, "no program has been launched"),

@@ -74,6 +74,10 @@ def test_what_cannot_be_answered_changes_nothing(client: DapClient) -> None:
     )
     assert isinstance(answer, ErrorResponse)
     assert client.variables(1) == {"n": "2"}
+    for name, value in (("", "3"), ("n", " ")):
+        arguments = {"variablesReference": 1, "name": name, "value": value}
+        refused = client.request("setVariable", arguments)
+        assert refused.message == "a variable needs a name and a value"
     refused = client.request("variables", {"variablesReference": 7})
     assert isinstance(refused, ErrorResponse)
     assert "no such frame" in refused.message

@@ -213,3 +213,63 @@ def test_running_without_stops_and_ending_at_the_end(
     stops = [message for message in client.events if message["event"] == "stopped"]
     assert len(stops) == ("stopAtEnd" in arguments)
     check_end(client, tmp_path)
+
+
+NO_BREAKPOINT = "is not a breakpoint; write one of: "
+WRONG: list[tuple[str, Any, str]] = [
+    ("scopes", {"frameId": -1}, "the frame is no longer there"),
+    ("scopes", {"frameId": 10**40}, "the frame is no longer there"),
+    ("variables", {"variablesReference": -1}, "the variables are no longer there"),
+    ("setVariable", {"variablesReference": 1, "name": "class", "value": "3"}, "`class` is not the"),
+    ("setVariable", {"variablesReference": 1, "name": "total", "value": ""}, "invalid syntax"),
+    ("evaluate", {"expression": "", "context": "repl"}, "invalid syntax"),
+    ("evaluate", {"expression": "/", "context": "repl"}, "there is no command `/`"),
+    ("evaluate", {"expression": "/live now", "context": "repl"}, "`live` takes no arguments"),
+    ("evaluate", {"expression": "/reject", "context": "repl"}, "write `reject WORDS`: "),
+    ("evaluate", {"expression": "total", "frameId": -3}, "the frame is no longer there"),
+    ("source", {"sourceReference": -1}, "the text is no longer there"),
+    ("dataBreakpointInfo", {"name": "a b"}, "only variables have breakpoints on changes"),
+    ("restartFrame", {"frameId": 99}, "the frame is no longer there"),
+    ("setDataBreakpoints", {"breakpoints": [{"dataId": "3x"}]}, NO_BREAKPOINT),
+    ("setBreakpoints", {"source": {"path": "a\0b"}, "lines": [3]}, "no natural block has this"),
+    ("setBreakpoints", {"source": {"path": "."}, "lines": [3]}, "no natural block has this"),
+    ("setBreakpoints", {"source": {"path": "program.njpy"}, "lines": [-1]}, "no natural block"),
+    *(
+        ("setFunctionBreakpoints", {"breakpoints": [{"name": name}]}, message)
+        for name, message in {
+            "": NO_BREAKPOINT,
+            "block nosuch.njpy:3": "nosuch.njpy is not here; a module elsewhere may have it",
+            "block program.njpy:99": "there is no prompt at program.njpy:99",
+            "block program.njpy": NO_BREAKPOINT,
+            "line program.njpy:8": "breakpoints on lines are set in their file",
+            "tokens " + "9" * 5000: NO_BREAKPOINT,
+        }.items()
+    ),
+]
+
+
+def test_wrong_arguments_are_answered_with_the_reason(connect: Connect, tmp_path: Path) -> None:
+    client = connect()
+    client.launch(stopOnEntry=True)
+    client.wait_for("stopped")
+    frame = client.request("stackTrace", {"threadId": 1})["body"]["stackFrames"][0]["id"]
+    client.request("scopes", {"frameId": frame})
+    for command, arguments, message in WRONG:
+        response = client.request(command, arguments)
+        body = response["body"]
+        (answer,) = body.get("breakpoints", [body])
+        text = answer.get("message") or answer.get("description") or response.get("message")
+        assert message in text, (command, arguments)
+        assert answer.get("verified", False) is False
+    check_end(client, tmp_path)
+
+
+def test_a_breakpoint_from_before_the_launch_without_a_block_stops_nothing(
+    connect: Connect, tmp_path: Path
+) -> None:
+    client = connect()
+    points = {"breakpoints": [{"name": "block program.njpy:99"}, {"name": "block program.njpy:18"}]}
+    client.request("setFunctionBreakpoints", points)
+    client.launch()
+    assert client.wait_for("stopped")["description"] == "block program.njpy:18"
+    check_end(client, tmp_path)

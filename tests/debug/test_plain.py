@@ -8,12 +8,14 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 from piped import SCRIPTED, Debug, answers
 
 from njc.commands import njc
+from njc.runs.debug.commands import COMMAND_LIST
 from openai_server import KEY, OpenAIServer, calls
 
 CITATIONS = (
@@ -161,7 +163,9 @@ def test_the_recording_of_the_environment_is_replayed(
 
 def test_an_effect_is_rejected_in_words(debug: Debug, program: Path) -> None:
     shown = answers(debug(program, commands="s\nreject\nreject use no numbers\nn\nm\n"))
-    assert shown["reject"] == ["error: say what the model is answered: reject WORDS"]
+    assert shown["reject"] == [
+        "error: write `reject WORDS`: refuse the effect; the model is answered WORDS"
+    ]
     assert shown["n"][0].startswith("  refused: ")
     assert "use no numbers" in shown["n"][0]
     assert "use no numbers" in "\n".join(shown["m"])
@@ -172,20 +176,51 @@ ERRORS = {
     "b nothing": "`nothing` is not a breakpoint; write one of: ",
     "b 1": "there is no prompt at wrong_citations.njpy:1",
     "cl 4": "there is no breakpoint `4`; `b` lists them",
-    "p": "say what to evaluate: p EXPRESSION",
+    "b -3": "`-3` is not a breakpoint; write one of: ",
+    f"b {'9' * 5000}": " is not a breakpoint; write one of: ",
+    "b block :": "`block :` is not a breakpoint; write one of: ",
+    "b block wrong_citations.njpy": "is not a breakpoint; write one of: ",
+    "b block wrong_citations.njpy:99": "there is no prompt at wrong_citations.njpy:99",
+    "b line nosuch.njpy:4": "there is no prompt at nosuch.njpy:4",
+    "b tokens -1": "`tokens -1` is not a breakpoint; write one of: ",
+    f"b effect if {'-' * 100000}1": " is not an expression: ",
+    "cl -1": "there is no breakpoint `-1`",
+    "cl 1 2": "there is no breakpoint `1 2`",
+    f"cl {'9' * 5000}": "`; `b` lists them",
+    "p": "write `p EXPRESSION`: its value",
     "p nothing": "NameError: name 'nothing' is not defined",
     "p 1 +": "invalid syntax",
-    "x": "say what to expand: x VARIABLE",
-    "x cited_by[99]": "`cited_by.[99]` is no longer there",
+    "x": "write `x VARIABLE`: its parts",
+    "x 3": "say what to expand: x VARIABLE",
+    "x nothing.foo": "there is no variable `nothing` here",
+    "x cited_by[99]": "there is no `cited_by[99]` here",
+    "x cited_by[99].foo": "there is no `cited_by[99].foo` here",
+    "x query.foo": "there is no `query.foo` here",
+    "set": "write `set NAME = EXPRESSION`: change a variable",
     "set query": "write what to set: set NAME = EXPRESSION",
+    "set class = 4": "`class` is not the name of a variable",
+    "set 3 = 4": "`3` is not the name of a variable",
     "set query = 1 / 0": "ZeroDivisionError",
     "edit x = 1": "no effect is pending here; step on to the next one",
     "reject no": "no effect is pending here; step on to the next one",
     "m": "the model has not been asked here yet",
+    "goto": "write `goto STEP`: forward or back to a step",
     "goto x": "`goto x`: write the number of a step",
+    "goto -1": "`goto -1`: write the number of a step",
+    "goto 1.": "`goto 1.`: write the number of a step",
+    f"goto {'9' * 5000}": ": write the number of a step",
+    "l foo": "`l foo`: write l, or l all",
+    "q foo": "`q` takes no arguments; leave `foo` out",
+    **{
+        f"{name} foo": f"`{name}` takes no arguments; leave `foo` out"
+        for command in COMMAND_LIST
+        if not command.arguments
+        for name in command.names
+    },
     "back up": "`back up`: write back, back into",
     "N": "this is the beginning",
-    "save": "say where to: save FILE",
+    "save": "write `save FILE`: save the recording",
+    "save /nowhere/at/all": "/nowhere/at/all: No such file or directory",
     "save examples/demo.py": "examples/demo.py exists already",
     "h zz": "there is no command `zz`; `h` lists them",
 }
@@ -197,6 +232,29 @@ def test_errors_have_one_line_and_a_way_out(debug: Debug) -> None:
         (line,) = shown[command]
         assert line.startswith("error: ")
         assert message in line
+
+
+def test_wrong_commands_on_a_trace_are_answered_in_one_line(debug: Debug) -> None:
+    shown = answers(debug(*MAILBOX_TRACE, commands="\n".join(ERRORS) + "\n"))
+    for command in ERRORS:
+        assert len(shown[command]) == 1, command
+
+
+def test_places_without_a_step_or_a_file_are_noted(debug: Debug) -> None:
+    commands = "b block wrong_citations.njpy:11\nb block lib.njpy:3\ngoto 1.99\ncl 1\ngoto 99\ngoto 99\ngoto 3\n"
+    result = debug(*CITATIONS, commands=commands)
+    shown = answers(result)
+    assert shown["b block wrong_citations.njpy:11"] == [
+        "breakpoint 1: block wrong_citations.njpy:11"
+    ]
+    assert shown["b block lib.njpy:3"] == [
+        "breakpoint 2: block lib.njpy:3",
+        "note: lib.njpy is not here; a module elsewhere may have it",
+    ]
+    assert shown["goto 1.99"][0] == "note: there is no step 1.99"
+    assert "note: there is no step 99\nthe program has ended\n" in result.output
+    assert shown["goto 99"] == ["error: the program has no such step; it has steps 0 to 8"]
+    assert shown["goto 3"][0].startswith("> wrong_citations.njpy:10, step 3: ")
 
 
 def test_a_recording_is_replayed_and_left_alone(debug: Debug, tmp_path: Path) -> None:
@@ -320,7 +378,7 @@ def test_programs_that_end_fork_read_and_write(
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["none.njpy"], 2, "error: none.njpy: No such file or directory"),
+        (["none.njpy"], 2, "error: cannot read none.njpy: No such file or directory"),
         (["examples"], 2, "error: examples is a directory; name the program, such as main.njpy"),
         ([], 2, "error: name a program, or a trace: njc debug FILE"),
         (["{0}/wrong.njpy"], 1, "error[NJ"),
@@ -330,9 +388,13 @@ def test_programs_that_end_fork_read_and_write(
             2,
             "error: there is no recording none.jsonl",
         ),
-        (["--trace", "none.jsonl"], 2, "error: none.jsonl: No such file or directory"),
-        (["--trace", "examples/recordings/order.jsonl"], 2, "this is a recording, not a trace"),
-        (["--trace", "{0}/cut.jsonl"], 0, "cut off: the line has no end"),
+        (["--trace", "none.jsonl"], 2, "error: cannot read the trace none.jsonl: No such file"),
+        (["--trace", "examples/recordings/order.jsonl"], 2, "is a recording, not a trace"),
+        (
+            ["--trace", "{0}/cut.jsonl"],
+            0,
+            "line 30 is cut off: the program is still writing, or was ended",
+        ),
         (["--set", "colour=1", "examples/order.njpy"], 2, "colour"),
     ],
 )
@@ -380,3 +442,84 @@ def test_the_lines_of_a_reply_are_shown_while_it_comes_in(
     assert shown["s"][:3] == ["~ program.njpy:1, turn 1:", "~ x = 1", "~ x += 1  # two"]
     assert shown["s"][3].startswith("> program.njpy:1, step 1: before Run, turn 1, ")
     assert shown["c"] == ["| 2", "the program has ended"], "a recorded reply does not come in"
+
+
+def damage(records: list[dict[str, Any]], kind: str) -> bytes:
+    """The trace of these records, damaged in one way."""
+    match kind:
+        case "a usage that is no object":
+            records[2]["reply"]["usage"] = "many"
+        case "tokens that are no numbers":
+            records[2]["reply"]["usage"] = {"input": "x", "output": None}
+        case "a place without a number":
+            for record in records:
+                record["place"] = "mailbox.njpy:y"
+    data = "".join(json.dumps(record) + "\n" for record in records).encode()
+    match kind:
+        case "a byte order mark":
+            return b"\xef\xbb\xbf" + data
+        case "CRLF":
+            return data.replace(b"\n", b"\r\n")
+        case "a line that is cut off":
+            return data[:-40]
+        case "a line of a newer version":
+            return data + b'{"event": "dreamt", "run": "x"}\n'
+    return data
+
+
+@pytest.mark.parametrize(
+    ("kind", "warning"),
+    [
+        ("a byte order mark", ""),
+        ("CRLF", ""),
+        ("a line that is cut off", "line 30 is cut off"),
+        ("a line of a newer version", "1 line of a kind that this version of njc does not know"),
+        ("a usage that is no object", ""),
+        ("tokens that are no numbers", ""),
+        ("a place without a number", ""),
+    ],
+)
+def test_damaged_traces_are_read_as_far_as_possible(
+    debug: Debug, tmp_path: Path, kind: str, warning: str
+) -> None:
+    records = [json.loads(line) for line in Path(MAILBOX_TRACE[1]).read_text().splitlines()]
+    trace = tmp_path / "trace.jsonl"
+    trace.write_bytes(damage(records, kind))
+    walked = debug("--trace", trace, commands="s\nm\nl\nv\nt\nc\nN\n")
+    runner = CliRunner(catch_exceptions=False)
+    listed = [
+        runner.invoke(njc, ["trace", str(trace), *flags])
+        for flags in ([], ["1"], ["--html", str(tmp_path / "page.html")])
+    ]
+    for result in (walked, *listed):
+        assert result.exit_code == 0, result.output
+        assert warning in result.stderr
+        assert result.stderr.count("\n") == bool(warning) + ("MB" in result.stderr)
+    assert "> mailbox.njpy:" in walked.output
+    assert "step 0: entry of the block" in walked.output
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "is empty: no natural block has run yet"),
+        (b"\n \n", "is empty: no natural block has run yet"),
+        (b"\xff\xfe\x00[" * 50, "is not a trace"),
+        (b'[]\nnull\n{"event": 1}\n', "is not a trace"),
+        (None, "cannot read the trace"),
+    ],
+)
+def test_files_that_are_no_traces_are_refused_in_one_line(
+    debug: Debug, tmp_path: Path, data: bytes | None, message: str
+) -> None:
+    trace = tmp_path / "trace.jsonl"
+    if data is None:
+        trace.mkdir()
+    else:
+        trace.write_bytes(data)
+    shown = debug("--trace", trace)
+    listed = CliRunner(catch_exceptions=False).invoke(njc, ["trace", str(trace)])
+    for result in (shown, listed):
+        assert result.exit_code == 2
+        assert message in result.output
+        assert result.output.count("\n") == 1

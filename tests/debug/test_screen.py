@@ -18,8 +18,7 @@ from textual.pilot import Pilot
 from njc.commands.running.debug import list_source_folders, read_timeline
 from njc.commands.terminal.console import Console
 from njc.runs.debug.app import DebugApp
-from njc.runs.debug.session import DebugSession
-from njc.runs.debug.stop_report import format_position
+from njc.runs.debug.commands import DebugSession
 from njc.runs.debug.trace_walk import TraceWalk
 from njc.runs.timeline.controller import RunController
 from njc.runs.timeline.happenings import ReplyStreamed, RunSettings
@@ -142,7 +141,7 @@ def test_keys_go_forward_and_back() -> None:
             places = []
             for key in "ssnnSNsrRnC":
                 await press(app, pilot, key)
-                places.append(format_position(get_position(app) or Position(-1)))
+                places.append(str(get_position(app) or Position(-1)))
             assert places == ["1", "1.1", "1.2", "2", "1.2", "1.1", "1.2", "2", "0", "1", "0"]
             await press(app, pilot, "s")
             await pilot.press("less_than_sign")
@@ -166,5 +165,21 @@ def test_a_reply_is_shown_while_it_comes_in() -> None:
             assert "~ second = 'two" in shown
             await press(app, pilot, "s")
             assert "The model replies:" not in read_screen(app)
+
+    run_async(test)
+
+
+def test_wrong_commands_show_one_line() -> None:
+    async def test() -> None:
+        async with debugging(CITATIONS, (120, 40)) as (app, pilot):
+            for command, message in {
+                "b block wrong_citations.njpy:99": "error: there is no prompt at wrong_citations.njpy:99",
+                "goto -1": "error: `goto -1`: write the number of a step, such as goto 12",
+                "x query.foo": "error: there is no `query.foo` here",
+                "v foo": "error: `v` takes no arguments; leave `foo` out",
+                "reject": "error: write `reject WORDS`: refuse the effect; the model is answered WORDS",
+            }.items():
+                app._jobs.put(command)
+                await wait_until(pilot, lambda message=message: app.status == message)
 
     run_async(test)

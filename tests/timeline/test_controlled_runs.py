@@ -19,15 +19,7 @@ from loopback import Answer
 from njc.project.config import Project
 from njc.project.load import load_code
 from njc.runs.timeline.breakpoints import (
-    BlockBreakpoint,
     Breakpoint,
-    EffectBreakpoint,
-    JumpBreakpoint,
-    LineBreakpoint,
-    RefusalBreakpoint,
-    TokenBreakpoint,
-    TypeBreakpoint,
-    VariableBreakpoint,
 )
 from njc.runs.timeline.controller import RunController
 from njc.runs.timeline.happenings import (
@@ -221,17 +213,17 @@ def test_over_skips_called_blocks_and_out_ends_a_block(control: Control) -> None
 
 
 BREAKPOINTS: dict[str, tuple[Breakpoint, list[int]]] = {
-    "line": (LineBreakpoint("program.njpy", 7), [2]),
-    "block": (BlockBreakpoint("program.njpy:14"), [0]),
-    "any block": (BlockBreakpoint(), [0, 2]),
-    "effect": (EffectBreakpoint("Run"), [1, 3, 5]),
-    "other effect": (EffectBreakpoint("Done"), []),
-    "condition": (EffectBreakpoint(condition="number == 4"), [3]),
-    "jump": (JumpBreakpoint(), []),
-    "variable": (VariableBreakpoint("doubled"), [4]),
-    "variable in a block": (VariableBreakpoint("doubled", "program.njpy:14"), []),
-    "refusal": (RefusalBreakpoint(), [5]),
-    "tokens": (TokenBreakpoint(1000), []),
+    "line": (Breakpoint("line", "program.njpy:7"), [2]),
+    "block": (Breakpoint("block", "program.njpy:14"), [0]),
+    "any block": (Breakpoint("block"), [0, 2]),
+    "effect": (Breakpoint("effect", "Run"), [1, 3, 5]),
+    "other effect": (Breakpoint("effect", "Done"), []),
+    "condition": (Breakpoint("effect", condition="number == 4"), [3]),
+    "jump": (Breakpoint("jump"), []),
+    "variable": (Breakpoint("variable", "doubled"), [4]),
+    "variable in a block": (Breakpoint("variable", "doubled", place="program.njpy:14"), []),
+    "refusal": (Breakpoint("refusal"), [5]),
+    "tokens": (Breakpoint("tokens", "1000"), []),
 }
 
 
@@ -252,7 +244,7 @@ def test_breakpoints_stop_forward_and_backward(name: str, control: Control) -> N
 
 def test_a_breakpoint_outside_of_prompts_is_refused(control: Control) -> None:
     with pytest.raises(RunControlError, match=r"there is no prompt at program.njpy:1$"):
-        control().set_breakpoints((LineBreakpoint("program.njpy", 1),))
+        control().set_breakpoints((Breakpoint("line", "program.njpy:1"),))
 
 
 def test_variables_are_listed_expanded_and_evaluated(control: Control) -> None:
@@ -867,7 +859,7 @@ with njrt.using(model=Scripted([run("number = 'two'", done=True), run("number = 
 
 def test_a_breakpoint_on_types_stops_after_an_output_of_a_wrong_type(control: Control) -> None:
     controller = control(TYPED)
-    controller.set_breakpoints((TypeBreakpoint(),))
+    controller.set_breakpoints((Breakpoint("type"),))
     controller.start(stops=False)
     stopped = controller.wait_for_stop(SECONDS)
     assert isinstance(stopped, Stopped)

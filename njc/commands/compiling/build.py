@@ -19,6 +19,7 @@ from njc.commands.terminal.flags import (
     SOURCES,
     WATCH,
     project_flags,
+    refuse_options,
     resolve_project,
     selection_flags,
     with_console,
@@ -73,6 +74,8 @@ def command(console: Console, sources: Sequence[Path], watch: bool, **flags: Any
 
     SRC are files or directories (default: `src` of [tool.njc] in pyproject.toml).
     """
+    if flags["format"] != "text":
+        refuse_options("prints to standard output, as --output-format does", "diff")
     if watch:
         watch_sources(console, lambda: _build(console, sources, flags), sources, (SUFFIX, ".py"))
     return 0 if watch else _build(console, sources, flags)

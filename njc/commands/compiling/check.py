@@ -22,6 +22,7 @@ from njc.commands.terminal.flags import (
     SOURCES,
     WATCH,
     project_flags,
+    refuse_options,
     resolve_project,
     selection_flags,
     with_console,
@@ -42,6 +43,7 @@ from njc.project.fixes import correct
 from njc.project.outputs import write_all
 from njc.project.report import format_count, format_findings, summarize_findings
 from njc.project.units import SUFFIX, Unit, find_units, make_unit, refuse_hidden_source
+from njrt.errors import ConfigurationError
 
 _STDIN = Path("-")
 _STDIN_FILENAME = Path(f"stdin{SUFFIX}")
@@ -66,7 +68,13 @@ def command(console: Console, sources: Sequence[Path], watch: bool, **flags: Any
     SRC are files or directories (default: `src` of [tool.njc] in pyproject.toml), or `-` for one source on
     standard input. `njc explain CODE` describes a finding.
     """
-    _check_stdin_usage(sources, watch, flags)
+    if _STDIN not in sources:
+        refuse_options("names the source that `-` reads; add `-`", "stdin_filename")
+    elif len(sources) > 1:
+        raise ConfigurationError("`-` is one source on standard input; name no other beside it")
+    else:
+        refuse_options("needs files; standard input is read once", "watch")
+        refuse_options("writes files; save the source first", "fix")
     if watch:
         watch_sources(console, lambda: _check(console, sources, flags), sources)
     return 0 if watch else _check(console, sources, flags)
@@ -133,14 +141,3 @@ def _read_contents(
         return {unit: read_source(unit) for unit in units}
     unit = make_unit(stdin_filename, project)
     return {unit: SourceFile(unit.path, sys.stdin.buffer.read())}
-
-
-def _check_stdin_usage(sources: Sequence[Path], watch: bool, flags: Mapping[str, Any]) -> None:
-    if _STDIN in sources and len(sources) > 1:
-        raise click.UsageError("`-` is one source on standard input; name no other beside it")
-    if _STDIN in sources and watch:
-        raise click.UsageError("--watch needs files; standard input is read once")
-    if _STDIN in sources and flags["fix"]:
-        raise click.UsageError("--fix writes files; save the source first")
-    if flags["stdin_filename"] is not None and _STDIN not in sources:
-        raise click.UsageError("--stdin-filename names the source that `-` reads; add `-`")

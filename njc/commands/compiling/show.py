@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, assert_never
@@ -62,21 +61,20 @@ def command(
     match stage:
         case "blocks":
             if format == "json":
-                console.result(_to_json(list(_describe_blocks(compilation))))
+                console.json(list(_describe_blocks(compilation)), ensure_ascii=False)
             else:
                 console.result("\n\n".join(map(_format_block, _describe_blocks(compilation))))
         case "lower" if result.output is not None:
             text = result.output.decode(task.source.encoding)
-            console.result(_to_json({"compiled": text}) if format == "json" else text.rstrip("\n"))
+            if format == "json":
+                console.json({"compiled": text}, ensure_ascii=False)
+            else:
+                console.result(text.rstrip("\n"))
         case "lower":
             pass
         case _:
             assert_never(stage)
     return int(result.output is None)
-
-
-def _to_json(value: object) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False)
 
 
 def _describe_blocks(compilation: Compilation) -> Iterator[dict[str, Any]]:

@@ -12,6 +12,7 @@ from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import SOURCES, resolve_project, with_console
 from njc.editors.type_check.checker import check_types
 from njc.project.report import format_findings
+from njrt.errors import ConfigurationError
 
 _CHECKER = f"{__name__}.checker"
 
@@ -41,7 +42,9 @@ def command(console: Console, sources: Sequence[Path]) -> int:
     """
     checker: Sequence[str] = click.get_current_context().meta[_CHECKER]
     if not checker:
-        raise click.UsageError("name the type checker behind `--`: njc types src -- mypy --strict")
+        raise ConfigurationError(
+            "name the type checker behind `--`: njc types src -- mypy --strict"
+        )
     report = check_types(sources, checker, resolve_project(sources, {}))
     if report.findings:
         console.findings(format_findings(report.findings, "text"))

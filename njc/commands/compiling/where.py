@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +33,10 @@ def command(console: Console, places: tuple[str, ...], **flags: Any) -> None:
 
 def _parse_place(place: str) -> tuple[Path, int]:
     """Read `FILE:LINE`, or `FILE:LINE:COLUMN` as tools print it."""
-    parts = place.rsplit(":", 2)
-    if len(parts) == 3 and not parts[1].isdecimal():
-        parts = place.rsplit(":", 1)
-    if len(parts) < 2 or not parts[1].isdecimal() or int(parts[1]) < 1:
+    found = re.fullmatch(r"(.+?):(0*[1-9]\d{0,8})(?::[^:]*)?", place)
+    if found is None:
         raise ConfigurationError(f"`{place}` is not a place; write FILE:LINE, such as mail.py:41")
-    return Path(parts[0]), int(parts[1])
+    return Path(found[1]), int(found[2])
 
 
 def find_counterpart(file: Path, line: int, project: Project) -> tuple[Path, int]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import sys
 import tempfile
 import time
 from contextlib import ExitStack, closing
@@ -20,12 +18,12 @@ from njc.batch.local import CallsGivenUp, Window, interrupted_by_sigterm, run_lo
 from njc.batch.rows import BUDGET_OPTION, check_rows, describe_failed_rows, read_rows
 from njc.batch.store import BatchCounts, BatchStore, discard_batch, note_program, open_batch_store
 from njc.batch.waves import WaveProgress, Waves, make_vendor
-from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import COUNT, FILE, TARGET, with_console
+from njc.commands.terminal.console import Console, paint_progress
+from njc.commands.terminal.flags import COUNT, FILE, TARGET, refuse_options, with_console
 from njc.commands.terminal.status_line import is_status_shown
 from njc.project.outputs import check_output
 from njc.project.units import format_path
-from njc.target import TargetFunction, get_target, make_absolute
+from njc.target import get_target, make_absolute
 from njrt.errors import ConfigurationError, CostLimitError
 from njrt.session.limits import limit
 
@@ -96,13 +94,12 @@ def command(
     A row is a JSON object with the arguments of one call. An interrupted batch is continued by the same command.
     Exit code 1: some rows have failed.
     """
-    given = {"--executor": executor, "--jobs": jobs, "--address": address}
-    if vendor_batch and (others := [flag for flag, value in given.items() if value]):
-        raise ConfigurationError(f"--vendor-batch and {others[0]} exclude each other")
-    if poll is not None and not vendor_batch:
-        raise ConfigurationError("--poll needs --vendor-batch")
-    if address and executor not in ("dask", "ray"):
-        raise ConfigurationError("--address needs --executor dask or ray")
+    if vendor_batch is None:
+        refuse_options("needs --vendor-batch", "poll")
+    else:
+        refuse_options("and --vendor-batch exclude each other", "executor", "address", "jobs")
+    if executor not in ("dask", "ray"):
+        refuse_options("needs --executor dask or ray", "address")
     check_rows(rows)
     loaded = get_target(make_absolute(target))
     out = _check_out(out, rows, loaded.program)
@@ -152,7 +149,18 @@ def command(
                     )  # fmt: skip
                     waves.run()
                 else:
-                    _run_here(loaded, rows, count, store, kind, jobs, address, max_usd, painter)
+                    spent = store.read_counts().usage.usd
+                    left = None if max_usd is None else max(0.0, max_usd - spent)
+                    # A cluster runs as many as it is given, so that `--jobs` is all of them.
+                    rows_at_once = jobs if jobs and address else 2 * count_jobs(kind, jobs)
+                    window = Window(rows_at_once, max_usd)
+                    # The threads of this process count their usage together.
+                    with (
+                        limit(usd=left, option=BUDGET_OPTION),
+                        open_executor(kind, loaded.name, jobs, address) as submit,
+                    ):
+                        show = painter.show_counts, painter.show_interrupt
+                        run_local(rows, count, store, submit, window, *show)
         except KeyboardInterrupt as interrupt:
             is_given_up = isinstance(interrupt, CallsGivenUp)
             console.note("interrupted; the same command continues")
@@ -176,28 +184,6 @@ def _check_out(out: Path, *inputs: Path) -> Path:
     file = out.resolve() if out.is_symlink() else out
     check_output(file, *inputs)
     return file
-
-
-def _run_here(
-    loaded: TargetFunction,
-    rows: Path,
-    count: int | None,
-    store: BatchStore,
-    kind: ExecutorKind,
-    jobs: int | None,
-    address: str | None,
-    max_usd: float | None,
-    painter: ProgressPainter,
-) -> None:
-    left = None if max_usd is None else max(0.0, max_usd - store.read_counts().usage.usd)
-    # A cluster runs as many as it is given, so that `--jobs` is all of them.
-    window = Window(jobs if jobs and address else 2 * count_jobs(kind, jobs), max_usd)
-    # The threads of this process count their usage together.
-    with (
-        limit(usd=left, option=BUDGET_OPTION),
-        open_executor(kind, loaded.name, jobs, address) as submit,
-    ):
-        run_local(rows, count, store, submit, window, painter.show_counts, painter.show_interrupt)
 
 
 def _summarize(store: BatchStore, out: Path) -> str:
@@ -254,9 +240,7 @@ class ProgressPainter:
 
     def _paint(self, line: str) -> None:
         if self._is_enabled:
-            width = shutil.get_terminal_size().columns - 1
-            sys.stderr.write(f"\r\x1b[K{line[:width]}")
-            sys.stderr.flush()
+            paint_progress(line)
 
 
 def format_time_left(left: int, done: int, seconds: float) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import click
 
 from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import STORE, with_console
+from njc.commands.terminal.flags import STORE, refuse_options, with_console
 from njc.project.report import format_count
 from njc.runs.trace_view.tables import TableColumn
 from njrt.errors import ConfigurationError
@@ -40,6 +39,8 @@ def command(
     A BLOCK has its name in njc.lock, such as `shop.njpy:fill`, or that with the digest of its code. The exit code is 1
     if a shown block is live because of an alarm.
     """
+    if clear:
+        refuse_options("does nothing with --clear, which shows nothing", "as_json")
     store = CanaryStore(get_store(url, os.environ))
     if clear:
         _clear(console, store, blocks)
@@ -49,7 +50,7 @@ def command(
     }
     if as_json:
         states = [{"block": name} | _state_to_json(state) for name, state in found.items()]
-        console.result(json.dumps({"store": store.store.name, "blocks": states}, indent=2))
+        console.json({"store": store.store.name, "blocks": states})
     elif not found:
         console.note(f"{store.store.name}: no canary has run")
     else:

@@ -6,20 +6,20 @@ import os
 import queue
 import sys
 from collections.abc import Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import click
 
+from njc.commands.running.trace import read_trace_index
 from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import PATH, parse_set_flags, with_console
+from njc.commands.terminal.flags import PATH, parse_set_flags, refuse_options, with_console
 from njc.project.config import find_project
 from njc.project.load import NaturalSyntaxError, load_code
-from njc.project.units import SUFFIX, format_path
-from njc.runs.debug.plain import PROMPT, PlainDebugger
+from njc.project.units import SUFFIX, format_path, read_file
+from njc.runs.debug.commands import DebugSession
+from njc.runs.debug.plain import PROMPT, PlainDebugger, read_command
 from njc.runs.debug.predicted import PredictedSession, open_predictor
-from njc.runs.debug.session import DebugSession
 from njc.runs.debug.stop_report import DebuggedRun, clean_text
 from njc.runs.debug.trace_walk import TraceWalk
 from njc.runs.timeline.controller import RunController
@@ -28,6 +28,7 @@ from njc.runs.timeline.step_builder import build_timeline
 from njc.runs.timeline.steps import Timeline
 from njc.runs.timeline.trace_lines import read_trace
 from njrt.errors import ConfigurationError, require_packages
+from njrt.options import OPTION_NAMES
 
 
 @click.command(
@@ -65,17 +66,21 @@ def command(
 
     Without --recording, NJC_RECORD names the recording, as in other runs.
     """
+    run_options = ("recording", "model", "options", "arguments")
+    if trace is not None:
+        problem = "does nothing with --trace, which views a run that is over"
+        refuse_options(problem, "predicted", "call", *run_options)
     if predicted is not None:
+        refuse_options("does nothing with --predicted, which runs nothing", *run_options)
         serve_predictions(predicted, program, call)
         return
+    refuse_options("needs --predicted", "call")
     is_plain = plain or is_plain_terminal()
     if not is_plain:
         require_packages("the full screen", "njpy[debug]", "textual", otherwise="use --plain")
     happenings: queue.SimpleQueue[Any] = queue.SimpleQueue()
     run: DebuggedRun
     if trace is not None:
-        if recording is not None:
-            raise ConfigurationError("--trace views a run that is over; leave --recording out")
         folders = list_source_folders(program or trace)
         run = TraceWalk(read_timeline(console, trace), happenings.put, folders)
     elif program is None:
@@ -88,11 +93,8 @@ def command(
         if recording is not None and is_replayed and not recording.is_file():
             raise ConfigurationError(f"there is no recording {recording}")
         parsed = parse_set_flags(options)
-        values = {
-            field.name: value
-            for field in fields(parsed)
-            if (value := getattr(parsed, field.name)) is not None
-        }
+        given = ((name, getattr(parsed, name)) for name in OPTION_NAMES)
+        values = {name: value for name, value in given if value is not None}
         settings = RunSettings(program, tuple(arguments), model, recording, is_replayed, values)
         folders = list_source_folders(program)
         run = RunController(settings, happenings.put)
@@ -119,26 +121,16 @@ def serve_predictions(predicted: str, program: Path | None, call: str | None) ->
         shown = session.start()
     except (OSError, ValueError) as problem:
         raise ConfigurationError(f"{program}: {problem}") from None
-    is_terminal = sys.stdin.isatty()
-    while True:
-        click.echo("\n".join(clean_text(line) for line in shown))
-        click.echo(PROMPT, nl=False)
-        line = sys.stdin.readline()
-        if not is_terminal:
-            click.echo(line.rstrip("\n"))
-        if not line or line.strip() in ("q", "quit"):
-            return
-        shown = session.do(line)
+    click.echo("\n".join(map(clean_text, shown)))
+    while (line := read_command(PROMPT)) is not None and line.strip() not in ("q", "quit"):
+        click.echo("\n".join(map(clean_text, session.do(line))))
 
 
 def check_program(program: Path) -> None:
     """Raise NaturalSyntaxError if a program cannot be compiled, ConfigurationError if it is missing."""
     if program.is_dir():
         raise ConfigurationError(f"{program} is a directory; name the program, such as main.njpy")
-    try:
-        data = program.read_bytes()
-    except OSError as error:
-        raise ConfigurationError(f"{program}: {error.strerror}") from None
+    data = read_file(program)
     try:
         if program.suffix == SUFFIX:
             load_code(program, data, find_project(program, os.environ))
@@ -152,12 +144,8 @@ def check_program(program: Path) -> None:
 
 def read_timeline(console: Console, path: Path) -> Timeline:
     """Return the steps of a trace, and show its unreadable lines; raises ConfigurationError without steps."""
-    try:
-        timeline = build_timeline(read_trace(path))
-    except OSError as error:
-        raise ConfigurationError(f"{path}: {error.strerror}") from None
-    for problem in timeline.problems:
-        console.findings(f"warning: {format_path(path)}, line {problem.number}: {problem.problem}")
+    read_trace_index(console, path)
+    timeline = build_timeline(read_trace(path))
     if not len(timeline):
         raise ConfigurationError(f"{format_path(path)} has no steps; NJC_TRACE=FILE writes traces")
     return timeline

@@ -15,6 +15,7 @@ from njc.commands.terminal.flags import (
     SOURCE,
     parse_set_flags,
     project_flags,
+    refuse_options,
     resolve_project,
     with_console,
 )
@@ -56,15 +57,6 @@ SANDBOX_SETTINGS = ("sandbox", "work", "read", "env", "max_memory", "max_process
 def sandbox_flags(command: CommandFunction) -> CommandFunction:
     """Add the sandbox flags to a command."""
     return add_options(command, *_SANDBOX_FLAGS)
-
-
-def is_sandbox_requested(settings: Mapping[str, Any]) -> bool:
-    """Return whether to run in a sandbox; raises ConfigurationError for its other flags without it."""
-    for name, value in settings.items():
-        if value and not settings["sandbox"]:
-            flag = name.replace("_", "-")
-            raise ConfigurationError(f"--{flag} works only with --sandbox; add --sandbox")
-    return bool(settings["sandbox"])
 
 
 def run_in_sandbox(
@@ -162,7 +154,9 @@ def command(
         os.environ["NJC_TRACE"] = trace
     flags["options"] = _take_predictor(flags["options"])
     settings = {name: flags.pop(name) for name in SANDBOX_SETTINGS}
-    is_sandboxed = is_sandbox_requested(settings)
+    is_sandboxed = bool(settings["sandbox"])
+    if not is_sandboxed:
+        refuse_options("works only with --sandbox; add --sandbox", *settings)
     _set_flags_before_environment(flags["options"])
     if is_module and not is_sandboxed:
         with show_status(console):

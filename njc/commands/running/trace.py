@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from njc.commands.terminal.console import Console, get_output_width
-from njc.commands.terminal.flags import FILE, with_console
+from njc.commands.terminal.flags import FILE, refuse_options, with_console
 from njc.project.outputs import check_output
 from njc.project.units import format_path
 from njc.runs.trace_view.index import RunSummary, Selection, TraceIndex, read_index
@@ -53,11 +53,11 @@ def command(
         from njc.runs.trace_view.page import write_page
 
         check_output(html, *paths)
-        write_page(html, [_read(console, path) for path in paths], selection)
+        write_page(html, [read_trace_index(console, path) for path in paths], selection)
         console.note(f"{format_path(html)}: {html.stat().st_size / 1e6:.1f} MB")
         return
     width = get_output_width()
-    indexes = [_read(console, path, selection.search) for path in paths]
+    indexes = [read_trace_index(console, path, selection.search) for path in paths]
     runs = [] if run is None else [find_run(index, run) for index in indexes]
     match indexes, runs:
         case [index], []:
@@ -67,6 +67,7 @@ def command(
         case [first, second], []:
             lines = format_pairs(first, second, selection, width)
         case _:
+            refuse_options("chooses among runs; two are named here", *flags)
             (first, second), (a, b) = indexes, runs
             lines = format_pair(first, second, RunPair(a, b), width)
     for line in lines:
@@ -98,7 +99,7 @@ def _open_trace(place: str) -> Path:
     return path
 
 
-def _read(console: Console, path: Path, search: str = "") -> TraceIndex:
+def read_trace_index(console: Console, path: Path, search: str = "") -> TraceIndex:
     """Read a trace, and show its unreadable parts."""
     index = read_index(path, search)
     for problem in index.problems:

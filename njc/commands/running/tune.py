@@ -8,7 +8,16 @@ from pathlib import Path
 import click
 
 from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import CASE_JOBS, CASES, COUNT, FILE, REPEATS, TARGET, with_console
+from njc.commands.terminal.flags import (
+    CASE_JOBS,
+    CASES,
+    COUNT,
+    FILE,
+    REPEATS,
+    TARGET,
+    refuse_options,
+    with_console,
+)
 from njc.evaluation.cases.case_file import NumberedCase, read_cases
 from njc.evaluation.cases.runner import CaseResult, CaseResults
 from njc.evaluation.cases.tuner import (
@@ -68,6 +77,8 @@ def command(
     compared with the program as it is on the other half, and written into njc.lock if it is better there. Results are
     kept, and an interrupted command continues.
     """
+    if second is None:
+        refuse_options("needs --second", "errors")
     loaded = get_target(make_absolute(target))
     if loaded.program.suffix != SUFFIX:
         raise ConfigurationError(f"{target} is not in a {SUFFIX} file")

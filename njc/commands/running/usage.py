@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Any
 
 import click
 
 from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import COUNT, STORE, with_console
+from njc.commands.terminal.flags import COUNT, STORE, refuse_options, with_console
 from njc.project.report import format_count
 from njc.runs.trace_view.tables import TableColumn
-from njrt.errors import ConfigurationError
 from njrt.persistence.open_store import get_store
 from njrt.production.budgets.budget import Budget, find_period
 from njrt.production.budgets.ledger import NANO, Ledger, StoredAccount, shorten_name
@@ -52,6 +50,8 @@ def command(
     forget: int | None,
 ) -> None:
     """Show what was spent of each budget, or delete old accounts."""
+    if forget is not None:
+        refuse_options("does nothing with --forget, which shows nothing", "shows_all", "as_json")
     ledger = Ledger(get_store(url, os.environ))
     found = [
         account
@@ -60,8 +60,6 @@ def command(
         and (owner is None or shorten_name(owner) == account.owner)
     ]
     if forget is not None:
-        if shows_all or as_json:
-            raise ConfigurationError("--forget shows nothing; leave --all and --json out")
         before = ledger.store.now() - forget * _DAY
         old = [account for account in found if account.state.at < before]
         for account in old:
@@ -71,7 +69,7 @@ def command(
     now = ledger.store.now()
     if as_json:
         accounts = [account_to_json(account, is_current(account, now)) for account in found]
-        console.result(json.dumps({"store": ledger.store.name, "accounts": accounts}, indent=2))
+        console.json({"store": ledger.store.name, "accounts": accounts})
         return
     shown = [account for account in found if shows_all or is_current(account, now)]
     if not shown:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Literal
@@ -10,7 +9,7 @@ from typing import Literal
 import click
 
 from njc.commands.terminal.console import Console, console_flags
-from njc.commands.terminal.flags import PATH, STORE, TEXT_OR_JSON, with_console
+from njc.commands.terminal.flags import PATH, STORE, TEXT_OR_JSON, refuse_options, with_console
 from njc.project.report import format_count
 from njc.project.units import format_path
 from njrt.errors import ConfigurationError
@@ -41,9 +40,10 @@ def stats(
     place, shown, store = _find_cache(folder, url)
     stats = store.read_stats() if store else None
     entries, size = (stats.entries, stats.size) if stats else (0, 0)
-    fields = {"folder": place, "entries": entries, "bytes": size}
-    text = f"{shown}: {format_count(entries, 'reply')}, {size / 1_000_000:.1f} MB"
-    console.result(json.dumps(fields, indent=2) if format == "json" else text)
+    if format == "json":
+        console.json({"folder": place, "entries": entries, "bytes": size})
+    else:
+        console.result(f"{shown}: {format_count(entries, 'reply')}, {size / 1_000_000:.1f} MB")
 
 
 @command.command("clear")
@@ -63,7 +63,9 @@ def clear(console: Console, folder: Path | None, url: str | None) -> None:
 
 def _find_cache(folder: Path | None, url: str | None) -> tuple[str, str, ReplyStore | None]:
     """Return the place of the cache of a folder, a store, or the user, its text in messages, and its store if it exists."""
-    if folder is None and url:
+    if folder is not None:
+        refuse_options("is another place than --folder; leave one out", "url")
+    elif url:
         store = get_store(url, os.environ)
         store.measure(SHARED_PREFIX)  # raises StoreError, where the cache would continue without it
         return store.name, store.name, ReplyStore(store, SHARED_PREFIX)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from dataclasses import asdict
@@ -51,7 +50,7 @@ def command(console: Console, offline: bool, format: Literal["text", "json"], **
             status = click.style(f"{check.status:5}", fg=_COLORS[check.status])
             console.result(f"{status} {check.check:11} {check.says}")
     if format == "json":
-        console.result(json.dumps([asdict(check) for check in checks], indent=2))
+        console.json([asdict(check) for check in checks])
     elif offline:
         console.note("the server was not asked (--offline)")
     return min((check.exit_code for check in checks if check.exit_code), default=0)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from njc.commands.terminal.console import Console, console_flags
-from njc.commands.terminal.flags import PATH, with_console
+from njc.commands.terminal.flags import PATH, refuse_options, with_console
 from njc.project.config import find_project
 from njc.project.report import format_count
 from njc.project.tuned import get_lock_path
@@ -63,11 +63,14 @@ def add(
     from njc.project.servers import ServerSection
 
     if bool(command_line) == bool(url):
-        raise click.UsageError("name a command after --, or a --url, and not both")
+        raise ConfigurationError("name a command after --, or a --url, and not both")
+    if url:
+        refuse_options("is for a server that COMMAND starts, not for --url", "env")
+    else:
+        refuse_options("needs --url", "headers")
     file = (out or Path(f"{name}.py")).absolute()
     _check_module_name(file)
-    lock_file = _find_lock()
-    lock = read_lock(lock_file)
+    lock, lock_file = _read_lock()
     section = ServerSection(
         name,
         Path(os.path.relpath(file, lock_file.parent)).as_posix(),
@@ -89,8 +92,7 @@ def update(console: Console, names: Sequence[str]) -> None:
     """Ask the servers again, and write their modules."""
     from njc.mcp.servers import find_section
 
-    lock_file = _find_lock()
-    lock = read_lock(lock_file)
+    lock, lock_file = _read_lock()
     for section in find_section(lock.servers, names, lock_file):
         _write(console, section, lock, lock_file)
         lock = read_lock(lock_file)
@@ -103,8 +105,8 @@ def check(console: Console, names: Sequence[str]) -> int:
     """Compare servers and modules with njc.lock; exit 1 if one differs."""
     from njc.mcp.servers import check_server, find_section
 
-    lock_file = _find_lock()
-    sections = find_section(read_lock(lock_file).servers, names, lock_file)
+    lock, lock_file = _read_lock()
+    sections = find_section(lock.servers, names, lock_file)
     stale = False
     for section in sections:
         differences = list(check_server(section, lock_file.parent))
@@ -123,8 +125,7 @@ def remove(console: Console, name: str) -> None:
     """Remove a server from njc.lock, and its module."""
     from njc.mcp.servers import find_section, hash_text
 
-    lock_file = _find_lock()
-    lock = read_lock(lock_file)
+    lock, lock_file = _read_lock()
     (section,) = find_section(lock.servers, [name], lock_file)
     file = lock_file.parent / section.file
     if file.exists() and hash_text(file.read_text(encoding="utf-8")) != section.digest:
@@ -157,6 +158,8 @@ def serve(
     from njc.target import load_targets
     from njrt.production.budgets.budget import parse_budgets
 
+    if port is None:
+        refuse_options("needs --http", "host")
     budgets = parse_budgets(budget) if budget else ()
     with redirect_stdout(sys.stderr):  # what programs print when they are imported
         server = make_mcp_server(load_targets(targets), name, budgets)
@@ -181,9 +184,10 @@ def _write(console: Console, section: ServerSection, lock: StaticLock, lock_file
     console.note(f"{written.file}: {tools} of {written.server or written.name}")
 
 
-def _find_lock() -> Path:
-    """Return the lock of the project here: beside pyproject.toml, else in this folder."""
-    return get_lock_path(find_project(Path.cwd(), os.environ), Path.cwd()).absolute()
+def _read_lock() -> tuple[StaticLock, Path]:
+    """Return the lock of the project here and its file: beside pyproject.toml, else in this folder."""
+    file = get_lock_path(find_project(Path.cwd(), os.environ), Path.cwd()).absolute()
+    return read_lock(file), file
 
 
 def _check_module_name(file: Path) -> None:
@@ -203,5 +207,5 @@ def _check_module_name(file: Path) -> None:
 def _split_header(text: str) -> tuple[str, str]:
     name, found, value = text.partition("=")
     if not found or not name.strip():
-        raise click.UsageError(f"--header is NAME=VALUE, not {text!r}")
+        raise ConfigurationError(f"--header is NAME=VALUE, not {text!r}")
     return name.strip(), value.strip()

@@ -67,12 +67,17 @@ def command(
             names = f"a/{format_path(file)}", f"b/{format_path(target)}"
             console.result(format_diff(before, after, *names))
         _show_findings(console, file, target, migration)
-    if not (check or diff):
+    is_written = not (check or diff)
+    if is_written:
         _write_targets(migrated, force)
-    _show_work(console, migrated, done=not (check or diff))
-    for _, migration in migrated.values():
+    for file, (target, migration) in migrated.items():
+        console.note(f"{format_path(file)} -> {format_path(target)}")
         remarks = (*migration.remarks, *migration.leftovers)
         to_do |= migration.compilation.output is None or any(it.is_open for it in remarks)
+    would = "" if is_written else "would be "
+    console.note(f"{format_count(len(migrated), 'file')} {would}migrated")
+    if migrated and is_written:
+        console.note("the old files are kept; remove them before you build in place")
     return int(to_do or (check and bool(migrated)))
 
 
@@ -117,13 +122,3 @@ def _write_targets(migrated: Mapping[Path, tuple[Path, Migration]], force: bool)
                 f"{format_path(target)}; migrate them one by one, each with another -o"
             )
     write_all({target: migration.source.data for target, migration in migrated.values()})
-
-
-def _show_work(
-    console: Console, migrated: dict[Path, tuple[Path, Migration]], *, done: bool
-) -> None:
-    for file, (target, _) in migrated.items():
-        console.note(f"{format_path(file)} -> {format_path(target)}")
-    console.note(f"{format_count(len(migrated), 'file')} {'' if done else 'would be '}migrated")
-    if migrated and done:
-        console.note("the old files are kept; remove them before you build in place")

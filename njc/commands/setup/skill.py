@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import PATH, with_console
+from njc.commands.terminal.flags import PATH, refuse_options, with_console
 from njc.project.outputs import write_all
 from njc.project.units import format_path
 from njrt.errors import ConfigurationError
@@ -29,6 +29,7 @@ def command(console: Console, into: Path | None, force: bool) -> None:
     """Print the guide to natural code for coding agents."""
     text = files("njc").joinpath("skill", "SKILL.md").read_text(encoding="utf-8")
     if into is None:
+        refuse_options("needs --into", "force")
         click.echo(text, nl=False)
         return
     path = (into / NAME / "SKILL.md").absolute()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -19,6 +20,7 @@ from njc.commands.terminal.flags import (
     MODE,
     PATH,
     project_flags,
+    refuse_options,
     resolve_project,
     with_console,
 )
@@ -92,16 +94,19 @@ def command(
     missing or stale at the end. With --authority, the manifest in njc.lock is widened to what the blocks needed in
     recordings and traces: those of --from, else `recordings/NAME.jsonl` beside each source.
     """
-    if (check or runs) and not authority:
-        raise click.UsageError("--check and --from need --authority")
+    if not authority:
+        refuse_options("needs --authority", "check", "runs")
+    if keep:
+        refuse_options("writes code again; --keep keeps it", "update")
     sources = [Path(place) for place in places if ":" not in place]
     blocks = [place for place in places if ":" in place]
     project = resolve_project(sources, flags)
     units = find_units(sources, project)
     file = find_lock_file(units, project)
     if authority:
-        if update or keep or blocks:
-            raise click.UsageError("--authority takes sources, and neither --update nor --keep")
+        refuse_options("is about static code; --authority is not", "update", "keep", "why")
+        if blocks:
+            raise ConfigurationError(f"--authority takes sources, not the block {blocks[0]}")
         return _lock_authority(console, units, file, runs, check)
     holes = [hole for found in find_static_files(units, project) for hole in found.holes]
     chosen = [find_named_hole(block, holes) for block in blocks]
@@ -110,10 +115,8 @@ def command(
     if keep:
         save_lock(_keep_code(lock, chosen or holes), lock, file)
     elif update:
-        removed = [
-            (hole.name, hole.mode + kind) for hole in chosen for kind in ("", LEARNED_SUFFIX)
-        ]
-        removed = removed or [(entry.name, entry.mode) for entry in find_unused(lock)]
+        unused = [(entry.name, entry.mode) for entry in find_unused(lock)]
+        removed = list(itertools.chain(*map(_list_keys, chosen))) or unused
         stale = _find_stale_tuned(lock, units)
         current = {key: each for key, each in lock.tuned.items() if key not in stale}
         save_lock(replace(remove_entries(lock, removed), tuned=current), lock, file)
@@ -191,13 +194,12 @@ def find_named_hole(block: str, holes: Sequence[Hole]) -> Hole:
 
 
 def _keep_code(lock: StaticLock, holes: Sequence[Hole]) -> StaticLock:
-    keys = [
-        (hole, (hole.name, hole.mode + kind)) for hole in holes for kind in ("", LEARNED_SUFFIX)
-    ]
-    entries = lock.entries
-    return add_entries(
-        lock, [replace(entries[key], meaning=hole.meaning) for hole, key in keys if key in entries]
-    )
+    keys = ((hole, key) for hole in holes for key in _list_keys(hole) if key in lock.entries)
+    return add_entries(lock, [replace(lock.entries[key], meaning=it.meaning) for it, key in keys])
+
+
+def _list_keys(hole: Hole) -> list[tuple[str, str]]:
+    return [(hole.name, hole.mode + kind) for kind in ("", LEARNED_SUFFIX)]
 
 
 def _find_unused_in_units(

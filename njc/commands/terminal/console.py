@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import math
 import os
 import re
@@ -41,6 +42,10 @@ class Console:
     def result(self, text: str) -> None:
         if text:
             click.echo(colorize(text))
+
+    def json(self, value: object, *, ensure_ascii: bool = True) -> None:
+        """Print a result as JSON, never coloured."""
+        click.echo(json.dumps(value, indent=2, ensure_ascii=ensure_ascii))
 
     def findings(self, text: str) -> None:
         """Print findings."""
@@ -89,8 +94,13 @@ class ProgressLine:
         ):
             return
         self._shown = True
-        line = f"{self._activity} {done}/{of}" if done < of else ""
-        click.echo(f"\r\x1b[K{line}", err=True, nl=False)
+        paint_progress(f"{self._activity} {done}/{of}" if done < of else "")
+
+
+def paint_progress(line: str) -> None:
+    """Replace the line of the terminal that the cursor is on, cut to its width."""
+    width = shutil.get_terminal_size().columns - 1
+    click.echo(f"\r\x1b[K{line[:width]}", err=True, nl=False)
 
 
 def get_output_width() -> int | None:
@@ -138,9 +148,8 @@ def with_console(command: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(command)
     def run(console: Console, *arguments: Any, **flags: Any) -> None:
         for name, value in flags.items():
-            if isinstance(value, float) and not math.isfinite(
-                value
-            ):  # click has NaN in every range
+            # NaN is in every range of click.
+            if isinstance(value, float) and not math.isfinite(value):
                 raise click.BadParameter(f"{value} is not a finite number.", param_hint=name)
         click.get_current_context().exit(command(console, *arguments, **flags) or 0)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from njc import __version__
 from njc.commands.terminal.console import CommandFunction, add_options
@@ -135,6 +136,17 @@ def resolve_project(places: Sequence[Path], flags: Mapping[str, FlagValue]) -> P
     )
     check_required_version(project.required_version, __version__)
     return project
+
+
+def refuse_options(problem: str, *names: str) -> None:
+    """Raise ConfigurationError if one of these parameters is on the command line; `problem` continues its name."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        name, shown = parameter.name or "", parameter.opts[-1]
+        is_given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        # Arguments of any number are never missing.
+        if name in names and is_given and context.params[name] != ():
+            raise ConfigurationError(f"{shown if shown[0] == '-' else shown.upper()} {problem}")
 
 
 def parse_set_flags(settings: Sequence[str]) -> Options:

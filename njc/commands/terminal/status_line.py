@@ -85,13 +85,9 @@ class StatusLine:
 
     def receive_streamed(self, event: Streamed) -> None:
         """Show the end of a text that is coming in."""
-        self.set_text(event.run, event.text)
-
-    def set_text(self, run: str, text: str) -> None:
-        """Add a part of the reply of a run."""
         with self._lock:
-            if call := self._calls.get(run):
-                call.text = text[-_SHOWN_TEXT_CHARS:]
+            if call := self._calls.get(event.run):
+                call.text = event.text[-_SHOWN_TEXT_CHARS:]
 
     def begin_run(self, run: str, model: str) -> None:
         """Remember which model a run asks."""

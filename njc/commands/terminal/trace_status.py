@@ -26,7 +26,6 @@ from njc.runs.timeline.trace_lines import (
     TraceReader,
     UnansweredLine,
 )
-from njc.runs.trace_view.steps import read_cost
 from njrt.errors import ConfigurationError
 
 
@@ -89,8 +88,7 @@ def _show_trace_line(read: TraceLine, line: StatusLine, places: dict[str, str]) 
         case AskedLine(run=run):
             line.begin_call(run, places.get(run, ""))
         case RepliedLine(run=run):
-            cost = read_cost(read)
-            line.end_call(run, cost.input + cost.output, cost.usd)
+            line.end_call(run, read.cost.input + read.cost.output, read.cost.usd)
         case UnansweredLine(run=run):
             line.end_call(run)
         case EndedLine(run=run, warnings=warnings):

@@ -32,9 +32,15 @@ from njc.runs.dap.requests import (
     write_message,
 )
 from njc.runs.dap.stop_view import StopView, choose_stop_reason, describe_failure
-from njc.runs.debug.commands import COMMANDS, format_command, run_command
+from njc.runs.debug.commands import (
+    COMMANDS,
+    DebugSession,
+    EditWanted,
+    Said,
+    format_command,
+    run_command,
+)
 from njc.runs.debug.predicted import PredictedSession, open_predictor
-from njc.runs.debug.session import DebugSession, EditWanted, Said
 from njc.runs.timeline.channel import ChannelClosedError
 from njc.runs.timeline.controller import RunController
 from njc.runs.timeline.happenings import (
@@ -200,6 +206,7 @@ class Adapter:
     def _prepare_launch(self, arguments: requests.LaunchArguments) -> Callable[[], object]:
         if self._controller is not None:
             raise RequestError("a program has been launched already; `restart` starts it again")
+        arguments.check()
         folder = arguments.cwd or Path()
         program = folder / arguments.program
         if not program.is_file():
@@ -209,6 +216,7 @@ class Adapter:
         self._launch = arguments
         settings = requests.make_settings(arguments, program, folder)
         self._controller = RunController(settings, self._happenings.put)
+        self._breakpoints.folders = self._controller.folders
         self._opened_view = StopView(self._controller, self._client)
         return lambda: self._send_event("initialized")
 

@@ -65,7 +65,7 @@ class PredictedRun:
         }
 
     def _set_breakpoints(self, arguments: requests.SetBreakpointsArguments) -> Any:
-        lines = [point.line for point in arguments.breakpoints]
+        lines = [point.line for point in arguments.wanted]
         self._lines = frozenset(map(self._client.read_line, lines))
         return {"breakpoints": [{"verified": True, "line": line} for line in lines]}
 
@@ -152,10 +152,12 @@ class PredictedRun:
         if arguments.variables_reference != 1:
             raise RequestError("only variables of the innermost function can be set")
         try:
-            self._session.set_variable(arguments.name, arguments.value)
+            is_set = self._session.set_variable(arguments.name.strip(), arguments.value.strip())
         except ValueError as problem:
             raise RequestError(f"no answer: {problem}") from None
-        return {"value": self._get_variables(1)[arguments.name]}
+        if not is_set:
+            raise RequestError("a variable needs a name and a value")
+        return {"value": self._get_variables(1)[arguments.name.strip()]}
 
     def _evaluate(self, arguments: requests.EvaluateArguments) -> Any:
         expression = arguments.expression.strip()

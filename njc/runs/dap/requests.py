@@ -1,7 +1,7 @@
 """Messages of the Debug Adapter Protocol: reading, arguments of requests, breakpoints.
 
     LaunchArguments.model_validate({"program": "mail.njpy", "stopOnEntry": True})
-    BreakpointSets().set_functions(...)      {"breakpoints": [{"name": "effect Run"}]} sets EffectBreakpoint("Run")
+    BreakpointSets().set_functions(...)      {"breakpoints": [{"name": "effect Run"}]} sets Breakpoint("effect", "Run")
 
 Names and meanings are from the protocol, except the arguments of `launch`. Unknown fields are ignored.
 """
@@ -13,6 +13,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
@@ -23,16 +24,13 @@ from pydantic.alias_generators import to_camel
 
 from njc.runs.timeline.breakpoints import (
     Breakpoint,
-    LimitBreakpoint,
-    LineBreakpoint,
-    RefusalBreakpoint,
-    TypeBreakpoint,
-    VariableBreakpoint,
     check_condition,
+    explain_missing_file,
     find_block_at,
+    locate_breakpoint,
     parse_breakpoint,
 )
-from njc.runs.timeline.happenings import RunSettings, choose_recording
+from njc.runs.timeline.happenings import RunControlError, RunSettings, choose_recording
 
 ExceptionFilter = Literal["refusal", "limit", "type", "divergence"]
 
@@ -100,6 +98,15 @@ class LaunchArguments(Arguments):
     stop_on_entry: bool = False
     stop_at_end: bool = False
     """Whether to stop when the program has ended, so that one can step back from there."""
+
+    def check(self) -> None:
+        """Raise RequestError for arguments that contradict each other."""
+        if self.predicted is None and self.call is not None:
+            raise RequestError("`call` needs `predicted`")
+        run_fields = {"args", "model", "recording", "replay_only", "options"}
+        if self.predicted is not None and (given := run_fields & self.model_fields_set):
+            names = ", ".join(f"`{to_camel(name)}`" for name in sorted(given))
+            raise RequestError(f"{names}: does nothing with `predicted`, which runs nothing")
 
     @property
     def stops_at_first(self) -> bool:
@@ -202,6 +209,9 @@ def make_settings(launch: LaunchArguments, program: Path, folder: Path) -> RunSe
     if recording is None:
         wanted = {**os.environ, **environment}.get("NJC_RECORD", "")
         recording, is_replayed = choose_recording(wanted, program)
+        if launch.replay_only and recording is None:
+            raise RequestError("`replayOnly` needs `recording`")
+        is_replayed = is_replayed or launch.replay_only
     return RunSettings(
         program.absolute(),
         launch.args,
@@ -214,20 +224,14 @@ def make_settings(launch: LaunchArguments, program: Path, folder: Path) -> RunSe
     )
 
 
-EXCEPTION_BREAKPOINTS: Mapping[ExceptionFilter, tuple[Breakpoint, ...]] = {
-    "refusal": (RefusalBreakpoint(),),
-    "limit": (LimitBreakpoint(),),
-    "type": (TypeBreakpoint(),),
-    "divergence": (),  # the controller always stops there
-}
-
-
 class BreakpointSets:
     """The breakpoints so far (state)."""
 
     def __init__(self) -> None:
         self._breakpoints: dict[str, tuple[Breakpoint, ...]] = {}
         self.filters: tuple[ExceptionFilter, ...] = ("divergence",)
+        self.folders: tuple[Path, ...] | None = None
+        """Folders of the launched program, which the files of breakpoints are relative to."""
 
     def set_in_file(self, arguments: SetBreakpointsArguments, client: InitializeArguments) -> Any:
         if arguments.source.path is None:
@@ -241,7 +245,7 @@ class BreakpointSets:
                 raise ValueError(
                     "no natural block has this line; breakpoints in Python are those of a Python debugger"
                 )
-            return LineBreakpoint(str(file), line, block.first)
+            return Breakpoint("line", f"{file}:{line}", place=f"{file}:{block.first}")
 
         answers = self._set(f"file {file}", arguments.wanted, read)
         for wanted, answer in zip(arguments.wanted, answers["breakpoints"], strict=True):
@@ -258,7 +262,7 @@ class BreakpointSets:
 
         def read(wanted: WantedBreakpoint) -> Breakpoint:
             breakpoint = parse_breakpoint(wanted.name)
-            if isinstance(breakpoint, LineBreakpoint):
+            if breakpoint.kind == "line":
                 raise ValueError("breakpoints on lines are set in their file")
             return breakpoint
 
@@ -266,13 +270,16 @@ class BreakpointSets:
 
     def set_exceptions(self, arguments: SetBreakpointsArguments) -> Any:
         self.filters = arguments.filters
-        points = (EXCEPTION_BREAKPOINTS[name] for name in arguments.filters)
-        self._breakpoints["exceptions"] = tuple(itertools.chain.from_iterable(points))
+        self._breakpoints["exceptions"] = tuple(
+            Breakpoint(name)
+            for name in arguments.filters
+            if name != "divergence"  # the controller always stops there
+        )
         return {"breakpoints": [{"verified": True} for _ in arguments.filters]}
 
     def set_data(self, arguments: SetBreakpointsArguments) -> Any:
         return self._set(
-            "data", arguments.breakpoints, lambda wanted: VariableBreakpoint(wanted.data_id)
+            "data", arguments.breakpoints, lambda each: parse_breakpoint(f"variable {each.data_id}")
         )
 
     def _set(self, key: str, wanted: Sequence[Any], read: Callable[[Any], Breakpoint]) -> Any:
@@ -281,18 +288,27 @@ class BreakpointSets:
         found: list[Breakpoint] = []
         for each in wanted:
             try:
-                breakpoint = read(each)
+                breakpoint = self._locate(read(each))
                 check_condition(each.condition)
-            except ValueError as error:
+            except (ValueError, RunControlError) as error:
                 answers.append({"verified": False, "message": str(error)})
                 continue
             found.append(replace(breakpoint, condition=each.condition or breakpoint.condition))
-            answers.append({"verified": True})
+            note = explain_missing_file(breakpoint, self.folders) if self.folders else ""
+            answers.append({"verified": not note} | ({"message": note} if note else {}))
         self._breakpoints[key] = tuple(found)
         return {"breakpoints": answers}
 
     def collect(self) -> tuple[Breakpoint, ...]:
-        return tuple(itertools.chain.from_iterable(self._breakpoints.values()))
+        """Return the breakpoints, without those from before the launch that have no block."""
+        found = []
+        for breakpoint in itertools.chain.from_iterable(self._breakpoints.values()):
+            with suppress(RunControlError):
+                found.append(self._locate(breakpoint))
+        return tuple(found)
+
+    def _locate(self, breakpoint: Breakpoint) -> Breakpoint:
+        return locate_breakpoint(breakpoint, self.folders) if self.folders else breakpoint
 
 
 _CAPABILITIES = (

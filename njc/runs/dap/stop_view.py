@@ -227,7 +227,7 @@ class StopView:
         """Return whether a breakpoint can be set on changes of a variable."""
         reference = arguments.variables_reference
         handle = self.get_handle(reference) if reference else LivePath()
-        if not isinstance(handle, LivePath) or handle.names:
+        if not isinstance(handle, LivePath) or handle.names or not arguments.name.isidentifier():
             return {"dataId": None, "description": "only variables have breakpoints on changes"}
         description = f"changes of `{arguments.name}` by an effect"
         return {"dataId": arguments.name, "description": description, "accessTypes": ["write"]}

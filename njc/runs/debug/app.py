@@ -22,10 +22,20 @@ from textual.events import Key, Resize
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static, TextArea
 
-from njc.runs.debug.commands import COMMAND_LIST, edit_effect, format_help, run_command
+from njc.runs.debug.commands import (
+    COMMAND_LIST,
+    CommandResult,
+    DebugSession,
+    EditWanted,
+    Moved,
+    QuitWanted,
+    Said,
+    edit_effect,
+    format_help,
+    run_command,
+)
 from njc.runs.debug.drawing import draw_effect, draw_reply, draw_source, draw_steps, draw_variables
 from njc.runs.debug.plain import describe_end, describe_news, read_streamed_text
-from njc.runs.debug.session import CommandResult, DebugSession, EditWanted, Moved, QuitWanted, Said
 from njc.runs.debug.stop_report import StopReport, clean_text
 from njc.runs.timeline.channel import ChannelClosedError
 from njc.runs.timeline.happenings import (

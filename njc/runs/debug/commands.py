@@ -4,7 +4,8 @@
     run_command(session, "c")                    Moved(): the program runs; wait until it stops
     run_command(session, "edit")                 EditWanted("total = 3"): let the user write, then `edit_effect`
 
-An impossible command raises `RunControlError`, with a message of one line.
+A `DebugSession` has the run, its output and its stops. An impossible command raises `RunControlError`, with a message
+of one line.
 """
 
 from __future__ import annotations
@@ -12,40 +13,132 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from njc.runs.debug.session import (
-    BEFORE_ALL,
-    CommandResult,
-    DebugSession,
-    EditWanted,
-    Moved,
-    QuitWanted,
-    Said,
-    get_controller,
-    get_effect,
-    get_report,
-    get_step,
-)
 from njc.runs.debug.stop_report import (
     MARKS,
+    DebuggedRun,
+    StopReport,
     clean_text,
     describe_stop,
     find_decision,
-    format_position,
     format_variable,
     list_source_rows,
+    make_stop_report,
     summarize_step,
 )
-from njc.runs.timeline.breakpoints import BREAKPOINT_FORMS, describe_breakpoint, parse_breakpoint
+from njc.runs.debug.trace_walk import TraceWalk
+from njc.runs.timeline.breakpoints import (
+    BREAKPOINT_FORMS,
+    describe_breakpoint,
+    explain_missing_file,
+    parse_breakpoint,
+    read_number,
+)
 from njc.runs.timeline.controller import RunController
 from njc.runs.timeline.effect_text import format_effect, read_effect_text
 from njc.runs.timeline.happenings import RunControlError
-from njc.runs.timeline.steps import Position, Step
+from njc.runs.timeline.steps import Position, Step, Variables
 
 _PATH = re.compile(r"\.\w+|\[[^\]]*\]")
 LISTED_LINES = 6
+
+
+BEFORE_ALL = Position(-1)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The command is done; show these lines."""
+
+    lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The run moves, forward or back; it reports its next stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class EditWanted:
+    """Let the user edit a text, then call `edit_effect`."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class QuitWanted:
+    """End the debugger."""
+
+
+CommandResult = Said | Moved | EditWanted | QuitWanted
+
+
+@dataclass(slots=True)
+class DebugSession:
+    """A run in the debugger, with its output, its stops and the last command."""
+
+    run: DebuggedRun
+    folders: tuple[Path, ...]
+    """The folders of the sources of the blocks."""
+    outputs: list[tuple[Position, str]] = field(default_factory=list)
+    """The output of the program, each text with the stop before it."""
+    last_stop: Position = BEFORE_ALL
+    last_command: str = ""
+    seen: dict[Position, Variables] = field(default_factory=dict)
+    """The variables at the stops so far, with the user's changes."""
+
+    @property
+    def printed(self) -> str:
+        """The output of the program up to here; in a trace, of its effects."""
+        if isinstance(self.run, TraceWalk):
+            return "".join(step.printed for step in self.run.timeline[: self.run.position.number])
+        return "".join(text for _, text in self.outputs)
+
+    def add_output(self, text: str) -> None:
+        self.outputs.append((self.last_stop, text))
+
+    def make_report(self) -> StopReport | None:
+        """Return a report of the stop; output that was written after it is forgotten."""
+        here = self.last_stop = self.run.position
+        self.outputs = [(stop, text) for stop, text in self.outputs if stop < here]
+        return make_stop_report(self.run, self.folders, self.seen)
+
+
+def get_controller(session: DebugSession) -> RunController:
+    """Return the run, if it can be changed; raises RunControlError for a trace."""
+    if isinstance(session.run, RunController):
+        return session.run
+    raise RunControlError("a trace can only be viewed; `njc debug PROGRAM` runs the program")
+
+
+def get_step(session: DebugSession) -> Step:
+    """Return the step before which the run is stopped; raises RunControlError if it is not stopped."""
+    step = session.run.step if session.run.state == "stopped" else None
+    if step is None:
+        way = "; `back` goes back" if session.run.state == "ended" else ""
+        raise RunControlError(f"the program is not stopped: it is {session.run.state}{way}")
+    return step
+
+
+def get_report(session: DebugSession) -> StopReport:
+    """Return a report of the stop; raises RunControlError if the run is not stopped."""
+    get_step(session)
+    report = session.make_report()
+    assert report is not None, "there is a step"
+    return report
+
+
+def get_effect(session: DebugSession) -> Step:
+    """Return the step if it is a pending effect; raises RunControlError otherwise."""
+    step = get_step(session)
+    if step.kind != "effect" or step.effect is None:
+        raise RunControlError("no effect is pending here; step on to the next one")
+    return step
+
+
+# ── showing ──────────────────────────────────────────────────────────────────────────────────────
 
 
 def list_source(session: DebugSession, words: str) -> CommandResult:
@@ -54,7 +147,9 @@ def list_source(session: DebugSession, words: str) -> CommandResult:
     shown = [index for index, row in enumerate(rows) if row.kind != "code"] or [0]
     first, last = max(0, shown[0] - LISTED_LINES), shown[-1] + LISTED_LINES + 1
     lines = []
-    for row in rows if words == "all" else rows[first:last]:
+    if words not in ("", "all"):
+        raise RunControlError(f"`l {words}`: write l, or l all")
+    for row in rows if words else rows[first:last]:
         mark = "->" if row.is_current else "  "
         number = str(row.number) if row.number else ""
         bar = {"code": " ", "prompt": "|", "step": "*"}[row.kind]
@@ -86,8 +181,6 @@ def show_variables(session: DebugSession, words: str) -> CommandResult:
 
 def evaluate(session: DebugSession, words: str) -> CommandResult:
     """Return the value of an expression."""
-    if not words:
-        raise RunControlError("say what to evaluate: p EXPRESSION")
     get_step(session)
     if isinstance(session.run, RunController):
         return Said((clean_text(session.run.evaluate(words).text),))
@@ -169,8 +262,13 @@ def run_command(session: DebugSession, line: str) -> CommandResult:
     command = COMMANDS.get(name)
     if command is None:
         raise RunControlError(f"there is no command `{name}`; `h` lists them")
+    words = words.strip()
+    if words and not command.arguments:
+        raise RunControlError(f"`{name}` takes no arguments; leave `{words}` out")
+    if not words and command.arguments and not command.arguments.startswith("["):
+        raise RunControlError(f"write `{name} {command.arguments}`: {command.help}")
     session.last_command = line if command.is_repeated else ""
-    return command.serve(session, words.strip())
+    return command.serve(session, words)
 
 
 def edit_effect(session: DebugSession, text: str) -> Said:
@@ -187,8 +285,6 @@ def move(movement: str) -> Callable[[DebugSession, str], CommandResult]:
     """Return a command that moves the run by the method of this name."""
 
     def serve(session: DebugSession, words: str) -> CommandResult:
-        if words:
-            raise RunControlError(f"`{words}`: this command takes nothing else")
         if session.run.state == "ended" and "back" not in movement:
             raise RunControlError("the program has ended; `back` goes back, `restart` starts it")
         getattr(session.run, movement)()
@@ -207,10 +303,10 @@ def go_back(session: DebugSession, words: str) -> CommandResult:
 
 def go_to(session: DebugSession, words: str) -> CommandResult:
     """Go to a step, forward or back."""
-    number, _, line = words.partition(".")
-    if not (number.isdecimal() and (line.isdecimal() or not line)):
+    number, line = map(read_number, words.partition(".")[::2])
+    if number is None or (line is None and "." in words):
         raise RunControlError(f"`goto {words}`: write the number of a step, such as goto 12")
-    session.run.run_to(Position(int(number), int(line or 0)))
+    session.run.run_to(Position(number, line or 0))
     return Moved()
 
 
@@ -242,8 +338,10 @@ def add_breakpoint(session: DebugSession, words: str) -> CommandResult:
         breakpoint = parse_breakpoint(words)
     except ValueError as error:
         raise RunControlError(str(error)) from None
-    run.set_breakpoints((*run.breakpoints, breakpoint))
-    return Said((f"breakpoint {len(run.breakpoints)}: {describe_breakpoint(breakpoint)}",))
+    *_, breakpoint = run.set_breakpoints((*run.breakpoints, breakpoint))
+    text = f"breakpoint {len(run.breakpoints)}: {describe_breakpoint(breakpoint)}"
+    note = explain_missing_file(breakpoint, session.folders)
+    return Said((text, f"note: {note}") if note else (text,))
 
 
 def clear_breakpoints(session: DebugSession, words: str) -> CommandResult:
@@ -252,7 +350,7 @@ def clear_breakpoints(session: DebugSession, words: str) -> CommandResult:
     if not words:
         run.set_breakpoints(())
         return Said(("no breakpoints",))
-    number = int(words) if words.isdecimal() else 0
+    number = read_number(words) or 0
     if not 1 <= number <= len(run.breakpoints):
         raise RunControlError(f"there is no breakpoint `{words}`; `b` lists them")
     kept = list(run.breakpoints)
@@ -285,15 +383,13 @@ def edit(session: DebugSession, words: str) -> CommandResult:
 
 
 def decide(
-    act: Callable[[RunController, str], None], said: str, missing: str = ""
+    act: Callable[[RunController, str], None], said: str
 ) -> Callable[[DebugSession, str], CommandResult]:
-    """Return a command that decides about the pending effect; `missing` is the error without words."""
+    """Return a command that decides about the pending effect."""
 
     def serve(session: DebugSession, words: str) -> CommandResult:
         controller = get_controller(session)
         get_effect(session)
-        if missing and not words:
-            raise RunControlError(missing)
         act(controller, words)
         return Said((said,))
 
@@ -304,7 +400,7 @@ def show_fork(session: DebugSession, words: str) -> CommandResult:
     """List the changes that make this run differ from the first one."""
     lines = []
     for change in get_controller(session).edits:
-        where, fields = f"    at step {format_position(change.position)}: ", change.fields
+        where, fields = f"    at step {change.position}: ", change.fields
         if change.kind == "set":
             lines.append(f"{where}set {fields['name']} = {fields['expression']}")
         else:
@@ -323,8 +419,6 @@ def go_live(session: DebugSession, words: str) -> CommandResult:
 
 def save_recording(session: DebugSession, words: str) -> CommandResult:
     """Write the recording of the run to a file."""
-    if not words:
-        raise RunControlError("say where to: save FILE")
     try:
         get_controller(session).save_recording(Path(words))
     except OSError as error:
@@ -395,13 +489,13 @@ COMMAND_LIST = (
     DebugCommand(("cl", "clear"), "[NUMBER]", "remove a breakpoint, or all", clear_breakpoints),
     DebugCommand(("set",), "NAME = EXPRESSION", "change a variable", set_variable),
     DebugCommand(("edit",), "[TEXT]", "change the effect before it is carried out", edit),
-    DebugCommand(("reject",), "WORDS", "refuse the effect; the model is answered WORDS", decide(RunController.reject_effect, "the effect will be refused", "say what the model is answered: reject WORDS")),
+    DebugCommand(("reject",), "WORDS", "refuse the effect; the model is answered WORDS", decide(RunController.reject_effect, "the effect will be refused")),
     DebugCommand(("abort",), "[WORDS]", "end the block with an error", decide(RunController.abort_effect, "the block will end with an error")),
     DebugCommand(("accept",), "", "take edit, reject or abort back", decide(lambda run, words: run.accept_effect(), "the effect will be carried out")),
     DebugCommand(("fork",), "", "list what was changed", show_fork),
     DebugCommand(("live",), "", "ask a model where nothing is recorded", go_live),
     DebugCommand(("save",), "FILE", "save the recording of this run", save_recording),
-    DebugCommand(("input",), "TEXT", "give the program a line of input", feed(lambda run, words: run.send_input(f"{words}\n"))),
+    DebugCommand(("input",), "[TEXT]", "give the program a line of input", feed(lambda run, words: run.send_input(f"{words}\n"))),
     DebugCommand(("eof",), "", "end the input of the program", feed(lambda run, words: run.close_input())),
     DebugCommand(("h", "?", "help"), "[COMMAND]", "this list", show_help),
     DebugCommand(("q", "quit"), "", "end the program and the debugger", lambda session, words: QuitWanted()),

@@ -18,8 +18,16 @@ from contextlib import suppress
 
 from pydantic_core import from_json
 
-from njc.runs.debug.commands import edit_effect, number_lines, run_command
-from njc.runs.debug.session import DebugSession, EditWanted, Moved, QuitWanted, Said
+from njc.runs.debug.commands import (
+    DebugSession,
+    EditWanted,
+    Moved,
+    QuitWanted,
+    Said,
+    edit_effect,
+    number_lines,
+    run_command,
+)
 from njc.runs.debug.stop_report import clean_text, describe_missing_reply, format_variable
 from njc.runs.timeline.channel import ChannelClosedError
 from njc.runs.timeline.happenings import (
@@ -46,11 +54,10 @@ class PlainDebugger:
         self._session, self._happenings = session, happenings
         self._partial: dict[str, str] = {}
         self._streamed = StreamedLines()
-        self._is_terminal = sys.stdin.isatty()
 
     def serve(self) -> None:
         self._wait()
-        while (line := self._read(PROMPT)) is not None:
+        while (line := read_command(PROMPT)) is not None:
             try:
                 result = run_command(self._session, line)
                 if isinstance(result, EditWanted):
@@ -68,28 +75,13 @@ class PlainDebugger:
                 case _:
                     raise AssertionError(result)
 
-    def _read(self, prompt: str) -> str | None:
-        try:
-            if self._is_terminal:
-                return input(prompt)
-            line = sys.stdin.readline()
-        except EOFError:
-            return None
-        except KeyboardInterrupt:
-            self._say("", "`q` ends the debugger")
-            return ""
-        if not line:
-            return None
-        self._say(prompt + clean_text(line.rstrip("\r\n")))
-        return line.rstrip("\r\n")
-
     def _edit(self, text: str) -> Said:
         self._say(
             "write what to do instead, and `.` on a line of its own; nothing changes nothing. Now:"
         )
         self._say(*number_lines(clean_text(text)))
         lines: list[str] = []
-        while (line := self._read(EDIT_PROMPT)) is not None and line != ".":
+        while (line := read_command(EDIT_PROMPT)) is not None and line != ".":
             lines.append(line)
         return edit_effect(self._session, "\n".join(lines)) if lines else Said(("not changed",))
 
@@ -167,6 +159,23 @@ class PlainDebugger:
         for line in lines:
             print(line)
         sys.stdout.flush()
+
+
+def read_command(prompt: str) -> str | None:
+    """Read a line, and echo one that is not from a terminal; None at the end of the input."""
+    try:
+        if sys.stdin.isatty():
+            return input(prompt)
+        line = sys.stdin.readline()
+    except EOFError:
+        return None
+    except KeyboardInterrupt:
+        print("\n`q` ends the debugger", flush=True)
+        return ""
+    if not line:
+        return None
+    print(prompt + clean_text(line.rstrip("\r\n")), flush=True)
+    return line.rstrip("\r\n")
 
 
 def describe_news(news: Diverged | Noticed) -> str:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, cast
 
+from njc.runs.timeline.breakpoints import read_number
 from njrt.errors import ConfigurationError
 
 ACTIONS: Mapping[str, str] = {
@@ -116,8 +117,8 @@ class PredictedSession:
             match name:
                 case "p":
                     return list(self._describe(self.state, is_full=True))
-                case "b" if rest.strip().isdecimal():
-                    self.stop = int(rest)
+                case "b" if (line := read_number(rest.strip())) is not None:
+                    self.stop = line
                     return [f"`c` continues until line {self.stop}"]
                 case "c" if self.stop is None:
                     return ["choose a line first: b LINE"]

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from njc.frontend.references import Reference, find_tags
 from njc.runs.debug.trace_walk import TraceWalk
-from njc.runs.timeline.breakpoints import find_block_lines, find_source
+from njc.runs.timeline.breakpoints import find_block_lines, find_source, read_number
 from njc.runs.timeline.controller import RunController
 from njc.runs.timeline.effect_text import (
     NO_CHANGE,
@@ -124,7 +124,7 @@ def find_decision(run: DebuggedRun) -> Mapping[str, Any]:
 
 def describe_stop(step: Step) -> str:
     """Return the place, the number of the step and the next action."""
-    here = f"{step.place}, step {format_position(step.position)}"
+    here = f"{step.place}, step {step.position}"
     match step.kind:
         case "enter":
             return f"{here}: entry of the block"
@@ -137,11 +137,6 @@ def describe_stop(step: Step) -> str:
             kind = name_effect(step.effect or {}) or "an effect without a record"
             tokens = f", {step.input_tokens} tokens in, {step.output_tokens} out"
             return f"{here}: before {kind}, turn {step.turn}{tokens if step.tokens else ''}"
-
-
-def format_position(position: Position) -> str:
-    """Return a position in the typed form: `12`, or `12.3` for the third line after step 12."""
-    return f"{position.number}.{position.line}" if position.line else str(position.number)
 
 
 def describe_result(step: Step, shows_prints: bool) -> str:
@@ -242,7 +237,7 @@ def list_source_rows(
 ) -> Iterator[SourceRow]:
     """Yield the lines of the source, with the steps of the block below its prompt."""
     file = find_source(step.place, folders)
-    first = int(step.place.rpartition(":")[2] or 0)
+    first = read_number(step.place.rpartition(":")[2]) or 0
     lines = find_block_lines(file, first) if file is not None else None
     steps = list(list_step_rows(timeline, step))
     if file is None or lines is None:

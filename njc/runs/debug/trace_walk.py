@@ -12,8 +12,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from njc.runs.timeline.breakpoints import Breakpoint, describe_breakpoint, find_hits
-from njc.runs.timeline.controller import ControlState, locate_breakpoint
+from njc.runs.timeline.breakpoints import (
+    Breakpoint,
+    describe_breakpoint,
+    find_hits,
+    locate_breakpoint,
+)
+from njc.runs.timeline.controller import ControlState
 from njc.runs.timeline.happenings import Happening, ProgramEnded, RunControlError, Stopped
 from njc.runs.timeline.inspection import ShownVariable
 from njc.runs.timeline.navigation import FindStepBack, Mode, ModeKind, StepMovements

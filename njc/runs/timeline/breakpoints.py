@@ -1,8 +1,8 @@
 """Breakpoints of a controlled run.
 
-    LineBreakpoint("mail.njpy", 14)                a line of a prompt: at the entry of its block
-    EffectBreakpoint("Run", condition="n > 3")     before an effect of this kind, if the condition holds
-    VariableBreakpoint("total")                    after an effect that bound or changed a variable
+    Breakpoint("line", "mail.njpy:14")             a line of a prompt: at the entry of its block
+    Breakpoint("effect", "Run", "n > 3")           before an effect of this kind, if the condition holds
+    Breakpoint("variable", "total")                after an effect that bound or changed a variable
 
 A breakpoint on the result of an effect stops before the next step; one on the result of a block, at its exit.
 """
@@ -10,108 +10,44 @@ A breakpoint on the result of an effect stops before the next step; one on the r
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Literal, assert_never
+from typing import Literal, assert_never, cast
 
-from pydantic import Discriminator, TypeAdapter
+from pydantic import TypeAdapter
 
 from njc.frontend.blocks import NaturalBlock, find_blocks
 from njc.frontend.parse import Module, parse
 from njc.frontend.source import SourceFile
+from njc.runs.timeline.happenings import RunControlError
 from njc.runs.timeline.steps import Step
 from njrt.effects import EFFECT_KINDS
 
+BreakpointKind = Literal[
+    "line", "block", "effect", "jump", "variable", "refusal", "type", "limit", "tokens"
+]
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Conditional:
-    """A breakpoint with an expression over the variables of the block as its condition; "" is true."""
 
+@dataclass(frozen=True, slots=True)
+class Breakpoint:
+    """A reason to stop a run.
+
+    At the entry of a block: `line`, `block`. Before an effect: `effect`, or `tokens` if its reply took more than `target`.
+    After an effect: `variable`, `refusal`, `type` if an output does not fit its type. At an exit: `jump`, `limit`, `type`.
+    """
+
+    kind: BreakpointKind
+    target: str = ""
+    """A line or a block (`mail.njpy:14`), a kind of effects, a jump, a variable, a number of tokens; "" is all."""
     condition: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class LineBreakpoint(_Conditional):
-    """At the entry of the block that has this line of a `.njpy` file; `first_line` is filled in when it is set."""
-
-    file: str
-    line: int
-    first_line: int = 0
-    """The first line of the block; 0 before the block is known."""
-    kind: Literal["line"] = "line"
-
-
-@dataclass(frozen=True, slots=True)
-class BlockBreakpoint(_Conditional):
-    """At the entry of the block at a place such as `mail.njpy:12`; "" is every block."""
-
+    """An expression over the variables of the block; "" is true."""
     place: str = ""
-    kind: Literal["block"] = "block"
+    """The block, by its first line; `locate_breakpoint` finds it. Of a variable: the only block that counts."""
 
 
-@dataclass(frozen=True, slots=True)
-class EffectBreakpoint(_Conditional):
-    """Before an effect of a kind such as `Run`; "" is every effect."""
-
-    effect: str = ""
-    kind: Literal["effect"] = "effect"
-
-
-@dataclass(frozen=True, slots=True)
-class JumpBreakpoint(_Conditional):
-    """At an exit by a jump: broke, continued, returned, raised, failed; "" is every jump."""
-
-    jump: str = ""
-    kind: Literal["jump"] = "jump"
-
-
-@dataclass(frozen=True, slots=True)
-class VariableBreakpoint(_Conditional):
-    """After an effect that bound or changed a variable, in any block or in the block at `place`."""
-
-    variable: str
-    place: str = ""
-    kind: Literal["variable"] = "variable"
-
-
-@dataclass(frozen=True, slots=True)
-class RefusalBreakpoint(_Conditional):
-    """After an effect that was refused."""
-
-    kind: Literal["refusal"] = "refusal"
-
-
-@dataclass(frozen=True, slots=True)
-class TypeBreakpoint(_Conditional):
-    """After an effect that was refused because an output does not fit its type, or at an exit by that error."""
-
-    kind: Literal["type"] = "type"
-
-
-@dataclass(frozen=True, slots=True)
-class LimitBreakpoint(_Conditional):
-    """At the exit of a block that exceeded a limit."""
-
-    kind: Literal["limit"] = "limit"
-
-
-@dataclass(frozen=True, slots=True)
-class TokenBreakpoint(_Conditional):
-    """Before the first effect of a reply that took more tokens than this."""
-
-    above: int
-    kind: Literal["tokens"] = "tokens"
-
-
-Breakpoint = (
-    LineBreakpoint | BlockBreakpoint | EffectBreakpoint | JumpBreakpoint
-    | VariableBreakpoint | RefusalBreakpoint | TypeBreakpoint | LimitBreakpoint | TokenBreakpoint
-)  # fmt: skip
-BREAKPOINTS: TypeAdapter[list[Breakpoint]] = TypeAdapter(
-    list[Annotated[Breakpoint, Discriminator("kind")]]
-)
+BREAKPOINTS = TypeAdapter(list[Breakpoint])
 _TYPE_REFUSAL = re.compile(r"does not fit its type|does not have the form")
 
 
@@ -122,31 +58,32 @@ def find_hits(breakpoints: Iterable[Breakpoint], step: Step) -> list[Breakpoint]
 
 def is_hit(breakpoint: Breakpoint, step: Step) -> bool:
     """Return whether a step hits a breakpoint, without its condition."""
-    match breakpoint:
-        case LineBreakpoint(file=file, first_line=first):
-            return step.kind == "enter" and is_place(step.place, f"{file}:{first}")
-        case BlockBreakpoint(place=place):
-            return step.kind == "enter" and (not place or is_place(step.place, place))
-        case EffectBreakpoint(effect=kind):
-            is_begun = step.kind == "effect" and not step.is_done and step.effect is not None
-            return is_begun and kind in ("", (step.effect or {}).get("kind"))
-        case JumpBreakpoint(jump=jump):
-            return bool(step.jump) and jump in ("", step.jump)
-        case VariableBreakpoint(variable=variable, place=place):
+    target, place = breakpoint.target, breakpoint.place
+    is_effect = step.kind == "effect"
+    match breakpoint.kind:
+        case "line":
+            return step.kind == "enter" and is_place(step.place, place)
+        case "block":
+            return step.kind == "enter" and (not target or is_place(step.place, place or target))
+        case "effect":
+            is_begun = is_effect and not step.is_done and step.effect is not None
+            return is_begun and target in ("", (step.effect or {}).get("kind"))
+        case "jump":
+            return bool(step.jump) and target in ("", step.jump)
+        case "variable":
             is_here = not place or is_place(step.place, place)
-            is_change = step.kind == "effect" and step.is_done
-            return is_change and is_here and variable in step.changes
-        case RefusalBreakpoint():
+            return is_effect and step.is_done and is_here and target in step.changes
+        case "refusal":
             return step.is_done and step.is_refused
-        case TypeBreakpoint():
+        case "type":
             is_misfit = step.is_refused and bool(_TYPE_REFUSAL.search(step.result))
             return step.is_done and (is_misfit or step.error.startswith("OutputTypeError"))
-        case LimitBreakpoint():
+        case "limit":
             return step.kind == "exit" and "LimitError" in step.error.partition(":")[0]
-        case TokenBreakpoint(above=above):
-            return step.kind == "effect" and not step.is_done and step.tokens > above
+        case "tokens":
+            return is_effect and not step.is_done and step.tokens > int(target)
         case _:
-            assert_never(breakpoint)
+            assert_never(breakpoint.kind)
 
 
 def is_place(place: str, wanted: str) -> bool:
@@ -161,20 +98,8 @@ def is_place(place: str, wanted: str) -> bool:
 
 def describe_breakpoint(breakpoint: Breakpoint) -> str:
     """Return a breakpoint in a few words, such as `block mail.njpy:12 if n > 3`."""
-    match breakpoint:
-        case LineBreakpoint(file=file, line=line):
-            at = f"{file}:{line}"
-        case BlockBreakpoint(place=at) | EffectBreakpoint(effect=at):
-            pass
-        case JumpBreakpoint(jump=at) | VariableBreakpoint(variable=at):
-            pass
-        case RefusalBreakpoint() | TypeBreakpoint() | LimitBreakpoint():
-            at = ""
-        case TokenBreakpoint(above=above):
-            at = f"above {above}"
-        case _:
-            assert_never(breakpoint)
-    text = f"{breakpoint.kind} {at}".strip()
+    above = "above " if breakpoint.kind == "tokens" else ""
+    text = f"{breakpoint.kind} {above}{breakpoint.target}".strip()
     return f"{text} if {breakpoint.condition}" if breakpoint.condition else text
 
 
@@ -182,11 +107,11 @@ def parse_breakpoint(text: str) -> Breakpoint:
     """Read a breakpoint from the form of `describe_breakpoint`; raises ValueError with all forms."""
     words, _, condition = text.strip().partition(" if ")
     kind, _, rest = words.strip().partition(" ")
-    breakpoint, condition = _make_breakpoint(kind, rest.strip()), condition.strip()
-    if breakpoint is None:
+    target, condition = _read_target(kind, rest.strip()), condition.strip()
+    if target is None:
         raise ValueError(f"`{text.strip()}` is not a breakpoint; write one of: {BREAKPOINT_FORMS}")
     check_condition(condition)
-    return replace(breakpoint, condition=condition)
+    return Breakpoint(cast(BreakpointKind, kind), target, condition)
 
 
 def check_condition(condition: str) -> None:
@@ -194,7 +119,7 @@ def check_condition(condition: str) -> None:
     if condition:
         try:
             compile(condition.strip(), "<condition>", "eval")
-        except (SyntaxError, ValueError) as error:
+        except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
             raise ValueError(f"the condition `{condition}` is not an expression: {error}") from None
 
 
@@ -203,11 +128,6 @@ EFFECT_NAMES = (
     "Refusal",
 )
 JUMP_NAMES = ("broke", "continued", "returned", "raised", "failed")
-_PLAIN: Mapping[str, Callable[[], Breakpoint]] = {
-    "refusal": RefusalBreakpoint,
-    "type": TypeBreakpoint,
-    "limit": LimitBreakpoint,
-}
 _STATEMENTS = {"break": "broke", "continue": "continued", "return": "returned", "raise": "raised"}
 
 
@@ -217,36 +137,39 @@ BREAKPOINT_FORMS = (
 )
 
 
-def _make_breakpoint(kind: str, rest: str) -> Breakpoint | None:
-    """Make a breakpoint of the words before ` if `; None for an unknown form."""
+def _read_target(kind: str, text: str) -> str | None:
+    """Return the target in the words after a kind; None for an unknown form."""
     match kind:
-        case "line":
-            file, _, line = rest.rpartition(":")
-            return LineBreakpoint(file, int(line)) if file and line.isdecimal() else None
-        case "block":
-            return BlockBreakpoint(rest)
+        case "line" | "block" if text or kind == "line":
+            file, _, line = text.rpartition(":")
+            return text if file and read_number(line) is not None else None
         case "effect":
-            effect = next((name for name in EFFECT_NAMES if name.lower() == rest.lower()), "")
-            if rest and not effect:
+            effect = next((name for name in EFFECT_NAMES if name.lower() == text.lower()), "")
+            if text and not effect:
                 names = ", ".join(EFFECT_NAMES)
-                raise ValueError(f"there is no effect of the kind `{rest}`; the kinds are {names}")
-            return EffectBreakpoint(effect)
+                raise ValueError(f"there is no effect of the kind `{text}`; the kinds are {names}")
+            return effect
         case "jump":
-            jump = _STATEMENTS.get(rest, rest)
+            jump = _STATEMENTS.get(text, text)
             if jump not in ("", *JUMP_NAMES):
                 raise ValueError(
-                    f"there is no jump `{rest}`; the jumps are {', '.join(JUMP_NAMES)}"
+                    f"there is no jump `{text}`; the jumps are {', '.join(JUMP_NAMES)}"
                 )
-            return JumpBreakpoint(jump)
+            return jump
         case "variable":
-            return VariableBreakpoint(rest) if rest.isidentifier() else None
-        case "refusal" | "type" | "limit" if not rest:
-            return _PLAIN[kind]()
+            return text if text.isidentifier() else None
         case "tokens":
-            number = rest.removeprefix("above").strip()
-            return TokenBreakpoint(int(number)) if number.isdecimal() else None
+            number = read_number(text.removeprefix("above").strip())
+            return None if number is None else str(number)
+        case "block" | "refusal" | "type" | "limit" if not text:
+            return ""
         case _:
             return None
+
+
+def read_number(text: str) -> int | None:
+    """Return a number of at most nine digits; None for another text."""
+    return int(text) if text.isdecimal() and len(text) < 10 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +195,7 @@ def list_block_lines(file: Path) -> tuple[BlockLines, ...]:
     """Return the lines of all blocks of a file."""
     try:
         return _parse_block_lines(file, file.stat().st_mtime_ns)
-    except OSError:
+    except (OSError, ValueError):  # a path with NUL
         return ()
 
 
@@ -289,3 +212,27 @@ def find_source(place: str, folders: Iterable[Path]) -> Path | None:
     """Return the file of a place such as `shop/mail.njpy:12`, in one of these folders."""
     name = place.rpartition(":")[0]
     return next((folder / name for folder in folders if name and (folder / name).is_file()), None)
+
+
+def locate_breakpoint(breakpoint: Breakpoint, folders: Iterable[Path]) -> Breakpoint:
+    """Return a breakpoint with its block; raises RunControlError for a line without a block.
+
+    The file of the kind `block` may be elsewhere, with an imported module; such a breakpoint is not changed.
+    """
+    if breakpoint.kind not in ("line", "block") or not breakpoint.target or breakpoint.place:
+        return breakpoint
+    file, _, line = breakpoint.target.rpartition(":")
+    files = [folder / file for folder in folders if (folder / file).is_file()]
+    for lines in filter(None, (find_block_at(each, int(line)) for each in files)):
+        return replace(breakpoint, place=f"{file}:{lines.first}")
+    if breakpoint.kind == "block" and not files:
+        return breakpoint
+    raise RunControlError(f"there is no prompt at {breakpoint.target}")
+
+
+def explain_missing_file(breakpoint: Breakpoint, folders: Iterable[Path]) -> str:
+    """Return a note if the file of a block is in none of these folders; else ""."""
+    target = breakpoint.target if breakpoint.kind == "block" else ""
+    if not target or find_source(target, folders) is not None:
+        return ""
+    return f"{target.rpartition(':')[0]} is not here; a module elsewhere may have it"

@@ -16,13 +16,13 @@ import queue
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
-from njc.runs.timeline.breakpoints import BREAKPOINTS, Breakpoint, LineBreakpoint, find_block_at
+from njc.runs.timeline.breakpoints import BREAKPOINTS, Breakpoint, locate_breakpoint
 from njc.runs.timeline.channel import ChannelClosedError, Json
 from njc.runs.timeline.happenings import (
     Diverged,
@@ -75,6 +75,8 @@ class RunController(StepMovements):
         self._scanned: set[int] = set()
         self._input, self._is_input_closed = b"", False
         self._input_request: tuple[int, int] | None = None
+        self._wanted: Position | None = None
+        """Position that the program runs to."""
         self._folder = tempfile.TemporaryDirectory(prefix="njc-debug-")
         recording = settings.recording or Path(self._folder.name) / "recording.jsonl"
         self._recording = recording.absolute()
@@ -104,13 +106,17 @@ class RunController(StepMovements):
         self._start_process({"mode": "into" if stops else "run"})
 
     def run_to(self, position: Position) -> None:
+        """Go to a step, forward or back; if there is no such step, to the next one or to the end, with a notice."""
         self._check_state("stopped", "ended")
         nearest = max((n for n in self._pool.checkpoints if n <= position.number), default=-1)
         is_known = self.timeline.at(position) is not None
         if position <= self.position or (is_known and nearest > self.position.number):
             self._go_back(position)
+        elif self.state == "ended":
+            last = len(self.timeline) - 1
+            raise RunControlError(f"the program has no such step; it has steps 0 to {last}")
         else:
-            self._go("to", target=asdict(position))
+            self._go("to", position)
 
     def pause(self) -> None:
         """Stop at the next step."""
@@ -170,11 +176,15 @@ class RunController(StepMovements):
 
     def set_breakpoints(self, breakpoints: tuple[Breakpoint, ...]) -> tuple[Breakpoint, ...]:
         """Replace all breakpoints; return them as set. Raises RunControlError for a line outside of all blocks."""
-        folders = (self.settings.folder or Path(), self.settings.program.parent)
-        self.breakpoints = tuple(locate_breakpoint(each, folders) for each in breakpoints)
+        self.breakpoints = tuple(locate_breakpoint(each, self.folders) for each in breakpoints)
         if self.state in ("running", "stopped"):
             self._pool.channel.send({"command": "breakpoints", **self._format_breakpoints()})
         return self.breakpoints
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """The folders that the files of breakpoints are relative to."""
+        return self.settings.folder or Path(), self.settings.program.parent
 
     def variables(self, position: Position | None = None) -> list[ShownVariable]:
         """Return the variables before a step; at another step than this one, as text only."""
@@ -298,13 +308,15 @@ class RunController(StepMovements):
     def _set_running(self) -> None:
         self._halted.clear()
         self._has_ended_properly = False
-        self._input_request = None
+        self._input_request = self._wanted = None
         self.state = "running"
 
-    def _go(self, mode: str, **fields: Any) -> None:
+    def _go(self, mode: str, wanted: Position | None = None) -> None:
         self._check_state("stopped")
         self._set_running()
-        self._pool.channel.send(self._make_go(mode=mode, **fields))
+        self._wanted = wanted
+        target = {} if wanted is None else {"target": asdict(wanted)}
+        self._pool.channel.send(self._make_go(mode=mode, **target))
 
     def _go_back(self, target: Position | None) -> None:
         self._check_state("stopped", "ended")
@@ -313,6 +325,7 @@ class RunController(StepMovements):
         self._drop_edits(target)
         self._restore(target)
         if self.state == "stopped" and (step := self.step) is not None:
+            self._note_missing(target)
             self._report(Stopped(step, "back"))
 
     def _restore(
@@ -422,6 +435,8 @@ class RunController(StepMovements):
                 self.position = Position(**position)
                 self._halt("stopped")
                 if not self._is_going_back and (step := self.step) is not None:
+                    if reason == "step":
+                        self._note_missing(self._wanted)
                     self._report(Stopped(step, reason))
             case {"answer": answer}:
                 self._answers.put(answer)
@@ -458,6 +473,11 @@ class RunController(StepMovements):
             elif not self._is_going_back:
                 self._report(happening)
 
+    def _note_missing(self, wanted: Position | None) -> None:
+        """Report that there is no wanted step, unless the program is there."""
+        if wanted is not None and wanted != self.position:
+            self._report(Noticed(f"there is no step {wanted}"))
+
     def _halt(self, state: ControlState) -> None:
         self.state = state
         self._halted.set()
@@ -471,6 +491,8 @@ class RunController(StepMovements):
             self._report(Diverged(Divergence(missing, "end", missing.kind, end)))
         self.position = Position(len(self.timeline))
         is_going_back = self._is_going_back
+        if ended.code is not None and missing is None and not is_going_back:
+            self._note_missing(self._wanted)
         self._halt("ended")
         self._answers.put({"error": "the program has ended"})
         if not is_going_back or missing is not None:
@@ -499,13 +521,3 @@ class RunController(StepMovements):
             return
         self._input_request = None
         self._pool.channel.send({"data": data.decode("latin-1")})
-
-
-def locate_breakpoint(breakpoint: Breakpoint, folders: Iterable[Path]) -> Breakpoint:
-    """Return a line breakpoint with the first line of its block; raises RunControlError without a block."""
-    if not isinstance(breakpoint, LineBreakpoint) or breakpoint.first_line:
-        return breakpoint
-    for folder in folders:
-        if lines := find_block_at(folder / breakpoint.file, breakpoint.line):
-            return replace(breakpoint, first_line=lines.first)
-    raise RunControlError(f"there is no prompt at {breakpoint.file}:{breakpoint.line}")

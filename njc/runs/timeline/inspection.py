@@ -9,6 +9,7 @@ Listing and expanding run no code of the program except a custom `__repr__`, as 
 from __future__ import annotations
 
 import builtins
+import keyword
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -67,7 +68,7 @@ def expand(
     for part in rest:
         found = [item for label, item in list_parts(value) if label == part]
         if not found:
-            raise EvaluationError(f"`{'.'.join(path)}` is no longer there")
+            raise EvaluationError(f"there is no `{''.join(path)}` here")
         value = found[0]
         if redactor.rule is not False and is_secret(part, value):
             raise EvaluationError(f"`{part}` is {REDACTED}")
@@ -170,7 +171,7 @@ class RunVariables:
         if run not in self._scopes:
             raise EvaluationError("there are no variables here")
         scope, name = self._scopes[run][0], change["name"]
-        if not name.isidentifier():
+        if not name.isidentifier() or keyword.iskeyword(name):
             raise EvaluationError(f"`{name}` is not the name of a variable")
         value = self.evaluate(change["expression"], run)
         scope.rebind(name, value)

@@ -114,8 +114,7 @@ class StepBuilder:
                     run, turn=turn, shown=tuple(shown), reply=None, tokens=(0, 0)
                 )
             case RepliedLine(reply=reply):
-                usage = reply.get("usage", {})
-                tokens = (int(usage.get("input", 0)), int(usage.get("output", 0)))
+                tokens = line.cost.input, line.cost.output
                 self.runs[line.run] = replace(run, reply=reply, tokens=tokens)
             case UnansweredLine() | ComparedLine():
                 pass

@@ -28,6 +28,10 @@ class Position:
     number: int
     line: int = 0
 
+    def __str__(self) -> str:
+        """Return the typed form: `12`, or `12.3` for the third line after step 12."""
+        return f"{self.number}.{self.line}" if self.line else str(self.number)
+
 
 @dataclass(frozen=True, slots=True)
 class Step:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -59,6 +59,16 @@ class AskedLine(_RunLine):
 
 
 @dataclass(frozen=True, slots=True)
+class ModelCallCost:
+    """Tokens and price of the model call of a step; `usd` is None if unknown, 0 from the cache."""
+
+    input: int = 0
+    output: int = 0
+    cached: int = 0
+    usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RepliedLine(_RunLine):
     """The model answered; `source` is "model", "cache" or "recording"."""
 
@@ -68,6 +78,19 @@ class RepliedLine(_RunLine):
     reply: dict[str, Any]
     model: str = ""
     source: str = ""
+
+    @property
+    def cost(self) -> ModelCallCost:
+        """Tokens and price; fields that are not numbers count as 0."""
+        usage = self.reply.get("usage")
+        usage = usage if isinstance(usage, Mapping) else {}
+        given = (usage.get(name) for name in ("input", "output", "cached"))
+        input, output, cached = (
+            it if isinstance(it, int) and 0 <= it < 1 << 32 else 0 for it in given
+        )
+        usd = usage.get("usd")
+        price = float(usd) if isinstance(usd, int | float) and 0 <= usd < 1e9 else None
+        return ModelCallCost(input, output, cached, 0.0 if self.source == "cache" else price)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,12 +203,13 @@ def parse_trace(lines: Iterable[bytes]) -> Iterator[TraceLine]:
 
 def parse_trace_line(line: bytes, number: int) -> TraceLine | None:
     """Read a line with its number; None for an empty line and for an unknown kind."""
+    line = line.removeprefix(BOM_UTF8)
     if not line.strip():
         return None
     if len(line) > MAX_LINE_BYTES:
         return UnreadableLine(number, f"longer than {MAX_LINE_BYTES:,} bytes")
     try:
-        return _validate(line.removeprefix(BOM_UTF8))
+        return _validate(line)
     except ValidationError as error:
         kind = error.errors(include_url=False, include_context=False)[0]["type"]
         if kind == "union_tag_invalid":

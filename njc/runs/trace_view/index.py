@@ -39,7 +39,6 @@ from njc.runs.trace_view.steps import (
     build_steps,
     format_comparable,
     format_differences,
-    read_cost,
 )
 from njrt.errors import ConfigurationError
 
@@ -218,7 +217,7 @@ class _RunBuilder:
             case AskedLine():
                 self.counts["calls"] += 1
             case RepliedLine():
-                cost = read_cost(line)
+                cost = line.cost
                 if line.model:  # the one that has answered, where several were asked in turn
                     self.fields["model"] = line.model
                 self.counts.update(input=cost.input, output=cost.output)

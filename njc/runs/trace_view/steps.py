@@ -29,6 +29,7 @@ from njc.runs.timeline.trace_lines import (
     ComparedLine,
     EndedLine,
     EventLine,
+    ModelCallCost,
     PerformedLine,
     RepliedLine,
     UnansweredLine,
@@ -57,16 +58,6 @@ class VariableChange:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelCallCost:
-    """Tokens and price of the model call of a step; `usd` is None if unknown, 0 from the cache."""
-
-    input: int = 0
-    output: int = 0
-    cached: int = 0
-    usd: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class TraceStep:
     """One step of a run. `at` is in seconds since the epoch; `digest` is equal for equal steps."""
 
@@ -77,7 +68,7 @@ class TraceStep:
     code_seconds: float = 0.0
     model: str = ""
     source: str = ""
-    cost: ModelCallCost = ModelCallCost()
+    cost: ModelCallCost = field(default_factory=ModelCallCost)
     shown: str = ""
     reply: str = ""
     effect: str = ""
@@ -201,7 +192,7 @@ def _make_call_step(asked: AskedLine, answer: RepliedLine | UnansweredLine | Non
             call_seconds=answer.seconds,
             model=answer.model,
             source=answer.source,
-            cost=read_cost(answer),
+            cost=answer.cost,
             reply=format_reply(answer.reply),
         )
     seconds, problem = (answer.seconds, answer.error) if answer else (0.0, "no reply in the trace")
@@ -220,17 +211,6 @@ def _apply_changes(
         else:
             state[name] = after
     return tuple(found)
-
-
-def read_cost(line: RepliedLine) -> ModelCallCost:
-    """Return the tokens and the price of a reply; fields that are not numbers count as 0."""
-    usage = line.reply.get("usage")
-    usage = usage if isinstance(usage, Mapping) else {}
-    given = (usage.get(name) for name in ("input", "output", "cached"))
-    input, output, cached = (it if isinstance(it, int) and 0 <= it < 1 << 32 else 0 for it in given)
-    usd = usage.get("usd")
-    price = float(usd) if isinstance(usd, int | float) and 0 <= usd < 1e9 else None
-    return ModelCallCost(input, output, cached, 0.0 if line.source == "cache" else price)
 
 
 def name_prediction(prediction: Prediction | None) -> str:
