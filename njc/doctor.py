@@ -34,6 +34,7 @@ from njrt.options import (
 from njrt.persistence.open_store import get_store, hide_password, is_store_url
 from njrt.persistence.recorder import RecordMode
 from njrt.persistence.recording_place import StoredRecording
+from njrt.production.budgets.budget import parse_budgets
 from njrt.session.layered_model import find_cache_place, find_recorder
 from njrt.session.settings import NO_SETTINGS
 
@@ -182,7 +183,13 @@ def _check_variables(host: HostEnvironment) -> Iterator[HealthCheck]:
             close = difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean {close[0]}?" if close else "unset it"
             yield HealthCheck("variable", "warn", f"{name} is unknown and has no effect; {hint}")
-    for read in (read_environment_options, lambda environ: apply_environment(Project(), environ)):
+    readers: tuple[Callable[[Mapping[str, str]], object], ...] = (
+        read_environment_options,
+        lambda environ: apply_environment(Project(), environ),
+        lambda environ: parse_budgets(environ.get("NJC_BUDGET") or ""),
+        lambda _: [parse_budgets(options.budget or "") for _, options in host.options],
+    )
+    for read in readers:
         try:
             read(host.environ)
         except ConfigurationError as error:
@@ -217,7 +224,8 @@ def _check_remote(
 ) -> Iterator[HealthCheck]:
     """Check a model on a server: its key, the server, one request."""
     yield _check_key(host, remote)
-    if probe is None or not remote.server.url.startswith("http"):
+    is_url = "://" in remote.server.url or not remote.name.startswith("pydantic-ai:")
+    if probe is None or not is_url:
         return
     began = time.monotonic()
     try:

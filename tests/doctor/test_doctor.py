@@ -121,6 +121,12 @@ def test_a_second_model_to_fall_back_on_is_looked_at_too(doctor: Doctor) -> None
     assert [found["status"] for found in trips] == ["ok", "ok"]
 
 
+def test_a_server_without_a_scheme_does_not_answer(doctor: Doctor) -> None:
+    result = doctor(NJC_BASE_URL="127.0.0.1")
+    assert verdicts(result)["endpoint"][0] == "fail"
+    assert result.exit_code == 3
+
+
 def test_offline_asks_nobody(doctor: Doctor) -> None:
     with OpenAIServer() as server:
         result = doctor("--offline", NJC_BASE_URL=server.base_url)
@@ -137,6 +143,7 @@ def test_offline_asks_nobody(doctor: Doctor) -> None:
         ({"NJC_MODEL": "gpt-4.1"}, "model", "did you mean `openai/gpt-4.1`?", 2),
         ({"NJC_MODEL": "openai/gpt-4.1"}, "key", "OPENAI_API_KEY is not set; set it", 2),
         ({"NJC_CACHE": "perhaps", "NJC_RECORD": "none"}, "cache", "NJC_CACHE must be on or off", 2),
+        ({"NJC_BUDGET": "usd=abc"}, "variable", "the budget 'usd=abc'", 2),
         ({"NJC_RECORD": "maybe"}, "recording", "NJC_RECORD must be off, MODE or MODE:PATH", 2),
         ({"NJC_RECORD": "none:x.jsonl"}, "recording", "NJC_RECORD=once:", 3),
         ({"NJC_RECORD": "once:file/x.jsonl"}, "recording", "is a file where a folder is needed", 2),
