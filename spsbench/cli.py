@@ -11,10 +11,8 @@ from spsbench.crux import command as crux
 from spsbench.export import command as export
 from spsbench.neural import command as neural
 from spsbench.repair import command as repair
-from spsbench.repair import mutants_command
 from spsbench.replay import command as replay
 from spsbench.report import command as report
-from spsbench.results import InputError
 from spsbench.states import command as states
 from spsbench.studies import graph_command, gsm8k_command
 from spsbench.suites import command as suites
@@ -29,15 +27,16 @@ class Commands(click.Group):
         """Run the command."""
         try:
             return super().invoke(ctx)
-        except (InputError, NaturalError) as error:
-            click.ClickException(str(error)).show()
-            ctx.exit(error.exit_code)
-        except OSError as error:
-            if error.filename is None:
+        except (OSError, ValueError, NaturalError) as error:
+            from spsbench.results import InputError
+
+            message = str(error)
+            if isinstance(error, OSError) and error.filename is not None:
+                message = f"cannot use {error.filename}: {error.strerror}; name another file"
+            elif not isinstance(error, InputError | NaturalError):
                 raise
-            show = f"cannot use {error.filename}: {error.strerror}; name another file or folder"
-            click.ClickException(show).show()
-            ctx.exit(InputError.exit_code)
+            click.ClickException(message).show()
+            ctx.exit(getattr(error, "exit_code", InputError.exit_code))
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -56,10 +55,12 @@ def loc() -> None:
 
 for command in (
     *(crux.command, graph_command.command, gsm8k_command.command),
-    *(repair.command, repair.report, mutants_command.command),
-    *(suites.command, suites.report_command, surprise.command, surprise.report, export.command),
+    *(repair.command, repair.mutants_command, suites.command, surprise.command, export.command),
     *(neural.trajectories_command, neural.train_command),
     *(neural.predict_command, neural.curve_command),
     *(replay.command, report.command, run.command, states.command),
+    report.make_report_command("repair-report", "spsbench.repair.table"),
+    report.make_report_command("surprise-report", "spsbench.surprise.table"),
+    report.make_report_command("suite-report", "spsbench.suites.table", has_markdown=False),
 ):
     main.add_command(command)

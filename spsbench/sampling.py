@@ -8,8 +8,10 @@ share of the population, give or take one, and within a stratum the order is ran
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
 
+Item = TypeVar("Item")
 Uniform = Callable[[], float]
 """Random numbers from 0 to 1."""
 
@@ -28,6 +30,22 @@ def order_by_strata(strata: Mapping[str, str], uniform: Uniform) -> list[str]:
             for number, name in enumerate(shuffled)
         ]
     return [name for _, _, name in sorted(places)]
+
+
+def draw_sample(
+    items: Iterable[Item],
+    name: Callable[[Item], str],
+    stratum: Callable[[Item], str],
+    size: int | None,
+    uniform: Uniform,
+) -> list[Item]:
+    """Return a random sample without replacement, in random order, with its share of each stratum.
+
+    A larger sample of the same random numbers starts with the smaller one.
+    """
+    by_name = {name(item): item for item in items}
+    strata = {key: stratum(item) for key, item in by_name.items()}
+    return [by_name[key] for key in order_by_strata(strata, uniform)[:size]]
 
 
 def divide_by_size(sizes: Mapping[str, int], parts: int) -> dict[str, str]:

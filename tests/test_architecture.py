@@ -114,17 +114,17 @@ EDGE = """
     njc.editors.language_server.serving recorded_run server workspace_files
     njc.notebook        extension
     spsbench            flags journal
-    spsbench.trials     answering command executing experiment interpreter machine playing workers
+    spsbench.trials     answering executing experiment interpreter machine playing workers
     spsbench.studies    graph_command gsm8k_command study
     spsbench.replay     command programs
     spsbench.states     actions command process programs values
     spsbench.export     command
-    spsbench.repair     command mutants_command solving
+    spsbench.repair     mutants solving
     spsbench.suites     bfcl command m3 mtp running
-    spsbench.surprise   command playing
+    spsbench.surprise   playing
     spsbench.report     command files results_report
     spsbench.neural     command curve dataset debugging evaluation network programs training witness
-    spsbench.crux       asking command judge problems
+    spsbench.crux       asking judge problems
 """
 """The modules that may touch time, disk, network, environment or other processes; all others are handed what they need."""
 

@@ -10,31 +10,47 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import zip_longest
-from typing import assert_never
+from pathlib import Path
+from typing import Any, assert_never
+
+import click
 
 from njrt.errors import ModelError, RejectedRequestError
 from njrt.messages import ModelMessage, Request, UserMessage
 from njrt.models.choose import choose_model
 from njrt.models.model import LayeredModel, Model
 from njrt.options import Options
+from spsbench import flags
 from spsbench.crux.conversations import Question, ask_for_state, converse, score_state
 from spsbench.crux.judge import Judge
-from spsbench.crux.problems import CruxProblem, sample_problems, trace_problem
+from spsbench.crux.problems import (
+    STRATA,
+    CruxProblem,
+    read_problems,
+    sample_problems,
+    trace_problem,
+)
 from spsbench.crux.results import (
+    CRUX_KINDS,
     AnswerResult,
     AnswerTrial,
     CruxResult,
     CruxRun,
     CruxTrial,
     CruxUsage,
+    GenerationsResult,
     StateResult,
     StateTrial,
 )
-from spsbench.crux.scoring import CruxTask
+from spsbench.crux.scoring import CruxTask, read_generations, score_generations
+from spsbench.crux.tables import render_crux_report, render_crux_text
+from spsbench.journal import Journal, compute_digest, naming, read_data_file, read_results_file
+from spsbench.results import Results
 from spsbench.script import SCRIPTED
 from spsbench.states.actions import ACTIONS, Action, choose_step, find_target, list_steps
 from spsbench.states.trace import StateTrace
@@ -45,8 +61,10 @@ from spsbench.studies.study import (
     format_study_error,
     is_prompt_too_long,
 )
+from spsbench.trials.executing import refuse_unknown_model
+from spsbench.trials.experiment import Experiment, run_experiment
 from spsbench.trials.machine import read_timestamp
-from spsbench.trials.workers import LostTrial
+from spsbench.trials.workers import LostTrial, Workers
 
 MAX_REPLY_TOKENS = 256
 KEPT_REPLY_CHARS = 500
@@ -215,3 +233,106 @@ def _choose_problems_with_steps(
                 columns[action].append((action, problem.id))
     rows = zip_longest(*columns.values())
     return [[pair for pair in row if pair is not None] for row in rows]
+
+
+# ── the files and the run that the flags of the command request ──────────────────────────────────
+
+
+def report_results(file: Path) -> None:
+    """Print the report on a results file."""
+    digest = compute_digest(file.read_bytes())
+    report = render_crux_report(read_results_file(file, CRUX_KINDS), file.name, digest)
+    click.echo(report, nl=False)
+
+
+def read_data(file: Path) -> tuple[dict[str, CruxProblem], str]:
+    """Return the problems of a file, and its digest."""
+    lines, digest = read_data_file(file)
+    with naming(file):
+        return read_problems(lines), digest
+
+
+def score_files(values: Mapping[str, Any]) -> None:
+    """Score files of generations, and append the scores to the results file if one is named."""
+    problems, _ = read_data(values["data"])
+    found = [score_file(file, values["task"], problems) for file in values["score"]]
+    context = click.get_current_context()
+    if context.get_parameter_source("out") is click.core.ParameterSource.COMMANDLINE:
+        with Journal(values["out"], CRUX_KINDS) as journal:
+            for result in found:
+                journal.append(result)
+    click.echo(render_crux_text(Results(tuple(found))))
+
+
+def score_file(
+    file: Path, task: str | None, problems: Mapping[str, CruxProblem]
+) -> GenerationsResult:
+    """Score a file of generations."""
+    named = [name for name in ("output", "input") if name in file.name]
+    if task is None and len(named) != 1:
+        raise click.UsageError(f"say by --task whether {file.name} has outputs or inputs")
+    kind: Any = task or named[0]
+    text = file.read_text(encoding="utf-8", errors="replace")
+    label = f"{file.name}, {len(problems)} problems"
+    with (
+        naming(file),
+        Judge() as judge,
+        click.progressbar(length=len(problems), label=label, file=sys.stderr) as bar,
+    ):
+        generations = read_generations(text)
+        scores = score_generations(generations.raw_generations, problems, kind, judge, bar.update)
+    published, differing = generations.raw_scored_generations, None
+    if published is not None:
+        pairs = scores.passed.items()
+        differing = sum(tuple(published.get(name, ())) != passed for name, passed in pairs)
+    return GenerationsResult(
+        task=kind,
+        file=file.name,
+        sha256=compute_digest(text.encode()),
+        problems=len(scores.passed),
+        answers=sum(map(len, generations.raw_generations.values())),
+        pass_at_1=scores.pass_at_1,
+        pass_at_5=scores.pass_at_5,
+        published_pass_at_1=generations.pass_at_1,
+        published_pass_at_5=generations.pass_at_5,
+        differing=differing,
+    )
+
+
+def ask_questions(values: Mapping[str, Any]) -> int:
+    """Ask the remaining questions and print the tables; returns the exit code."""
+    workers = Workers(values["jobs"], values["scheduler"])
+    problems, digest = read_data(values["data"])
+    run = build_run(values, problems, digest, workers)
+    jobs = list_jobs(run, problems, values["seconds"], os.environ.get("NJC_BASE_URL"))
+    compared = ("data", "seed", "temperature", "max_steps")
+    questions = Experiment(
+        "questions", values["out"], CRUX_KINDS, jobs, answer_job, run, compared, workers
+    )
+    return run_experiment(questions, render_crux_text)
+
+
+def build_run(
+    values: Mapping[str, Any], problems: Mapping[str, CruxProblem], digest: str, workers: Workers
+) -> CruxRun:
+    """Return the run that the flags request, of the problems of a file with this digest."""
+    if values["model"] is None:
+        raise click.UsageError("--model names a model, such as openai/NAME, or `scripted`")
+    flags.check_executor(values["executor"], values["scheduler"])
+    refuse_unknown_model(values["model"], os.environ, None)
+    tasks = flags.list_names(values["tasks"], ("output", "input", "states"), "task")
+    forms: Any = flags.list_names(values["forms"], ("direct", "action", "path", "trace"), "form")
+    return CruxRun(
+        tasks=tasks,
+        forms=forms,
+        problems=len(problems),
+        data=digest,
+        sample=min(values["sample"] or len(problems), len(problems)),
+        states=values["states"] if "states" in tasks else 0,
+        strata=STRATA,
+        **{
+            name: values[name]
+            for name in ("model", "seed", "repeats", "temperature", "max_steps", "note")
+        },
+        **workers.describe_start(),
+    )

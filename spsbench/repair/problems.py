@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from spsbench.results import InputError, parse_json_lines
-from spsbench.sampling import Uniform, order_by_strata
 
 STRATA = "data set and type of bug"
 """The property that a sample represents in proportion."""
@@ -85,15 +84,3 @@ def _format_quixbugs_test(name: str, code: str, arguments: Sequence[Any], result
     if name == "hanoi":
         return f"assert [list(move) for move in {call}] == {result!r}"
     return f"assert {f'list({call})' if 'yield' in code else call} == {result!r}"
-
-
-def sample_problems(
-    problems: Sequence[RepairProblem], size: int | None, uniform: Uniform
-) -> tuple[RepairProblem, ...]:
-    """Return a random sample without replacement, in random order, with its share of each kind of problem.
-
-    A larger sample of the same random numbers starts with the smaller one.
-    """
-    by_name = {problem.name: problem for problem in problems}
-    order = order_by_strata({name: problem.kind for name, problem in by_name.items()}, uniform)
-    return tuple(by_name[name] for name in order[:size])

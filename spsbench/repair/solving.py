@@ -10,8 +10,15 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import click
 
 from njc.evaluation.repair.annotate import remove_step_comments
 from njc.evaluation.repair.loop import Proposal, RefusedProposal, RepairBudget, repair_code
@@ -21,10 +28,14 @@ from njc.static.generate import NO_CODE
 from njrt.errors import ModelError
 from njrt.messages import ModelMessage, Request, UserMessage
 from njrt.models.scripted import Scripted
-from spsbench.repair.demonstrations import Demonstration, Turn, choose_similar
-from spsbench.repair.problems import RepairProblem
+from spsbench import flags
+from spsbench.journal import compute_digest, naming, read_data_file, read_results_file
+from spsbench.repair.demonstrations import Demonstration, Turn, choose_similar, read_demonstrations
+from spsbench.repair.problems import STRATA, RepairProblem, parse_repair_problems
 from spsbench.repair.prompt import SYSTEM_PROMPT, make_repair_prompt
 from spsbench.repair.results import (
+    CONDITIONS,
+    REPAIR_KINDS,
     TURNS,
     Condition,
     RepairReply,
@@ -33,7 +44,9 @@ from spsbench.repair.results import (
     RepairSettings,
     RepairTrial,
 )
-from spsbench.results import Results
+from spsbench.repair.table import REPORT
+from spsbench.results import InputError, Results
+from spsbench.sampling import draw_sample
 from spsbench.script import SCRIPTED
 from spsbench.studies.study import (
     answer_all,
@@ -41,8 +54,9 @@ from spsbench.studies.study import (
     is_prompt_too_long,
     load_study_model,
 )
+from spsbench.trials.experiment import Experiment, run_experiment
 from spsbench.trials.machine import read_timestamp
-from spsbench.trials.workers import LostTrial
+from spsbench.trials.workers import LostTrial, Workers
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,3 +255,136 @@ def find_differing_verdicts(
         show_line(f"[{number}/{len(results)}] {result}")
         if any(isinstance(outcome, PassedTests) for outcome in outcomes) != result.passed:
             yield result
+
+
+# ── the files and the run that the flags of the command request ──────────────────────────────────
+
+
+def repair_problems(values: Mapping[str, Any]) -> int:
+    """Run the remaining repairs that the flags request, print the tables, and return the exit code."""
+    out = values["out"]
+    problems, digests = _read_data(values["data"])
+    workers = Workers(values["jobs"], values["scheduler"])
+    rationales, writer = _read_rationales(values["rationales"])
+    run, turns = _build_run(values, len(problems), digests, writer, workers)
+    uniform = Random(values["seed"]).random
+    chosen = draw_sample(
+        problems, lambda each: each.name, lambda each: each.kind, values["sample"], uniform
+    )
+    if "rationale" in run.conditions and not any(rationales.get(each.name) for each in chosen):
+        raise click.UsageError(
+            f"{values['rationales']} has no rationale for a problem of the sample; use the same --data, --sample "
+            "and --seed"
+        )
+
+    def refuse(found: Results) -> None:
+        for difference in list_differences(run, rationales, found):
+            raise InputError(f"{out} has {difference}; name another file by --out")
+
+    base_url = os.environ.get("NJC_BASE_URL")
+    jobs = list_jobs(run, chosen, rationales, turns, values["seconds"], base_url)
+    repairs = Experiment(
+        "repairs", out, REPAIR_KINDS, jobs, execute_repair, run, (), workers, refuse
+    )
+    return run_experiment(repairs, REPORT.format_text)
+
+
+def _read_data(paths: tuple[Path, ...]) -> tuple[list[RepairProblem], dict[str, str]]:
+    """Return the problems of all files, and the digest of each file."""
+    problems: list[RepairProblem] = []
+    digests = {}
+    for path in paths:
+        lines, digests[path.name] = read_data_file(path)
+        with naming(path):
+            problems += parse_repair_problems(lines)
+    for name, count in Counter(problem.name for problem in problems).items():
+        if count > 1:
+            raise InputError(f"the data has {name} {count} times")
+    return problems, digests
+
+
+def _read_results(path: Path) -> tuple[RepairResult, ...]:
+    return read_results_file(path, REPAIR_KINDS).select(RepairResult)
+
+
+def _build_run(
+    values: Mapping[str, Any], size: int, digests: dict[str, str], writer: str, workers: Workers
+) -> tuple[RepairRun, dict[Condition, Turn]]:
+    """Return the run that the flags request, of a data set of this size, and the earlier turns that it shows."""
+    if values["model"] is None:
+        raise click.UsageError("nothing says which model repairs: --model NAME, or `scripted`")
+    conditions: Any = flags.list_names(values["conditions"], CONDITIONS, "condition")
+    if ("rationale" in conditions) != (values["rationales"] is not None):
+        raise click.UsageError("the condition rationale and --rationales FILE go together")
+    turns = _read_turns(values, conditions)
+    settings = ("calls", "tokens", "reply_tokens", "temperature", "test_seconds")
+    run = RepairRun(
+        conditions=conditions,
+        settings=RepairSettings(**{name: values[name] for name in settings}),
+        data=digests,
+        problems=size,
+        rationales=writer,
+        turns={name: turn.digest for name, turn in turns.items()},
+        strata=STRATA,
+        **{name: values[name] for name in ("model", "samples", "sample", "seed", "note")},
+        **workers.describe_start("processes"),
+    )
+    return run, turns
+
+
+def _read_turns(
+    values: Mapping[str, Any], conditions: tuple[Condition, ...]
+) -> dict[Condition, Turn]:
+    """Read the right repairs of earlier turns."""
+    files = dict(zip(TURNS, values["turns"], strict=False))
+    if len(values["turns"]) > len(TURNS):
+        raise click.UsageError(f"--turn can be given {len(TURNS)} times")
+    if set(files) != set(conditions) & set(TURNS):
+        raise click.UsageError(
+            "the conditions turn1, turn2, turn3 and --turn FILE go together, in order"
+        )
+    if not files:
+        return {}
+    if not values["turn_data"]:
+        raise click.UsageError("--turn needs the problems of its results: --turn-data FILE")
+    problems = {problem.name: problem for problem in _read_data(values["turn_data"])[0]}
+    turns = {
+        name: Turn(
+            compute_digest(path.read_bytes()),
+            read_demonstrations(_read_results(path), problems, values["test_seconds"]),
+        )
+        for name, path in files.items()
+    }
+    for name, turn in turns.items():
+        if not turn.demonstrations:
+            raise click.UsageError(f"{files[name]} has no right repair of a problem of --turn-data")
+    return turns
+
+
+def _read_rationales(path: Path | None) -> tuple[dict[str, str], str]:
+    """Return the first rationale of each problem, passed or not, and the models that wrote them."""
+    if path is None:
+        return {}, ""
+    rationales: dict[str, str] = {}
+    results = _read_results(path)
+    for result in sorted(results, key=lambda result: (result.sample, result.condition != "trace")):
+        for reply in result.replies[:1]:
+            rationales.setdefault(result.problem, reply.rationale)
+    return rationales, ", ".join(sorted({result.model for result in results}))
+
+
+def rescore_repairs(path: Path, data: tuple[Path, ...], seconds: float) -> None:
+    """Test the fixes of a file again; a verdict that differs is an error."""
+    problems, _ = _read_data(data)
+    names = {problem.name for problem in problems}
+    results = [result for result in _read_results(path) if result.problem in names]
+    if not results:
+        raise InputError(f"{path}: it has no repair of a problem of --data; name another file")
+    show_line = partial(click.echo, err=True)
+    differing = list(find_differing_verdicts(results, problems, seconds, show_line))
+    for result in differing:
+        recorded = "passes" if result.passed else "fails"
+        click.echo(f"{result.problem} {result.condition} #{result.sample}: recorded as {recorded}")
+    if differing:
+        raise click.ClickException(f"{len(differing)} of {len(results)} verdicts differ")
+    click.echo(f"all {len(results)} verdicts are as recorded")

@@ -1,4 +1,4 @@
-"""`spsbench report`: the methods compared, and their costs, from the results of runs.
+"""`spsbench report`: the methods compared, and their costs, from the results of runs; and the other reports.
 
 spsbench report results.jsonl                          as text
 spsbench report results.jsonl graph.jsonl --out DIR    text, Markdown, CSV, and a page: DIR/index.html
@@ -7,6 +7,7 @@ spsbench report results.jsonl --out DIR --check        exit code 1 if DIR differ
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 
 import click
@@ -43,3 +44,25 @@ def command(results: tuple[Path, ...], out: Path | None, check: bool) -> None:
         click.echo(f"{out / 'index.html'} and {len(files) - 1} more files")
     elif found := find_file_differences(files, out):
         raise click.ClickException("the report differs from the results\n" + "\n".join(found))
+
+
+def make_report_command(name: str, module: str, *, has_markdown: bool = True) -> click.Command:
+    """Return the command that reports results files by the `REPORT` of a module."""
+
+    def command(results: tuple[Path, ...], out: Path | None = None, check: bool = False) -> None:
+        from spsbench.report.results_report import report_files
+
+        if check and out is None:
+            raise click.UsageError("--check compares with a report: name it by --out")
+        report_files(import_module(module).REPORT, results, out, check)
+
+    about = "Write nothing; exit code 1 where --out differs."
+    options = (
+        click.argument("results", nargs=-1, required=True, type=flags.EXISTING_FILE),
+        click.option("--out", type=flags.FILE, help="Write Markdown into this file."),
+        click.option("--check", is_flag=True, help=about),
+    )
+    for option in reversed(options if has_markdown else options[:1]):
+        command = option(command)
+    kind = name.removesuffix("-report")
+    return click.command(name, help=f"Report the results of `spsbench {kind}`.")(command)

@@ -1,9 +1,7 @@
-"""The commands that report results files, one section for each file: as text, or as Markdown that `--check` compares.
+"""Reports on results files, one section for each file: as text, or as Markdown that `--check` compares.
 
-@report_command("repair-report", "Write Markdown.")
-def report() -> ResultsReport: ...
-
-report.format_text(results)      the tables as text
+REPORT.format_text(results)                                        the tables as text
+report_files(REPORT, [Path("r.jsonl")], Path("r.md"), check=False)     the file in Markdown
 """
 
 from __future__ import annotations
@@ -18,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from njrt.errors import require_packages
-from spsbench import flags
 from spsbench.journal import compute_digest, read_results_file
 from spsbench.results import Results, RunLine, SampledRun
 
@@ -74,38 +71,21 @@ def format_tables(tables: Iterable[Table]) -> str:
     return "\n\n".join(parts)
 
 
-def report_command(
-    name: str, out_help: str
-) -> Callable[[Callable[[], ResultsReport]], click.Command]:
-    """Return a decorator: a function that returns a report becomes a command that reports files."""
-
-    def make_command(load: Callable[[], ResultsReport]) -> click.Command:
-        @click.command(name, help=load.__doc__)
-        @click.argument("results", nargs=-1, required=True, type=flags.EXISTING_FILE)
-        @click.option("--out", type=flags.FILE, help=out_help)
-        @click.option(
-            "--check", is_flag=True, help="Write nothing; exit code 1 where --out differs."
-        )
-        def command(results: tuple[Path, ...], out: Path | None, check: bool) -> None:
-            if check and out is None:
-                raise click.UsageError("--check compares with a report: name it by --out")
-            report = load()
-            found = [(path, read_results_file(path, report.kinds)) for path in results]
-            if out is None:
-                for path, read in found:
-                    click.echo(f"{path}\n\n{report.format_text(read)}\n")
-                return
-            paths = (Path(os.path.relpath(path, out.parent)).as_posix() for path in results)
-            made_by = f"spsbench {report.command} {' '.join(paths)} --out {out.name}"
-            text = report.render(found, made_by)
-            if not check:
-                out.write_text(text, encoding="utf-8", newline="\n")
-            elif not out.is_file() or out.read_text(encoding="utf-8") != text:
-                raise click.ClickException(f"{out} differs from the results")
-
-        return command
-
-    return make_command
+def report_files(
+    report: ResultsReport, results: Sequence[Path], out: Path | None, check: bool
+) -> None:
+    """Print results files as text, write them as Markdown, or, with `check`, compare them with that file."""
+    found = [(path, read_results_file(path, report.kinds)) for path in results]
+    if out is None:
+        for path, read in found:
+            click.echo(f"{path}\n\n{report.format_text(read)}\n")
+        return
+    paths = (Path(os.path.relpath(path, out.parent)).as_posix() for path in results)
+    text = report.render(found, f"spsbench {report.command} {' '.join(paths)} --out {out.name}")
+    if not check:
+        out.write_text(text, encoding="utf-8", newline="\n")
+    elif not out.is_file() or out.read_text(encoding="utf-8") != text:
+        raise click.ClickException(f"{out} differs from the results")
 
 
 def format_sample(asked: int, population: int, noun: str, runs: Iterable[SampledRun]) -> str:

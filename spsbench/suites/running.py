@@ -8,38 +8,50 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import click
+
 from njrt.errors import LimitError, ModelError, ReplyError, ServerError, TimeLimitError
 from njrt.message_json import format_json_line
 from njrt.messages import Reply, Request
 from njrt.models.model import Ask, LayeredModel, Model
-from spsbench.sampling import order_by_strata
+from spsbench import flags
+from spsbench.sampling import draw_sample
 from spsbench.studies.study import (
     SETUP_ERRORS,
     StudyLimits,
     UsageCounter,
     format_study_error,
     is_prompt_too_long,
+    load_study_model,
 )
+from spsbench.suites.bfcl import load_bfcl_tasks
 from spsbench.suites.forms import FORMS, make_right_model
+from spsbench.suites.m3 import load_m3_tasks
+from spsbench.suites.mtp import load_mtp_tasks
+from spsbench.suites.table import REPORT
 from spsbench.suites.task import (
+    SUITE_KINDS,
     Played,
     SuiteEnding,
     SuiteLimits,
+    SuiteName,
     SuiteResult,
     SuiteRun,
     SuiteTask,
     SuiteTrial,
 )
+from spsbench.trials.experiment import Experiment, run_experiment
 from spsbench.trials.machine import read_timestamp
-from spsbench.trials.workers import LostTrial
+from spsbench.trials.workers import LostTrial, Workers
 
 
 def list_jobs(
@@ -49,20 +61,18 @@ def list_jobs(
 
     A run that is stopped early has compared all forms on the same tasks. Without a model, a script knows the ground truth.
     """
-    by_name = {task.name: task for task in tasks}
-    order = order_by_strata({task.name: task.stratum for task in tasks}, Random(run.seed).random)
+    uniform = Random(run.seed).random
+    chosen = draw_sample(
+        tasks, lambda task: task.name, lambda task: task.stratum, run.sample, uniform
+    )
     return [
         SuiteJob(
-            SuiteTrial(run.suite, name, form, run.model, repeat),
-            by_name[name],
-            run.limits,
-            model,
-            keep,
+            SuiteTrial(run.suite, task.name, form, run.model, repeat), task, run.limits, model, keep
         )
         for repeat in range(1, run.repeats + 1)
-        for name in order[: run.sample]
+        for task in chosen
         for form in run.forms
-        if FORMS[form].takes_tools or not by_name[name].open().tools
+        if FORMS[form].takes_tools or not task.open().tools
     ]
 
 
@@ -171,3 +181,42 @@ def play_job(job: SuiteJob, stop: threading.Event | None = None) -> SuiteResult 
         model_seconds=round(counter.seconds, 3),
         started=started,
     )
+
+
+# ── the run that the flags of the command request ────────────────────────────────────────────────
+
+
+def play_suite(values: Mapping[str, Any]) -> int:
+    """Play the remaining tasks that the flags request, print the tables, and return the exit code."""
+    tasks = load_tasks(values["suite"], values["data"])
+    run = build_run(values, len(tasks))
+    model = load_study_model(run.model, os.environ)
+    jobs = list_jobs(run, tasks, model, values["keep"])
+    compared = ("suite", "model", "limits")
+    played = Experiment("tasks", values["out"], SUITE_KINDS, jobs, play_job, run, compared)
+    return run_experiment(played, REPORT.format_text)
+
+
+def build_run(values: Mapping[str, Any], tasks: int) -> SuiteRun:
+    """Return the run that the flags request, of a suite with so many tasks."""
+    if values["model"] is None:
+        raise click.UsageError("--model names a model, such as openai/NAME, or `scripted`")
+    names = tuple(form.name for form in FORMS.values() if values["suite"] in form.suites)
+    forms: Any = flags.list_names(values["forms"], names, "form")
+    limits = ("max_calls", "seconds", "reply_tokens", "temperature")
+    return SuiteRun(
+        forms=forms,
+        tasks=tasks,
+        limits=SuiteLimits(*(values[name] for name in limits)),
+        **{name: values[name] for name in ("suite", "model", "sample", "seed", "repeats", "note")},
+        **Workers().describe_start(),
+    )
+
+
+def load_tasks(suite: SuiteName, folder: Path | None) -> tuple[SuiteTask, ...]:
+    """Return the tasks of a suite."""
+    if suite == "bfcl":
+        return load_bfcl_tasks()
+    if folder is None:
+        raise click.UsageError(f"--data names the folder of {suite}")
+    return load_m3_tasks(folder) if suite == "m3" else load_mtp_tasks(folder)

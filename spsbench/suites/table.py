@@ -7,7 +7,7 @@ mtp    json         9   0.556   0.267 to 0.811    1.9         0.1        512   4
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from statistics import fmean
 
 from spsbench.published import PUBLISHED
@@ -18,10 +18,11 @@ from spsbench.report.by_problem import (
     list_difference_rows,
 )
 from spsbench.report.files import make_uniform
+from spsbench.report.results_report import ResultsReport
 from spsbench.report.table import Table, make_text_table
 from spsbench.results import Results, group_by
 from spsbench.suites.forms import FORMS
-from spsbench.suites.task import SUITES, SuiteName, SuiteResult
+from spsbench.suites.task import SUITE_KINDS, SUITES, SuiteResult
 
 SUMMARY_HEADINGS = (
     *("suite", "form", "tasks", "passed", "95 %", "calls", "tool calls", "tokens in", "out"),
@@ -67,7 +68,7 @@ def compare_forms(results: Iterable[SuiteResult]) -> list[tuple[str, ...]]:
     return list_difference_rows(passes, lambda: uniform)
 
 
-def list_published_rows(suites: Iterable[SuiteName]) -> list[tuple[str, ...]]:
+def list_published_rows(suites: Container[str]) -> list[tuple[str, ...]]:
     """Return a row for each published figure of the suites."""
     return [
         (each.suite, each.model, each.form, f"{each.rate:.2f} %", each.source)
@@ -85,3 +86,6 @@ def list_tables(found: Results) -> list[Table]:
         title = "Theirs, quoted and not measured here:"
         tables.append(make_text_table(THEIR_HEADINGS, theirs, 3, title))
     return tables
+
+
+REPORT = ResultsReport("suite-report", "", SUITE_KINDS, list_tables, lambda found: ())

@@ -13,9 +13,12 @@ import io
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from random import Random
 from typing import Any
+
+import click
 
 import njrt
 from njrt.effects import NeedsCode, Refusal
@@ -29,13 +32,22 @@ from njrt.options import Options
 from njrt.session.prediction import name_effect_ending
 from spsbench.checks import check_case
 from spsbench.perfect import make_perfect_model
-from spsbench.sampling import Uniform, order_by_strata
+from spsbench.sampling import draw_sample
 from spsbench.script import CaseScript
-from spsbench.studies.study import format_study_error, is_prompt_too_long
+from spsbench.studies.study import format_study_error, is_prompt_too_long, load_study_model
 from spsbench.suite import TASK_NAMES, load_natural_program, load_script, load_task
-from spsbench.surprise.results import EffectFacts, MutationKind, SurpriseResult, SurpriseTrial
+from spsbench.surprise.results import (
+    SURPRISE_KINDS,
+    EffectFacts,
+    MutationKind,
+    SurpriseResult,
+    SurpriseRun,
+    SurpriseTrial,
+)
+from spsbench.surprise.table import REPORT
+from spsbench.trials.experiment import Experiment, run_experiment
 from spsbench.trials.machine import read_timestamp
-from spsbench.trials.workers import LostTrial
+from spsbench.trials.workers import LostTrial, Workers
 
 STRATA = "kind of mistake"
 """The property that a sample represents in proportion."""
@@ -55,6 +67,9 @@ class PlantedEffect:
     """From 1."""
     mutation: PlantedMutation
 
+    def __str__(self) -> str:
+        return f"{self.program} {self.case} {self.piece}"
+
 
 def list_planted_effects(choose: Callable[[int], int]) -> Iterator[PlantedEffect]:
     """Yield all effects of all programs that can be mutated, each with one mutation; `choose(n)` is below n.
@@ -69,18 +84,6 @@ def list_planted_effects(choose: Callable[[int], int]) -> Iterator[PlantedEffect
                     kind = kinds[choose(len(kinds))]
                     alike = [mutation for mutation in mutations if mutation.kind == kind]
                     yield PlantedEffect(name, case, number, alike[choose(len(alike))])
-
-
-def sample_effects(
-    effects: Sequence[PlantedEffect], size: int | None, uniform: Uniform
-) -> list[PlantedEffect]:
-    """Return a random sample without replacement, in random order, with its share of each kind of mistake.
-
-    A larger sample of the same random numbers starts with the smaller one.
-    """
-    by_name = {f"{effect.program} {effect.case} {effect.piece}": effect for effect in effects}
-    kinds = {name: effect.mutation.kind for name, effect in by_name.items()}
-    return [by_name[name] for name in order_by_strata(kinds, uniform)[:size]]
 
 
 @dataclass(slots=True)
@@ -243,6 +246,32 @@ def list_jobs(
         for effect in effects
         for planted in ("none", effect.mutation.kind)
     ]
+
+
+def predict_effects(values: Mapping[str, Any]) -> int:
+    """Predict the remaining effects that the flags request, print the tables, and return the exit code."""
+    model, seed = values["model"], values["seed"]
+    if model is None:
+        raise click.UsageError("nothing says which model predicts: --model NAME")
+    if load_study_model(model, os.environ) is None:
+        raise click.UsageError("a script cannot predict; name a model")
+    workers = Workers(values["jobs"], values["scheduler"])
+    effects = list(list_planted_effects(Random(seed).randrange))
+    chosen = draw_sample(
+        effects, str, lambda each: each.mutation.kind, values["sample"], Random(seed).random
+    )
+    run = SurpriseRun(
+        effects=len(effects),
+        strata=STRATA,
+        **{name: values[name] for name in ("model", "sample", "seed", "note")},
+        **workers.describe_start(),
+    )
+    jobs = list_jobs(chosen, model, os.environ.get("NJC_BASE_URL"), values["seconds"])
+    compared = ("seed", "effects")
+    predictions = Experiment(
+        "predictions", values["out"], SURPRISE_KINDS, jobs, answer_surprise, run, compared, workers
+    )
+    return run_experiment(predictions, REPORT.format_text)
 
 
 # ── wrong effects, planted into the code of a perfect script ───────────────────────────────────────

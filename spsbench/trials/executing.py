@@ -11,26 +11,51 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass, replace
+from functools import partial
+from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
+from typing import Any
+
+import click
 
 from njc.worker import Worker
+from njrt.errors import NaturalError
+from njrt.messages import Usage
+from njrt.models.choose import choose_model
+from njrt.models.prices import compute_cost
+from njrt.options import Options
 from njrt.typed_json import to_json
+from spsbench import flags
 from spsbench.failures import classify_failure
 from spsbench.methods import METHODS
-from spsbench.results import Failure, InputError, Results, Trial, TrialResult
-from spsbench.suite import choose_program_file, digest_program, load_task
+from spsbench.results import (
+    BENCHMARK_KINDS,
+    BenchmarkRun,
+    Failure,
+    InputError,
+    Results,
+    Trial,
+    TrialLimits,
+    TrialResult,
+)
+from spsbench.script import SCRIPTED
+from spsbench.suite import TASK_NAMES, choose_program_file, digest_program, load_task
 from spsbench.tally import TraceCounts, count_trace
 from spsbench.task import Task
+from spsbench.trials.experiment import Experiment, run_experiment
 from spsbench.trials.machine import read_timestamp
 from spsbench.trials.playing import BUILD_TRACE, CASE_TRACE, Job
+from spsbench.trials.progress import RunProgress, ShowResult, show_lines, show_message, show_table
 from spsbench.trials.report import TrialReport, read_report
+from spsbench.trials.workers import Workers
 
 JOB_FILE, REPORT_FILE, LOG_FILE = "job.json", "report.jsonl", "output.log"
 POLL_SECONDS = 0.25
@@ -271,3 +296,64 @@ def refuse_other_programs(found: Results) -> None:
                 f"the file has trials of another version of {result.program}/{file} "
                 "or its checks; name another file by --out"
             )
+
+
+# ── the run that the flags of the command request ────────────────────────────────────────────────
+
+
+def run_benchmark(values: Mapping[str, Any], plain: bool) -> int:
+    """Run the remaining trials that the flags request, and return the exit code."""
+    run = build_run(values)
+    base_url = os.environ.get("NJC_BASE_URL")
+    cache, keep = (values[name] and str(values[name].absolute()) for name in ("cache", "keep"))
+    jobs = [
+        Job(trial, run.limits, run.temperature, base_url, cache, keep)
+        for trial in list_trials(run.programs, run.methods, run.model, run.repeats)
+    ]
+    trials = Experiment(
+        *("trials", values["out"], BENCHMARK_KINDS, jobs, execute_job, run),
+        ("model", "temperature", "limits"),
+        Workers(values["jobs"], values["scheduler"]),
+        refuse_other_programs,
+        values["limit_cost"],
+        choose_display(plain or not sys.stdout.isatty()),
+    )
+    return run_experiment(trials)
+
+
+def build_run(values: Mapping[str, Any]) -> BenchmarkRun:
+    """Return the run that the flags request, without the methods that the model does not support."""
+    asked = [METHODS[name] for name in flags.list_names(values["methods"], (*METHODS,), "method")]
+    programs = flags.list_names(values["programs"], TASK_NAMES, "program")
+    flags.check_executor(values["executor"], values["scheduler"])
+    refuse_unknown_model(values["model"], os.environ, values["limit_cost"])
+    is_scripted = values["model"] == SCRIPTED  # a script cannot write code for every input
+    methods = [each for each in asked if not is_scripted or each.mode in ("live", "auto")]
+    if without := [method.name for method in asked if method not in methods]:
+        show_message(f"left out, because a script cannot write their code: {', '.join(without)}")
+    return BenchmarkRun(
+        programs=programs,
+        methods=tuple(method.name for method in methods),
+        limits=TrialLimits(values["seconds"], values["effects"], values["max_calls"]),
+        **{name: values[name] for name in ("model", "repeats", "temperature")},
+        **Workers(values["jobs"], values["scheduler"]).describe_start("processes"),
+    )
+
+
+def refuse_unknown_model(model: str, environ: Mapping[str, str], limit_cost: float | None) -> None:
+    """Raise a `UsageError` for an unknown model, or one without a price if cost is limited."""
+    if model == SCRIPTED:
+        return
+    base_url = environ.get("NJC_BASE_URL")
+    try:
+        choose_model(Options(model=model, base_url=base_url), environ)
+    except NaturalError as error:
+        raise click.UsageError(f"--model: {error}; or use no model: `--model scripted`") from None
+    if limit_cost is not None and (base_url or compute_cost(model, Usage()) is None):
+        raise click.UsageError(f"--limit-cost: no price is known for {model}; leave the limit out")
+
+
+def choose_display(plain: bool) -> Callable[[RunProgress], AbstractContextManager[ShowResult]]:
+    """Return how progress is shown: as a table if rich is installed, else as lines."""
+    has_table = not plain and find_spec("rich") is not None
+    return show_table if has_table else partial(show_lines, echo=click.echo)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -247,3 +249,12 @@ def test_an_option_that_cannot_be_is_refused(command: str, place: Path) -> None:
     assert done.exit_code == 2, done.output
     assert done.output.splitlines()[-1].startswith("Error: ")
     assert not Path("made").exists()
+
+
+def test_help_imports_the_work_of_no_command() -> None:
+    code = "import sys, spsbench.cli; print(*(name for name in sys.modules if 'spsbench.' in name))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    modules = [name for name in done.stdout.split() if name.count(".") > 1]
+    assert {name.rpartition(".")[2] for name in modules} == {
+        *("command", "graph_command", "gsm8k_command"),
+    }

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from njc.evaluation.repair.testing import FailedTests, PassedTests, run_tests
 from spsbench.cli import main
-from spsbench.repair.mutants_command import list_mutations
+from spsbench.repair.mutants import list_mutations
 from spsbench.repair.problems import parse_repair_problems
 
 PROGRAM = """\

@@ -18,11 +18,12 @@ from njc.evaluation.repair.testing import FailedTests, PassedTests, run_tests
 from njc.static.generate import GenerationCost
 from openai_server import OpenAIServer, says
 from spsbench.cli import main
-from spsbench.repair.problems import RepairProblem, parse_repair_problems, sample_problems
+from spsbench.repair.problems import RepairProblem, parse_repair_problems
 from spsbench.repair.prompt import MAX_ANNOTATED_CHARS, make_repair_prompt
 from spsbench.repair.results import CONDITIONS, REPAIR_KINDS, TURNS, RepairResult
 from spsbench.repair.table import compare_conditions, list_summary_rows
 from spsbench.results import read_results
+from spsbench.sampling import draw_sample
 
 TOTAL = {
     "name": "total",
@@ -95,10 +96,16 @@ def test_right_programs_are_no_problems(data: Path) -> None:
 
 def test_a_sample_depends_on_its_seed_alone() -> None:
     problems = parse(TOTAL, FIRST, PAIRS)
-    first = sample_problems(problems, 2, Random(4).random)
-    assert first == sample_problems(problems, 2, Random(4).random)
-    assert len({sample_problems(problems, 1, Random(seed).random) for seed in range(30)}) == 3
-    whole = sample_problems(problems, None, Random(4).random)
+
+    def draw(size: int | None, seed: int) -> list[RepairProblem]:
+        return draw_sample(
+            problems, lambda each: each.name, lambda each: each.kind, size, Random(seed).random
+        )
+
+    first = draw(2, seed=4)
+    assert first == draw(2, seed=4)
+    assert len({draw(1, seed)[0] for seed in range(30)}) == 3
+    whole = draw(None, seed=4)
     assert (whole[:2], set(whole)) == (first, set(problems))
 
 

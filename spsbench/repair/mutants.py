@@ -1,4 +1,4 @@
-"""`spsbench mutants`: buggy programs for `spsbench repair`, made of the right programs of MBPP.
+"""Buggy programs for `spsbench repair`, made of the right programs of MBPP.
 
 mbpp.jsonl  ->  read_mbpp  ->  list_mutations  ->  the tests notice?  ->  mutants.jsonl, in the format of HumanEvalFix
 """
@@ -16,29 +16,15 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import click
-
 from njc.evaluation.repair.testing import FailedTests, PassedTests, run_tests
-from spsbench import flags
 from spsbench.journal import naming, read_data_file
 from spsbench.results import parse_json_lines
 
 
-@click.command("mutants")
-@click.argument("data", type=flags.EXISTING_FILE)
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="File to write.")
-@flags.sample_option("Only N programs, at random.")
-@click.option("--seed", default=0, help="Seed of the sample and of the mutations.")
-@click.option("--each", default=1, type=flags.POSITIVE_INT, help="Mutants of a program, at most.")
-@click.option("--test-seconds", default=5.0, type=flags.POSITIVE_FLOAT, help="Limit of tests.")
-def command(
+def write_mutants(
     data: Path, out: Path, sample: int | None, seed: int, each: int, test_seconds: float
-) -> None:
-    """Make buggy programs of the right ones of MBPP.
-
-    A mutant has one other operator or constant; its tests notice it, and do
-    not run out of time. Programs that fail their own tests are left out.
-    """
+) -> str:
+    """Write the mutants of a file of MBPP, and return how many they are of each kind."""
     with naming(data):
         lines, _ = read_data_file(data)
         programs = list(parse_json_lines(lines, lambda _, row: read_mbpp(row), "not of MBPP"))
@@ -51,7 +37,7 @@ def command(
                 file.write(format_mutant(program, mutation, failure, number) + "\n")
                 kinds[mutation.kind] += 1
     counts = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items())) or "none"
-    click.echo(f"{out}: {kinds.total()} mutants of {len(programs[:sample])} programs: {counts}")
+    return f"{out}: {kinds.total()} mutants of {len(programs[:sample])} programs: {counts}"
 
 
 def find_noticed(
