@@ -119,8 +119,8 @@ EDGE = """
     spsbench.replay     command programs
     spsbench.states     actions command process programs values
     spsbench.export     command
-    spsbench.repair     mutants solving
-    spsbench.suites     bfcl command m3 mtp running
+    spsbench.repair     command mutants solving
+    spsbench.suites     bfcl m3 mtp running
     spsbench.surprise   playing
     spsbench.report     command files results_report
     spsbench.neural     command curve dataset debugging evaluation network programs training witness
