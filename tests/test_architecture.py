@@ -109,7 +109,7 @@ EDGE = """
     njc.commands.static_code annotate lock static
     njc.commands.production batch canary migrate_model replay
     njc.commands.terminal console flags repeat status_line trace_status
-    njc.runs.dap             adapter requests stop_view
+    njc.runs.dap             adapter requests
     njc.runs.debug           commands predicted stop_report trace_walk
     njc.editors.language_server.serving recorded_run server workspace_files
     njc.notebook        extension

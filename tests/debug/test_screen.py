@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from njc.commands.running.debug import list_source_folders, read_timeline
+from njc.commands.running.debug import read_timeline
 from njc.commands.terminal.console import Console
 from njc.runs.debug.app import DebugApp
 from njc.runs.debug.commands import DebugSession
@@ -37,15 +37,14 @@ async def debugging(
 ) -> AsyncIterator[tuple[DebugApp, Pilot[None]]]:
     """The full screen on a program with its recording, stopped at the first step."""
     jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    folders = list_source_folders(program)
     if trace is None:
         recording = program.parent / "recordings" / f"{program.stem}.jsonl"
         replayed = recording if recording.exists() else None
         settings = RunSettings(program, recording=replayed, is_replay_only=replayed is not None)
         run: RunController | TraceWalk = RunController(settings, jobs.put)
     else:
-        run = TraceWalk(read_timeline(Console(), trace), jobs.put, folders)
-    app = DebugApp(DebugSession(run, folders), jobs)
+        run = TraceWalk(read_timeline(Console(), trace), jobs.put, (program.parent,))
+    app = DebugApp(DebugSession(run), jobs)
     try:
         async with app.run_test(size=size) as pilot:
             run.start()

@@ -414,7 +414,7 @@ def test_a_program_that_depends_on_chance_is_found_out(
         controller.run_on()
     happening = controller.wait(SECONDS)
     assert isinstance(happening, Diverged)
-    divergence = happening.divergence
+    divergence = happening
     assert divergence.what == "variable `start`"
     assert (divergence.step.number, divergence.step.kind) == (first, "enter")
     assert "float = 0." in divergence.before
@@ -437,7 +437,7 @@ def test_a_program_that_ends_earlier_is_found_out(control: Control, tmp_path: Pa
     controller.run_to(Position(7))
     diverged, ended = controller.wait(SECONDS), controller.wait(SECONDS)
     assert isinstance(diverged, Diverged)
-    assert (diverged.divergence.what, diverged.divergence.step.number) == ("end", 3)
+    assert (diverged.what, diverged.step.number) == ("end", 3)
     assert ended == ProgramEnded(3)
     assert len(controller.timeline) == 3
 

@@ -109,7 +109,7 @@ def walk(settings: RunSettings, moves: Iterator[Move], stops: int = 10_000) -> W
         while True:
             happening = controller.wait(SECONDS)
             if isinstance(happening, Diverged):
-                differences.append(str(happening.divergence))
+                differences.append(str(happening))
             if not isinstance(happening, Stopped | ProgramEnded):
                 continue
             if isinstance(happening, Stopped):

@@ -81,7 +81,8 @@ def command(
     happenings: queue.SimpleQueue[Any] = queue.SimpleQueue()
     run: DebuggedRun
     if trace is not None:
-        folders = list_source_folders(program or trace)
+        file = (program or trace).absolute()
+        folders = (file.parent, Path.cwd(), *file.parents)
         run = TraceWalk(read_timeline(console, trace), happenings.put, folders)
     elif program is None:
         raise ConfigurationError("name a program, or a trace: njc debug FILE")
@@ -96,9 +97,8 @@ def command(
         given = ((name, getattr(parsed, name)) for name in OPTION_NAMES)
         values = {name: value for name, value in given if value is not None}
         settings = RunSettings(program, tuple(arguments), model, recording, is_replayed, values)
-        folders = list_source_folders(program)
         run = RunController(settings, happenings.put)
-    session = DebugSession(run, folders)
+    session = DebugSession(run)
     try:
         run.start()
         if is_plain:
@@ -149,12 +149,6 @@ def read_timeline(console: Console, path: Path) -> Timeline:
     if not len(timeline):
         raise ConfigurationError(f"{format_path(path)} has no steps; NJC_TRACE=FILE writes traces")
     return timeline
-
-
-def list_source_folders(file: Path) -> tuple[Path, ...]:
-    """Return the folders that places such as `shop/mail.njpy:12` are relative to."""
-    here = file.absolute().parent
-    return (here, Path.cwd(), *here.parents)
 
 
 def is_plain_terminal() -> bool:

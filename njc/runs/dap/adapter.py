@@ -335,9 +335,9 @@ class Adapter:
             case InputWanted():
                 text = "the program waits for input: `/input TEXT` in the console gives it a line, `/eof` ends it\n"
                 self._send_output("important", text)
-            case Diverged(divergence=divergence):
+            case Diverged():
                 self._has_diverged = True
-                self._send_output("important", f"{divergence}\n")
+                self._send_output("important", f"{happening}\n")
             case Noticed(text=text):
                 self._send_output("important", f"{text}\n")
             case ProgramEnded():
@@ -433,7 +433,7 @@ def run_console_command(run: RunController, line: str) -> str:
     if name not in _NAMES:
         raise RunControlError(f"there is no command `/{name}`; `/help` lists them")
     words = words.replace("\\n", "\n") if name == "edit" else words
-    match run_command(DebugSession(run, ()), f"{name} {words}"):
+    match run_command(DebugSession(run), f"{name} {words}"):
         case Said(lines=lines):
             return "\n".join(lines)
         case EditWanted(text=text):

@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, assert_never
 
 from njc.frontend.references import Reference, find_tags
@@ -139,7 +138,7 @@ class StopView:
             return {**shown, "name": name, "source": source, "line": line, "canRestart": False}
         shown |= {"name": f"natural block {step.place}", "canRestart": True}
         line = int(step.place.rpartition(":")[2])
-        file = self._find_source(step.place)
+        file = find_source(step.place, self._run.folders)
         if file is None:
             return {**shown, "line": self._client.show_line(line), "presentationHint": "subtle"}
         lines = find_block_lines(file, line)
@@ -260,9 +259,3 @@ class StopView:
         if not 1 <= number <= len(self._handles):
             raise RequestError("the variables are no longer there")
         return self._handles[number - 1]
-
-    def _find_source(self, place: str) -> Path | None:
-        settings = self._run.settings
-        program = settings.program.absolute()
-        folders = [program.parent, settings.folder or Path.cwd(), *program.parents]
-        return find_source(place, folders)

@@ -80,8 +80,6 @@ class DebugSession:
     """A run in the debugger, with its output, its stops and the last command."""
 
     run: DebuggedRun
-    folders: tuple[Path, ...]
-    """The folders of the sources of the blocks."""
     outputs: list[tuple[Position, str]] = field(default_factory=list)
     """The output of the program, each text with the stop before it."""
     last_stop: Position = BEFORE_ALL
@@ -103,7 +101,7 @@ class DebugSession:
         """Return a report of the stop; output that was written after it is forgotten."""
         here = self.last_stop = self.run.position
         self.outputs = [(stop, text) for stop, text in self.outputs if stop < here]
-        return make_stop_report(self.run, self.folders, self.seen)
+        return make_stop_report(self.run, self.seen)
 
 
 def get_controller(session: DebugSession) -> RunController:
@@ -143,7 +141,7 @@ def get_effect(session: DebugSession) -> Step:
 
 def list_source(session: DebugSession, words: str) -> CommandResult:
     """Return the source around the prompt, or with `all` the whole source."""
-    rows = list(list_source_rows(session.run.timeline, get_step(session), session.folders))
+    rows = list(list_source_rows(session.run.timeline, get_step(session), session.run.folders))
     shown = [index for index, row in enumerate(rows) if row.kind != "code"] or [0]
     first, last = max(0, shown[0] - LISTED_LINES), shown[-1] + LISTED_LINES + 1
     lines = []
@@ -340,7 +338,7 @@ def add_breakpoint(session: DebugSession, words: str) -> CommandResult:
         raise RunControlError(str(error)) from None
     *_, breakpoint = run.set_breakpoints((*run.breakpoints, breakpoint))
     text = f"breakpoint {len(run.breakpoints)}: {describe_breakpoint(breakpoint)}"
-    note = explain_missing_file(breakpoint, session.folders)
+    note = explain_missing_file(breakpoint, run.folders)
     return Said((text, f"note: {note}") if note else (text,))
 
 

@@ -181,7 +181,7 @@ def read_command(prompt: str) -> str | None:
 def describe_news(news: Diverged | Noticed) -> str:
     """Return a piece of news on one line."""
     if isinstance(news, Diverged):
-        return f"diverged: {clean_text(str(news.divergence))}"
+        return f"diverged: {clean_text(str(news))}"
     return f"note: {clean_text(news.text)}"
 
 

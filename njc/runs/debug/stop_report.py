@@ -1,6 +1,6 @@
 """A stop as data, for the full screen and for lines.
 
-    report = make_stop_report(run, folders)
+    report = make_stop_report(run, {})
     report.title            "citations.njpy:10, step 1: before Run"
     report.variables        (VariableRow("total", "int = 12", before="int = 0", mark="changed"), ...)
 
@@ -85,9 +85,7 @@ class StopReport:
     """The new messages to the model in the last turn up to the stop, and the reply."""
 
 
-def make_stop_report(
-    run: DebuggedRun, folders: Iterable[Path], seen: dict[Position, Variables]
-) -> StopReport | None:
+def make_stop_report(run: DebuggedRun, seen: dict[Position, Variables]) -> StopReport | None:
     """Return a report of the stop; None if the run has ended.
 
     `seen` has the variables at earlier stops, with the user's changes; this stop is added.
@@ -105,7 +103,7 @@ def make_stop_report(
     return StopReport(
         step,
         describe_stop(step) + _DECISIONS.get(find_decision(run).get("decision", ""), ""),
-        tuple(list_source_rows(run.timeline, step, folders)),
+        tuple(list_source_rows(run.timeline, step, run.folders)),
         tuple(list_variable_rows(run.timeline, step, last, texts, seen)),
         describe_result(last, isinstance(run, TraceWalk)) if last is not None else "",
         clean_text(format_effect(effect)) if effect is not None else "",

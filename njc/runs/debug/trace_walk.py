@@ -39,7 +39,7 @@ class TraceWalk(StepMovements):
         self.state: ControlState = "new"
         self.position = Position(0)
         self.breakpoints: tuple[Breakpoint, ...] = ()
-        self._report, self._folders = report, folders
+        self.folders, self._report = folders, report
 
     @property
     def step(self) -> Step | None:
@@ -75,7 +75,7 @@ class TraceWalk(StepMovements):
         for breakpoint in breakpoints:
             if breakpoint.condition:
                 raise RunControlError("a trace has no values to evaluate conditions on")
-        self.breakpoints = tuple(locate_breakpoint(each, self._folders) for each in breakpoints)
+        self.breakpoints = tuple(locate_breakpoint(each, self.folders) for each in breakpoints)
         return self.breakpoints
 
     def find_effect(self, step: Step) -> Mapping[str, Any] | None:

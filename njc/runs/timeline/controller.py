@@ -26,7 +26,6 @@ from njc.runs.timeline.breakpoints import BREAKPOINTS, Breakpoint, locate_breakp
 from njc.runs.timeline.channel import ChannelClosedError, Json
 from njc.runs.timeline.happenings import (
     Diverged,
-    Divergence,
     Happening,
     InputWanted,
     Noticed,
@@ -183,8 +182,9 @@ class RunController(StepMovements):
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """The folders that the files of breakpoints are relative to."""
-        return self.settings.folder or Path(), self.settings.program.parent
+        """The folders that places such as `shop/mail.njpy:12` are relative to."""
+        program = self.settings.program.absolute()
+        return program.parent, self.settings.folder or Path.cwd(), *program.parents
 
     def variables(self, position: Position | None = None) -> list[ShownVariable]:
         """Return the variables before a step; at another step than this one, as text only."""
@@ -488,7 +488,7 @@ class RunController(StepMovements):
         if missing is not None:
             self._forget_after(Position(begun - 1))
             end = "the end of the program"
-            self._report(Diverged(Divergence(missing, "end", missing.kind, end)))
+            self._report(Diverged(missing, "end", missing.kind, end))
         self.position = Position(len(self.timeline))
         is_going_back = self._is_going_back
         if ended.code is not None and missing is None and not is_going_back:

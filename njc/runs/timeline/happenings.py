@@ -103,10 +103,10 @@ class InputWanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Divergence:
-    """The first difference between a step and the same step when it was repeated.
+class Diverged:
+    """The program does not repeat its steps; this step and all later ones are forgotten.
 
-    `what` names it: a variable, "effect", "result", "kind", "place" or "end"; `before` and `now` are its texts.
+    `what` names the first difference: a variable, "effect", "result", "kind", "place" or "end"; `before` and `now` are its texts.
     """
 
     step: Step
@@ -119,13 +119,6 @@ class Divergence:
             f"step {self.step.number} is not what it was: {self.what} was {self.before}, "
             f"now {self.now}; the program depends on more than its recording (clock, random, network, files)"
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Diverged:
-    """The program does not repeat its steps; this step and all later ones are forgotten."""
-
-    divergence: Divergence
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 Mode("over", depth=1).is_end(step)               at the next step of this block, or outside of it
 find_step_back_over(timeline, Position(9))       Position(4): the steps 5 to 8 are of a block that was called
-find_difference(known, repeated)                 Divergence(step, "variable `total`", "int = 7", "int = 8")
+find_difference(known, repeated)                 Diverged(step, "variable `total`", "int = 7", "int = 8")
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, assert_never
 
-from njc.runs.timeline.happenings import Divergence
+from njc.runs.timeline.happenings import Diverged
 from njc.runs.timeline.steps import Position, Step, Timeline
 
 ModeKind = Literal["into", "over", "out", "run", "to"]
@@ -148,7 +148,7 @@ def find_step_back_out(timeline: Timeline, position: Position) -> Position | Non
     return None
 
 
-def find_difference(known: Step, repeated: Step) -> Divergence | None:
+def find_difference(known: Step, repeated: Step) -> Diverged | None:
     """Return the first difference between a step and its repetition; results only if both have finished."""
     pairs = [
         ("kind", known.kind, repeated.kind),
@@ -173,5 +173,5 @@ def find_difference(known: Step, repeated: Step) -> Divergence | None:
         ]
     for what, before, now in pairs:
         if before != now:
-            return Divergence(repeated, what, before, now)
+            return Diverged(repeated, what, before, now)
     return None

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
 from njc.runs.timeline.channel import Json
-from njc.runs.timeline.happenings import Diverged, Happening, ReplyStreamed, Stepped
+from njc.runs.timeline.happenings import Happening, ReplyStreamed, Stepped
 from njc.runs.timeline.navigation import find_difference
 from njc.runs.timeline.steps import Position, Step, StepKind, Timeline, Variables, apply_changes
 from njc.runs.timeline.trace_lines import (
@@ -313,7 +313,7 @@ class Follower:
             if difference is not None:
                 self.timeline.cut(self._builder.reached)
                 self.timeline.put(step)
-                yield Diverged(difference)
+                yield difference
             elif known is None or (step.is_done and not known.is_done):
                 self.timeline.put(step)
                 yield Stepped(step)
