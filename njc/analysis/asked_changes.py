@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
 
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.references import Reference
@@ -123,13 +124,13 @@ def _list_words(text: str) -> frozenset[str]:
 
 _INPUT, _OUTPUT = "\x01", "\x02"
 """Take the place of references among the words of a sentence."""
-_SENTENCE_END = re.compile(r"(?:[.;!?]|:(?!\s*\x01))(?=\s|\Z)|\n\s*\n|\n\s*[-*•]\s")
-_WORD = re.compile(r"[\w'’-]+|[,()\x01\x02]")
+_SENTENCE_END = re.compile(r"(?:(?<=\?)|[.;!]|:(?!\s*\x01))(?=\s|\Z)|\n\s*\n|\n\s*[-*•]\s")
+_WORD = re.compile(r"[\w'’-]+|[,()?\x01\x02]")
 _STORES = _list_words("put set bind store save write assign give let")
 """Verbs with an output as their object, if the text changes no input."""
 _TELLS = _list_words("summarize summarise describe answer provide")
 _JUDGES = _TELLS | _list_words(
-    "parse count decide determine judge classify find read estimate choose pick extract compute calculate guess rate score compare identify look"
+    "parse count decide determine judge classify find read estimate choose pick extract compute calculate guess rate score compare identify look see know"
     " consider check examine assess detect infer think counting judging reading looking considering comparing"
 )
 _STARTS = _list_words(
@@ -142,6 +143,20 @@ _SMALL_WORDS = _PREPOSITIONS | _list_words(
     " on among between than whether how which what who when where if is are was were has had one two three"
 )
 _BEFORE_VERBS = _list_words(", ( and or but then also so you please else otherwise")
+_SEPARATORS = _list_words(", ( ) and but or then also")
+_CONDITIONS = _list_words(
+    "if when unless whether that where otherwise else not only from as for between one two three"
+)
+"""The beginnings of a part of a sentence that only restricts a result."""
+_PLACES = _list_words("to into onto in at on for behind under above below")
+_CLAIMS = (
+    _list_words(
+        "is are was were has have gets get becomes become it its they them their each all both rest others"
+    )
+    | _PLACES
+    | {"with", "by"}
+)
+"""Words that make a part of a sentence more than a name of a value."""
 _AUXILIARIES = _list_words("have be do")
 """Known words, except at the start of a request."""
 _KNOWN = (
@@ -150,7 +165,8 @@ _KNOWN = (
 _PRONOUNS = _list_words("it them those these everything")
 _OBJECTS = _PRONOUNS | _list_words("each all every any the its their") | {_INPUT}
 _STATES = re.compile(
-    r"\b(?:in place|in order|itself|themselves|by you|afterwards?|no longer|now|last|left|gone|go|goes|becomes?|remain\w*|stays?|keep|kept"
+    r"\b(?:next\s+[\w-]+\s+(?:of|from|in)|so\s+(?:that\s+)?(?:it|they|the|all|each|none?)"
+    r"|in place|in order|itself|themselves|(?:by|to) you|leaves|afterwards?|no longer|now|last|left|gone|go|goes|becomes?|remain\w*|stays?|keep|kept"
     r"|first(?=\s*(?:and|[,;.]|\Z))|(?:at|to) the (?:end|start|front|back|top|bottom))\b",
     re.IGNORECASE,
 )
@@ -169,8 +185,37 @@ def only_judges(block: NaturalBlock) -> bool:
     text = block.replace_references(lambda each: _OUTPUT if each.writes else _INPUT)
     if _STATES.search(text):
         return False
-    sentences = map(_WORD.findall, _SENTENCE_END.split(_MAKES_RESULT.sub("", text.lower())))
-    return all(map(_is_judgement, filter(None, sentences)))
+    text = _MAKES_RESULT.sub("", text.lower()).replace("as well as", "and")
+    sentences = [words for words in map(_WORD.findall, _SENTENCE_END.split(text)) if words]
+    return all(_is_judgement(words) and _has_one_result(words) for words in sentences)
+
+
+def _has_one_result(words: list[str]) -> bool:
+    """Return whether a sentence is a question or a request whose results all go to outputs."""
+    if _OUTPUT not in words:
+        return words[-1] == "?" or words[0] in _JUDGES or not _JUMPS.isdisjoint(words)
+    end = words.index(_OUTPUT)
+    before = _split(words[:end])  # a thing that is put into an input has its part of the sentence
+    for part in before if words[end - 1] in _SEPARATORS else before[:-1]:
+        if part[0] in _STORES and _INPUT in part and not _PLACES.isdisjoint(part):
+            return False
+    tail = words[end + 1 :]
+    parts = _split(tail)
+    is_attached = tail[:1] != [] and tail[0] not in _SEPARATORS
+    for part in parts[is_attached:]:
+        if part[0] in _STORES | _JUDGES | _JUMPS | _CONDITIONS or _OUTPUT in part:
+            continue
+        if part == [_INPUT] and is_attached and _INPUT in parts[0]:
+            continue
+        if len(part) > 4 or _INPUT in part or not _CLAIMS.isdisjoint(part):
+            return False
+        if any(word.endswith(("ed", "ing")) for word in part):
+            return False
+    return True
+
+
+def _split(words: list[str]) -> list[list[str]]:
+    return [list(part) for ends, part in groupby(words, _SEPARATORS.__contains__) if not ends]
 
 
 def _is_judgement(words: list[str]) -> bool:
@@ -189,14 +234,32 @@ def _is_judgement(words: list[str]) -> bool:
         may_be_request = before in _BEFORE_VERBS
         if word in _KNOWN or word.isdigit() or (word in _AUXILIARIES and not may_be_request):
             continue
+        if word.endswith("ing") and _is_change(word):
+            return False
         is_object = (after in _PRONOUNS and before not in ("that", "who")) or (
             word.endswith("ing") and after in _OBJECTS
         )
+        if before in ("by", "while") and word.endswith("ing"):
+            return False
+        if before == "to" and first in _JUDGES and words[at - 2] == _INPUT:
+            return False
+        is_first = before == "," and words[at - 2] == _INPUT
         is_listed = after in (",", "or") or (before == "or" and after in ("", "into"))
-        is_noun = is_listed or (before in ("and", "or") and after in _PREPOSITIONS)
+        is_noun = (is_listed and not is_first) or (
+            before in ("and", "or") and after in _PREPOSITIONS
+        )
         if is_object or (may_be_request and not is_noun):
             return False
     return True
+
+
+def _is_change(word: str) -> bool:
+    """Return whether a word in -ing is of a verb that changes its object: removing, dropping, sorting."""
+    stem = word.removesuffix("ing")
+    return any(verb in _CHANGES for verb in (stem, f"{stem}e", stem[:-1]))
+
+
+_CHANGES = frozenset(f"{_ADDING}|{_ACTING}".split("|"))
 
 
 def find_act(block: NaturalBlock) -> str | None:

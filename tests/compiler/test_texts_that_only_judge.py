@@ -92,6 +92,169 @@ Compute the average length of <items> as <:n: int>; pad the shorter ones.
 Decide if <items> needs a heading (add one if it does) and set <:n: int> to 1 or 0.
 Describe in <items> what you see there, using <:n: int> words.
 Consider <items> as a stack: process it until empty, counting in <:n: int>.
+Sort <items> by urgency and put the first into <:n: int>.
+Give the sword to <items>; put its name into <:n: int>.
+Mark the first of <items> as done; put its name into <:n: int>.
+Put the number of <items> into <:n: int> and clear it.
+Put the number of <items> into <:n: int>, emptying it on the way.
+Put the best of <items> into <:n: int>, dropping it from the list.
+Pop the next task from <items> into <:n: int>.
+Take the first item of <items> as <:n: int>.
+Take the first item out of <items> as <:n: int>.
+Read the next line of <items> into <:n: int>.
+Draw a card from <items> into <:n: int>.
+Roll the dice in <items> and put the number into <:n: int>.
+Withdraw 5 coins from <items>; put the rest into <:n: int>.
+Move the most urgent of <items> to <:n: int>.
+Split the head off from <items> into <:n: int>.
+Put the best of <items> into <:n: int>; it is then no longer in the list.
+Assign the worst of <items> to <:n: int> and forget it there.
+Book a seat in <items>; put its number into <:n: int>.
+Put into <:n: int> what <items> loses when its oldest goes.
+Transfer the first of <items> into <:n: int>.
+Put into <:n: int> how many of <items> you deleted because they were empty.
+Delete all empty <items>, and put the number into <:n: int>.
+Put the number of <items> into <:n: int> after removing duplicates.
+Put the number of <items> into <:n: int> after duplicates are gone.
+Without duplicates, count <items> into <:n: int>.
+Once <items> has no duplicates, put its length into <:n: int>.
+Count <items> into <:n: int>, each in capital letters from now on.
+<items> should be sorted. Put the first into <:n: int>.
+Make sure that <items> has no empty texts, and put the number into <:n: int>.
+Ensure <items> is sorted; put the first into <:n: int>.
+Have <items> sorted, and put the first into <:n: int>.
+Let <items> be in order. Put the first into <:n: int>.
+Put the worst of <items> into <:n: int> and replace it there by "none".
+Put into <:n: int> the worst of <items>, which becomes "none".
+Update <items> and put the number of changes into <:n: int>.
+Swap the first two <items>, and put the first into <:n: int>.
+Put the mood of <items> into <:n: int>, and append it to the list.
+Put the mood of <items> into <:n: int>, and to the list too.
+Put the mood of <items> into <:n: int> and, if it is bad, at the end of the list.
+Rate <items> by one to five into <:n: int>, tidying as you go.
+Judge <items> and bind <:n: int>. Then they are all lower case.
+Translate <items> in place, and put the language into <:n: int>.
+Normalize <items>; put the number of changes into <:n: int>.
+Count the votes in <items> into <:n: int> and reset them.
+Tell in <:n: int> whether <items> is empty, and if so add "nothing".
+Put into <:n: int> whether <items> is empty, otherwise shorten it.
+Put the longest of <items> into <:n: int>. Trim it there.
+Put the longest of <items> into <:n: int>. No copy of it stays behind.
+Put the longest of <items> into <:n: int>. The list must not contain it afterwards.
+Put the longest of <items> into <:n: int>. Afterwards the list is empty.
+Put the longest of <items> into <:n: int>. The list ends up shorter.
+Put the longest of <items> into <:n: int>. From then on the list starts with it.
+Put the mood of <items> into <:n: int> and into the list.
+Put the mood of <items> into <:n: int> as well as into <items>.
+Save the mood of <items> as <:n: int>, also as the last item.
+Bind <:n: int> to the mood of <items>, and the first item to it.
+Set <:n: int> and the first of <items> to the mood.
+Set <:n: int> to the first of <items> and the first of them to "none".
+Put the mood into <:n: int> and <items>.
+Put "a" into <:n: int> and <items>.
+Store the mood in <:n: int> and in the list of <items>.
+Given <items>, put the first into <:n: int>, then the list is empty.
+Given <items>, the first is <:n: int> and the rest is thrown away.
+For each of <items>, make it lower case. Put the number into <:n: int>.
+For each of <items> count one into <:n: int> and make it lower case.
+For each of <items> its first letter is a capital from then on. Put the number into <:n: int>.
+If <items> has more than three, the fourth is wrong and has to leave. Put the number into <:n: int>.
+If <items> has more than three, only three are kept. Put the number into <:n: int>.
+If <items> has more than three, only the best three survive. Put the number into <:n: int>.
+If <items> is empty, it gets "none". Put the first into <:n: int>.
+If <items> is empty, it has to contain "none". Put the first into <:n: int>.
+If <items> is empty, there should be "none" in it. Put the first into <:n: int>.
+When <items> is empty, "none" is its only item. Put the first into <:n: int>.
+Otherwise <items> is reduced to one. Put the first into <:n: int>.
+After this <items> is sorted. Put the first into <:n: int>.
+Before you put the first of <items> into <:n: int>, they are sorted.
+Before putting the first of <items> into <:n: int>, sort.
+Count <items> into <:n: int>; each counts only once, so doubles disappear.
+Count <items> into <:n: int>, minus the empty ones, which are deleted.
+Count <items> into <:n: int>, with the empty ones deleted.
+Count <items> into <:n: int>, the empty ones removed.
+Choose the best of <items> as <:n: int>, and it comes first.
+Choose the best of <items> as <:n: int>; the others lose their place.
+Choose the best of <items> as <:n: int>, the rest are dismissed.
+Choose the best of <items> as <:n: int> (it leaves the list).
+Pick one of <items> as <:n: int> (and take it out).
+Pick one of <items> as <:n: int>, without it the list is complete.
+Pick one of <items> as <:n: int>, whose place "none" takes.
+Decide in <:n: int> whether <items> needs sorting, and if so, do it.
+Decide in <:n: int> whether <items> needs sorting, and do so if it does.
+Decide in <:n: int> whether <items> needs sorting; if it does, sorted it is.
+Decide whether <items> are in order into <:n: int>, fixing those that are not.
+Decide whether <items> are in order into <:n: int>, correcting mistakes.
+Decide whether <items> are in order into <:n: int>, with mistakes corrected in the list.
+Find mistakes in <items>, put their number into <:n: int>, correct.
+Find mistakes in <items> and correct them, and put their number into <:n: int>.
+Find and correct mistakes in <items>, and put their number into <:n: int>.
+Rate and sort <items>, and put the best into <:n: int>.
+Read and clear <items>; put the number into <:n: int>.
+Compare and merge <items>; put the number into <:n: int>.
+Think about <items>, order by length, put the first into <:n: int>.
+Let <:n: int> be the first of <items>, let it be gone there.
+Assign the first of <items> to <:n: int> and "none" to the first of <items>.
+Estimate the length of <items> as <:n: int>, capitalised.
+Put into <:n: int> the number of <items> you could improve, having improved them.
+Put into <:n: int> how many <items> were too long and had to be cut.
+Put into <:n: int> the first of the sorted <items>, sorted for good.
+Put into <:n: int> the first of <items>, with all of them upper-cased.
+Put into <:n: int> the first of <items>, all upper-cased.
+Count <items>, the number is <:n: int>, the list is new.
+Judge <items>. Only the good ones count. Put the number into <:n: int>.
+Put into <:n: int> the first of <items> if it is long, if not remove it.
+Put into <:n: int> the first of <items> if it is long, otherwise nothing but delete it.
+Put into <:n: int> the first of <items> if long; if short delete.
+Put the first of <items> into <:n: int> that leaves the list.
+Put <:n: int> the first of <items> that then goes.
+Read <items>, correct, and put the number into <:n: int>.
+Read <items> with care, corrections included, and put the number into <:n: int>.
+Look at <items> until none is too long by cutting, and put the number into <:n: int>.
+Look at each of <items> to shorten it. Put the number into <:n: int>.
+Check <items> to fix mistakes, and put their number into <:n: int>.
+Examine <items> for mistakes to be fixed by you, and put their number into <:n: int>.
+Examine <items> for a fix. Apply. Put the number of fixes into <:n: int>.
+Find what is wrong in <items> to correct it, and put the number into <:n: int>.
+Decide what to do with <items> and do it. Put the number into <:n: int>.
+Decide what to do with <items> and act. Put the number into <:n: int>.
+Decide which of <items> to remove, doing so, into <:n: int>.
+Choose three of <items> to keep. Put the first into <:n: int>.
+Choose three of <items> to stay, the others go. Put the first into <:n: int>.
+Identify empty <items> and their removal is up to you. Put the number into <:n: int>.
+Extract the numbers out of <items> so they are without numbers, the sum into <:n: int>.
+Extract and remove the numbers of <items> into <:n: int>.
+Extract <:n: int> from <items>, it should not be there any more.
+Parse <items> to numbers in the list. Put the sum into <:n: int>.
+Rate each of <items> in the list with a number behind it. Put the highest into <:n: int>.
+Score each of <items> behind it. Put the highest into <:n: int>.
+Describe each of <items> in it. Put the number into <:n: int>.
+Answer each of <items> below it. Put the number into <:n: int>.
+Provide each of <items> with a number. Put the highest into <:n: int>.
+Assign a number to each of <items>. Put the highest into <:n: int>.
+Assign each of <items> a number. Put the highest into <:n: int>.
+Give each of <items> a number, the highest to <:n: int>.
+Give <items> a title. Put its length into <:n: int>.
+Give a title to <items>, its length to <:n: int>.
+Put a title in <items>, its length in <:n: int>.
+Set a title for <items> and <:n: int> to its length.
+Store a title at the top of <items> and its length in <:n: int>.
+Save <items> sorted, and the first in <:n: int>.
+Write <items> anew, the first of them is <:n: int>.
+Let none of <items> be empty, and <:n: int> their number.
+Let there be no empty ones in <items>, and <:n: int> their number.
+Bind each of <items> to its length, and <:n: int> to the sum.
+<:n: int> is the number of <items>. None of them may be empty.
+<:n: int> is the number of <items> which may not be empty from now.
+<:n: int> is the number of <items> when cleaned by you.
+<:n: int> is the number of <items>, none of which is to be empty then.
+How many of <items> are empty? Those go. The number is <:n: int>.
+How many of <items> are empty? <:n: int>, and out with them.
+Which of <items> are empty? Out with them. <:n: int> is the number.
+Is <items> sorted? If not, see to it. Put the answer into <:n: int>.
+Is <items> sorted? Otherwise sort. Put the answer into <:n: int>.
+Is <items> sorted? Else it has to be. Put the answer into <:n: int>.
+Are there empty <items>? If so, none may be left. Put the answer into <:n: int>.
 """.splitlines()
 JUDGING = """\
 Parse and compute the average of <items>, <words> and store it in <:n: int> as a number.
