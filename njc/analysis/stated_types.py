@@ -49,8 +49,24 @@ _TEXTS = (
 _MEMBERS = {**_SCALARS, "str": rf"{_SCALARS['str']}|{_TEXTS}"}
 _SCALAR = "|".join(f"(?P<{name}>{words})" for name, words in _SCALARS.items())
 _TYPE = rf"(?:an?\s+|the\s+)?(?:(?P<many>list|set|tuple)\s+of\s+(?P<member>{'|'.join(_MEMBERS.values())})|{_SCALAR})\b"
-_OR_TYPE = rf"\s*[,;]?\s*or\s+(?:an?\s+)?(?:list|set|tuple|dict|{'|'.join(_SCALARS.values())})\b"
-_AFTER = re.compile(rf"\s*(?:[,(:-]\s*)?(?:(?:as|being|which is|is)\s+)?{_TYPE}(?!{_OR_TYPE})", re.IGNORECASE)  # fmt: skip
+_COLLECTIONS = "list|set|tuple|dict|dictionary|array|vector|sequence"
+_GOES_ON = (
+    rf"(?!\s+(?:{_COLLECTIONS}|string|text|expression|literal)s?\b|\s+in\s+an?\s+(?:{_COLLECTIONS})\b"
+    r"|(?:(?!\b(?:whether|if|when|that|which|from|between)\b)[^.!?]){0,40}?[ ,;(]\s*(?:or|unless)\s+(?!none\b|null\b|raise|break|continue|return|stop|skip|end))"
+)
+"""A further noun, or an alternative, after which the words mean another type."""
+_AFTER = re.compile(rf"\s*(?:[,(:-]\s*)?(?:(?:as|being|which is|is)\s+)?{_TYPE}{_GOES_ON}", re.IGNORECASE)  # fmt: skip
+_AS_OTHER = re.compile(
+    rf"\bas\s+(?:an?\s+)?(?:[\"'“‘\d]|(?P<type>{_COLLECTIONS}|{'|'.join(_SCALARS.values())})\b)",
+    re.IGNORECASE,
+)
+"""A form of a result that may differ from its type: `as "yes" or "no"`."""
+_OTHER_VALUE = re.compile(
+    r"\b(?:save|write|set|put|use|say|store|give|answer|as|or|to|else|otherwise)\s+[\"'“‘]",
+    re.IGNORECASE,
+)
+"""A text as a result, which is no number."""
+_THIRD_VALUE = re.compile(r"\bor\s+(?!not\s*(?:[,.;]|\b(?:in|into|as)\b|\Z)|false\b)", re.IGNORECASE)  # fmt: skip
 _BEFORE = re.compile(rf"\b{_TYPE}\s+\Z", re.IGNORECASE)
 _CLASS = re.compile(r"\s*,?\s*(?:as|being|which is|is)?\s*an?\s+\Z|\s*,?\s+as\s+\Z", re.IGNORECASE)
 _WHETHER_AFTER = re.compile(
@@ -69,11 +85,12 @@ _STORED = re.compile(
 _AS_A = re.compile(r"\bas\s+an?\s+\Z", re.IGNORECASE)
 _ARTICLE = re.compile(r"\ban?\s+\Z", re.IGNORECASE)
 _PICKS = re.compile(r"\b(?:filter|remove|keep|select|sort|drop|deduplicate|reverse|order)\b", re.IGNORECASE)  # fmt: skip
+_PICKS_ONE = re.compile(r"\b(?:the\s+[\w-]*[^s\W]|one|any)\s+(?:of|in|from)\b", re.IGNORECASE)
 _LISTS = ("list", "set", "tuple", "collections.abc.Sequence", "typing.Sequence")
-_COUNT = re.compile(r"\b(?:the\s+number\s+of|how\s+many|count)\b.*\b(?:as|in|into)\s+\Z", re.IGNORECASE | re.DOTALL)  # fmt: skip
+_COUNT = re.compile(r"\b(?:the\s+number\s+of(?!\s+the\s+\w*[^s\W]\s+(?:in|on|of|at|that)\b)|how\s+many(?!\s+percent)|count)\b(?:(?!\band\b|\bin\s+words\b).)*\b(?:as|in|into)\s+\Z", re.IGNORECASE | re.DOTALL)  # fmt: skip
 _EACH = re.compile(r"\b(?:each|every|per|by)\b", re.IGNORECASE)
 _WORD = r"[\"'“‘]?([\w-]+)[\"'”’]?"
-_CHOICE = re.compile(rf"\b(?:either|one of:?)\s+((?:{_WORD}\s*,\s*)*{_WORD}\s*,?\s+or\s+{_WORD})(?![\w\"'”’-]|\s*,?\s*or\b)", re.IGNORECASE)  # fmt: skip
+_CHOICE = re.compile(rf"\b(?:either|one of:?)\s+((?:{_WORD}\s*,\s*)*{_WORD}\s*,?\s+or\s+{_WORD})(?![\w\"'”’-]|\s*,?\s*or\b|\s+(?!(?:and|in|into|as|to|by|from|if|when|for(?!\s+(?:each|every|all)\b)|depending|based|according)\b)[\w<])", re.IGNORECASE)  # fmt: skip
 _TEXT_METHODS = frozenset(
     {"capitalize", "casefold", "endswith", "islower", "isupper", "lower", "lstrip", "rstrip", "split", "splitlines", "startswith", "strip", "title", "upper"}
 )  # fmt: skip
@@ -239,14 +256,31 @@ def _find_output_types(
         seen.add(name)
         if block.is_fstring or types.output_type(name, block.scope) is not None:
             continue
-        found = [*_read_words(block, reference, types), *_read_uses(block, name, uses, types)]
-        found += _read_passed(name, uses, signatures)
+        read = _read_words(block, reference, types)
+        found = [type_ for type_ in read if type_ and not _is_contradicted(type_, block, reference)]
+        found += [*_read_uses(block, name, uses, types), *_read_passed(name, uses, signatures)]
         is_contradicted = name in uses.members and found[:1] and found[0] in _SCALARS
         if found and len(set(found)) == 1 and not is_contradicted:
             found = [*_add_none(found[0], name, block)]
         if found and len(set(found)) == 1 and not is_contradicted:
             written = f"<:{name}: {found[0]}>"
             yield StatedType(name, found[0], reference.start, reference.end, written)
+
+
+def _is_contradicted(type_: str, block: NaturalBlock, reference: Reference) -> bool:
+    """Return whether other words of the text give the output another form, or a value of another type."""
+    first = block.end - 3 - len(block.words)
+    before, after = block.words[: reference.start - first], block.words[reference.end - first :]
+    outputs = re.compile(r"[.;!?](?:\s|\Z)|<:[^>]*>")
+    around = f"{outputs.split(before)[-1]}<:x>{outputs.split(after)[0]}"
+    if type_ in ("int", "float", "bool") and _OTHER_VALUE.search(block.words):
+        return True
+    if type_ == "bool" and _THIRD_VALUE.search(around):
+        return True
+    return type_ in _SCALARS and any(
+        not re.fullmatch(_SCALARS[type_], found["type"] or "", re.IGNORECASE)
+        for found in _AS_OTHER.finditer(around)
+    )
 
 
 def _add_none(type_: str, name: str, block: NaturalBlock) -> Iterator[str]:
@@ -316,7 +350,7 @@ def _read_stored(
             return
     if choice := _CHOICE.search(clause):
         yield _format_literal(choice)
-    elif _PICKS.search(clause):
+    elif _PICKS.search(clause) and not _PICKS_ONE.search(clause):
         typed = [types.infer(ast.Name(other.path, ast.Load()), block.scope) for other in inside]
         lists = [each for each in typed if each and types.name_of(types.expand(each)) in _LISTS]
         if len(lists) == 1 and None not in typed:
@@ -351,7 +385,7 @@ def _name_type(found: re.Match[str]) -> str:
             if found["many"].lower() == "tuple"
             else f"{found['many'].lower()}[{member}]"
         )
-    return next(name for name in _SCALARS if found[name])
+    return next((name for name in _SCALARS if found[name] and not found[name].endswith("s")), "")
 
 
 def _read_uses(block: NaturalBlock, name: str, uses: _Uses, types: TypeReader) -> Iterator[str]:

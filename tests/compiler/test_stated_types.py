@@ -58,6 +58,10 @@ WORDS = [
     ("Put the age in <text> into <:x> as an integer, and save <:y> as None.", "int"),
     ("Rate <text> as either 1, 2 or 10, and save the result to <:x>.", "Literal[1, 2, 10]"),
     ("Put <text> into <:x>, a float, or stop.", "float"),
+    ("Save the number of <text> to <:x> as an integer or raise.", "int"),
+    ("Filter out the numbers from <rows> that are odd. Store the result in <:x>.", "list[int]"),
+    ("Save whether <text> is polite or not into <:x>.", "bool"),
+    ("Rate <text> as either good or bad for <rows>, and save the result to <:x>.", 'Literal["good", "bad"]'),
     ("Put the names in <text> into a list of strings <:x>.", "list[str]"),
     ("Put into <:x>, a set of integers, the years in <text>.", "set[int]"),
     ("Put into <:x> as a tuple of floats the prices in <text>.", "tuple[float, ...]"),
@@ -90,6 +94,57 @@ SILENT = [
     "Say whether <text> is None. Put the age in it into <:x> as an integer.",
     "Put into <:x> a list of parts of <text>, true or false.",
 ]
+OTHER_FORMS = """\
+Put the number of <text> as text into <:x>.
+Store the count of <text> as a string in <:x>.
+Put a list of the names in <text> into <:x>, one a line.
+Put the price in <text> into <:x> as an integer number of cents, or as a float of euros.
+Put the ages in <text> into <:x> as integers.
+Save whether <text> is rude into <:x> as "yes" or "no".
+Save whether <text> is rude into <:x>, as 1 or 0.
+Save to <:x> whether <text> is rude or not known.
+Decide whether <text> is rude, polite or neutral, and put it into <:x>.
+Decide whether <text> are one or several, and put which into <:x>.
+Put into <:x> (a float or None) the price in <text>.
+Rate <text> as either good or bad or a number from 1 to 5, and save the result to <:x>.
+Rate <text> as either good, bad, or something of your own, and save the result to <:x>.
+Put the words of <text> as a list of strings or a single string into <:x>.
+Put the number of <text> and the sum into <:x>, as a tuple.
+Save <text> to <:x> as an integer array.
+Save <text> to <:x> as an int list.
+Save <text> to <:x> as a boolean expression.
+Save <text> to <:x> as a float in a list.
+Save the date in <text> to <:x> as an integer string.
+Save the number of <text> to <:x> as an integer, or as "many".
+Save the number of <text> to <:x> as an integer; write "many" if it is large.
+Save the number of <text> to <:x> as an integer. If it is large, save "many".
+Save the number of <text> to <:x> as an integer. If it is not clear, set <:x> to "unclear".
+Save the number of <text> to <:x> as an integer, unless it is large: then as a float.
+Count <text> by kind into <:x>.
+Count the <text> of each kind into <:x>.
+Put how many <text> there are of each kind into <:x>.
+Put how many percent of <text> are rude into <:x>.
+Put the number of <text> in words into <:x>.
+Put the phone number of <text> into <:x>.
+Put the number of the house in <text> into <:x>.
+Put the number and the name of <text> into <:x>.
+Put the average as a float and the count as an integer of <text> into <:x>.
+Explain <text> as a string of three sentences and a list of words in <:x>.
+Put each of <text> as a float into <:x>.
+Put <text> sorted into <:x>.
+Filter <rows> and store the names into <:x>.
+Remove the rude <rows> and put their number into <:x>.
+Select the best of <rows> and store it in <:x>.
+Keep the best of <rows>. Store it in <:x>.
+Select the best <rows>. Save the result as one text to <:x>.
+Reverse <rows> and put them joined into <:x>.
+Classify <text> either as spam, ham, or eggs with a number, and save the result to <:x>.
+Choose one of: red, green or blue for each of <text>, and save the result to <:x>.
+Choose either red or green for all of <text>, and store them to <:x>.
+Pick either one or two of <text>, and save the result to <:x>.
+Say either yes, or why not, and save the result to <:x>.
+""".splitlines()
+"""A form, an alternative or a plural that the nearest words do not have."""
 
 
 @pytest.mark.parametrize(("prompt", "type_"), WORDS)
@@ -98,7 +153,7 @@ def test_words(prompt: str, type_: str) -> None:
     assert find_stated(text)["x"] == type_
 
 
-@pytest.mark.parametrize("prompt", SILENT)
+@pytest.mark.parametrize("prompt", [*SILENT, *OTHER_FORMS])
 def test_words_without_a_type(prompt: str) -> None:
     text = f'class Cart: ...\n\n\ndef f(text, rows: list[int]):\n    """natural\n    {prompt}\n    """\n    print(x)\n'
     assert "x" not in find_stated(text)
