@@ -14,7 +14,7 @@ from spsbench.repair import command as repair
 from spsbench.replay import command as replay
 from spsbench.report import command as report
 from spsbench.states import command as states
-from spsbench.studies import graph_command, gsm8k_command
+from spsbench.studies import command as studies
 from spsbench.suites import command as suites
 from spsbench.surprise import command as surprise
 from spsbench.trials import command as run
@@ -54,7 +54,7 @@ def loc() -> None:
 
 
 for command in (
-    *(crux.command, graph_command.command, gsm8k_command.command),
+    *(crux.command, studies.graph_command, studies.gsm8k_command),
     *(repair.command, repair.mutants_command, suites.command, surprise.command, export.command),
     *(neural.trajectories_command, neural.train_command),
     *(neural.predict_command, neural.curve_command),

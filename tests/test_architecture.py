@@ -115,7 +115,7 @@ EDGE = """
     njc.notebook        extension
     spsbench            flags journal
     spsbench.trials     answering executing experiment interpreter machine playing workers
-    spsbench.studies    graph_command gsm8k_command study
+    spsbench.studies    command study
     spsbench.replay     command programs
     spsbench.states     actions command process programs values
     spsbench.export     command

@@ -19,13 +19,7 @@ from spsbench.crux.results import (
     GenerationsResult,
     StateResult,
 )
-from spsbench.report.by_problem import (
-    RateEstimate,
-    count_samples,
-    estimate_rate,
-    group_passes,
-    list_difference_rows,
-)
+from spsbench.report.by_problem import group_passes, list_difference_rows, list_rate_cells
 from spsbench.report.files import make_uniform
 from spsbench.report.measures import BOOTSTRAP_ROUNDS, SEED
 from spsbench.report.results_report import (
@@ -75,14 +69,10 @@ def build_answer_table(answers: Sequence[AnswerResult]) -> Table:
     rows = []
     for key, group in group_answers(answers).items():
         passes = group_passes(group, lambda result: result.problem)
-        samples = count_samples(passes)
         rows.append(
             (
                 *key,
-                f"{len(passes)}",
-                f"{samples}",
-                *format_estimate(estimate_rate(passes)),
-                *(format_estimate(estimate_rate(passes, samples)) if samples > 1 else ("", "")),
+                *list_rate_cells(passes, "-"),
                 f"{sum(result.answer is None for result in group)}",
                 *format_usage([result.usage for result in group]),
             )
@@ -98,9 +88,7 @@ def build_answer_table(answers: Sequence[AnswerResult]) -> Table:
 
 def build_difference_table(answers: Sequence[AnswerResult]) -> Table:
     """Return how much more one form passes than another, for each task."""
-    groups = group_answers(answers).items()
-    passes = {key: group_passes(group, lambda result: result.problem) for key, group in groups}
-    rows = list_difference_rows(passes, make_uniform)
+    rows = list_difference_rows(group_answers(answers), lambda result: result.problem, make_uniform)
     columns = (
         *("model", "task", "form", "minus", "problems"),
         *("difference", "95 % interval", "better", "worse"),
@@ -187,11 +175,6 @@ def build_generations_table(generations: Sequence[GenerationsResult]) -> Table:
     )
     title = "Published generations, scored here and by their authors"
     return make_text_table(columns, rows, 2, title, "Generations")
-
-
-def format_estimate(estimate: RateEstimate) -> tuple[str, str]:
-    """Return a rate and its interval as text."""
-    return f"{estimate.rate:.3f}", f"{estimate.low:.3f}-{estimate.high:.3f}"
 
 
 def format_share(parts: Sequence[bool]) -> str:

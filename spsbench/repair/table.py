@@ -7,24 +7,19 @@ local  trace            31        2   0.419  0.264 to 0.592   0.516  0.348 to 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import fmean
 
 from spsbench.repair.results import CONDITIONS, REPAIR_KINDS, RepairResult, RepairRun
-from spsbench.report.by_problem import (
-    count_samples,
-    estimate_rate,
-    format_rate,
-    group_passes,
-    list_difference_rows,
-)
+from spsbench.report.by_problem import group_passes, list_difference_rows, list_rate_cells
 from spsbench.report.files import make_uniform
 from spsbench.report.measures import Uniform
 from spsbench.report.results_report import (
+    Facts,
     ResultsReport,
-    describe_machines,
-    describe_versions,
+    format_model,
     format_sample,
+    list_run_facts,
 )
 from spsbench.report.table import Table, make_text_table
 from spsbench.results import Results, group_by
@@ -52,13 +47,9 @@ def list_summary_rows(results: Iterable[RepairResult]) -> Iterator[tuple[str, ..
     """Yield a row for each model and condition: pass@1, with several samples pass@k, and means of a repair."""
     for key, group in group_results(results).items():
         passes = group_passes(group, lambda result: result.problem)
-        samples = count_samples(passes)
         yield (
             *key,
-            str(len(passes)),
-            str(samples),
-            *format_rate(estimate_rate(passes)),
-            *(format_rate(estimate_rate(passes, samples)) if samples > 1 else ("", "")),
+            *list_rate_cells(passes),
             str(sum(not any(reply.code for reply in result.replies) for result in group)),
             f"{fmean(len(result.replies) for result in group):.1f}",
             f"{fmean(result.input_tokens for result in group):,.0f}",
@@ -69,9 +60,8 @@ def list_summary_rows(results: Iterable[RepairResult]) -> Iterator[tuple[str, ..
 
 def compare_conditions(results: Iterable[RepairResult], uniform: Uniform) -> list[tuple[str, ...]]:
     """Return a row for each pair of conditions of a model that have problems in common."""
-    groups = group_results(results).items()
-    passes = {key: group_passes(group, lambda result: result.problem) for key, group in groups}
-    return list_difference_rows(passes, lambda: uniform)
+    groups = group_results(results)
+    return list_difference_rows(groups, lambda result: result.problem, lambda: uniform)
 
 
 def list_tables(found: Results) -> list[Table]:
@@ -81,36 +71,28 @@ def list_tables(found: Results) -> list[Table]:
     return [rates, *([make_text_table(DIFFERENCE_HEADINGS, rows, 3)] if rows else [])]
 
 
-def list_facts(found: Results) -> Iterable[tuple[str, str]]:
-    """Return the places, times and settings of the repairs; starts that only continued a run are not repeated."""
-    seen: dict[tuple[str, str], None] = {}
-    for run in found.select(RepairRun):
-        settings = run.settings
+def list_facts(found: Results) -> Facts:
+    """Return the places, times and settings of the repairs."""
+
+    def describe(run: RepairRun, alike: Sequence[RepairRun]) -> Facts:
+        settings, results = run.settings, found.select(RepairResult)
         data = ", ".join(f"{name} (sha256 {digest})" for name, digest in run.data.items())
-        asked = {
-            result.problem for result in found.select(RepairResult) if result.model == run.model
-        }
-        alike = [other for other in found.select(RepairRun) if other.model == run.model]
+        asked = {result.problem for result in results if result.model == run.model}
         drawn = format_sample(len(asked), run.problems, "problems", alike)
         temperature = (
             "the vendor's" if settings.temperature is None else f"{settings.temperature:g}"
         )
         tokens = f", {settings.tokens:,} tokens" if settings.tokens else ""
         rationales = f"; rationales by {run.rationales}" if run.rationales else ""
-        facts = (
-            ("Model", f"{run.model}{f' ({run.note})' if run.note else ''}{rationales}"),
-            ("Data", f"{data}: {drawn}"),
-            (
-                "Budget of a repair",
-                f"{settings.calls} calls{tokens}, {settings.reply_tokens:,} tokens a reply, temperature "
-                f"{temperature}, {settings.test_seconds:g} s for the tests",
-            ),
-            ("Machine", describe_machines(alike, "repairs")),
-            ("Versions", describe_versions(run)),
-            ("Measured", run.started[:10]),
+        yield "Model", f"{format_model(run)}{rationales}"
+        yield "Data", f"{data}: {drawn}"
+        yield (
+            "Budget of a repair",
+            f"{settings.calls} calls{tokens}, {settings.reply_tokens:,} tokens a reply, temperature "
+            f"{temperature}, {settings.test_seconds:g} s for the tests",
         )
-        seen |= dict.fromkeys(facts)
-    return seen
+
+    return list_run_facts(found.select(RepairRun), "repairs", describe)
 
 
 REPORT = ResultsReport("repair-report", "spsbench.repair", REPAIR_KINDS, list_tables, list_facts)

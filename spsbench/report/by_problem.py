@@ -104,9 +104,12 @@ def group_passes(results: Iterable[Item], problem: Callable[[Item], str]) -> Sam
 
 
 def list_difference_rows(
-    passes: Mapping[tuple[str, ...], SamplesByProblem], fresh: Callable[[], Uniform]
+    groups: Mapping[tuple[str, ...], Sequence[Item]],
+    problem: Callable[[Item], str],
+    fresh: Callable[[], Uniform],
 ) -> list[tuple[str, ...]]:
     """Return a row for each pair of conditions, by keys that end in the condition: two keys, and the difference."""
+    passes = {key: group_passes(group, problem) for key, group in groups.items()}
     return [
         (*one, other[-1], *format_difference(found))
         for one, other in combinations(passes, 2)
@@ -115,9 +118,17 @@ def list_difference_rows(
     ]
 
 
-def format_rate(estimate: RateEstimate) -> tuple[str, str]:
+def format_rate(estimate: RateEstimate, between: str = " to ") -> tuple[str, str]:
     """Return a rate and its interval as text."""
-    return f"{estimate.rate:.3f}", f"{estimate.low:.3f} to {estimate.high:.3f}"
+    return f"{estimate.rate:.3f}", f"{estimate.low:.3f}{between}{estimate.high:.3f}"
+
+
+def list_rate_cells(passes: SamplesByProblem, between: str = " to ") -> tuple[str, ...]:
+    """Return cells: problems, samples of each, pass@1 and its interval, and pass@k of several samples."""
+    samples = count_samples(passes)
+    several = format_rate(estimate_rate(passes, samples), between) if samples > 1 else ("", "")
+    once = format_rate(estimate_rate(passes), between)
+    return (f"{len(passes)}", f"{samples}", *once, *several)
 
 
 def format_difference(found: PairedDifference) -> tuple[str, ...]:

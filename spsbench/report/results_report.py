@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -22,6 +22,7 @@ from spsbench.results import Results, RunLine, SampledRun
 if TYPE_CHECKING:
     from spsbench.report.table import Table
 
+RunT = TypeVar("RunT", bound=RunLine)
 Facts = Iterable[tuple[str, str]]
 """Names and texts: the place, the time and the settings of measurements."""
 
@@ -97,6 +98,28 @@ def format_sample(asked: int, population: int, noun: str, runs: Iterable[Sampled
         for run in runs
     )
     return f"{asked} of {population} {noun}, drawn with {' and '.join(dict.fromkeys(draws))}"
+
+
+def list_run_facts(
+    runs: Sequence[RunT], noun: str, describe: Callable[[RunT, Sequence[RunT]], Facts]
+) -> Facts:
+    """Return facts about runs, with the machine and the time; runs that only continued another are not repeated.
+
+    `describe` is given a run, and all runs of its model.
+    """
+    seen: dict[tuple[str, str], None] = {}
+    for run in runs:
+        alike = [other for other in runs if other.model == run.model]
+        seen |= dict.fromkeys(describe(run, alike))
+        seen["Machine", describe_machines(alike, noun)] = None
+        seen["Versions", describe_versions(run)] = None
+        seen["Measured", run.started[:10]] = None
+    return seen
+
+
+def format_model(run: RunLine) -> str:
+    """Return the model of a run, with its note."""
+    return f"{run.model} ({run.note})" if run.note else run.model
 
 
 def describe_versions(run: RunLine) -> str:

@@ -11,16 +11,21 @@ timed, without building and checking the graph.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
+from itertools import product
 from statistics import mean
+
+import click
 
 from njc.evaluation.comparison.text import format_text_table
 from njrt.models.model import Model
+from spsbench import flags
 from spsbench.methods import METHODS
 from spsbench.perfect import make_script_model
 from spsbench.results import GraphResult, GraphTrial, group_by
 from spsbench.studies.graph_questions import (
+    MIN_PAPERS,
     CitationGraph,
     GraphQuestion,
     build_citation_graph,
@@ -52,6 +57,31 @@ def prepare_graph(size: int) -> tuple[CitationGraph, dict[str, GraphQuestion]]:
     """Return the graph of a size and the questions on it."""
     graph = build_citation_graph(size)
     return graph, build_questions(graph)
+
+
+QUESTION_NAMES = ("cite", "publish", "retract", "who", "how many", "leave")
+
+
+def list_graph_trials(
+    sizes: str, methods: str, questions: str, model: str, repeats: int
+) -> Iterator[GraphTrial]:
+    """Yield all questions to ask: the smallest graphs and the first repeats first."""
+    # Methods that differ in how a graph is passed, and not in a cache or static code.
+    comparable = tuple(
+        name
+        for name, method in METHODS.items()
+        if not (method.is_static or method.has_interpreter or name == "shared-python-cached")
+    )
+    try:
+        counts = sorted({int(size) for size in sizes.split(",")})
+    except ValueError as problem:
+        raise click.UsageError(str(problem)) from None
+    names = flags.list_names(methods, comparable, "method that passes a graph")
+    asked = flags.list_names(questions, QUESTION_NAMES, "question")
+    if not counts or counts[0] < MIN_PAPERS:
+        raise click.UsageError(f"a graph has {MIN_PAPERS} papers or more")
+    for size, repeat, name, question in product(counts, range(1, repeats + 1), names, asked):
+        yield GraphTrial(size, name, model, repeat, question)
 
 
 # ── the means over many questions, as a table: a row for each size and method ──────────────────────

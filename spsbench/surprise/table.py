@@ -7,17 +7,18 @@ local  wrong value       10             2       6   0.75  0.41 to 0.93
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from statistics import fmean
 
 from njc.evaluation.comparison.results import compute_pass_interval
 from spsbench.report.files import make_uniform
 from spsbench.report.measures import Uniform, compute_bootstrap_interval
 from spsbench.report.results_report import (
+    Facts,
     ResultsReport,
-    describe_machines,
-    describe_versions,
+    format_model,
     format_sample,
+    list_run_facts,
 )
 from spsbench.report.table import Table, make_text_table
 from spsbench.results import Results, group_by
@@ -140,25 +141,17 @@ def list_tables(found: Results) -> list[Table]:
     ]
 
 
-def list_facts(found: Results) -> Iterable[tuple[str, str]]:
-    """Return the places, times and settings of the predictions; starts that only continued a run are not repeated."""
-    seen: dict[tuple[str, str], None] = {}
-    for run in found.select(SurpriseRun):
-        asked = {
-            (result.program, result.case, result.piece)
-            for result in found.select(SurpriseResult)
-            if result.model == run.model
-        }
-        alike = [other for other in found.select(SurpriseRun) if other.model == run.model]
-        facts = (
-            ("Model", f"{run.model}{f' ({run.note})' if run.note else ''}"),
-            ("Effects", format_sample(len(asked), run.effects, "effects", alike)),
-            ("Machine", describe_machines(alike, "predictions")),
-            ("Versions", describe_versions(run)),
-            ("Measured", run.started[:10]),
-        )
-        seen |= dict.fromkeys(facts)
-    return seen
+def list_facts(found: Results) -> Facts:
+    """Return the places, times and settings of the predictions."""
+
+    def describe(run: SurpriseRun, alike: Sequence[SurpriseRun]) -> Facts:
+        results = found.select(SurpriseResult)
+        own = [result for result in results if result.model == run.model]
+        asked = {(result.program, result.case, result.piece) for result in own}
+        yield "Model", format_model(run)
+        yield "Effects", format_sample(len(asked), run.effects, "effects", alike)
+
+    return list_run_facts(found.select(SurpriseRun), "predictions", describe)
 
 
 REPORT = ResultsReport(

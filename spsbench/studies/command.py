@@ -1,7 +1,12 @@
-"""`spsbench gsm8k`: school problems, where shared state has no advantage and should have no cost.
+"""`spsbench graph` and `spsbench gsm8k`, the case studies.
 
-spsbench gsm8k --model openai/local                    the 20 problems of the sample
+spsbench graph --sizes 10,100,1000 --model openai/gpt-4.1 --repeats 5 --out graph.jsonl
+spsbench graph --model scripted                      the time of our own code, without a model
+spsbench gsm8k --model openai/local                  the 20 problems of the sample
 spsbench gsm8k test.jsonl --model openai/gpt-4.1 --repeats 3 --out gsm8k.jsonl
+
+`graph` compares pass-by-copy of a large object with shared state; for school problems shared state has no advantage and
+should have no cost.
 """
 
 from __future__ import annotations
@@ -10,11 +15,53 @@ import os
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import click
 
 from spsbench import flags
+
+
+@click.command("graph")
+@click.option(
+    "--sizes", default="10,100,1000,10000,100000", show_default=True, help="Papers in the graphs."
+)
+@flags.names(
+    "--methods", "manual,baseline,nightjar,direct", "Methods; all but `manual` share the graph."
+)
+@flags.names("--questions", "all", "Questions by name, or all.", show_default=False)
+@flags.model_option(default="scripted", show_default=True)
+@flags.repeats_option(1)
+@flags.out_option(None, "questions")
+@flags.value("--effects", 100, "Effects and model calls for a question.")
+@flags.seconds_option("Limit of wall time for a question.")
+@flags.value("--context", 1_000_000, "Tokens of a prompt, at 2 characters each.")
+@flags.temperature_option()
+@click.pass_context
+def graph_command(
+    ctx: click.Context,
+    /,
+    out: Path | None,
+    effects: int,
+    seconds: float,
+    context: int,
+    temperature: float | None,
+    **asked: Any,
+) -> None:
+    """Ask questions on citation graphs of growing size."""
+    from spsbench.studies.graph_asking import (
+        ask_graph_question,
+        format_graph_table,
+        list_graph_trials,
+    )
+    from spsbench.studies.study import StudyJob, StudyLimits, load_study_model, run_case_study
+
+    trials = list(list_graph_trials(**asked))
+    limits = StudyLimits(effects, seconds, context, temperature)
+    model = load_study_model(asked["model"], os.environ)
+    ask = partial(ask_graph_question, model=model, limits=limits)
+    jobs = [StudyJob(trial, ask) for trial in trials]
+    ctx.exit(run_case_study("questions", out, jobs, format_graph_table))
 
 
 @click.command("gsm8k")
@@ -28,7 +75,7 @@ from spsbench import flags
 @flags.value("--effects", 100, "Effects and model calls for a problem.")
 @flags.seconds_option("Limit of wall time for a problem.")
 @click.pass_context
-def command(
+def gsm8k_command(
     ctx: click.Context,
     problems: TextIO | None,
     methods: str,
