@@ -162,7 +162,10 @@ def parse_text_calls(text: str) -> tuple[ToolCall | Refusal, ...]:
     calls = parse_json_calls(text)
     if not any(isinstance(call, Refusal) for call in calls):
         return calls
-    return parse_json_calls(TRIPLE_QUOTED.sub(make_json_string, text))
+    return parse_json_calls(
+        # A string of three quotes, without the indentation that its lines share.
+        TRIPLE_QUOTED.sub(lambda it: json.dumps(textwrap.dedent(it["body"].strip("\n"))), text)
+    )
 
 
 def parse_json_calls(text: str) -> tuple[ToolCall | Refusal, ...]:
@@ -209,11 +212,6 @@ def explain_json_error(slip: json.JSONDecodeError) -> Refusal:
             'write code as one string in double quotes, a line end in it as \\n and a quote as \\"'
         )
     return Refusal(f"the call is not JSON: {slip.msg}, in line {slip.lineno}; {way}")
-
-
-def make_json_string(tripled: re.Match[str]) -> str:
-    """Return a string of three quotes as JSON writes it, without the indentation that its lines share."""
-    return json.dumps(textwrap.dedent(tripled["body"].strip("\n")))
 
 
 def is_code(text: str) -> bool:

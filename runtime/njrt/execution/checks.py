@@ -45,7 +45,9 @@ def find_snippet_problems(
     if is_async and "ask" in scope.lent and "ask" not in names.bound:
         yield from _find_unawaited_questions(nodes)
     yield from _find_nested_finally(nodes)
-    yield from _find_star_imports(nodes)
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
+            yield f"{format_line_prefix(node)}`import *` is not possible in a block; import the names you need"
     yield from _find_bare_supers(nodes, names, scope)
     yield from _find_invisible_names(names, scope)
     yield from _find_hidden_names(names, scope)
@@ -98,12 +100,6 @@ def _find_nested_finally(nodes: Sequence[ast.AST]) -> Iterator[str]:
             if copies[node] > _MAX_COPIES:
                 yield f"{format_line_prefix(node)}too many `finally` blocks are nested in each other"
                 return
-
-
-def _find_star_imports(nodes: Sequence[ast.AST]) -> Iterator[str]:
-    for node in nodes:
-        if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
-            yield f"{format_line_prefix(node)}`import *` is not possible in a block; import the names you need"
 
 
 def _find_bare_supers(nodes: Sequence[ast.AST], names: SnippetNames, scope: Scope) -> Iterator[str]:

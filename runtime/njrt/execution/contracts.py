@@ -74,28 +74,19 @@ _METHODS: frozenset[Any] = frozenset(
         *(getattr(kind, name) for kind, names in _READING.items() for name in names),
     ]
 )
-_CALL, _CALL_METHOD, _LAMBDA, _VALUE, _ITEMS, _ITEM = (
-    *(".call", ".method", ".lambda"),
-    *(".value", ".items", ".item"),
-)
 _FILENAME = "<contract>"
 MAX_VALUES = 4
 """Most values of an assert that does not hold that the model is shown."""
 
 
-class _Items(list[Any]):
-    """The items of an iterator that an expression makes; it is true and equal to itself alone, as the iterator is."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Items:
+    """The items of an iterator that an expression makes; they can be read more than once."""
 
-    __hash__ = object.__hash__  # type: ignore[assignment]
+    items: Sequence[Any]
 
-    def __bool__(self) -> bool:
-        return True
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-    def __ne__(self, other: object) -> bool:
-        return self is not other
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.items)
 
 
 class UnknownEffectError(Exception):
@@ -168,15 +159,7 @@ class Contract:
         made: dict[str, Any] = {}
         exec(code, self.lambdas[0].__globals__, made)
         function = vars(made["Contract"])["evaluate"] if self.class_name else made["evaluate"]
-        guards = {
-            _CALL: _call,
-            _CALL_METHOD: _call_method,
-            _LAMBDA: _OwnFunction,
-            _VALUE: _refuse_iterator,
-            _ITEMS: _refuse_iterators,
-            _ITEM: _get_item,
-        }
-        return function(**values, **guards)
+        return function(**values, **_GUARDS)
 
     def _look_up(self, names: Mapping[str, ast.AST]) -> Iterator[tuple[str, Any]]:
         """Yield the names that are variables around the block, with their values; unbound ones are left out."""
@@ -216,6 +199,7 @@ class Contract:
         for shown, operand in operands.items():
             with suppress(Exception):
                 value = self._evaluate(operand)
+                value = value.items if isinstance(value, _Items) else value
                 if not (callable(value) or isinstance(value, ModuleType)):
                     yield f"{shown} = {render(shown, value)}"
 
@@ -304,9 +288,7 @@ def _find_nested_reads(text: str) -> set[str]:
 def _compile(text: str, names: tuple[str, ...], class_name: str | None) -> CodeType:
     """Compile an expression as a function of its names and of the guards."""
     expression = _CallGuard(class_name).visit(ast.parse(text, mode="eval").body)
-    parameters = [
-        ast.arg(name) for name in (*names, _CALL, _CALL_METHOD, _LAMBDA, _VALUE, _ITEMS, _ITEM)
-    ]
+    parameters = [ast.arg(name) for name in (*names, *_GUARDS)]
     function = ast.Lambda(ast.arguments([], [], None, parameters, [None] * len(parameters), None, []), expression)  # fmt: skip
     statement: ast.stmt = ast.Assign([ast.Name("evaluate", ast.Store())], function)
     if class_name is not None:  # for private names
@@ -330,15 +312,15 @@ class _CallGuard(ast.NodeTransformer):
         function = node.func
         if isinstance(function, ast.Attribute):
             name = ast.Constant(mangle(function.attr, self.class_name))
-            guard, head = _CALL_METHOD, [function.value, name]
+            guard, head = ".method", [function.value, name]
         else:
-            guard, head = _CALL, [function]
+            guard, head = ".call", [function]
         call = ast.Call(ast.Name(guard, ast.Load()), [*head, *node.args], node.keywords)
         return self.generic_visit(call)
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
         self.generic_visit(node)
-        return ast.Call(ast.Name(_LAMBDA, ast.Load()), [node], [])
+        return ast.Call(ast.Name(".lambda", ast.Load()), [node], [])
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         self.generic_visit(node)
@@ -348,7 +330,7 @@ class _CallGuard(ast.NodeTransformer):
         self.generic_visit(node)
         if any(isinstance(part, ast.Slice | ast.Starred) for part in ast.walk(node.slice)):
             return _guard_value(node)
-        return ast.Call(ast.Name(_ITEM, ast.Load()), [node.value, node.slice], [])
+        return ast.Call(ast.Name(".item", ast.Load()), [node.value, node.slice], [])
 
     def visit_Starred(self, node: ast.Starred) -> ast.AST:
         self.generic_visit(node)
@@ -357,7 +339,7 @@ class _CallGuard(ast.NodeTransformer):
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
         self.generic_visit(node)
-        node.iter = _guard_value(node.iter, _ITEMS)
+        node.iter = _guard_value(node.iter, ".items")
         return node
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
@@ -372,7 +354,7 @@ class _CallGuard(ast.NodeTransformer):
         raise UnknownEffectError
 
 
-def _guard_value(node: ast.expr, guard: str = _VALUE) -> ast.expr:
+def _guard_value(node: ast.expr, guard: str = ".value") -> ast.expr:
     return ast.Call(ast.Name(guard, ast.Load()), [node], [])
 
 
@@ -423,7 +405,7 @@ def _call(function: Any, /, *args: Any, **named: Any) -> Any:
         if not (isinstance(value, GeneratorType) and value.gi_code.co_filename == _FILENAME):
             refuse(value)
     result = function(*args, **named)
-    return _Items(result) if function in _MAKES_ITERATOR else _refuse_iterator(result)
+    return _Items(list(result)) if function in _MAKES_ITERATOR else _refuse_iterator(result)
 
 
 def _call_method(owner: Any, name: str, /, *args: Any, **named: Any) -> Any:
@@ -460,3 +442,14 @@ def _is_known(function: Any, known: frozenset[Any]) -> bool:
         return function in known
     except TypeError:  # it has no hash
         return False
+
+
+_GUARDS: Mapping[str, Callable[..., Any]] = {
+    ".call": _call,
+    ".method": _call_method,
+    ".lambda": _OwnFunction,
+    ".value": _refuse_iterator,
+    ".items": _refuse_iterators,
+    ".item": _get_item,
+}
+"""What a compiled expression calls in place of its own calls, lambdas and reads, by the name of its parameter."""

@@ -254,11 +254,10 @@ class _Lowerer(ast.NodeTransformer):
         at = _get_location(node)
         return ast.Call(ast.Name(TYPE_NAME, ast.Load(), **at), [node.value], [], **at)
 
-    def visit_Name(self, node: ast.Name) -> ast.AST:
+    def visit_Name(self, node: ast.expr) -> ast.AST:
         return node
 
-    def visit_Constant(self, node: ast.Constant) -> ast.AST:
-        return node
+    visit_Constant = visit_Name
 
     def visit_Return(self, node: ast.Return) -> ast.AST | list[ast.stmt]:
         self.generic_visit(node)
@@ -357,18 +356,14 @@ class _Lowerer(ast.NodeTransformer):
         around = self.nested, self.method_parameter
         self.method_parameter = None
         if isinstance(node, FunctionNode) and self.layout.has_class_cell and not self.nested:
-            self.method_parameter = _find_first_parameter(node.args)
+            positional = [*node.args.posonlyargs, *node.args.args]
+            self.method_parameter = positional[0].arg if positional else None
         self.nested = True
         self.generic_visit(node)
         self.nested, self.method_parameter = around
         return node
 
     visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = visit_nested
-
-
-def _find_first_parameter(arguments: ast.arguments) -> str | None:
-    positional = [*arguments.posonlyargs, *arguments.args]
-    return positional[0].arg if positional else None
 
 
 def is_bare_super(node: ast.AST) -> bool:

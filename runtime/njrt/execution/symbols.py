@@ -306,19 +306,13 @@ class _NameCollector(ast.NodeVisitor):
 
     # --- await and yield
 
-    def collect_await(self, node: ast.Await | ast.AsyncFor | ast.AsyncWith) -> None:
+    def collect_wait(self, node: ast.AST) -> None:
         if self.is_top_level:
-            self.awaits.append(node)
+            is_yield = isinstance(node, ast.Yield | ast.YieldFrom)
+            (self.yields if is_yield else self.awaits).append(node)
         self.generic_visit(node)
 
-    visit_Await = visit_AsyncFor = visit_AsyncWith = collect_await
-
-    def collect_yield(self, node: ast.Yield | ast.YieldFrom) -> None:
-        if self.is_top_level:
-            self.yields.append(node)
-        self.generic_visit(node)
-
-    visit_Yield = visit_YieldFrom = collect_yield
+    visit_Await = visit_AsyncFor = visit_AsyncWith = visit_Yield = visit_YieldFrom = collect_wait
 
 
 def _list_arguments(arguments: ast.arguments) -> list[ast.arg]:

@@ -16,7 +16,7 @@ import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextvars import ContextVar
 from functools import lru_cache
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -35,7 +35,7 @@ def parse_json(text: str | bytes) -> Any:
     """Return the value of a JSON text. Unescaped control characters in strings are allowed: small models write them."""
     try:
         value = json.loads(
-            text, strict=False, parse_float=_parse_float, parse_constant=_reject_constant
+            text, strict=False, parse_float=_parse_float, parse_constant=_parse_float
         )
     except (ValueError, RecursionError):
         raise MalformedReplyError("it is not JSON") from None
@@ -86,13 +86,9 @@ def measure_depth(value: Any) -> int:
 
 
 def _parse_float(text: str) -> float:
-    if math.isinf(number := float(text)):
-        raise ValueError("a number is too large")
+    if not math.isfinite(number := float(text)):
+        raise ValueError(f"{text} is no number of JSON, or too large")
     return number
-
-
-def _reject_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
 
 
 # ── its bytes, while they are read and unpacked ──────────────────────────────────────────────────

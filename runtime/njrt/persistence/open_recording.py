@@ -9,7 +9,7 @@ recording.build()                            the `Recording` to write
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import takewhile
 from typing import Generic, Self, TypeVar
@@ -124,7 +124,13 @@ class OpenRecording:
         here = self._find_recorded_lines(request)
         if not here:
             return f"turn {request.turn} of this block is not in the recording"
-        counted = [(lines, sum(1 for _ in _take_common(lines, now))) for lines in here]
+        counted = [
+            (
+                lines,
+                sum(1 for _ in takewhile(lambda it: it[0] == it[1], zip(lines, now, strict=False))),
+            )
+            for lines in here
+        ]
         then, at = max(counted, key=lambda found: found[1])
         return (
             f"the program differs from the recording, "
@@ -168,10 +174,6 @@ def _list_text_lines(messages: Iterable[Json]) -> list[str]:
         lines += map(format_attached, message.get("attached", ()))
         lines += (line for result in message.get("results", ()) for line in result["text"])
     return lines
-
-
-def _take_common(then: list[str], now: list[str]) -> Iterator[tuple[str, str]]:
-    return takewhile(lambda pair: pair[0] == pair[1], zip(then, now, strict=False))
 
 
 def _format_line(lines: list[str], at: int) -> str:

@@ -107,7 +107,7 @@ def make_layered_model(
 
 
 def identify_model(model: Any) -> str:
-    """Return what distinguishes the replies of a model: its name, server and settings, and those of models in it."""
+    """Return what distinguishes the replies of a model: names, servers and settings, also of the models in it."""
     if isinstance(model, DeferredModel):
         return identify_model(model.choose())
     server = getattr(getattr(model, "server", None), "url", "")

@@ -247,11 +247,6 @@ def _read_state(value: UserValue) -> dict[str, UserValue]:
     return dict(state)
 
 
-def is_inherited_from_object(cls: type, name: str) -> bool:
-    """Return whether a class inherits a method from `object`."""
-    return find_member(cls, name) is vars(object)[name]
-
-
 # ── and back: from the expressions that are written here, and from no others ─────────────────────
 
 
@@ -319,7 +314,8 @@ class _Decoder:
         keep: Callable[[UserValue], None],
     ) -> UserValue:
         is_bare = function is types.SimpleNamespace
-        is_plain = isinstance(function, type) and is_inherited_from_object(function, "__reduce__")
+        reduce = find_member(function, "__reduce__") if isinstance(function, type) else None
+        is_plain = reduce is vars(object)["__reduce__"]
         if arguments or not (is_plain or is_bare) or function in CONTAINER_TYPES:
             return function(*map(self.decode, arguments))
         instance = function() if is_bare else object.__new__(function)

@@ -98,11 +98,6 @@ def _count_processors() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def _is_plain_time(value: datetime.datetime | datetime.time) -> bool:
-    zone = value.tzinfo
-    return value.fold == 0 and (zone is None or type(zone) is datetime.timezone)
-
-
 def _encode_int(value: int) -> Data:
     return value if value.bit_length() <= _MAX_JSON_INT_BITS else ["i", hex(value)]
 
@@ -168,7 +163,10 @@ class Codec:
         if kind is slice:
             return ["slice", *(self.encode(part) for part in (value.start, value.stop, value.step))]
         writer = WRITERS.get(kind)
-        if writer is not None and (kind not in _TIMES or _is_plain_time(value)):
+        is_plain = kind not in _TIMES or (
+            value.fold == 0 and type(value.tzinfo) in (type(None), datetime.timezone)
+        )
+        if writer is not None and is_plain:
             return writer(value)
         return self.encode_object(value)
 

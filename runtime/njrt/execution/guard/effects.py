@@ -109,13 +109,8 @@ def _is_by_snippet(frame: FrameType | None, through_library: bool) -> bool:
         filename = frame.f_code.co_filename
         if is_snippet(filename):
             return not getattr(filename, "may_have_effects", False)
-        if not through_library or _is_program_file(filename):
+        is_library = filename.startswith(_LIBRARY_FOLDERS) and not filename.startswith(_PACKAGES)
+        if not through_library or not (is_library or filename.startswith("<")):
             return False
         frame = frame.f_back
     return False
-
-
-def _is_program_file(filename: str) -> bool:
-    if filename.startswith("<"):
-        return False
-    return not filename.startswith(_LIBRARY_FOLDERS) or filename.startswith(_PACKAGES)

@@ -48,11 +48,10 @@ class _Rewriter(ast.NodeTransformer):
         self.match_classes = 0
         self.in_class_body = False
 
-    def visit_Name(self, node: ast.Name) -> ast.AST:
+    def visit_Name(self, node: ast.expr) -> ast.AST:
         return node
 
-    def visit_Constant(self, node: ast.Constant) -> ast.AST:
-        return node
+    visit_Constant = visit_Name
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         self.generic_visit(node)
