@@ -176,10 +176,8 @@ def make_pending_effect(
     block: Block, scope: Scope, session: Session, effect: Effect, turn: int, number: int
 ) -> PendingEffect:
     """Describe an effect of a block to its interceptors."""
-    effects, render = (
-        block.options.effects or "direct",
-        partial(render_variables, scope, block.options),
-    )
+    effects = block.options.effects or "direct"
+    render = partial(render_variables, scope, block.options)
     return describe_effect(
         session, effect, turn, number, effects, block.instruction, block.is_async, render
     )

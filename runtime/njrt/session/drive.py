@@ -300,9 +300,8 @@ def start_block(
             scope.lend(name, value)
     elif block.options.effects in ("direct", "answer"):
         scope.lend("ask", make_asker(scope, session, is_async))
-    contract = None
-    if ensures and not code and canary is None:
-        contract = make_contract(ensures, variables, given, ns, cls)
+    checked = () if code or canary is not None else ensures
+    contract = make_contract(checked, variables, given, ns, cls)
     conversation = converse_about(block, scope, session, tried, canary, contract)
     if path := session.settings.examples or session.environ.get("NJC_EXAMPLES"):
         from njrt.session.examples import make_example_writer, with_example_recording

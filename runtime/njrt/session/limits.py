@@ -91,14 +91,15 @@ class Meter:
         self._option, self._around = option, around
         self._clock, self._began = clock, clock()
         self._lock = Lock()
-        self._effects = self._calls = self._tokens = self._stops = 0
+        self._counts = {"effects": 0, "calls": 0}
+        self._tokens = self._stops = 0
         self._stopped_at = 0.0
         self._usd = 0.0
 
     def spent(self) -> MeterReading:
         """Return the use so far."""
         seconds = self._clock() - self._began
-        return MeterReading(self._effects, self._calls, seconds, self._tokens, self._usd)
+        return MeterReading(**self._counts, seconds=seconds, tokens=self._tokens, usd=self._usd)
 
     def seconds_left(self) -> float | None:
         """Return the seconds that the tightest limit leaves, at least 0.0; None: no limit."""
@@ -117,12 +118,7 @@ class Meter:
         for meter in (self, *self._around):
             meter._check_own_time()
             meter._check_budget(used)
-            with meter._lock:
-                meter._calls += 1
-                calls = meter._calls
-            most = meter.limits.calls
-            if most is not None and calls > most:
-                raise meter._make_error(CallLimitError, "calls", _format_count(most, "model call"))
+            meter._count_one("calls", "model call", CallLimitError)
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
@@ -145,13 +141,8 @@ class Meter:
         """Count one effect, before it is served; return its number in the run, from 1."""
         for meter in (self, *self._around):
             meter._check_own_time()
-            with meter._lock:
-                meter._effects += 1
-                effects = meter._effects
-            most = meter.limits.effects
-            if most is not None and effects > most:
-                raise meter._make_error(EffectLimitError, "effects", _format_count(most, "effect"))
-        return self._effects
+            meter._count_one("effects", "effect", EffectLimitError)
+        return self._counts["effects"]
 
     def count_reply(self, reply: Reply) -> None:
         """Count the tokens and the cost of a reply. A reply from the cache costs nothing."""
@@ -179,6 +170,14 @@ class Meter:
         """Raise `TimeLimitError` if at most `spare` seconds of wall time are left."""
         for meter in (self, *self._around):
             meter._check_own_time(spare)
+
+    def _count_one(self, name: str, noun: str, kind: type[LimitError]) -> None:
+        with self._lock:
+            self._counts[name] += 1
+            number = self._counts[name]
+        most = getattr(self.limits, name)
+        if most is not None and number > most:
+            raise self._make_error(kind, name, _format_count(most, noun))
 
     def _check_own_time(self, spare: float = 0.0) -> None:
         most = self.limits.seconds

@@ -258,25 +258,21 @@ def read_answer(reply: Reply, form: JsonForm | None) -> UserValue:
         answer = text
     if not (isinstance(answer, dict) and answer.keys() == {"value"}):
         return form.decode(answer)
-    first, *others = _list_readings(answer, form)
-    try:
-        return form.decode(first)
-    except ValueError:
-        for other in others:
-            with suppress(ValueError):
-                return form.decode(other)
-        raise
-
-
-def _list_readings(answer: Mapping[str, Any], form: JsonForm) -> list[Any]:
-    """Return what `{"value": ...}` may mean, most likely first: the value in it, and itself if the type has such a name."""
+    # The value in an object of `value`, or that object itself if the type has such a name; the likelier one first.
     inner = answer["value"]
     parts = list(flatten_alternatives([form.schema], form.schema))
     known = {name for part in parts for name in part.get("properties", ())}
-    if "value" in known and not (isinstance(inner, dict) and inner.keys() <= known):
-        return [inner, answer] if len(parts) > 1 else [answer, inner]
     takes_any = any(part.get("additionalProperties", "properties" not in part) for part in parts)
-    return [inner, answer] if "value" in known or takes_any else [inner]
+    if not ("value" in known or takes_any):
+        return form.decode(inner)
+    is_own = "value" in known and not (isinstance(inner, dict) and inner.keys() <= known)
+    first, other = (answer, inner) if is_own and len(parts) == 1 else (inner, answer)
+    try:
+        return form.decode(first)
+    except ValueError:
+        with suppress(ValueError):
+            return form.decode(other)
+        raise
 
 
 def _get_reply_text(reply: Reply) -> str:
