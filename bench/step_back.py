@@ -12,18 +12,20 @@ program is 250 blocks of 4 effects on a recording. Checkpoints are made where th
 
 from __future__ import annotations
 
+import queue
 import random
 import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import njrt
 from njc.project.config import Project
 from njc.project.load import load_code
 from njc.runs.timeline.controller import RunController
-from njc.runs.timeline.happenings import ProgramEnded, RunSettings, Stopped
+from njc.runs.timeline.happenings import Happening, ProgramEnded, RunSettings, Stopped
 from njc.runs.timeline.steps import Position
 from njrt.models.scripted import Scripted, run
 
@@ -68,9 +70,9 @@ def main() -> None:
         program.write_text(PROGRAM)
         make_recording(program, recording)
         settings = RunSettings(program, recording=recording, is_replay_only=True)
-        with RunController(settings) as controller:
+        with closing(RunController(settings, EVENTS.put)) as controller:
             controller.start(stops=False)
-            seconds = measure(lambda: run_to_end(controller))
+            seconds = measure(run_to_end)
             steps = len(controller.timeline)
             note = f"{seconds * 1e3 / steps:.1f} ms a step, {steps:,} steps"
             print(f"forward, {BLOCKS * EFFECTS:,} effects            {seconds:6.1f} s       {note}")
@@ -83,28 +85,38 @@ def main() -> None:
         plain = RunSettings(
             program, recording=recording, is_replay_only=True, checkpoint_interval=0
         )
-        with RunController(plain) as controller:
+        with closing(RunController(plain, EVENTS.put)) as controller:
             controller.start(stops=False)
-            run_to_end(controller)
+            run_to_end()
             times = [measure(lambda: go_back(controller)) for _ in range(3)]
             show("back without checkpoints", times, "by replay in a fresh process")
 
 
-def run_to_end(controller: RunController) -> None:
+EVENTS: queue.SimpleQueue[Happening] = queue.SimpleQueue()
+
+
+def wait_for_stop() -> Stopped | ProgramEnded:
+    """Skip events until the program is stopped or has ended."""
+    while True:
+        if isinstance(event := EVENTS.get(timeout=300), Stopped | ProgramEnded):
+            return event
+
+
+def run_to_end() -> None:
     """Wait for the end of the program."""
-    assert controller.wait_for_stop(300) == ProgramEnded(0)
+    assert wait_for_stop() == ProgramEnded(0)
 
 
 def go_back(controller: RunController) -> None:
     """Go back one step."""
     controller.step_back_over()
-    assert isinstance(controller.wait_for_stop(300), Stopped)
+    assert isinstance(wait_for_stop(), Stopped)
 
 
 def go_to(controller: RunController, position: Position) -> None:
     """Go to a step, back or forward."""
     controller.run_to(position)
-    stopped = controller.wait_for_stop(300)
+    stopped = wait_for_stop()
     assert isinstance(stopped, Stopped)
     assert stopped.step.position == position
 

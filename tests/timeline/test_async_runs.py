@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from waiting_controller import WaitingController
 
-from njc.runs.timeline.controller import RunController
 from njc.runs.timeline.happenings import (
     Diverged,
     Happening,
@@ -94,18 +94,18 @@ MAINS = {
     """,
 }
 
-Control = Callable[..., RunController]
+Control = Callable[..., WaitingController]
 
 
 @pytest.fixture
 def control(tmp_path: Path) -> Iterator[Control]:
     """Makes controllers of programs; they are closed at the end."""
-    made: list[RunController] = []
+    made: list[WaitingController] = []
 
-    def make(main: str, **settings: object) -> RunController:
+    def make(main: str, **settings: object) -> WaitingController:
         program = tmp_path / "program.njpy"
         program.write_text(PROGRAM.replace("{main}", textwrap.dedent(main).strip()))
-        made.append(RunController(RunSettings(program, folder=tmp_path, **settings)))  # type: ignore[arg-type]
+        made.append(WaitingController(RunSettings(program, folder=tmp_path, **settings)))  # type: ignore[arg-type]
         return made[-1]
 
     yield make
@@ -113,7 +113,7 @@ def control(tmp_path: Path) -> Iterator[Control]:
         controller.close()
 
 
-def wait(controller: RunController) -> list[Happening]:
+def wait(controller: WaitingController) -> list[Happening]:
     """What happens until the program stops or ends."""
     happenings = [controller.wait(SECONDS)]
     while not isinstance(happenings[-1], Stopped | ProgramEnded):

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from waiting_controller import WaitingController
 
 import njrt
 from loopback import Answer
@@ -21,7 +22,6 @@ from njc.project.load import load_code
 from njc.runs.timeline.breakpoints import (
     Breakpoint,
 )
-from njc.runs.timeline.controller import RunController
 from njc.runs.timeline.happenings import (
     Diverged,
     Happening,
@@ -74,18 +74,18 @@ STEPS = [
     ("enter", 1), ("effect", 1), ("enter", 2), ("effect", 2), ("exit", 2), ("effect", 1), ("exit", 1),
 ]  # fmt: skip
 
-Control = Callable[..., RunController]
+Control = Callable[..., WaitingController]
 
 
 @pytest.fixture
 def control(tmp_path: Path) -> Iterator[Control]:
     """Makes controllers of a program text; they are closed at the end."""
-    made: list[RunController] = []
+    made: list[WaitingController] = []
 
-    def make(text: str = PROGRAM, **settings: object) -> RunController:
+    def make(text: str = PROGRAM, **settings: object) -> WaitingController:
         program = tmp_path / "program.njpy"
         program.write_text(text)
-        made.append(RunController(RunSettings(program, folder=tmp_path, **settings)))  # type: ignore[arg-type]
+        made.append(WaitingController(RunSettings(program, folder=tmp_path, **settings)))  # type: ignore[arg-type]
         return made[-1]
 
     yield make
@@ -93,7 +93,7 @@ def control(tmp_path: Path) -> Iterator[Control]:
         controller.close()
 
 
-def stop(controller: RunController) -> Step:
+def stop(controller: WaitingController) -> Step:
     """Wait for a stop; the step."""
     stopped = controller.wait_for_stop(SECONDS)
     assert isinstance(stopped, Stopped), stopped
@@ -101,7 +101,7 @@ def stop(controller: RunController) -> Step:
     return stopped.step
 
 
-def end(controller: RunController) -> tuple[ProgramEnded, list[Happening]]:
+def end(controller: WaitingController) -> tuple[ProgramEnded, list[Happening]]:
     """Wait for the end; what happened before."""
     happenings: list[Happening] = []
     while not isinstance(happening := controller.wait(SECONDS), ProgramEnded):
@@ -641,7 +641,7 @@ def test_a_program_that_cannot_be_compiled_is_said(control: Control) -> None:
 
 
 def test_a_missing_program_is_said(tmp_path: Path) -> None:
-    with RunController(RunSettings(tmp_path / "none.njpy")) as controller:
+    with WaitingController(RunSettings(tmp_path / "none.njpy")) as controller:
         controller.start()
         ended, _ = end(controller)
     assert (ended.code, "FileNotFoundError" in ended.error) == (1, True)
@@ -826,7 +826,7 @@ def test_nothing_is_left_running(control: Control) -> None:
     wait_until(lambda: not any(map(is_alive, ours)), lambda: "processes are left")
 
 
-def is_descendant(pid: int, controller: RunController) -> bool:
+def is_descendant(pid: int, controller: WaitingController) -> bool:
     try:
         return os.getpgid(pid) in controller._pool._groups
     except ProcessLookupError:

@@ -25,7 +25,8 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from random import Random
 
-from njc.runs.timeline.controller import RunController
+from waiting_controller import WaitingController
+
 from njc.runs.timeline.happenings import (
     Diverged,
     ProgramEnded,
@@ -43,7 +44,7 @@ NO_ANSWERS = ("get_enemy",)
 """The programs with outputs that JSON does not carry."""
 SECONDS = 120.0
 
-MOVES: dict[str, Callable[[RunController, float], None]] = {
+MOVES: dict[str, Callable[[WaitingController, float], None]] = {
     "into": lambda controller, where: controller.step_into(),
     "over": lambda controller, where: controller.step_over(),
     "out": lambda controller, where: controller.step_out(),
@@ -104,7 +105,7 @@ def walk(settings: RunSettings, moves: Iterator[Move], stops: int = 10_000) -> W
     seen: dict[Position, object] = {}
     differences: list[str] = []
     made = 0
-    with RunController(settings) as controller:
+    with WaitingController(settings) as controller:
         controller.start(stops=False)
         while True:
             happening = controller.wait(SECONDS)
@@ -127,7 +128,7 @@ def walk(settings: RunSettings, moves: Iterator[Move], stops: int = 10_000) -> W
     return WalkResult(made, len(seen), tuple(differences))
 
 
-def move(controller: RunController, moves: Iterator[Move]) -> bool:
+def move(controller: WaitingController, moves: Iterator[Move]) -> bool:
     """Make the next move that is possible here; whether there was one."""
     for name, where in moves:
         try:

@@ -1,7 +1,7 @@
 """The timeline of a run: the steps that natural blocks take, from a trace or from a program under control.
 
     timeline = build_timeline(read_trace(Path("trace.jsonl")))          for viewing
-    controller = RunController(RunSettings(Path("mail.njpy"), recording=Path("mail.jsonl")))
+    controller = RunController(RunSettings(Path("mail.njpy"), recording=Path("mail.jsonl")), report)
 
 A program is stopped *before* a step: an entry of a block, an effect, an exit, or a line of the model's code. A change at
 a stop is a fork: later steps are forgotten, going back before it drops it. Going back replays the recording, in a copy

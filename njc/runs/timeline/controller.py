@@ -1,8 +1,8 @@
 """A run under control: forward, back, and with other values.
 
-    controller = RunController(RunSettings(Path("mail.njpy"), recording=Path("recordings/mail.jsonl")))
-    controller.start()
-    controller.wait_for_stop()             Stopped(Step(enter, "mail.njpy:12"), "step")
+    settings = RunSettings(Path("mail.njpy"), recording=Path("recordings/mail.jsonl"))
+    controller = RunController(settings, report)
+    controller.start()                     report(Stopped(Step(enter, "mail.njpy:12"), "step"))
     controller.evaluate("len(mails)")      ShownVariable("", "int = 3")
     controller.step_back_over()
 
@@ -52,9 +52,7 @@ REPLAY_SECONDS = 600.0
 class RunController(StepMovements):
     """Controls one run of a program (state: its processes, its timeline, its position)."""
 
-    def __init__(
-        self, settings: RunSettings, listener: Callable[[Happening], None] | None = None
-    ) -> None:
+    def __init__(self, settings: RunSettings, listener: Callable[[Happening], None]) -> None:
         self.settings = settings
         self.state: ControlState = "new"
         self.position = Position(0)
@@ -63,8 +61,7 @@ class RunController(StepMovements):
         self.edits: tuple[StepEdit, ...] = ()
         self.checkpoint_obstacle = ""
         """Why there are no checkpoints; without them, going back replays the run from its start."""
-        self._listener = listener
-        self._happenings: queue.SimpleQueue[Happening] = queue.SimpleQueue()
+        self._report = listener
         self._answers: queue.SimpleQueue[Json] = queue.SimpleQueue()
         self._pool = ProcessPool(settings, self._receive)
         self._follower = Follower()
@@ -89,12 +86,6 @@ class RunController(StepMovements):
     def step(self) -> Step | None:
         """The step before which the program is stopped."""
         return self.timeline.at(self.position)
-
-    def __enter__(self) -> RunController:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     # ── forward ──────────────────────────────────────────────────────────────────────────────────
 
@@ -253,20 +244,6 @@ class RunController(StepMovements):
         self._is_input_closed = True
         self._answer_input()
 
-    def wait(self, seconds: float | None = None) -> Happening:
-        """Return the next event; raises TimeoutError if none comes in time."""
-        try:
-            return self._happenings.get(timeout=seconds)
-        except queue.Empty:
-            raise TimeoutError(f"nothing happened within {seconds:g} seconds") from None
-
-    def wait_for_stop(self, seconds: float | None = None) -> Stopped | ProgramEnded:
-        """Skip events until the program is stopped or has ended."""
-        while True:
-            happening = self.wait(seconds)
-            if isinstance(happening, Stopped | ProgramEnded):
-                return happening
-
     # ── starting, going on, going back ───────────────────────────────────────────────────────────
 
     def _format_breakpoints(self) -> dict[str, Any]:
@@ -421,11 +398,6 @@ class RunController(StepMovements):
         self._scanned = {number for number in self._scanned if number < position.number}
 
     # ── messages of the program, in a separate thread ────────────────────────────────────────────
-
-    def _report(self, happening: Happening) -> None:
-        self._happenings.put(happening)
-        if self._listener is not None:
-            self._listener(happening)
 
     def _receive(self, message: dict[str, Any] | None) -> None:
         match message:

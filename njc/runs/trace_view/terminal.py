@@ -10,7 +10,7 @@ escaped, so that they cannot control the terminal. Not seen: a different order o
 from __future__ import annotations
 
 import textwrap
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
@@ -311,18 +311,13 @@ class RunPair:
 
 def pair_runs(first: Iterable[RunSummary], second: Iterable[RunSummary]) -> tuple[RunPair, ...]:
     """Return the runs in pairs, in the order of the first trace; runs only in the second come last."""
-    others: defaultdict[str, list[RunSummary]] = defaultdict(list)
+    others: defaultdict[str, deque[RunSummary]] = defaultdict(deque)
     for run in second:
         others[run.place].append(run)
-    taken: dict[str, int] = {}
-    pairs = []
-    for run in first:
-        count = taken.get(run.place, 0)
-        taken[run.place] = count + 1
-        candidates = others.get(run.place, [])
-        pairs.append(RunPair(run, candidates[count] if count < len(candidates) else None))
-    alone = [run for place, runs in others.items() for run in runs[taken.get(place, 0) :]]
-    alone.sort(key=lambda run: run.number)
+    pairs = [
+        RunPair(run, others[run.place].popleft() if others[run.place] else None) for run in first
+    ]
+    alone = sorted(chain.from_iterable(others.values()), key=lambda run: run.number)
     return (*pairs, *(RunPair(None, run) for run in alone))
 
 

@@ -1,0 +1,36 @@
+"""A controlled run that tests wait for."""
+
+from __future__ import annotations
+
+import queue
+
+from njc.runs.timeline.controller import RunController
+from njc.runs.timeline.happenings import Happening, ProgramEnded, RunSettings, Stopped
+
+
+class WaitingController(RunController):
+    """A run that keeps its events until they are waited for (state: the events)."""
+
+    def __init__(self, settings: RunSettings) -> None:
+        self._happenings: queue.SimpleQueue[Happening] = queue.SimpleQueue()
+        super().__init__(settings, self._happenings.put)
+
+    def __enter__(self) -> WaitingController:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def wait(self, seconds: float) -> Happening:
+        """The next event; TimeoutError if none comes in time."""
+        try:
+            return self._happenings.get(timeout=seconds)
+        except queue.Empty:
+            raise TimeoutError(f"nothing happened within {seconds:g} seconds") from None
+
+    def wait_for_stop(self, seconds: float) -> Stopped | ProgramEnded:
+        """Skip events until the program is stopped or has ended."""
+        while True:
+            happening = self.wait(seconds)
+            if isinstance(happening, Stopped | ProgramEnded):
+                return happening
