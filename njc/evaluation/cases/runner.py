@@ -222,11 +222,8 @@ def accept_case(target: TargetFunction, numbered: NumberedCase) -> Case:
     except (Exception, SystemExit) as error:
         problem = f"{type(error).__name__}: {error}"
         raise ConfigurationError(f"{numbered.title}: no result to accept: {problem}") from None
-    changed = {
-        name: now[name]
-        for name, value in case.inputs.items()
-        if name in now and not _is_equal(now[name], value)
-    }
+    given = case.inputs.items()
+    changed = {n: now[n] for n, value in given if n in now and not _is_equal(now[n], value)}
     if result is None and changed:
         return replace(case, after=changed)
     return replace(case, expect=expected, after=changed)

@@ -418,7 +418,7 @@ def _call_method(owner: Any, name: str, /, *args: Any, **named: Any) -> Any:
 
 
 def _make_unknown_effect(function: Any, values: Sequence[Any]) -> UnknownEffectError:
-    """Return the refusal of a call; its argument is a function of Python's own that may change one of the values."""
+    """Return the refusal of a call; its argument is the function if that is one of Python that may change a value."""
     may_change = any(isinstance(value, tuple(_READING)) for value in values)
     return UnknownEffectError(*[function] * (may_change and not isinstance(function, FunctionType)))
 
@@ -452,4 +452,4 @@ _GUARDS: Mapping[str, Callable[..., Any]] = {
     ".items": _refuse_iterators,
     ".item": _get_item,
 }
-"""What a compiled expression calls in place of its own calls, lambdas and reads, by the name of its parameter."""
+"""The functions for the calls, lambdas and reads in a compiled expression, by the names of its parameters."""

@@ -31,7 +31,7 @@ from njrt.execution.tracebacks import (
 )
 from njrt.outcome import Raised, UserValue
 from njrt.scope.advice import explain_call, explain_mistake
-from njrt.scope.scope import Absent, Bound, Scope
+from njrt.scope.scope import Absent, Bound, Scope, read_cell
 from njrt.timeouts import DeadlineExceeded, await_with_timeout, call_with_timeout
 
 __all__ = [
@@ -113,11 +113,8 @@ def _run_in_class(snippet: Snippet) -> tuple[int, UserValue]:
     scope = snippet.scope
     namespace: Any = ClassNamespace(scope)
     exec(snippet.code, scope.module, namespace, closure=snippet.closure or None)
-    try:
-        value = snippet.exit_value.cell_contents
-    except ValueError:
-        value = None
-    return snippet.exit_kind.cell_contents or ExitKind.VALUE, value
+    kind = snippet.exit_kind.cell_contents or ExitKind.VALUE
+    return kind, read_cell(snippet.exit_value)
 
 
 def end_by_result(snippet: Snippet, result: tuple[int, UserValue] | None) -> Execution:

@@ -231,10 +231,6 @@ class ReplayBook(Generic[T]):
         unused = self._unused[key]
         return self.items[min(unused)] if unused else None
 
-    def has_items(self, key: str) -> bool:
-        """Return whether any items after this conversation are recorded."""
-        return any(item.key == key for item in self.items)
-
     def drop_unreached(self) -> None:
         """At the end of a run, remove open items that the run did not reach."""
         self.items = [

@@ -141,7 +141,8 @@ class Recorder:
             if recording.records:
                 expected = recording.calls.find_unused(asked.key) if is_alone else None
             else:
-                expected = asked if recording.calls.has_items(asked.key) else None
+                recorded = (item.key for item in recording.calls.items)
+                expected = asked if asked.key in recorded else None
             if expected is None:
                 return None, None
             raise self._make_call_error(expected, asked)

@@ -499,12 +499,12 @@ def find_named_classes(
     return found
 
 
-def read_cell(cell: CellType) -> UserValue:
-    """Return the value of a variable; None if it is not bound."""
+def read_cell(cell: CellType, unbound: UserValue = None) -> UserValue:
+    """Return the value of a variable; `unbound` if it is not bound."""
     try:
         return cell.cell_contents
     except ValueError:
-        return None
+        return unbound
 
 
 _TYPING_MODULES = ("typing", "typing_extensions", "collections.abc")

@@ -74,13 +74,6 @@ def attempts() -> Mapping[str, AttemptCounts]:
         return dict(_counts_by_place)
 
 
-def _count_attempt(place: str, how: AttemptResult) -> None:
-    with _counts_lock:
-        counts = _counts_by_place.get(place, AttemptCounts())
-        changes = {} if how == "ran" else {how: getattr(counts, how) + 1}
-        _counts_by_place[place] = replace(counts, made=counts.made + 1, **changes)
-
-
 class Attempt:
     """One run of such code: the state to restore, and its end."""
 
@@ -188,7 +181,10 @@ class Attempt:
     def _finish(self, how: AttemptResult, outcome: Outcome | None) -> None:
         """Count the attempt, report it if no live block follows, and release the program's values."""
         self.how = how
-        _count_attempt(self._place, how)
+        with _counts_lock:
+            counts = _counts_by_place.get(self._place, AttemptCounts())
+            changes = {} if how == "ran" else {how: getattr(counts, how) + 1}
+            _counts_by_place[self._place] = replace(counts, made=counts.made + 1, **changes)
         if outcome is not None:
             run, listener, (at, began) = make_run_id(), get_listener(get_settings()), self._began
             parent, state = get_current_run(), self._first_state

@@ -153,7 +153,8 @@ class RunGate:
             number, count = self._number, self._counts[gated.name]
         if rule.decide == "deny":
             raise PermissionError(f"calls of {gated.name} are not allowed here")
-        if rule.named and not names_function(self._scope, gated):
+        values = self._scope.list_named_values() if rule.named else ()
+        if rule.named and not any(_leads_to(it, gated.function, _MAX_STEPS) for it in values):
             raise PermissionError(
                 f"the prompt does not name {gated.name}: write `<{gated.name}>` in it to allow the call"
             )
@@ -302,12 +303,6 @@ def _stopped_clock(is_async: bool) -> Iterator[None]:
         yield
     finally:
         clock.start()
-
-
-def names_function(scope: Scope, gated: GatedFunction) -> bool:
-    """Return whether the variables of a block lead to a function: by its name, its module, or an object that holds it."""
-    values = scope.list_named_values()
-    return any(_leads_to(value, gated.function, _MAX_STEPS) for value in values)
 
 
 _MAX_STEPS = 3

@@ -17,7 +17,7 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
 from functools import lru_cache, partial
-from types import CellType, CodeType
+from types import CodeType
 from typing import Any
 
 from njrt.errors import NaturalError
@@ -38,7 +38,7 @@ from njrt.execution.tracebacks import (
 )
 from njrt.outcome import Raised, UserValue
 from njrt.scope.advice import explain_mistake
-from njrt.scope.scope import Absent, Bound
+from njrt.scope.scope import Absent, Bound, read_cell
 from njrt.timeouts import await_with_timeout, call_with_timeout
 
 _UNBOUND = ["unbound"]
@@ -330,7 +330,7 @@ class Piece:
     def _make_reader(self, name: str) -> Callable[[], Any]:
         """Return a function that reads a name at its place; it returns `_MISSING` if the name is unbound."""
         if (cell := self.scope.find_cell(name)) is not None:
-            return partial(_read_cell, cell)
+            return partial(read_cell, cell, _MISSING)
         if name in self.scope.lent:
             return partial(self.scope.lent.get, name)
         return partial(self.scope.module.get, name, _MISSING)
@@ -432,13 +432,6 @@ class Piece:
 
     def _take_printed(self) -> str:
         return self.scope.transcript.take()
-
-
-def _read_cell(cell: CellType) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return _MISSING
 
 
 @lru_cache(maxsize=64)
