@@ -25,6 +25,7 @@ from njrt.messages import Request, UserMessage
 from njrt.models.choose import DEFAULT_MODELS, choose_model
 from njrt.models.remote import OWN_KEY_VARIABLE, RemoteModel
 from njrt.options import (
+    BUILD_OPTIONS,
     DEFAULTS,
     ENVIRONMENT_VARIABLES,
     Options,
@@ -183,6 +184,9 @@ def _check_variables(host: HostEnvironment) -> Iterator[HealthCheck]:
             close = difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean {close[0]}?" if close else "unset it"
             yield HealthCheck("variable", "warn", f"{name} is unknown and has no effect; {hint}")
+        elif (option := ENVIRONMENT_VARIABLES.get(name)) in BUILD_OPTIONS:
+            way = f"set `{option}` in [tool.njc], or give the build --set {option}=VALUE"
+            yield HealthCheck("variable", "warn", f"{name} has no effect on a build; {way}")
     readers: tuple[Callable[[Mapping[str, str]], object], ...] = (
         read_environment_options,
         lambda environ: apply_environment(Project(), environ),

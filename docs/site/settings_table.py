@@ -27,7 +27,7 @@ import njrt
 from njc.commands import COMMANDS, njc
 from njc.doctor import RUNTIME_VARIABLES
 from njc.project.config import PROJECT_VARIABLES, Project
-from njrt.options import DEFAULTS, OPTION_CHOICES, OPTION_NAMES
+from njrt.options import BUILD_OPTIONS, DEFAULTS, OPTION_CHOICES, OPTION_NAMES
 
 PAGE = Path(__file__).parents[1] / "reference" / "settings.md"
 HEAD = """# Settings
@@ -39,7 +39,8 @@ An option is set in one of the places below. The first that sets it wins:
 1. `with njrt.using(NAME=VALUE):` around the call, for all blocks inside
 2. the block: `natural(NAME=VALUE)` behind its opening quotes
 3. the file: a comment `# njc: NAME=VALUE` above its first statement
-4. the environment: `NJC_` and the name in capitals, such as `NJC_MODEL`
+4. the environment: `NJC_` and the name in capitals, such as `NJC_MODEL`. It changes no compiled file: what a build
+   decides has no variable, and `NJC_EFFECTS` does not count for blocks that the compiler has answer with data
 5. the project: `NAME = VALUE` in `[tool.njc]`, with `-` for `_`
 6. the default
 
@@ -95,7 +96,7 @@ def _list_options() -> Iterator[tuple[str, ...]]:
             f"`{name}`",
             DEPENDING_DEFAULTS.get(name) or _show_default(getattr(DEFAULTS, name)),
             meaning + (f" One of {', '.join(choices)}." if unexplained else ""),
-            f"`NJC_{name.upper()}`",
+            "" if name in BUILD_OPTIONS else f"`NJC_{name.upper()}`",
             ", ".join([*_find_flags(name, COMMANDS), "`--set`"]),
             "block",
         )

@@ -125,7 +125,8 @@ def decide_authority(block: NaturalBlock, types: TypeReader, project: Options) -
         return Authority(block, labels, "direct", 'authority="code" is set')
     obstacles = tuple(find_obstacles(block, labels, types))
     if not obstacles:
-        reason = "its outputs are data, and nothing that it reads can be changed"
+        does = "its outputs are data" if block.writes else "it only jumps"
+        reason = f"{does}, and nothing that it reads can be changed"
         return Authority(block, labels, "answer", reason)
     return Authority(block, labels, "direct", obstacles=obstacles)
 

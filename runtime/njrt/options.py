@@ -220,6 +220,8 @@ def merge_option_layers(*layers: Options) -> Options:
 NO_OPTIONS = Options()
 ENVIRONMENT_VARIABLES: Mapping[str, str] = {f"NJC_{name.upper()}": name for name in OPTION_NAMES}
 """The environment variable of each option."""
+BUILD_OPTIONS = ("jumps", "mode", "fallback")
+"""Options that only a build reads, which no variable changes: a build does not depend on who runs it."""
 
 
 def read_environment_options(environ: Mapping[str, str]) -> Options:

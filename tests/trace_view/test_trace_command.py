@@ -212,6 +212,7 @@ def test_calls_without_an_effect_are_steps(tmp_path: Path) -> None:
         (["--expensive", "0.2"], "slow"),
         (["--block", "other.njpy"], "other"),
         (["--block", "shop.njpy:3"], "cheap slow jump"),
+        (["--block", "shop.njpy:"], ""),
         (["--search", "NAMEERROR: f"], "slow"),
         (["--search", "no such text"], ""),
         (["--refusals", "--jumps"], ""),

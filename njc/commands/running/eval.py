@@ -92,7 +92,7 @@ def command(
     versions = (
         []
         if against is None
-        else [_evaluate_version(against, target, cases, results, repeats, names)]
+        else [_evaluate_version(against, target, cases, results, repeats, names, jobs)]
     )
     results.read()
     digest = _run_missing(console, target, numbered, results, repeats, names, jobs)
@@ -160,7 +160,13 @@ def _accept_results(target: TargetFunction, cases: Path) -> str:
 
 
 def _evaluate_version(
-    ref: str, target: str, cases: Path, results: CaseResults, repeats: int, models: Sequence[str]
+    ref: str,
+    target: str,
+    cases: Path,
+    results: CaseResults,
+    repeats: int,
+    models: Sequence[str],
+    jobs: int,
 ) -> str:
     """Run the cases on the program of a git reference, in another process; return the digest of the program."""
     program, _, function = target.rpartition(":")
@@ -174,7 +180,12 @@ def _evaluate_version(
             if not there.is_file():
                 raise ConfigurationError(f"{ref} has no file {program}")
             run_eval_process(
-                f"{there}:{function}", cases, results.path, repeats=repeats, models=models
+                f"{there}:{function}",
+                cases,
+                results.path,
+                repeats=repeats,
+                models=models,
+                jobs=jobs,
             )
             return compute_program_digest(there, target)
         finally:

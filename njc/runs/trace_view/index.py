@@ -358,11 +358,11 @@ class Selection:
         return self == Selection()
 
     def has_run(self, run: RunSummary) -> bool:
-        """Return whether a run is shown. `block` is a place, the name of its file, or the start of one."""
+        """Return whether a run is shown. `block` is a place, or the name of its file."""
         return (
             self._has(run, run.refusals > 0, run.surprises > 0, run.usd)
             and (not self.search or run.has_text)
-            and (not self.block or run.place.startswith(self.block))
+            and (self.block in ("", run.place, run.place.rpartition(":")[0]))
         )
 
     def has_step(self, step: TraceStep) -> bool:

@@ -44,7 +44,16 @@ _IMMUTABLE = (
 _READING = {
     list: ["count", "index", "copy"],
     dict: ["get", "keys", "values", "items", "copy"],
-    set: ["issubset", "issuperset", "isdisjoint", "union", "intersection", "difference", "copy"],
+    set: [
+        "issubset",
+        "issuperset",
+        "isdisjoint",
+        "union",
+        "intersection",
+        "difference",
+        "symmetric_difference",
+        "copy",
+    ],
     deque: ["count", "index", "copy"],
     Counter: ["most_common", "total"],
     OrderedDict: ["keys", "values", "items", "copy"],
