@@ -77,14 +77,9 @@ def temperature_option(default: float | None = None) -> Decorator:
     return value("--temperature", default, meaning, TEMPERATURE)
 
 
-def jobs_option(meaning: str) -> Decorator:
-    """`--jobs N`, with its help."""
-    return click.option("--jobs", type=POSITIVE_INT, metavar="N", help=meaning)
-
-
-def sample_option(meaning: str) -> Decorator:
-    """`--sample N`, with its help."""
-    return click.option("--sample", type=POSITIVE_INT, metavar="N", help=meaning)
+def number(name: str, meaning: str) -> Decorator:
+    """Return an option without a default, a positive number, such as `--jobs N` and `--sample N`."""
+    return click.option(name, type=POSITIVE_INT, metavar="N", help=meaning)
 
 
 def seed_option(default: int, meaning: str) -> Decorator:
@@ -111,6 +106,12 @@ def scheduler_option(meaning: str = "Run on this Dask cluster.") -> Decorator:
 def note_option(meaning: str = "What to record of the model's server.") -> Decorator:
     """`--note TEXT`."""
     return click.option("--note", default="", metavar="TEXT", help=meaning)
+
+
+def require_model(model: str | None) -> None:
+    """Raise a `UsageError` without a model."""
+    if model is None:
+        raise click.UsageError("--model names a model, such as openai/NAME, or `scripted`")
 
 
 def check_executor(executor: str, scheduler: str | None) -> None:

@@ -8,7 +8,7 @@ A trace is written event by event, so the trace of a trial that was killed can b
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from njrt.message_json import parse_json_lines
 from njrt.messages import Json
@@ -35,18 +35,14 @@ class TraceCounts:
     """The errors of calls that had no reply."""
 
     def __add__(self, other: TraceCounts) -> TraceCounts:
+        sums = {
+            each.name: getattr(self, each.name) + getattr(other, each.name)
+            for each in fields(self)
+            if each.name != "cost"
+        }
         is_priced = self.cost is not None and other.cost is not None
-        return TraceCounts(
-            self.blocks + other.blocks,
-            self.effects + other.effects,
-            self.calls + other.calls,
-            self.reused + other.reused,
-            self.usage + other.usage,
-            (self.cost or 0.0) + (other.cost or 0.0) if is_priced else None,
-            self.raised + other.raised,
-            self.errors + other.errors,
-            self.unanswered + other.unanswered,
-        )
+        cost = (self.cost or 0.0) + (other.cost or 0.0) if is_priced else None
+        return TraceCounts(**sums, cost=cost)
 
     @property
     def has_given_up(self) -> bool:

@@ -316,8 +316,7 @@ def build_run(
     values: Mapping[str, Any], problems: Mapping[str, CruxProblem], digest: str, workers: Workers
 ) -> CruxRun:
     """Return the run that the flags request, of the problems of a file with this digest."""
-    if values["model"] is None:
-        raise click.UsageError("--model names a model, such as openai/NAME, or `scripted`")
+    flags.require_model(values["model"])
     flags.check_executor(values["executor"], values["scheduler"])
     refuse_unknown_model(values["model"], os.environ, None)
     tasks = flags.list_names(values["tasks"], ("output", "input", "states"), "task")

@@ -21,14 +21,10 @@ from spsbench import flags
 if TYPE_CHECKING:
     from spsbench.states.trajectories import Trajectory
 
-FOLDER = click.Path(path_type=Path, file_okay=False)
-
 
 @click.command("trajectories")
 @flags.seed_option(1, "Seed of the programs.")
-@click.option(
-    "--programs", type=flags.POSITIVE_INT, default=50_000, show_default=True, help="How many."
-)
+@flags.value("--programs", 50_000, "How many.")
 @click.option("--crux", type=flags.EXISTING_FILE, help="Problems of CruxEval, as a part `crux`.")
 @click.option(
     "--trace",
@@ -37,7 +33,7 @@ FOLDER = click.Path(path_type=Path, file_okay=False)
     multiple=True,
     help="Trace files of natural blocks, as a part `blocks`.",
 )
-@click.option("--out", type=FOLDER, required=True, help="Folder to write.")
+@click.option("--out", type=flags.FOLDER, required=True, help="Folder to write.")
 def trajectories_command(
     seed: int, programs: int, crux: Path | None, traces: tuple[Path, ...], out: Path
 ) -> None:
@@ -76,18 +72,12 @@ def _read_block_trajectories(paths: tuple[Path, ...]) -> Iterator[Trajectory]:
 
 
 @click.command("train")
-@click.argument("data", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument("data", type=flags.EXISTING_FOLDER)
 @click.option("--size", default="medium", show_default=True, help="tiny, small, medium or large.")
-@click.option("--steps", type=flags.POSITIVE_INT, default=6_000, show_default=True, help="Batches.")
-@click.option(
-    "--every",
-    type=flags.POSITIVE_INT,
-    default=250,
-    show_default=True,
-    help="Batches between checkpoints.",
-)
+@flags.value("--steps", 6_000, "Batches.")
+@flags.value("--every", 250, "Batches between checkpoints.")
 @flags.seed_option(1, "Seed of the weights and of the order.")
-@click.option("--out", type=FOLDER, required=True, help="Folder of the training.")
+@click.option("--out", type=flags.FOLDER, required=True, help="Folder of the training.")
 def train_command(data: Path, size: str, steps: int, every: int, seed: int, out: Path) -> None:
     """Train a neural debugger on DATA, from scratch.
 
@@ -103,12 +93,10 @@ def train_command(data: Path, size: str, steps: int, every: int, seed: int, out:
 
 
 @click.command("predict")
-@click.argument("data", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument("data", type=flags.EXISTING_FOLDER)
 @click.option("--model", type=flags.EXISTING_FILE, help="The network, of `spsbench train`.")
 @click.option("--parts", default="test", show_default=True, help="Files of DATA: test,crux,blocks.")
-@click.option(
-    "--programs", type=flags.POSITIVE_INT, default=400, show_default=True, help="Of each part."
-)
+@flags.value("--programs", 400, "Of each part.")
 @click.option(
     "--crux", type=flags.EXISTING_FILE, help="Ask for outputs and inputs of CruxEval too."
 )

@@ -18,6 +18,7 @@ from random import Random
 
 from spsbench.journal import naming
 from spsbench.neural.programs import write_program
+from spsbench.report.results_report import render_template
 from spsbench.states.actions import ACTIONS, TakenStep, list_taken_steps
 from spsbench.states.programs import record_call
 from spsbench.states.trace import StackState, StateTrace, list_stacks
@@ -128,12 +129,13 @@ def read_part(folder: Path, name: str) -> Iterator[Trajectory]:
 def render_card(seed: int, programs: int, files: Mapping[str, Sequence[Trajectory]]) -> str:
     """Return the data card in Markdown."""
     counts = {name: count_steps(found) for name, found in files.items()}
-    table = [f"| {name} | {' | '.join(counts[name])} |" for name in files]
-    return CARD.format(
+    return render_template(
+        "spsbench.neural",
+        "card.md",
         seed=seed,
         programs=programs,
-        table="\n".join(table),
-        actions=", ".join(f"`{action}`" for action in ACTIONS),
+        counts=counts,
+        actions=ACTIONS,
     )
 
 
@@ -150,24 +152,6 @@ def count_steps(found: Sequence[Trajectory]) -> tuple[str, ...]:
         deepest = max(deepest, *(state.depth for state in states))
     names = ("states", "steps", "inverse", "inner")
     return (f"{len(found):,}", *(f"{total[name]:,}" for name in names), str(deepest))
-
-
-CARD = """\
-# Trajectories of generated programs
-
-Written by `spsbench trajectories --seed {seed} --programs {programs}`; the same command writes the same files.
-
-| file | programs | states | steps | backward | inside a call | deepest call |
-| --- | --- | --- | --- | --- | --- | --- |
-{table}
-
-- A step is a stack of functions with all variables, an action, and the stack that it leads to. Actions: {actions}.
-- Programs: 8 to 30 lines by templates with random parts: functions, recursion, closures, generators, exceptions,
-  methods, loops over lists, strings and dictionaries. They are no sample of programs that people write.
-- Divided by the digest of a program's text; a program occurs once, a step with the same stack, action and result too.
-- States that look the same may have different ones after them: the position of an iterator is not shown.
-- No personal data, no text of others, except in files that were named on the command line.
-"""
 
 
 # ── writing a file as a whole ──────────────────────────────────────────────────────────────────────

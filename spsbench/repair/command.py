@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @flags.names("--conditions", "trace,test,neither", "What is shown.")
 @flags.model_option()
 @flags.value("--samples", 1, "Repairs of a problem, by condition.")
-@flags.sample_option("Only N problems, at random.")
+@flags.number("--sample", "Only N problems, at random.")
 @flags.seed_option(0, "Seed of --sample.")
 @flags.value("--calls", 1, "Calls of a repair.")
 @flags.value("--tokens", None, "Tokens of a repair, in and out.")
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @flags.temperature_option()
 @flags.reply_seconds_option(default=600.0)
 @flags.value("--test-seconds", 5.0, "Limit of tests.", flags.POSITIVE_FLOAT)
-@flags.jobs_option("Parallel repairs (default: 1).")
+@flags.number("--jobs", "Parallel repairs (default: 1).")
 @flags.out_option("repairs.jsonl", "repairs")
 @click.option(
     "--rationales", type=flags.EXISTING_FILE, help="Results with rationales of another model."
@@ -72,7 +72,7 @@ def command(ctx: click.Context, /, rescore: Path | None, **values: Any) -> None:
 @click.command("mutants")
 @click.argument("data", type=flags.EXISTING_FILE)
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="File to write.")
-@flags.sample_option("Only N programs, at random.")
+@flags.number("--sample", "Only N programs, at random.")
 @click.option("--seed", default=0, help="Seed of the sample and of the mutations.")
 @click.option("--each", default=1, type=flags.POSITIVE_INT, help="Mutants of a program, at most.")
 @click.option("--test-seconds", default=5.0, type=flags.POSITIVE_FLOAT, help="Limit of tests.")

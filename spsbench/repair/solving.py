@@ -311,8 +311,7 @@ def _build_run(
     values: Mapping[str, Any], size: int, digests: dict[str, str], writer: str, workers: Workers
 ) -> tuple[RepairRun, dict[Condition, Turn]]:
     """Return the run that the flags request, of a data set of this size, and the earlier turns that it shows."""
-    if values["model"] is None:
-        raise click.UsageError("nothing says which model repairs: --model NAME, or `scripted`")
+    flags.require_model(values["model"])
     conditions: Any = flags.list_names(values["conditions"], CONDITIONS, "condition")
     if ("rationale" in conditions) != (values["rationales"] is not None):
         raise click.UsageError("the condition rationale and --rationales FILE go together")

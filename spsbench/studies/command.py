@@ -69,7 +69,7 @@ def graph_command(
 @flags.names("--methods", "manual,direct", "Live methods.")
 @flags.model_option(required=True)
 @flags.repeats_option(1)
-@click.option("--first", type=flags.POSITIVE_INT, metavar="N", help="Only the first N problems.")
+@flags.number("--first", "Only the first N problems.")
 @flags.out_option(None, "problems")
 @flags.temperature_option(0.0)
 @flags.value("--effects", 100, "Effects and model calls for a problem.")

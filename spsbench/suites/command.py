@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.option("--data", type=flags.EXISTING_FOLDER, help="Folder of the suite (m3, mtp).")
 @flags.names("--forms", "all", "How tasks are put.")
 @flags.model_option()
-@flags.sample_option("Tasks, at random (default: all).")
+@flags.number("--sample", "Tasks, at random (default: all).")
 @flags.seed_option(1, "Seed of the sample.")
 @flags.repeats_option(1)
 @flags.value("--max-calls", 8, "Model calls in a turn of the user.")

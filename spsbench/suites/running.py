@@ -199,8 +199,7 @@ def play_suite(values: Mapping[str, Any]) -> int:
 
 def build_run(values: Mapping[str, Any], tasks: int) -> SuiteRun:
     """Return the run that the flags request, of a suite with so many tasks."""
-    if values["model"] is None:
-        raise click.UsageError("--model names a model, such as openai/NAME, or `scripted`")
+    flags.require_model(values["model"])
     names = tuple(form.name for form in FORMS.values() if values["suite"] in form.suites)
     forms: Any = flags.list_names(values["forms"], names, "form")
     limits = ("max_calls", "seconds", "reply_tokens", "temperature")

@@ -16,10 +16,10 @@ from spsbench import flags
 
 @click.command("surprise")
 @flags.model_option()
-@flags.sample_option("Only N effects, at random.")
+@flags.number("--sample", "Only N effects, at random.")
 @flags.seed_option(0, "Seed of sample and mistakes.")
 @flags.reply_seconds_option(default=600.0)
-@flags.jobs_option("Predictions at a time.")
+@flags.number("--jobs", "Predictions at a time.")
 @flags.out_option("surprises.jsonl", "effects")
 @flags.scheduler_option()
 @flags.note_option()

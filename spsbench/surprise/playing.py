@@ -30,6 +30,7 @@ from njrt.models.model import Model
 from njrt.observability.listeners import add_listener
 from njrt.options import Options
 from njrt.session.prediction import name_effect_ending
+from spsbench import flags
 from spsbench.checks import check_case
 from spsbench.perfect import make_perfect_model
 from spsbench.sampling import draw_sample
@@ -251,8 +252,7 @@ def list_jobs(
 def predict_effects(values: Mapping[str, Any]) -> int:
     """Predict the remaining effects that the flags request, print the tables, and return the exit code."""
     model, seed = values["model"], values["seed"]
-    if model is None:
-        raise click.UsageError("nothing says which model predicts: --model NAME")
+    flags.require_model(model)
     if load_study_model(model, os.environ) is None:
         raise click.UsageError("a script cannot predict; name a model")
     workers = Workers(values["jobs"], values["scheduler"])

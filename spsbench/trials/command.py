@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @flags.names("--programs", "all", "Programs by name, or all.", show_default=False)
 @flags.model_option(required=True)
 @flags.repeats_option(5)
-@flags.jobs_option("Parallel trials (default: 1).")
+@flags.number("--jobs", "Parallel trials (default: 1).")
 @flags.out_option("results.jsonl", "trials")
 @flags.seconds_option("Seconds of a trial, with its build.")
 @flags.value("--effects", 300, "Effects of one run of a block.")
