@@ -14,7 +14,7 @@ import click
 
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import with_console
-from njc.commands.terminal.trace_status import choose_command, run_traced
+from njc.commands.terminal.trace_status import choose_command, read_lines, run_traced
 from njc.evaluation.comparison.text import format_text_table
 from njc.evaluation.drift import (
     ComparedBlock,
@@ -69,7 +69,7 @@ def command(
         )
     environ = {"NJC_RECORD_TO": str(folder / "recordings"), "NJC_REPLACE_MODEL": f"{old}={new}"}
     code = run_traced(console, words, after, logs[1], os.environ | environ)
-    blocks = compare_runs(*(read_runs(_read_lines(trace)) for trace in (before, after)))
+    blocks = compare_runs(*(read_runs(read_lines(trace)) for trace in (before, after)))
     console.result(_format_report(blocks))
     verdict = f"fails, exit code {code}: {format_path(logs[1])}" if code else "passes"
     console.result(f"\nwith {new} the command {verdict}")
@@ -86,10 +86,6 @@ def command(
         )
     differs = any(block.same_outcome < block.runs for block in blocks)
     return 1 if code or differs else 0
-
-
-def _read_lines(trace: Path) -> list[str]:
-    return trace.read_text(encoding="utf-8-sig").splitlines() if trace.exists() else []
 
 
 def _replace_lines(new: list[str], old: list[str]) -> list[str]:

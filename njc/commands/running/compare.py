@@ -24,7 +24,7 @@ from njc.commands.terminal.flags import (
     with_console,
 )
 from njc.commands.terminal.status_line import show_status
-from njc.commands.terminal.trace_status import choose_command, run_traced
+from njc.commands.terminal.trace_status import choose_command, read_lines, run_traced
 from njc.evaluation.built_imports.account import (
     describe_build,
     find_import_problem,
@@ -238,8 +238,7 @@ def _run_all(
                     f"run {number} of {mode} (exit code {code}) did not measure the build: {problem}; its output is in "
                     f"{format_path(log)}"
                 )
-            lines = trace.read_text(encoding="utf-8").splitlines() if trace.exists() else []
-            usages = sum_usage_by_block(lines)
+            usages = sum_usage_by_block(read_lines(trace))
             results.add(ComparedRun(mode, number, code == 0, code, seconds, usages, key[1]))
         run = results.known[key]
         verdict = "passed" if run.passed else f"failed ({run.exit_code})"

@@ -54,6 +54,11 @@ def run_traced(
         ).returncode
 
 
+def read_lines(file: Path) -> list[str]:
+    """Return the lines of a file that a command may have written; none if it has not."""
+    return file.read_text(encoding="utf-8-sig").splitlines() if file.exists() else []
+
+
 @contextmanager
 def show_status_of_trace(console: Console, trace: Path) -> Iterator[None]:
     """Show the line while another process writes a trace, which need not exist yet."""
