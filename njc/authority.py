@@ -37,7 +37,7 @@ from njrt.effects import BindOutputs, Effect, Perform, Refusal
 from njrt.message_json import reply_from_json
 from njrt.messages import Reply, ToolCall
 from njrt.options import EffectSet
-from njrt.persistence.recording_file import RecordedDecision, read_recording
+from njrt.persistence.recording_file import read_recording
 from njrt.persistence.recording_place import RecordingFile
 from njrt.production.approval.manifest import BlockKey, find_block_key, make_authority
 from njrt.production.approval.needs import EffectNeeds, find_needs
@@ -117,7 +117,10 @@ def read_recording_effects(file: Path, blocks: KnownBlocks) -> Iterator[tuple[Bl
         reply = reply_from_json(entry.reply, entry.model)
         for number, requested in enumerate(read_reply_effects(reply, shown, blocks[key]), start=1):
             recorded = decided.get((entry.key, number))
-            effect = _find_recorded_effect(requested, recorded)
+            effect: Effect | None = requested
+            if recorded is not None:
+                is_open = recorded.is_open
+                effect = None if is_open else _find_decided_effect(requested, recorded.decisions)
             if effect is not None:
                 yield key, effect
         for touch in recording.touches:
@@ -176,12 +179,6 @@ def _list_sets_with(tool: str) -> list[EffectSet]:
 
 def _keep_effects(read: Iterable[Effect | Refusal]) -> tuple[Effect, ...]:
     return tuple(effect for effect in read if not isinstance(effect, Refusal))
-
-
-def _find_recorded_effect(requested: Effect, recorded: RecordedDecision | None) -> Effect | None:
-    if recorded is None:
-        return requested
-    return None if recorded.is_open else _find_decided_effect(requested, recorded.decisions)
 
 
 def _find_decided_effect(requested: Effect, made: Sequence[InterceptorDecision]) -> Effect | None:

@@ -65,7 +65,9 @@ class NaturalFinder:
             spec = self._get_finder(entry).find_spec(fullname)
             if spec is not None and spec.loader is not None:
                 spec.cached = None
-                return None if _is_importable_from(fullname, entries[:number]) else spec
+                # Without entries PathFinder would search sys.path.
+                earlier = PathFinder.find_spec(fullname, entries[:number]) if number else None
+                return spec if earlier is None or earlier.loader is None else None
         return None
 
     def invalidate_caches(self) -> None:
@@ -76,11 +78,6 @@ class NaturalFinder:
         if entry not in self._finders:
             self._finders[entry] = FileFinder(entry, (NaturalLoader, [SUFFIX]))
         return self._finders[entry]
-
-
-def _is_importable_from(fullname: str, entries: list[str]) -> bool:
-    spec = PathFinder.find_spec(fullname, entries) if entries else None
-    return spec is not None and spec.loader is not None
 
 
 def _find_hook_index() -> int:

@@ -117,13 +117,9 @@ def choose_strictest(rules: Iterable[CallRules]) -> CallRules:
     chosen: dict[Callable[..., Any], CallRule] = {}
     for found in rules:
         for function, rule in found.items():
-            chosen[function] = min(
-                chosen.get(function, rule), rule, key=lambda each: _STRICT.index(each.decide)
-            )
+            both = (chosen.get(function, rule), rule)
+            chosen[function] = min(both, key=lambda it: ("deny", "ask", "allow").index(it.decide))
     return chosen
-
-
-_STRICT = ("deny", "ask", "allow")
 
 
 class Gate(typing.Protocol):

@@ -206,7 +206,9 @@ def _drive_steps(coroutine: Coroutine[Any, Any, T], alarm: _Alarm) -> Generator[
                 raise  # of a region around this coroutine
             raise DeadlineExceeded from None
         if alarm.rung > 1:  # it has swallowed its cancellation and an interruption
-            _abandon_coroutine(coroutine)
+            with suppress(RuntimeError, DeadlineExceeded):  # RuntimeError: it ignored GeneratorExit
+                call_with_timeout(_GRACE_SECONDS, coroutine.close)
+            raise DeadlineExceeded
         try:
             step = partial(coroutine.send, (yield awaited))
         except GeneratorExit:
@@ -216,12 +218,6 @@ def _drive_steps(coroutine: Coroutine[Any, Any, T], alarm: _Alarm) -> Generator[
             # The first time it is the cancellation, which code may catch; after that an interruption.
             thrown.append(Interruption() if alarm.rung > 1 else error)
             step = lambda: coroutine.throw(thrown.pop())  # noqa: E731
-
-
-def _abandon_coroutine(coroutine: Coroutine[Any, Any, Any]) -> None:
-    with suppress(RuntimeError, DeadlineExceeded):  # RuntimeError: it ignored GeneratorExit
-        call_with_timeout(_GRACE_SECONDS, coroutine.close)
-    raise DeadlineExceeded
 
 
 def _format_timeout(seconds: float) -> str:

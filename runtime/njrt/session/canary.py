@@ -297,23 +297,16 @@ def make_copied_lambda(
     return copied
 
 
-def _register_at_exit(call: Callable[[], object]) -> None:
-    """Register a call for the end of the main thread, while threads and executors can still be started.
-
-    Functions of `atexit` are called too late for that. `threading` calls its functions in reverse order, so the
-    functions of executors must be registered first.
-    """
-    importlib.import_module("concurrent.futures.thread")
-    getattr(threading, "_register_atexit", atexit.register)(call)
-
-
 class RunningCanaries:
     """The threads of the canaries that run (state)."""
 
     def __init__(self) -> None:
         self._threads: set[threading.Thread] = set()
         self._lock = threading.Lock()
-        _register_at_exit(self.wait)
+        # At the end of the main thread, while threads can still be started, unlike in `atexit`; `threading` calls in
+        # reverse order, so the functions of executors must be registered first.
+        importlib.import_module("concurrent.futures.thread")
+        getattr(threading, "_register_atexit", atexit.register)(self.wait)
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._forget)
 
