@@ -39,8 +39,8 @@ An option is set in one of the places below. The first that sets it wins:
 1. `with njrt.using(NAME=VALUE):` around the call, for all blocks inside
 2. the block: `natural(NAME=VALUE)` behind its opening quotes
 3. the file: a comment `# njc: NAME=VALUE` above its first statement
-4. the environment: `NJC_` and the name in capitals, such as `NJC_MODEL`. It changes no compiled file: what a build
-   decides has no variable, and `NJC_EFFECTS` does not count for blocks that the compiler has answer with data
+4. the environment: `NJC_` and the name in capitals, such as `NJC_MODEL`. It changes no compiled file: options of the
+   build have no variable, and `NJC_EFFECTS` does not count for blocks that the compiler has answer with data
 5. the project: `NAME = VALUE` in `[tool.njc]`, with `-` for `_`
 6. the default
 
