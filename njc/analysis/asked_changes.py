@@ -147,7 +147,7 @@ _SEPARATORS = _list_words(", ( ) and but or then also")
 _CONDITIONS = _list_words(
     "if when unless whether that where otherwise else not only from as for between one two three"
 )
-"""The beginnings of a part of a sentence that only restricts a result."""
+"""First words of a part of a sentence that only restricts a result."""
 _PLACES = _list_words("to into onto in at on for behind under above below")
 _CLAIMS = (
     _list_words(
@@ -191,7 +191,7 @@ def only_judges(block: NaturalBlock) -> bool:
 
 
 def _has_one_result(words: list[str]) -> bool:
-    """Return whether a sentence is a question or a request whose results all go to outputs."""
+    """Return whether a sentence is a question, or requests a result for outputs only."""
     if _OUTPUT not in words:
         return words[-1] == "?" or words[0] in _JUDGES or not _JUMPS.isdisjoint(words)
     end = words.index(_OUTPUT)
