@@ -7,7 +7,7 @@
 
 A block is offered the jumps that its text names. It needs no code if every output is a plain name with a type that JSON
 carries, and none of its inputs can be changed. Not seen: a text that asks for exact computing, or for a change through
-an object inside a read-only container; the model then asks for code itself.
+an object inside a read-only container; in these cases the model itself asks for code.
 """
 
 from __future__ import annotations
@@ -62,20 +62,20 @@ class Authority:
 
     @cached_property
     def remedy(self) -> str:
-        """How to write the block so that it needs no code; empty if much is missing."""
+        """How to write the block so that it needs no code; empty if more than two changes are needed, or one obstacle has no remedy."""
         remedies = [obstacle.remedy for obstacle in self.obstacles[:3]]
         return "; ".join(remedies) if all(remedies) and len(remedies) <= 2 else ""
 
     @property
     def can_answer(self) -> bool:
-        """Whether only inputs that could be changed call for code, and the text asks for no change of them."""
+        """Whether the only obstacles are inputs that could be changed, and the text asks for no change of them."""
         is_input = (obstacle.is_input for obstacle in self.obstacles)
         return bool(self.obstacles) and all(is_input) and _only_reads(self.block)
 
 
 @record
 class Obstacle:
-    """A reason why a block needs code, and how to remove it."""
+    """A reason why a block needs code, and how to remove this reason."""
 
     reason: str
     remedy: str = ""
@@ -89,7 +89,7 @@ class Obstacle:
 
 @dataclass(frozen=True)
 class ChangeableInput:
-    """An input of a changeable type; its texts are written on access."""
+    """An input of a changeable type; its texts are computed when they are read."""
 
     path: str
     typed: Typed
@@ -108,7 +108,7 @@ class ChangeableInput:
 
     @property
     def remedy(self) -> str:
-        """How to write the type so that it does not."""
+        """How to write the type so that the block needs no code."""
         return _suggest_type(self.path, self.typed, self.changeable, self.types)
 
 
@@ -169,7 +169,7 @@ def may_reraise(block: NaturalBlock, project: Options) -> bool:
 def find_obstacles(
     block: NaturalBlock, labels: tuple[OfferedLabel, ...], types: TypeReader
 ) -> Iterator[Obstacle | ChangeableInput]:
-    """Yield why a block needs code."""
+    """Yield the reasons why a block needs code."""
     if not block.writes and not labels:
         reason = "it has neither an output nor a jump, so it acts on the program"
         yield Obstacle(reason, is_missing=True)
@@ -178,9 +178,9 @@ def find_obstacles(
     for path in block.writes:
         yield from _find_output_obstacle(block, path, types)
     if "super" in block.names:
-        yield Obstacle("it reads `super`")
+        yield Obstacle("it uses `super`")
     if act := find_act(block):
-        yield Obstacle(f"its text says `{act}`, which takes code")
+        yield Obstacle(f"its text says `{act}`, which needs code")
     for path in block.reads:
         yield from _find_input_obstacle(block, path, types)
     for change in find_fixed_changes(block, types):
@@ -217,7 +217,7 @@ def _find_return_obstacle(block: NaturalBlock, types: TypeReader) -> Iterator[Ob
 
 @dataclass(frozen=True, slots=True)
 class FixedChange:
-    """A change that a text asks for, of an input with a read-only type."""
+    """A change to an input with a read-only type, which a text asks for."""
 
     asked: AskedChange
     typed: Typed
@@ -280,7 +280,7 @@ def _find_input_obstacle(
 def _find_read_type(
     path: str, block: NaturalBlock, types: TypeReader
 ) -> tuple[Typed | None, Typed | None]:
-    """Return the type at the end of a path, and the type of the object with its last attribute."""
+    """Return the type at the end of a path, and the type of the object that holds the last attribute."""
     root, *attributes = path.split(".")
     itself = types.expand(Typed(ast.Name(root, ast.Load()), block.scope))
     if attributes and (found := types.class_of_type(itself)) is not None:
@@ -345,7 +345,7 @@ def _find_class_attribute_type(
 
 
 def _find_options_parameter(block: NaturalBlock) -> str | None:
-    """Return the parameter `**options` of the function around a block: its annotation is for the values."""
+    """Return the parameter `**options` of the function around a block: its annotation describes the values, not the dict."""
     node = block.scope.node
     rest = None if isinstance(node, ast.Module | ast.ClassDef) else node.args.kwarg
     return rest.arg if rest is not None else None
@@ -354,7 +354,7 @@ def _find_options_parameter(block: NaturalBlock) -> str | None:
 def _find_exception_obstacle(
     found: ClassDefinition, name: str, types: TypeReader
 ) -> Iterator[Obstacle]:
-    """Yield an obstacle if an exception of this file needs more than a message."""
+    """Yield an obstacle if an exception of this file cannot be created from a message alone."""
     if not any(map(is_exception_name, list_base_names(found, types))):
         return
     for statement in found[0].body:
@@ -363,7 +363,7 @@ def _find_exception_obstacle(
             required = len(parameters.posonlyargs + parameters.args) - len(parameters.defaults)
             by_name = any(default is None for default in parameters.kw_defaults)
             if required > 2 or by_name:
-                yield Obstacle(f"the exception `{name}` is not made of a message alone")
+                yield Obstacle(f"the exception `{name}` cannot be created from a message alone")
 
 
 def _is_type(name: str, scope: NameScope, types: TypeReader) -> bool:
@@ -384,7 +384,7 @@ _READ_ONLY_FORMS = {"list": "Sequence", "dict": "Mapping", "set": "frozenset"}
 
 
 def _suggest_type(path: str, typed: Typed, changeable: Typed, types: TypeReader) -> str:
-    """Return how to annotate a type so that its values, and all that they hold, can only be read."""
+    """Return how to annotate a variable so that its values, and all that they hold, can only be read."""
     if (form := make_read_only(types.expand(typed), types)) is not None:
         return f"annotate `{path}: {ast.unparse(form)}`, if the block only reads it"
     if types.name_of(types.expand(changeable)) in _USED_NOT_READ:

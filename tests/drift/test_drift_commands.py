@@ -167,6 +167,12 @@ def test_a_command_that_fails_on_its_recordings_is_not_compared(program: Path) -
     assert "fails on its recordings" in result.output
 
 
+def test_a_command_that_asks_no_model_is_not_compared(program: Path) -> None:
+    result = njc("migrate-model", "a/b", "c/d", "--", sys.executable, "-c", "")
+    assert result.exit_code == 2
+    assert "no block asked a model while" in result.output
+
+
 EQUAL = [
     ({"calls": [{"name": "run", "code": ["x = 1  # one"]}]}, {"calls": [{"name": "run", "code": ["x=1"]}]}),
     ({"text": ['{"a": 1, "b": 2}']}, {"text": ['{"b":2,', '"a":1}']}),

@@ -102,6 +102,7 @@ class Plain:
         (int | str, "5", "5", 'integer | string'),
         (tuple[int, Color], [1, "RED"], (1, Color.RED), '[integer, "RED" | "BLUE"]'),
         (tuple[int, ...], [1], (1,), "[integer, ...]"),
+        (tuple[()], [], (), "[]"),
         (set[int], [1, 1], {1}, "[integer, ...]"),
         (frozenset[Color], ["RED"], frozenset({Color.RED}), '["RED" | "BLUE", ...]'),
         (Sequence[str], ["a"], ["a"], '[string, ...]'),

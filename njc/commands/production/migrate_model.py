@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shlex
 import shutil
 from collections.abc import Sequence
 from functools import partial
@@ -67,6 +68,10 @@ def command(
             f"the command fails on its recordings, exit code {code}; correct that first: "
             f"{format_path(logs[0])}"
         )
+    if not read_runs(read_lines(before)):
+        raise ConfigurationError(
+            f"no block asked a model while `{shlex.join(words)}` ran: there is nothing to compare"
+        )
     environ = {"NJC_RECORD_TO": str(folder / "recordings"), "NJC_REPLACE_MODEL": f"{old}={new}"}
     code = run_traced(console, words, after, logs[1], os.environ | environ)
     blocks = compare_runs(*(read_runs(read_lines(trace)) for trace in (before, after)))
@@ -78,7 +83,7 @@ def command(
         for file in recorded:
             target = find_copied(file.relative_to(folder / "recordings"))
             lines = split_lines(file.read_text(encoding="utf-8-sig"))
-            open_recording_place(target).rewrite(partial(_replace_lines, lines))
+            open_recording_place(target).rewrite(partial(lambda new, _: new, lines))
             console.note(f"written: {target if is_stored(target) else format_path(Path(target))}")
     else:
         console.note(
@@ -88,13 +93,7 @@ def command(
     return 1 if code or differs else 0
 
 
-def _replace_lines(new: list[str], old: list[str]) -> list[str]:
-    return new
-
-
 def _format_report(blocks: Sequence[ComparedBlock]) -> str:
-    if not blocks:
-        return "no block asked a model"
     rows = [
         (block.place, str(block.runs), str(block.same_effects), str(block.same_outcome))
         for block in blocks

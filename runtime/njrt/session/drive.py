@@ -53,26 +53,26 @@ from njrt.session.settings import get_settings, resolve_options
 from njrt.timeouts import call_with_timeout
 
 FRAMES = 3
-"""Frames of the runtime for each level: `run`, the time limit, and the code of the model."""
-STRIDE = 16
+"""Frames that each nested block adds: `run`, the time limit, and the code of the model."""
+STRIDE = 16  # levels between two changes of the recursion limit
 
 
 class RecursionRoom:
-    """A `with` around each block that keeps room in Python's recursion limit for the runtime's frames.
+    """A context manager around each block; it keeps room in Python's recursion limit for the runtime's frames.
 
-    A program reaches its recursion limit by its own frames, as without blocks: every `STRIDE` levels the limit is
+    Only the program's own frames count towards its recursion limit: every `STRIDE` levels the limit is
     raised to fit the runtime's frames, and lowered when these levels are left (state: the levels in each thread, and the
-    increase of the limit). Not seen: levels of `async` blocks, which are tasks.
+    increase of the limit). `async` blocks are not counted: each runs as a task.
     """
 
     def __init__(self) -> None:
         self._levels = threading.local()
         self._lock = threading.Lock()
         self._raised: list[int] = []
-        """Levels that raised the limit, of all threads."""
+        """Levels that raised the limit, in all threads."""
         self._extra = 0
         self._limit = 0
-        """Last limit that was set here; the program may have set another one."""
+        """Last limit that was set here; the program may have changed it since."""
 
     def __enter__(self) -> None:
         level = self._levels.count = getattr(self._levels, "count", 0) + 1
@@ -102,7 +102,7 @@ class RecursionRoom:
         extra = FRAMES * max(self._raised, default=0)
         try:
             sys.setrecursionlimit(own + extra)
-        except RecursionError:  # this thread is deeper: the limit is lowered at the next level
+        except RecursionError:  # this thread is deeper than the new limit: the next level sets it
             return
         self._extra, self._limit = extra, own + extra
 
@@ -114,7 +114,7 @@ VariablesLambda = Callable[[], tuple[Any, ...]]
 
 NOT_TUNED: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 NO_INTERFACE = object()
-"""The block names no interface. An interface of None is a mistake of the program, and an error."""
+"""The block names no interface; `interface=None` is a mistake of the program and raises an error."""
 
 
 def run(
@@ -135,7 +135,7 @@ def run(
     execute `raise`; otherwise return False.
     """
     # The code is run here, not in the coroutine, and by as few calls as possible: blocks may call each other
-    # recursively, and each level of that should cost little of Python's recursion limit.
+    # recursively, and each level should use few frames.
     snippet = execution = None
     ending: list[Outcome] = []
     with hidden_frames, recursion_room:
@@ -146,7 +146,7 @@ def run(
             while True:
                 try:
                     if snippet.is_contained:
-                        with recursion_room, recursion_room:  # for the frames of the door
+                        with recursion_room, recursion_room:  # for `contained/door.py`
                             execution = execute(snippet, seconds=session.get_code_seconds())
                     else:
                         seconds = session.get_code_seconds()
@@ -164,7 +164,7 @@ def run(
         except StopIteration as end:
             ending.append(end.value)
         finally:
-            # An exception in them keeps this frame alive, and so the program's values.
+            # An exception in these variables would keep this frame alive, and so the program's values.
             del snippet, execution
         return apply_outcome(ending.pop(), at, reraises)
 
@@ -207,7 +207,7 @@ def apply_outcome(outcome: Outcome, place: str, reraises: bool = False) -> bool:
             try:
                 raise exception
             finally:
-                exception.__context__ = context  # as `raise` in the code of the block has set it
+                exception.__context__ = context  # the one that the block's own `raise` set
                 del exception, outcome, context  # its traceback holds this frame
         case _:
             assert_never(outcome)
@@ -231,7 +231,7 @@ class LiveBlock:
         return resolve_options(own, project, get_settings().options, self.place)
 
     def run(self, variables: VariablesLambda | None = None, **more: Any) -> Any:
-        """Run the block, or return the coroutine that does; on other variables if they are given."""
+        """Run the block, or return a coroutine that runs it; on `variables`, if given."""
         given = variables or self.variables
         start = arun if self.is_async else run
         return start(self.prompt, given, at=self.place, **more, **self.arguments)
@@ -268,7 +268,7 @@ def start_block(
     """Prepare one run of a block, from the arguments in compiled code and the settings around it.
 
     `writes` are the outputs, `reads` the outputs that the prompt also reads, and `labels` the legal jumps, all
-    separated by blanks; `types` maps outputs to their types; `cls`, `me`, `ns`, `own` and `nl` describe a block
+    separated by spaces; `types` maps outputs to their types; `cls`, `me`, `ns`, `own` and `nl` describe a block
     in a class body or a method; `uses` has the parts of imports that the prompt names; `tried` is the result of static
     code that was tried first; `canary` compares the run with the run of the code; `code` is static code, which is run
     in place of a conversation, and `lends` has more names for it; `ensures` are the asserts that follow the block, as
@@ -329,8 +329,8 @@ def make_block(
 ) -> Block:
     """Return a block, made once for each place and its options.
 
-    Models of the text protocol, mostly small ones, are asked at temperature 0 unless the block sets one: they write
-    better code at 0, and the conversation raises it when the same answer fails twice.
+    Models of the text protocol, mostly small ones, are asked at temperature 0 unless an option sets one: they write
+    better code at 0, and the conversation raises the temperature when the same answer fails twice.
     """
     if protocol != "tools" and options.temperature is None:
         options = replace(options, temperature=0.0)
@@ -360,7 +360,7 @@ def choose_tuning(
 ) -> tuple[Mapping[str, Any], tuple[tuple[str, str], ...]]:
     """Return the options and examples that `njc tune` chose for the model that the block asks; see `find_model_name`.
 
-    A model without an entry is asked as if nothing was tuned. If no model is configured, as in a test on recordings,
+    A model without an entry is asked as if nothing were tuned. If no model is configured, as in a test on recordings,
     the first entry counts.
     """
     name = find_model_name(place, options, project) or next(iter(tuned))

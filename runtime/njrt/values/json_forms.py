@@ -363,8 +363,8 @@ def _describe(schema: Json, definitions: Json, depth: int) -> str:
             others = schema.get("additionalProperties")
             shown = others if isinstance(others, Mapping) else {}
             return f"{{string: {_describe(shown, definitions, depth)}, ...}}"
-        case "array" if "prefixItems" in schema:
-            fixed = [_describe(part, definitions, depth) for part in schema["prefixItems"]]
+        case "array" if "prefixItems" in schema or schema.get("maxItems") == 0:
+            fixed = [_describe(part, definitions, depth) for part in schema.get("prefixItems", ())]
             return f"[{', '.join(fixed)}]"
         case "array":
             return f"[{_describe(schema.get('items', {}), definitions, depth)}, ...]"
