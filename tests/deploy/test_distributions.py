@@ -228,7 +228,9 @@ def test_the_benchmark_is_a_distribution_of_its_own(tmp_path: Path) -> None:
     assert {name.partition("/")[0] for name in files} == {"spsbench"}
     programs = [name for name in files if name.endswith("/natural.njpy")]
     assert len(programs) == 25
-    assert not [name for name in files if "results/" in name or name.endswith(".toml")]
+    assert not [name for name in files if "results/" in name]
+    data = [name.rpartition("/")[2] for name in files if name.endswith(".toml")]
+    assert data == ["published.toml"]
     required = read_metadata(wheel).get_all("Requires-Dist") or []
     assert [text for text in required if "extra" not in text] == [f"njpy[bench]=={njc.__version__}"]
     assert read_entry_points(wheel).split()[1:] == ["spsbench", "=", "spsbench.cli:main"]

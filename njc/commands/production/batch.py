@@ -54,7 +54,7 @@ _EXECUTORS = click.Choice(["async", "threads", "processes", "dask", "ray"])
     "--poll",
     type=click.FloatRange(min=0.0),
     metavar="SECONDS",
-    help="Seconds between questions to a Batch API (default: 30).",
+    help="Seconds between questions (default: 30).",
 )
 @click.option("--estimate", is_flag=True, help="Only say what it would cost.")
 @click.option(
