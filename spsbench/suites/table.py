@@ -62,8 +62,7 @@ def list_summary_rows(results: Iterable[SuiteResult]) -> list[tuple[str, ...]]:
 
 def compare_forms(results: Iterable[SuiteResult]) -> list[tuple[str, ...]]:
     """Return a row for each pair of forms of a suite, over the tasks that both have."""
-    uniform = make_uniform()
-    return list_difference_rows(group_results(results), lambda each: each.task, lambda: uniform)
+    return list_difference_rows(group_results(results), lambda each: each.task, make_uniform)
 
 
 def list_published_rows(suites: Container[str]) -> list[tuple[str, ...]]:
