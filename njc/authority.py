@@ -6,7 +6,7 @@
 
 A trace has every effect; refused effects do not count. A recording has replies: their effects are read again, including
 effects that the runtime refused, and only conversations of blocks of the given sources count. Rejected and edited
-effects count as the interceptors decided. Not seen: questions, and code of more than 20,000 characters, which a trace
+effects count as the interceptors decided. Not detected: questions, and code of more than 20,000 characters, which a trace
 cuts.
 """
 

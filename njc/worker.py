@@ -12,7 +12,7 @@ The child leads a process group, which is killed at the end of the `with`. If th
 to the child closes, and the child kills its group itself. Prints of the child go to the log, never between the
 messages; its standard input is empty.
 
-Not seen: a process that leaves the group (`setsid`) survives, and a child that holds the interpreter's lock does not
+Not detected: a process that leaves the group (`setsid`) survives, and a child that holds the interpreter's lock does not
 notice that its parent has ended.
 """
 

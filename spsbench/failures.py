@@ -6,7 +6,7 @@
 
     classify_refusal("SyntaxError: invalid syntax")   "syntax error"
 
-Not seen by rules: whether a model reasoned badly or invented something; the paper's categories `Reasoning` and
+Not detected by rules: whether a model reasoned badly or invented something; the paper's categories `Reasoning` and
 `Hallucination` are both `wrong result` here. A refusal is classified by its first line.
 """
 

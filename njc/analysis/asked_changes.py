@@ -5,7 +5,7 @@
     Sort <names> into <:sorted: list[str]>.                     nothing: the result has an output
     Print <total>.                                              print
 
-Not seen: verbs at unusual places, other words and languages. Proof comes from the types of the inputs: words only
+Not detected: verbs at unusual places, other words and languages. Proof comes from the types of the inputs: words only
 decide if the type is a promise of the author. `only_judges` works the other way round: it knows forms of sentences
 that change nothing, and takes all others for changes.
 """

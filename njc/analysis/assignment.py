@@ -10,8 +10,8 @@
 A state is the set of names that are bound on every path to a point, or None if no path leads. A path such
 as `player.attack` counts as a name; a call that is given `player` may have set it.
 
-Not seen, so reported although it cannot happen: two conditions that are always equal, a loop that always
-runs, a call of a function in another file that never returns. Not seen, so not reported: names that `exec`
+Not detected, so reported although it cannot happen: two conditions that are always equal, a loop that always
+runs, a call of a function in another file that never returns. Not detected, so not reported: names that `exec`
 or another function deletes, and context managers outside `_SUPPRESSING` that suppress exceptions.
 """
 

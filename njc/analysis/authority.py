@@ -6,7 +6,7 @@
         ──decide_authority──>   Authority(labels=("break",), effects="direct", reason="it may change `graph` ...")
 
 A block is offered the jumps that its text names. It needs no code if every output is a plain name with a type that JSON
-carries, and none of its inputs can be changed. Not seen: a text that asks for exact computing, or for a change through
+carries, and none of its inputs can be changed. Not detected: a text that asks for exact computing, or for a change through
 an object inside a read-only container; in these cases the model itself asks for code.
 """
 

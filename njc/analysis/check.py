@@ -6,7 +6,7 @@
         '''                                     NJ301  `return` is not possible here: not in a function
 
 Everything is reported, not only the first. outputs.py checks how values flow between blocks and program.
-Not seen: names that `exec`, `globals()[...]` or another module binds are reported as undefined, those behind
+Not detected: names that `exec`, `globals()[...]` or another module binds are reported as undefined, those behind
 `from m import *` never are.
 """
 

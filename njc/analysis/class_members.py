@@ -4,7 +4,7 @@
     class Row(Base):                        list_base_names(Row)                "Base", and the bases of `Base`
         name: str                           find_field_type(Row, "name")        str
 
-Not seen: bases of other modules, and additions by decorators and metaclasses.
+Not detected: bases of other modules, and additions by decorators and metaclasses.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     sys.exit("no input")                never_returns: True
     def fail(text): raise Error(text)   find_functions_without_end: {"fail": True}
 
-Not seen: functions of other files, other than the best known ones.
+Not detected: functions of other files, other than the best known ones.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     tickets[0]                  str, if `tickets` is a Sequence[str]
     find(ticket)                the annotated result of `find`
 
-Not seen: operators that classes define, and functions and classes of other modules.
+Not detected: operators that classes define, and functions and classes of other modules.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
         for ticket in tickets:              type_of("ticket")                 str
             size: Final = len(ticket)       type_of("size")                   int
 
-Not seen: types that depend on control flow. A variable with an unknown kind of binding has no type.
+Not detected: types that depend on control flow. A variable with an unknown kind of binding has no type.
 """
 
 from __future__ import annotations

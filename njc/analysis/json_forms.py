@@ -4,7 +4,7 @@
     find_json_problem(list[Callable])               JsonProblem("JSON does not carry `Callable`")
     find_json_problem(Cat | Dog)                    JsonProblem("JSON does not tell `Cat` and `Dog` apart", ...)
 
-Not seen: classes of other modules, which count as without a JSON form, as do aliases that refer to themselves without a
+Not detected: classes of other modules, which count as without a JSON form, as do aliases that refer to themselves without a
 class between; limits and validators.
 """
 

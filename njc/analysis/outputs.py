@@ -12,7 +12,7 @@
 
 Each function (or module) is analysed on its own, and only for the variables that natural blocks bind there.
 
-Not seen: a use in a string, by `exec` outside of the function, or of an attribute output; a name that both a
+Not detected: a use in a string, by `exec` outside of the function, or of an attribute output; a name that both a
 block and an assignment bind is never NJ205. NJ204 is not reported if `locals()` or `eval` could use the
 variable. The limits of assignment.py also apply.
 """

@@ -6,7 +6,7 @@
 
 `Sequence`, `Mapping` and the like are a promise of the author for their own level only; their elements are checked like
 other types. Types not known to be immutable count as changeable: classes of other modules, classes with attributes
-without annotation. Not seen: wrong annotations, and code outside a class that sets its attributes.
+without annotation. Not detected: wrong annotations, and code outside a class that sets its attributes.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@
     Message(body=reply)                                         `reply` has the type of the field `body`
     f("..."), text.split()                                      the parameter `text` is a str
 
-Not seen: words of other languages, types that follow from code in other files. If two of these differ, there is no hint.
+Not detected: words of other languages, types that follow from code in other files. If two of these differ, there is no hint.
 """
 
 from __future__ import annotations

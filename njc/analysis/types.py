@@ -4,7 +4,7 @@
     @dataclass                              union_parts(Row | None)           [Row, None]
     class Row: ...                          field_type(Row, "name")           str
 
-A type is an annotation together with the scope that defines its names. Not seen: fields of classes of other modules;
+A type is an annotation together with the scope that defines its names. Not detected: fields of classes of other modules;
 wrong annotations.
 """
 

@@ -3,7 +3,7 @@
     run_local(rows, count, store, submit, ...)     every row without a result gets one, or an error
 
 An interrupt (SIGINT or SIGTERM) ends the batch when the running calls have ended, a second one at once. If a process of
-the executor dies, its rows are called again one at a time: a row that kills the process again has failed. Not seen: the
+the executor dies, its rows are called again one at a time: a row that kills the process again has failed. Not detected: the
 earlier calls of these rows.
 """
 

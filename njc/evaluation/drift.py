@@ -5,7 +5,7 @@
 
 Runs are paired if they have the same block and the same messages; the rest is paired by block, in order. Code is
 compared without its layout, JSON without the order of its keys. The outcome of a block includes the digest of its
-variables; the outcome of a question of `njrt.llm` is its last reply. Not seen: changes by code elsewhere.
+variables; the outcome of a question of `njrt.llm` is its last reply. Not detected: changes by code elsewhere.
 """
 
 from __future__ import annotations

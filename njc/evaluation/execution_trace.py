@@ -4,7 +4,7 @@
         find_sum([3, 4])
     recorder.make_trace()       ExecutionTrace(steps=(LineStep(1, "prices = [3, 4]"), LineStep(2, "total = 0"), ...
 
-Values are written as in prompts, bounded, and without calling properties. Not seen: code in C, other threads, changes
+Values are written as in prompts, bounded, and without calling properties. Not detected: code in C, other threads, changes
 by one line to variables of another frame, and the insides of comprehensions, lambdas and generator expressions.
 """
 

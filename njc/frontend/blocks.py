@@ -153,7 +153,7 @@ class NaturalBlock:
         return self.replace_references(lambda _: "")
 
     def replace_references(self, write: Callable[[Reference], str]) -> str:
-        """Return the words with another text for each reference, padded by blanks, so that offsets stay."""
+        """Return the words with another text for each reference, padded with spaces, so that offsets stay."""
         text = self.words
         shift = self.end - 3 - len(text)
         for reference in self.references:

@@ -5,7 +5,7 @@
     read_type('`Literal["good", "bad"]`', ...)    ProposedType('Literal["good", "bad"]', "from typing import Literal")
 
 A proposal is an expression of the names that the program has, of Python's own types, and of a few that are imported for it.
-Not seen: whether the type is the right one. Findings, a type checker, cases and the author decide that.
+Not detected: whether the type is the right one. Findings, a type checker, cases and the author decide that.
 """
 
 from __future__ import annotations

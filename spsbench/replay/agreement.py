@@ -6,7 +6,7 @@
     {"type": "list", "items": [2, {Ref 5}]}         [3, {Ref 7}]                               differ, but 5 is our 7
     "Error during tool call: ..."                   `y` is not bound yet                       both refuse: equivalent
 
-Values are compared, not texts. Not seen: attributes that only one answer shows, the rest of a shortened answer, and
+Values are compared, not texts. Not detected: attributes that only one answer shows, the rest of a shortened answer, and
 whether two errors have the same cause. Two references are equivalent if they may be the same object.
 """
 

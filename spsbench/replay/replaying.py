@@ -7,7 +7,7 @@
 
 Each trace is played on the program of its name, from its start. Its replies are sent as they were recorded,
 independent of our answers: a trace that was taken from other inputs diverges at the first effect that reads one, and
-the line below shows where. Not seen: a divergence that neither an answer nor a check depends on.
+the line below shows where. Not detected: a divergence that neither an answer nor a check depends on.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
 Two methods are equally good, as far as the data shows, if the interval of their paired difference over common programs
 contains zero, or if these are fewer than `MIN_PROGRAMS`. Of the methods as good as the best, the advice takes the one of
-least cost, in dollars or else in tokens. Not seen: whether other programs or models would order them differently.
+least cost, in dollars or else in tokens. Not detected: whether other programs or models would order them differently.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@
 early, and are marked as cut, at the maximum of states, near the limit of recursion, and if, under `sys.settrace`, the
 program sets another trace function or a signal handler raises an exception. A comprehension without `await` is one line.
 
-Not seen: other threads; code in C; the insides of comprehensions and generator expressions; names with two underscores at
+Not detected: other threads; code in C; the insides of comprehensions and generator expressions; names with two underscores at
 both ends; items of an asynchronous generator; before Python 3.13, the end of a deleted object before the next state.
 """
 

@@ -3,7 +3,7 @@
     mailbox.njpy:17  gpt-4.1  12 s  5 calls  2,158 tokens  $0.0131  …elf.folders[topic].append(mail)
 
 It is painted on standard error, if that is a terminal, half a second after a model is asked; prints of the program
-first remove it. Not seen: output of other processes and of code outside Python.
+first remove it. Not detected: output of other processes and of code outside Python.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
         """
 
 This text is never run. A block is on one line, except for its jumps and the literal of an f-string, so that a comment
-behind it (`# type: ignore`) covers it. Not seen: the model's code, and references with the root `__class__`.
+behind it (`# type: ignore`) covers it. Not detected: the model's code, and references with the root `__class__`.
 '''
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     NJC_TRACE_BLOCK={"file": "/tmp/x/shop.py", "first": 12, "last": 20, "folder": "/tmp/y"}
 
 At the end of the process, by an exit, `os._exit`, an interrupt or SIGTERM, the steps are written to a file in the
-folder; forked processes do the same. Not seen: processes that another signal kills.
+folder; forked processes do the same. Not detected: processes that another signal kills.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The command is run on a build with the locked code. If the code of a block ran, it is repaired: the model is sent the end of
 the command's output and the last run of the code, and its code is tried in a separate build. Code is locked, with its
-rationale, if the command then ends with 0 twice. Not seen: mistakes that need changes in two blocks. The blocks are
+rationale, if the command then ends with 0 twice. Not detected: mistakes that need changes in two blocks. The blocks are
 tried one by one.
 """
 

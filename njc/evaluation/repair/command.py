@@ -4,7 +4,7 @@
         ->  CommandResult(exit_code=1, output="... assert 10 == 6 ...", trace=ExecutionTrace(...))
 
 At the time limit its processes are interrupted, then killed. pytest stops at its first failure (`PYTEST_ADDOPTS=-x`),
-so that the last run of the block belongs to the failed test. Not seen: runs in other threads, in processes that a
+so that the last run of the block belongs to the failed test. Not detected: runs in other threads, in processes that a
 signal kills, and by a Python without njc.
 """
 

@@ -3,7 +3,7 @@
     The loop stops one item early.           Proposal("def total(...): ...", "The loop stops one item early.")
     ```python def total(...): ... ```
 
-Not seen: code without a fence, and a rationale behind the code.
+Not detected: code without a fence, and a rationale behind the code.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     with limit_time(5): exec(code)                       raises TimeLimitError after 5 seconds
 
-Not seen: other threads, Windows, and code in C that does not return to Python. If a bare `except:` or a finalizer swallows
+Not detected: other threads, Windows, and code in C that does not return to Python. If a bare `except:` or a finalizer swallows
 the error, it is raised again some seconds later.
 """
 

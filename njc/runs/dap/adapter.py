@@ -4,7 +4,7 @@
     Stopped(step, "effect Run")                                     {"event": "stopped", "body": {...}}
 
 An adapter serves one client, one request at a time. Another thread sends the events of the program between two
-requests, so a response comes before the events that its request causes. Not seen: lines of Python. Protocol:
+requests, so a response comes before the events that its request causes. Not detected: lines of Python. Protocol:
 https://microsoft.github.io/debug-adapter-protocol/specification
 """
 

@@ -3,7 +3,7 @@
     walk = TraceWalk(build_timeline(read_trace(path)), report)
     walk.start()                 report(Stopped(Step(enter, "mail.njpy:12"), "step"))
 
-Not seen: lines of the model's code, values to evaluate, and, in a trace without states, variables.
+Not detected: lines of the model's code, values to evaluate, and, in a trace without states, variables.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The standard streams of a controlled program: output goes to the debugger, input comes from it.
 
-While steps are replayed, output is not sent and the same input comes again. Not seen: users of the file descriptors
+While steps are replayed, output is not sent and the same input comes again. Not detected: users of the file descriptors
 themselves, such as child processes; their output comes again, and file descriptor 0 is empty.
 """
 

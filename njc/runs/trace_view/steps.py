@@ -3,7 +3,7 @@
     BeganLine, AskedLine, RepliedLine, PerformedLine, EndedLine
         ->  TraceStep("enter"), TraceStep("effect", code="total = sum(prices)", result="7"), TraceStep("exit")
 
-The first effect of a reply has the model call; a call without an effect is a step. Not seen: the lines of an effect.
+The first effect of a reply has the model call; a call without an effect is a step. Not detected: the lines of an effect.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
       1  mailbox.njpy:14  mail='Can we ta…  topic='bills'      1     215  $0.0002     1.02           completed
 
 Two traces are paired by block: the third run of `mail.njpy:12` in one with the third in the other. Texts of a trace are
-escaped, so that they cannot control the terminal. Not seen: a different order of runs of different blocks.
+escaped, so that they cannot control the terminal. Not detected: a different order of runs of different blocks.
 """
 
 from __future__ import annotations

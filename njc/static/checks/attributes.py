@@ -5,7 +5,7 @@
             ...                         mail.kind    `mail` is a `Mail`, which has no `kind`; it has sender, text
 
 Only certain problems are reported: of names with one plain type that the program binds once, and of classes of the same
-file with known bases, in a program that sets no attributes by name. Not seen: attributes of other expressions, unions
+file with known bases, in a program that sets no attributes by name. Not detected: attributes of other expressions, unions
 and quoted types. An attribute that the program sets on any object in the file counts for every class.
 """
 

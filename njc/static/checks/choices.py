@@ -4,7 +4,7 @@
     kind = "offer"                  `kind` must be one of "bill", "work", and not "offer"
     kind = mail.split()[0]          `mail.split()[0]` may be any text
 
-Only what no type checker accepts is reported: other constants, and texts that are cut or joined. Not seen: variables,
+Only what no type checker accepts is reported: other constants, and texts that are cut or joined. Not detected: variables,
 calls of functions, and outputs that are bound otherwise than by an assignment.
 """
 

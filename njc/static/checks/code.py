@@ -4,7 +4,7 @@
         -> questions -> in place
 
 The first checks also apply to the code of a live model at run time; they read the block's interface from a scope like
-the running block's, without values. Not seen: valid code that does not fulfil the prompt.
+the running block's, without values. Not detected: valid code that does not fulfil the prompt.
 """
 
 from __future__ import annotations

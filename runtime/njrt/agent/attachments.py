@@ -8,7 +8,7 @@ lists, tuples and dicts, and in the attributes of the program's objects. Redacte
 names of secrets, in fields with `repr=False`, and if a function of the program describes their object. A file
 that is reached in several ways is sent once.
 
-Not seen: files in sets, in properties, more than `MAX_DEPTH` levels deep or `MAX_SEARCHED_ITEMS` far, and files that
+Not detected: files in sets, in properties, more than `MAX_DEPTH` levels deep or `MAX_SEARCHED_ITEMS` far, and files that
 code of the block produces.
 """
 

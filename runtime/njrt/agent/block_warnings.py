@@ -6,7 +6,7 @@
     Put a summary of <letter> into <:summary: str>.
         {"summary": "Dear Sir, ..."}                     `summary` only repeats `letter`
 
-A model that should judge a text often tests it for the words of its prompt, and the block completes. Not seen: changes
+A model that should judge a text often tests it for the words of its prompt, and the block completes. Not detected: changes
 outside of the objects that the block reads, such as files; so there is no warning if code calls a function of the program.
 """
 

@@ -7,7 +7,7 @@
     total = 3                                               Run(code='total = 3', done=True)
 
 Only a fence at the start of a line counts, and not one that repeats a fenced block of the messages to the model: a
-mail that holds code, quoted in a reply, is not run. Not seen: a quotation that changes the code.
+mail that holds code, quoted in a reply, is not run. Not detected: a quotation that changes the code.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
 
 The program's own assert runs after the block, as always. So an expression is only evaluated here as far as it computes:
 names, attributes, items and operators, builtins such as `len`, and methods of Python's own types. If it calls
-something else, the contract is left to the program. Not seen: properties and operators of the program with effects.
+something else, the contract is left to the program. Not detected: properties and operators of the program with effects.
 """
 
 from __future__ import annotations

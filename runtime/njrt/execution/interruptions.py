@@ -11,7 +11,7 @@
 These are: the end of the code's time, KeyboardInterrupt, the cancellation of the program's task, and exceptions that a
 signal handler of the program raises. They leave the code, and the block, as if it had no handlers.
 
-Not seen: a signal handler that is no longer installed when its exception is caught; exceptions that a function of
+Not detected: a signal handler that is no longer installed when its exception is caught; exceptions that a function of
 the program catches itself. A `finally` that ends by `return`, `break` or `continue` discards every exception but the
 end of the code's time.
 """

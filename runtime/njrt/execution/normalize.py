@@ -10,7 +10,7 @@ member that the original lacks, and its methods do nothing but fill attributes.
 
 Python allows `import *` in modules only. For a module that blocks may import, it is replaced by an import of the
 public names that the code reads, names of builtins included, as in Python; a variable that the prompt names keeps
-its value. In functions, and for other modules, `import *` stays, and is refused. Not seen: names in strings, as in
+its value. In functions, and for other modules, `import *` stays, and is refused. Not detected: names in strings, as in
 `List["Any"]`.
 """
 

@@ -6,7 +6,7 @@
         n += step                   bound: n         read, nested: n, step
 
 `symtable` is not used: from Python 3.12 on it lists the variables of an inlined comprehension (PEP 709) in the
-scope around it. Names are mangled, as the compiler stores them. Not seen: names bound by `import *` (refused
+scope around it. Names are mangled, as the compiler stores them. Not detected: names bound by `import *` (refused
 elsewhere) and by code that changes `globals()` or a namespace at run time.
 """
 

@@ -5,7 +5,7 @@
     FallbackModel((OpenAI("gpt-6-sol"), Anthropic("claude-sonnet-5-5")))    model="openai/…,anthropic/…"
 
 Give vendors' models `retries=0` inside a `RetryModel`, or the waits multiply.
-Not seen: the effect of a reply on the program (see `FallbackModel.turns`).
+Not detected: the effect of a reply on the program (see `FallbackModel.turns`).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
     a stream that breaks off, HTTP 200        two calls
 
 Retries are as in the vendors' SDKs, which report nothing. Before a call after one that may be billed, the limits and
-the budgets are asked (`Request.before_call`). Not seen: retries by the providers of PydanticAI.
+the budgets are asked (`Request.before_call`). Not detected: retries by the providers of PydanticAI.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     DataFrame(...)                  {'city' (str): ['Rome', 'Oslo'], 'people' (float64): [2.8, 0.7]}
     Book.objects.filter(year=1999)  <QuerySet of Book, not evaluated>
 
-Only the first few items are read, and no query runs: a `__repr__` is not called if a mapped object is at hand. Not seen:
+Only the first few items are read, and no query runs: a `__repr__` is not called if a mapped object is at hand. Not detected:
 one that a `__repr__` of the program reaches by another way than the attributes of its object, and other mappers.
 """
 

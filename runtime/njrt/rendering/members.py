@@ -4,7 +4,7 @@
         def __init__(self, name: str, price=0)     Item(name: str, price: int = 0)
         def discount(self, percent: float)         Item.discount(percent: float) -> None  # Lower the price.
 
-Left out: private names, and members inherited from Python's own classes and well-known libraries. Not seen: members that a
+Left out: private names, and members inherited from Python's own classes and well-known libraries. Not detected: members that a
 metaclass or `__getattr__` provides.
 """
 

@@ -3,7 +3,7 @@
     words: list[Word]       a value, or a declared type       ──find_shown_classes──>   [Word]
     order: Order            with lines: list[Line]                                      [Order, Line]
 
-Not seen: classes of the items of a collection beyond the first few.
+Not detected: classes of the items of a collection beyond the first few.
 """
 
 from __future__ import annotations

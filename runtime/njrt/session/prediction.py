@@ -2,7 +2,7 @@
 
     instruction, variables, effect  ->  Request  ->  "total = 7\nEND: goes on"  ->  Prediction(mismatches=(...))
 
-Values are compared as Python literals, else as text, in their bounded form. Not seen: values that it cuts off or shows
+Values are compared as Python literals, else as text, in their bounded form. Not detected: values that it cuts off or shows
 without a literal (`<generator>`), variables that neither the prompt nor the block names, and printed text.
 """
 

@@ -4,7 +4,7 @@
     observe()                     StateChange({"prices": "list[int], 2 items = [3, 4]"}, "6d0c…")
     observe()                     StateChange({"total": "int = 7"}, "91aa…", "7\n"): the model's code ran in between
 
-Not seen: a change of an object beyond the `DIGEST_CHARS` characters of it that are compared, and what functions of the
+Not detected: a change of an object beyond the `DIGEST_CHARS` characters of it that are compared, and what functions of the
 program print.
 """
 

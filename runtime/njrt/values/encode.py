@@ -6,7 +6,7 @@
         classes  {"Graph": "", "Node": ""}                    by their modules; "" is the program's own file
         lost     {}                                           {"log": "a TextIOWrapper"} if there were a file
 
-Keywords are the state of an instance (its `__init__` does not run), positional arguments go to a constructor. Not seen:
+Keywords are the state of an instance (its `__init__` does not run), positional arguments go to a constructor. Not detected:
 state that an extension type or a weak reference holds.
 """
 

@@ -2,7 +2,7 @@
 
     is_same_value(Order(total=0.3), Order(total=0.1 + 0.2))      True: floats nearly, instances by their attributes
 
-Instances of a class that defines `__eq__` are compared by it. Not seen: sets of instances without `__eq__` and
+Instances of a class that defines `__eq__` are compared by it. Not detected: sets of instances without `__eq__` and
 objects with state in extension types are never equal, apart from themselves.
 """
 

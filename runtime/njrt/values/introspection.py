@@ -4,7 +4,7 @@
         total = property(...)           collect_members(Item)       {"total": <property>, "__init__": ...}
         def __getattr__(self, n): ...   never called
 
-Not seen: attributes that exist only in a property or a `__getattr__`, and the fields of extension types.
+Not detected: attributes that exist only in a property or a `__getattr__`, and the fields of extension types.
 """
 
 from __future__ import annotations

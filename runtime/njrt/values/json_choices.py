@@ -4,7 +4,7 @@
     read_choices({"n": 1}, schema of Cat | Order)               {"n": 1}, with the members that `Order` has in its fields
     read_choices("2024-02-29", schema of date | str)            date(2024, 2, 29): a text that is a date is not a `str`
 
-Schemas come from njrt.values.json_forms, with members. Pydantic checks the values afterwards. Not seen: limits such
+Schemas come from njrt.values.json_forms, with members. Pydantic checks the values afterwards. Not detected: limits such
 as lengths and patterns, and alternatives that only a validator can distinguish.
 """
 

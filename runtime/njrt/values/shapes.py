@@ -5,7 +5,7 @@
     infer_shape(Mail("a", urgent=False))      "Mail(sender=str, urgent=bool)"
     merge_shapes(["list[int, ...]", "list[str]", "None"])     "list[int | str] | None"
 
-`object` is the shape of any value. Not seen: items after the first `_MAX_ITEMS`, nesting deeper than `_MAX_DEPTH`,
+`object` is the shape of any value. Not detected: items after the first `_MAX_ITEMS`, nesting deeper than `_MAX_DEPTH`,
 attributes in slots; classes are compared by their names.
 """
 

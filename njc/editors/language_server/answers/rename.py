@@ -6,7 +6,7 @@
 The changed text is read again: every name must mean the same variable as before. Refused are names that other code may
 know by their text: attributes, parameters that are given as keywords, names that other modules import.
 
-Not seen: names in the texts of strings, such as arguments of `getattr`, and modules outside the project.
+Not detected: names in the texts of strings, such as arguments of `getattr`, and modules outside the project.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
 A `Document` is one version of a text. If it is not valid Python, because it is being typed, it is read without the
 lines that stop the parser; a prompt without an end is closed at the end of its line, and earlier offsets do not change.
-Not seen: the names on the omitted lines.
+Not detected: the names on the omitted lines.
 """
 
 from __future__ import annotations
@@ -360,7 +360,7 @@ def _choose_line(source: SourceFile, error: Diagnostic, blanked: dict[int, int])
 
 
 def _blank_line(source: SourceFile, number: int, *, keeps_statement: bool) -> SourceFile:
-    """Replace a line by the statement `0` at its indentation, or by blanks."""
+    """Replace a line by the statement `0` at its indentation, or by spaces."""
     line = source.line(number)
     content = line.rstrip("\r\n")
     indent = content[: len(content) - len(content.lstrip())]

@@ -6,7 +6,7 @@
         """
 
 A variable is a name in a scope, stored as Python stores it: `__x` in `class Box` is `_Box__x`. Quoted annotations are read.
-Not seen: attributes, keywords at call sites, strings, names that `exec`, `globals()`, another module or `import *` binds.
+Not detected: attributes, keywords at call sites, strings, names that `exec`, `globals()`, another module or `import *` binds.
 A name that a class body binds and reads is taken for the class's own.
 '''
 

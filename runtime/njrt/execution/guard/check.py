@@ -5,7 +5,7 @@
     x.__class__.__subclasses__   `__subclasses__` is refused in a block
 
 Everything that the prompt names may be used. A guard against accidents, not a sandbox: the code runs in the program's
-own process. Not seen: names that are made at run time (`runtime.py`), members that are reached through values
+own process. Not detected: names that are made at run time (`runtime.py`), members that are reached through values
 (`modules.py`), and effects of the program's own functions.
 """
 

@@ -8,7 +8,7 @@
 
 The other checks keep such functions out of reach; this one also stops them if a check misses a way. It looks at
 the stack: an effect belongs to the snippet if only library code is between the two. If the prompt names a module or
-a function that has effects, nothing is refused. Not seen: effects that a function of the program, another thread or
+a function that has effects, nothing is refused. Not detected: effects that a function of the program, another thread or
 the event loop has on behalf of the snippet; reads of environment variables.
 """
 

@@ -4,7 +4,7 @@
     [json][0].codecs                 `json` is a module: in a block it can only be used as `json.NAME`
     vars(order)                      `vars` is refused in a static block; use the attributes by their names
 
-Not seen: names of attributes that are made at run time; internal attributes of library objects.
+Not detected: names of attributes that are made at run time; internal attributes of library objects.
 """
 
 from __future__ import annotations

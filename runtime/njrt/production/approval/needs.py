@@ -3,7 +3,7 @@
 Run("import json\nreturn json.loads(text).get('a')", True)
     EffectNeeds(effects={"Run"}, jumps={"return"}, imports={"json"}, attributes={"get", "loads"})
 
-Not seen: which object an attribute belongs to, names that are made while the code runs (`getattr` itself counts
+Not detected: which object an attribute belongs to, names that are made while the code runs (`getattr` itself counts
 as an attribute), and effects of the program's functions that the code calls.
 """
 

@@ -115,7 +115,7 @@ def read_zone(name: str) -> tzinfo:
 
 
 def parse_budgets(text: str, in_code: bool = False) -> tuple[Budget, ...]:
-    """Read budgets as in `NJC_BUDGET`: `NAME=VALUE` separated by blanks, budgets separated by semicolons.
+    """Read budgets as in `NJC_BUDGET`: `NAME=VALUE` separated by spaces, budgets separated by semicolons.
 
     `in_code` is True for a budget of a `with`, which may have `per=scope`.
     """

@@ -5,7 +5,7 @@
 
 Bytecode is followed into the functions, classes and methods that it can reach. A method is reached if its name is used as an
 attribute anywhere, or is special (`__eq__`). Everything that is not known to be harmless counts as access to the outside.
-Not seen: a class that is handed to a function and changed there, attributes that a format string names, and validators
+Not detected: a class that is handed to a function and changed there, attributes that a format string names, and validators
 of pydantic models.
 """
 
