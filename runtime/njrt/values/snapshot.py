@@ -68,13 +68,19 @@ def _save_object(value: UserValue, steps: list[RestoreStep]) -> Iterator[UserVal
     match value:
         case str() | bytes() | int() | float() | complex() | None:
             return
-        case list() | deque() | bytearray() | dict() | set():
-            copy: UserValue = next((kind for kind in (dict, set) if isinstance(value, kind)), list)
-            content: UserValue = copy(value)
-            steps.append(lambda: _refill(value, content))
-            yield from content
-            if copy is dict:
-                yield from content.values()
+        case list() | deque() | bytearray():
+            items = list(value)
+            steps.append(lambda: _refill(value, items))
+            yield from items
+        case dict():
+            table = dict(value)
+            steps.append(lambda: _refill(value, table))
+            yield from table.keys()
+            yield from table.values()
+        case set():
+            members = set(value)
+            steps.append(lambda: _refill(value, members))
+            yield from members
         case tuple() | frozenset():
             yield from value
     if slots := list_slots(type(value)):
