@@ -157,6 +157,7 @@ _CLAIMS = (
     | {"with", "by"}
 )
 """Words that make a part of a sentence more than a name of a value."""
+_CHANGES = frozenset(f"{_ADDING}|{_ACTING}".split("|"))
 _AUXILIARIES = _list_words("have be do")
 """Known words, except at the start of a request."""
 _KNOWN = (
@@ -199,9 +200,8 @@ def _has_one_result(words: list[str]) -> bool:
     for part in before if words[end - 1] in _SEPARATORS else before[:-1]:
         if part[0] in _STORES and _INPUT in part and not _PLACES.isdisjoint(part):
             return False
-    tail = words[end + 1 :]
-    parts = _split(tail)
-    is_attached = tail[:1] != [] and tail[0] not in _SEPARATORS
+    parts = _split(words[end + 1 :])
+    is_attached = parts != [] and words[end + 1] not in _SEPARATORS
     for part in parts[is_attached:]:
         if part[0] in _STORES | _JUDGES | _JUMPS | _CONDITIONS or _OUTPUT in part:
             continue
@@ -234,13 +234,10 @@ def _is_judgement(words: list[str]) -> bool:
         may_be_request = before in _BEFORE_VERBS
         if word in _KNOWN or word.isdigit() or (word in _AUXILIARIES and not may_be_request):
             continue
-        if word.endswith("ing") and _is_change(word):
-            return False
         is_object = (after in _PRONOUNS and before not in ("that", "who")) or (
-            word.endswith("ing") and after in _OBJECTS
+            word.endswith("ing")
+            and (after in _OBJECTS or before in ("by", "while") or _is_change(word))
         )
-        if before in ("by", "while") and word.endswith("ing"):
-            return False
         if before == "to" and first in _JUDGES and words[at - 2] == _INPUT:
             return False
         is_first = before == "," and words[at - 2] == _INPUT
@@ -257,9 +254,6 @@ def _is_change(word: str) -> bool:
     """Return whether a word in -ing is of a verb that changes its object: removing, dropping, sorting."""
     stem = word.removesuffix("ing")
     return any(verb in _CHANGES for verb in (stem, f"{stem}e", stem[:-1]))
-
-
-_CHANGES = frozenset(f"{_ADDING}|{_ACTING}".split("|"))
 
 
 def find_act(block: NaturalBlock) -> str | None:

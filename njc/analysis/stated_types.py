@@ -49,6 +49,9 @@ _TEXTS = (
 _MEMBERS = {**_SCALARS, "str": rf"{_SCALARS['str']}|{_TEXTS}"}
 _SCALAR = "|".join(f"(?P<{name}>{words})" for name, words in _SCALARS.items())
 _TYPE = rf"(?:an?\s+|the\s+)?(?:(?P<many>list|set|tuple)\s+of\s+(?P<member>{'|'.join(_MEMBERS.values())})|{_SCALAR})\b"
+_SENTENCE_END = re.compile(r"[.;!?](?:\s|\Z)")
+_RESULT_END = re.compile(rf"{_SENTENCE_END.pattern}|<:[^>]*>")
+"""The end of the text about one output: the end of its sentence, or another output."""
 _COLLECTIONS = "list|set|tuple|dict|dictionary|array|vector|sequence"
 _GOES_ON = (
     rf"(?!\s+(?:{_COLLECTIONS}|string|text|expression|literal)s?\b|\s+in\s+an?\s+(?:{_COLLECTIONS})\b"
@@ -271,8 +274,7 @@ def _is_contradicted(type_: str, block: NaturalBlock, reference: Reference) -> b
     """Return whether other words of the text give the output another form, or a value of another type."""
     first = block.end - 3 - len(block.words)
     before, after = block.words[: reference.start - first], block.words[reference.end - first :]
-    outputs = re.compile(r"[.;!?](?:\s|\Z)|<:[^>]*>")
-    around = f"{outputs.split(before)[-1]}<:x>{outputs.split(after)[0]}"
+    around = f"{_RESULT_END.split(before)[-1]}<:x>{_RESULT_END.split(after)[0]}"
     if type_ in ("int", "float", "bool") and _OTHER_VALUE.search(block.words):
         return True
     if type_ == "bool" and _THIRD_VALUE.search(around):
@@ -314,7 +316,7 @@ def _read_words(block: NaturalBlock, reference: Reference, types: TypeReader) ->
     if (stored := _STORED.search(before)) is not None:
         yield from _read_stored(block, reference, before[: stored.start()], stored, types)
         return
-    sentence = re.split(r"[.;!?](?:\s|\Z)", before)[-1], re.split(r"[.;!?](?:\s|\Z)", after)[0]
+    sentence = _SENTENCE_END.split(before)[-1], _SENTENCE_END.split(after)[0]
     if choice := _CHOICE.search(sentence[1]):
         yield _format_literal(choice)
     elif _MANY.search(sentence[1]):
@@ -338,7 +340,7 @@ def _read_stored(
     if any(stored[name] for name in ("many", *_SCALARS)):
         yield _name_type(stored)
         return
-    clauses = [clause for clause in re.split(r"[.;!?](?:\s|\Z)", before) if clause.strip(" \n,")]
+    clauses = [clause for clause in _SENTENCE_END.split(before) if clause.strip(" \n,")]
     clause = clauses[-1] if clauses else ""
     first = block.end - 3 - len(block.words)
     start = first + before.rfind(clause)
