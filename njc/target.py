@@ -33,6 +33,7 @@ from njc.hook import NaturalLoader
 from njc.project.units import SUFFIX
 from njrt.errors import ConfigurationError, NaturalError
 from njrt.media import Media
+from njrt.messages import round_floats
 
 ArgumentValue = Any
 """An argument of the user's function."""
@@ -186,8 +187,6 @@ def bind_arguments(
                 keywords[name] = _convert(target, name, name, rest.pop(name))
             case _ if parameter.default is inspect.Parameter.empty:
                 missing.append(name)
-            case _:
-                pass
     if missing:
         raise InvalidRowError(f"no argument {_quote(missing)}")
     if rest and others is None:
@@ -219,13 +218,13 @@ def _convert(
 ) -> ArgumentValue:
     """Return the value, converted to the annotation."""
     if parameter not in target.annotations:
-        return value
+        return round_floats(value)
     from pydantic import ValidationError
 
     from njrt.typed_json import describe_validation_error
 
     try:
-        return _make_converter(target.name, parameter)(value)
+        return round_floats(_make_converter(target.name, parameter)(value))
     except ValidationError as error:
         raise InvalidRowError(f"argument `{name}`: {describe_validation_error(error)}") from None
 

@@ -168,11 +168,8 @@ def call_target(name: str, row: BatchRow, usd: float | None = None) -> RowOutcom
     with _open_account(usd) as account:
         try:
             target = get_target(name)
-            positional, keywords = bind_arguments(target, parse_row(row))
-            result = call_function(target, positional, keywords)
-        except (
-            BaseException
-        ) as error:  # on a thread or in a process of the executor, which get no interrupt
+            result = call_function(target, *bind_arguments(target, parse_row(row)))
+        except BaseException as error:  # a thread or a process of the executor gets no interrupt
             return make_failure(row, error, read_usage(account), time.monotonic() - began)
         return make_result(row, result, read_usage(account), time.monotonic() - began)
 

@@ -32,6 +32,7 @@ from njrt.errors import (
     NaturalError,
 )
 from njrt.message_json import format_json_line
+from njrt.messages import read_float
 from njrt.typed_json import make_json_value
 
 BUDGET_OPTION = "--max-{}"
@@ -82,7 +83,9 @@ class DeadProcessError(RuntimeError):
 def parse_row(row: BatchRow) -> dict[str, Any]:
     """Return the arguments in a row; raises InvalidRowError."""
     try:
-        arguments = json.loads(row.text.decode(), object_pairs_hook=_make_object)
+        arguments = json.loads(
+            row.text.decode(), object_pairs_hook=_make_object, parse_float=read_float
+        )
     except UnicodeDecodeError as error:
         raise InvalidRowError(f"not UTF-8: {error.reason} at byte {error.start}") from None
     except json.JSONDecodeError as error:

@@ -332,9 +332,7 @@ def discard_batch(folder: Path) -> int:
     return int(sent)
 
 
-SETTINGS = (
-    "NJC_MODEL", "NJC_REPLACE_MODEL", "NJC_BASE_URL", "NJC_PROTOCOL", "NJC_MODE", "NJC_TEMPERATURE"
-)  # fmt: skip
+SETTINGS = ("NJC_MODEL", "NJC_REPLACE_MODEL", "NJC_BASE_URL", "NJC_PROTOCOL", "NJC_TEMPERATURE")
 """The environment variables that replies depend on."""
 
 

@@ -3,8 +3,7 @@
     Began -> (Asked -> Replied | Unanswered -> Performed*)* -> Compared? -> Ended
 
 The driver calls one `Listener` with each event. The account of the run, the trace file, the log and the
-OpenTelemetry spans are independent listeners. Every event has the `run` it belongs to and the time `at` which it
-happened, in seconds since the epoch; events with a duration have `seconds`.
+OpenTelemetry spans are independent listeners. Events with a duration have `seconds`.
 """
 
 from __future__ import annotations
@@ -40,7 +39,15 @@ class StateChange:
 
 
 @record
-class Began:
+class RunEvent:
+    """An event of a run, and when it happened, in seconds since the epoch."""
+
+    run: RunId
+    at: float
+
+
+@record
+class Began(RunEvent):
     """The start of a block. `parent` is the run of the block that called it from code, if any.
 
     `tried` is the result of code that was tried first (mode `auto`): "ran" if it succeeded, "unfit" if
@@ -50,8 +57,6 @@ class Began:
     listener has the attribute `wants_states`.
     """
 
-    run: RunId
-    at: float
     place: str
     model: str = ""
     effects: str = ""
@@ -62,31 +67,25 @@ class Began:
 
 
 @record
-class Asked:
+class Asked(RunEvent):
     """The model is asked; `request.turn` is the number of the request in this run, from 1."""
 
-    run: RunId
-    at: float
     request: Request
 
 
 @record
-class Replied:
+class Replied(RunEvent):
     """The model answered the request of this turn."""
 
-    run: RunId
-    at: float
     turn: int
     reply: Reply
     seconds: float
 
 
 @record
-class Unanswered:
+class Unanswered(RunEvent):
     """The model, its server or a layer above it failed to answer the request of this turn."""
 
-    run: RunId
-    at: float
     turn: int
     error: BaseException
     seconds: float
@@ -120,15 +119,13 @@ class Prediction:
 
 
 @record
-class Performed:
+class Performed(RunEvent):
     """An effect was performed, or refused, with this result; a reply without an effect counts as a refusal.
 
     `effect` is as the model requested it; `decisions` are the interceptors' decisions, in order. If an interceptor
     ended the block, the result is `Raised`.
     """
 
-    run: RunId
-    at: float
     turn: int
     effect: Effect | Refusal
     result: EffectResult
@@ -143,11 +140,9 @@ class Performed:
 
 
 @record
-class Ended:
+class Ended(RunEvent):
     """The block's run is over: by an `Outcome`, by an error of the runtime, or by cancellation."""
 
-    run: RunId
-    at: float
     outcome: Outcome | BaseException
     seconds: float
     state: StateChange | None = None
@@ -157,29 +152,25 @@ class Ended:
 
 
 @record
-class Compared:
+class Compared(RunEvent):
     """The live block has run beside its static code, on copies, and its end was compared with the end of the code.
 
     `differences` is empty if both agree; `problem` is the reason if nothing was compared. It comes before the
     `Ended` of this run; its `Began` has `tried="canary"` and the run of the code as its parent.
     """
 
-    run: RunId
-    at: float
     differences: tuple[str, ...] = ()
     problem: str = ""
 
 
 @record
-class Streamed:
+class Streamed(RunEvent):
     """A part of the reply of this turn has come: `text` is all of it so far.
 
     It is not an `Event`: only listeners with a method `receive_streamed` get it, and only if one has that method is the
     model asked to stream its replies.
     """
 
-    run: RunId
-    at: float
     turn: int
     text: str
 

@@ -246,9 +246,6 @@ def wrap_gated(gated_function: GatedFunction) -> Callable[..., Any]:
 
     @functools.wraps(function)
     async def acall(*args: Any, **named: Any) -> Any:
-        gate = find_gate()
-        if gate is None:
-            return await function(*args, **named)
-        return await gate.call(gated_function, args, named)
+        return await call(*args, **named)
 
     return acall if inspect.iscoroutinefunction(function) else call

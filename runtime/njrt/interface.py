@@ -27,9 +27,11 @@ result decides how the block continues:
 
 from __future__ import annotations
 
+import enum
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Generic, TypeVar
 
@@ -74,27 +76,20 @@ class Aliases:
         object.__setattr__(self, "names", names)
 
 
-@dataclass(frozen=True, slots=True)
-class _ByReference:
-    """Marks an argument that is an object of the program, never a copy."""
+class _Mark(enum.Enum):
+    """How an argument is passed to a handler, other than as JSON of its type."""
+
+    OBJECT = "an object of the program, never a copy"
+    WIRE = "as the model sent it"
+    NUMBER = "the number of a reference"
 
 
-@dataclass(frozen=True, slots=True)
-class _AsWire:
-    """Marks an argument that the handler takes as the model sent it."""
-
-
-@dataclass(frozen=True, slots=True)
-class _AsNumber:
-    """Marks an argument that is the number of a reference."""
-
-
-Ref = Annotated[T, _ByReference()]
+Ref = Annotated[T, _Mark.OBJECT]
 """`Ref[Product]`: an object of the program, which the model names by a reference or by a variable of the block. Types
 without a JSON form are passed so, too."""
-Wire = Annotated[Any, _AsWire()]
+Wire = Annotated[Any, _Mark.WIRE]
 """A value or a reference as the model sent it, for the effects `Assign`, `Ref`, `SetRef` and `Goto` of `njrt.effects`."""
-ReferenceNumber = Annotated[int, _AsNumber()]
+ReferenceNumber = Annotated[int, _Mark.NUMBER]
 """The number of a reference, for the effects `Deref` and `SetRef` of `njrt.effects`."""
 
 
@@ -188,10 +183,9 @@ def _takes(function: object, count: int) -> bool:
     """Return whether something can be called with this number of arguments, as far as its signature is known."""
     if not callable(function):
         return False
-    try:
-        inspect.signature(function).bind(*[None] * count)
-    except TypeError:
-        return False
-    except ValueError:  # a builtin without a signature
-        return True
+    with suppress(ValueError):  # a builtin without a signature
+        try:
+            inspect.signature(function).bind(*[None] * count)
+        except TypeError:
+            return False
     return True

@@ -27,6 +27,8 @@ from njrt.messages import (
     ToolMessage,
     Usage,
     UserMessage,
+    WrittenFloat,
+    read_float,
 )
 
 
@@ -38,6 +40,16 @@ def format_json_line(value: Any) -> str:
     except UnicodeEncodeError:  # a lone surrogate
         return json.dumps(value)
     return line
+
+
+def write_json(value: Any) -> str:
+    """Return a JSON value as text, with all the digits of a `WrittenFloat`."""
+    if isinstance(value, dict):
+        pairs = (f"{format_json_line(name)}: {write_json(it)}" for name, it in value.items())
+        return f"{{{', '.join(pairs)}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(write_json, value))}]"
+    return value.digits if isinstance(value, WrittenFloat) else format_json_line(value)
 
 
 def parse_json_lines(lines: Iterable[str]) -> Iterator[Any]:
@@ -160,6 +172,12 @@ def _call_to_json(call: ToolCall) -> dict[str, Any]:
     return {"name": call.name, "arguments": dict(call.arguments)}
 
 
+def _keep_digits(call: ToolCall) -> dict[str, str]:
+    """Return the text of arguments with numbers that JSON would round."""
+    is_exact = write_json(call.arguments) == format_json_line(call.arguments)
+    return {} if is_exact else {"raw": call.raw}
+
+
 def reply_to_json(reply: Reply) -> dict[str, Any]:
     """Return a reply as JSON: its text and calls, its stop reason unless `end`, and its usage."""
     message = reply.message
@@ -167,7 +185,9 @@ def reply_to_json(reply: Reply) -> dict[str, Any]:
     if message.text:
         fields["text"] = message.text.split("\n")
     if message.calls:
-        fields["calls"] = [{"id": call.id} | _call_to_json(call) for call in message.calls]
+        fields["calls"] = [
+            {"id": call.id} | _call_to_json(call) | _keep_digits(call) for call in message.calls
+        ]
     if reply.stop != "end":
         fields["stop"] = reply.stop
     fields["usage"] = usage_to_json(reply.usage)
@@ -218,7 +238,9 @@ def reply_from_json(fields: Mapping[str, Any], model: str) -> Reply:
 
 def _call_from_json(fields: Mapping[str, Any]) -> ToolCall:
     if "raw" in fields:
-        return ToolCall(fields["id"], fields["name"], None, fields["raw"])
+        read = json.JSONDecoder(strict=False, parse_float=read_float).decode
+        arguments = read(fields["raw"]) if "arguments" in fields else None
+        return ToolCall(fields["id"], fields["name"], arguments, fields["raw"])
     code = {"code": "\n".join(fields["code"])} if "code" in fields else {}
     arguments = code | dict(fields.get("arguments", {}))
     return ToolCall(fields["id"], fields["name"], arguments, json.dumps(arguments))

@@ -27,10 +27,27 @@ Json = Mapping[str, Any]
 
 
 class WrittenFloat(float):
-    """A number in an answer, and its digits: a `Decimal` is made of all of them."""
+    """A number in JSON, and its digits as text: a `Decimal` is made of all of them, also by pydantic."""
 
     def __init__(self, text: str) -> None:
         self.digits = text
+
+    def __str__(self) -> str:
+        return self.digits
+
+
+def read_float(text: str) -> float:
+    """Return a number of JSON; a `WrittenFloat` if its float is written in another way."""
+    return number if repr(number := float(text)) == text else WrittenFloat(text)
+
+
+def round_floats(value: Any) -> Any:
+    """Return a value of JSON with plain floats; other objects as they are."""
+    if type(value) is dict:
+        return {name: round_floats(item) for name, item in value.items()}
+    if type(value) is list:
+        return [round_floats(item) for item in value]
+    return float(value) if type(value) is WrittenFloat else value
 
 
 ANSWER_DECODER = json.JSONDecoder(strict=False, parse_float=WrittenFloat)
@@ -134,32 +151,6 @@ class Request:
     on_text: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
     before_call: Callable[[Usage], None] | None = field(default=None, compare=False, repr=False)
     call_layer: Callable[[Any], Any] | None = field(default=None, compare=False, repr=False)
-
-
-def limit_request(
-    request: Request, seconds_left: float | None, before_call: Callable[[Usage], None]
-) -> Request:
-    """Return a request that may take at most `seconds_left`; without `replace`, which takes longer than the rest."""
-    if seconds_left is None:
-        seconds_left, timeout = request.seconds_left, request.timeout
-    else:
-        timeout = min(seconds_left, request.timeout)
-    return Request(
-        request.system,
-        request.messages,
-        request.tools,
-        request.temperature,
-        request.max_reply_tokens,
-        timeout,
-        seconds_left,
-        request.place,
-        request.turn,
-        request.schema,
-        request.wants_probability,
-        request.on_text,
-        before_call,
-        request.call_layer,
-    )
 
 
 @dataclass(frozen=True, slots=True)

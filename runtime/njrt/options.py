@@ -14,6 +14,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -178,10 +179,8 @@ def parse_option(name: str, text: str) -> Any:
     text = text.strip()
     if {int, float}.intersection(_KINDS.get(name, ())):
         for read in (int, float):
-            try:
+            with suppress(ValueError):
                 return read(text)
-            except ValueError:
-                continue
     if name == "redact":
         return _SWITCHES.get(text.lower(), text)
     return text

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +16,8 @@ from typing import Any
 
 from njc.project.units import explaining_failure
 from njrt.errors import ConfigurationError
-from njrt.message_json import format_json_line
+from njrt.message_json import write_json
+from njrt.messages import read_float
 from njrt.typed_json import InvalidJsonError, from_json
 
 _ABSENT = "absent: a case without a result to expect"
@@ -81,18 +83,18 @@ def format_case(case: Case) -> str:
     """Return a case as a line of its file."""
     names = ["expect"] if case.has_expected_result else []
     names += [name for name in ("after", "check", "name") if getattr(case, name)]
-    return format_json_line({name: getattr(case, name) for name in ("inputs", *names)})
+    return write_json({name: getattr(case, name) for name in ("inputs", *names)})
 
 
 def _read_case(line: str, place: str, needs_result: bool) -> Case:
     try:
-        case: Case = from_json(line, Case)
+        from_json(line, Case)
     except InvalidJsonError as error:
         raise ConfigurationError(f"{place}: {error}") from None
-    if unknown := [
-        key for key in from_json(line, dict[str, Any]) if key not in Case.__dataclass_fields__
-    ]:
+    fields = json.loads(line, parse_float=read_float)
+    if unknown := [key for key in fields if key not in Case.__dataclass_fields__]:
         raise ConfigurationError(f"{place}: unknown key `{unknown[0]}`")
+    case = Case(**fields)
     if needs_result and not case.has_expectation:
         raise ConfigurationError(f"{place}: a case needs `expect`, `after` or `check`")
     try:
@@ -103,5 +105,5 @@ def _read_case(line: str, place: str, needs_result: bool) -> Case:
 
 
 def _compute_digest(case: Case) -> str:
-    text = format_json_line([case.inputs, case.expect, case.after, case.check])
+    text = write_json([case.inputs, case.expect, case.after, case.check])
     return hashlib.sha256(text.encode()).hexdigest()[:12]

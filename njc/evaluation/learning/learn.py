@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Generic
 
@@ -58,12 +59,10 @@ def parse_examples(lines: Iterable[str]) -> Iterator[Example]:
     """Find the examples among the lines of a trace; an incomplete last line is ignored."""
     for line in lines:
         if '"example"' in line:
-            try:
+            with suppress(ValueError, KeyError, TypeError, AttributeError):
                 written = json.loads(line)
                 if written.get("event") == "example":
                     yield example_from_json(written)
-            except (ValueError, KeyError, TypeError, AttributeError):
-                continue
 
 
 def select_examples(hole: Hole, examples: Iterable[Example]) -> ExampleSet:
@@ -99,12 +98,8 @@ def _find_problem(example: Example, hole: Hole) -> str:
 
 def list_hole_inputs(hole: Hole) -> tuple[str, ...]:
     """Return the variables that the prompt reads."""
-    read = (
-        reference.root
-        for reference in hole.block.references
-        if not reference.writes or reference.is_dotted
-    )
-    return tuple(dict.fromkeys(read))
+    references = hole.block.references
+    return tuple(dict.fromkeys(it.root for it in references if not it.writes or it.is_dotted))
 
 
 def _merge_by_majority(examples: Sequence[Example]) -> list[Example]:

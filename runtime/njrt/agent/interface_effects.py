@@ -35,16 +35,8 @@ from njrt.block import Block
 from njrt.effects import Perform, WireValue
 from njrt.errors import ConfigurationError, OutputTypeError
 from njrt.execution.execute import make_time_limit_error
-from njrt.interface import (
-    Aliases,
-    Handler,
-    Handling,
-    Interface,
-    _AsNumber,
-    _AsWire,
-    _ByReference,
-)
-from njrt.messages import Json, Protocol, make_object_schema
+from njrt.interface import Aliases, Handler, Handling, Interface, _Mark
+from njrt.messages import Json, Protocol, make_object_schema, round_floats
 from njrt.models.strict_schema import REPLY, is_entry, make_strict_schema, restore_value
 from njrt.outcome import Completed, Outcome, UserValue
 from njrt.rendering.signatures import format_type
@@ -245,12 +237,14 @@ def _make_argument(name: str, declared: DeclaredType, has_default: bool) -> Argu
     marks = getattr(declared, "__metadata__", ())
     plain = declared.__origin__ if marks else declared
     aliases = tuple(alias for mark in marks if isinstance(mark, Aliases) for alias in mark.names)
-    if any(isinstance(mark, _AsWire) for mark in marks):
+    if any(mark is _Mark.WIRE for mark in marks):
         parameter = Parameter(name, WIRE_SCHEMA, aliases, None if has_default else ...)
-        return Argument(parameter, lambda value, _: value, "value or reference", accepts_none=True)
-    if any(isinstance(mark, _AsNumber) for mark in marks):
+        return Argument(
+            parameter, lambda value, _: round_floats(value), "value or reference", accepts_none=True
+        )
+    if any(mark is _Mark.NUMBER for mark in marks):
         return Argument(Parameter(name, REFERENCE_SCHEMA, aliases), _decode_number)
-    if any(isinstance(mark, _ByReference) for mark in marks):
+    if any(mark is _Mark.OBJECT for mark in marks):
         return _make_reference_argument(name, plain, has_default, aliases)
     try:
         form = make_json_form(plain)
@@ -414,7 +408,7 @@ def _decode_part(declared: DeclaredType, value: WireValue, variables: WireVariab
         form = make_json_form(declared)
     except TypeError:
         is_plain = isinstance(value, list | Mapping) or declared in (Any, object)
-        return value if is_plain else _decode_reference(Any, value, variables)
+        return round_floats(value) if is_plain else _decode_reference(Any, value, variables)
     return _decode_form(form, False, value, variables)
 
 

@@ -24,6 +24,7 @@ from enum import EnumType
 from itertools import islice
 
 from njrt.effects import Answer, EffectResult, ReferenceId, Refusal, WireValue
+from njrt.messages import WrittenFloat
 from njrt.outcome import UserValue
 from njrt.rendering.describe import render_value
 from njrt.rendering.one_line import (
@@ -287,6 +288,8 @@ def decode_wire(
                 raise ValueError(f"{json.dumps(wire)[:200]} is no value; the forms are: {FORMS}")
             case list():
                 return [decode(item) for item in wire]
+            case WrittenFloat():
+                return float(wire)
             case _:
                 return wire
 

@@ -12,7 +12,6 @@ has no temperature. A message with thinking goes back exactly as it came (`Vendo
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from typing import Any, assert_never
 
 from njrt.errors import ModelError
 from njrt.media import Attachment
+from njrt.message_json import write_json
 from njrt.messages import (
     Json,
     Message,
@@ -282,9 +282,8 @@ def parse_content(blocks: list[ContentBlock], raw_blocks: list[Json], name: str)
 def _parse_call(block: ContentBlock) -> ToolCall:
     if not block.id or not block.name:
         raise MalformedReplyError("content: a tool call without id or name")
-    raw = json.dumps(block.input, ensure_ascii=False)
     arguments = block.input if isinstance(block.input, dict) else None
-    return ToolCall(block.id, block.name, arguments, raw)
+    return ToolCall(block.id, block.name, arguments, write_json(block.input))
 
 
 _STOP_REASONS: Mapping[str | None, StopReason] = {

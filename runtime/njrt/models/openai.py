@@ -13,7 +13,6 @@ Models behind a base_url are asked in plain text, unless `protocol` is set, and 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -22,7 +21,7 @@ from typing import Any, ClassVar, Literal, assert_never
 
 from njrt.errors import ConfigurationError, ModelNotFoundError
 from njrt.media import Attachment
-from njrt.message_json import hash_json
+from njrt.message_json import hash_json, write_json
 from njrt.messages import (
     Message,
     ModelMessage,
@@ -377,7 +376,7 @@ AUDIO_FORMATS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
 
 
 def _build_call(call: ToolCall) -> Body:
-    arguments = json.dumps(make_sendable_arguments(call), ensure_ascii=False)
+    arguments = write_json(make_sendable_arguments(call))
     return {
         "id": call.id,
         "type": "function",
@@ -416,7 +415,7 @@ def parse_choice(choice: Choice, position: int) -> tuple[ModelMessage, StopReaso
 def _parse_call(call: CompletionCall, default_id: str) -> ToolCall:
     raw = call.function.arguments or ""
     if not isinstance(raw, str):
-        raw = json.dumps(raw, ensure_ascii=False)
+        raw = write_json(raw)
     return ToolCall(call.id or default_id, call.function.name, parse_arguments(raw), raw)
 
 

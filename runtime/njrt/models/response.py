@@ -18,6 +18,8 @@ from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any, TypeVar
 
+from njrt.messages import read_float
+
 T = TypeVar("T")
 
 MAX_DEPTH = 100
@@ -86,7 +88,7 @@ def measure_depth(value: Any) -> int:
 
 
 def _parse_float(text: str) -> float:
-    if not math.isfinite(number := float(text)):
+    if not math.isfinite(number := read_float(text)):
         raise ValueError(f"{text} is no number of JSON, or too large")
     return number
 

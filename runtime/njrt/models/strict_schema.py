@@ -11,11 +11,11 @@ Limits are left out: the reply is checked against the plain schema afterwards.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from njrt.message_json import write_json
 from njrt.messages import Json, ModelMessage, Reply, make_object_schema
 from njrt.models.response import MalformedReplyError, parse_json
 from njrt.values.json_choices import (
@@ -48,12 +48,11 @@ def restore_strict_reply(reply: Reply, schema: Json) -> Reply:
     """Return the reply with its JSON in the plain form of `schema`, as text; unchanged if it is not JSON."""
     text = next((call.raw for call in reply.message.calls), reply.message.text)
     try:
-        value = parse_json(text)
-    except MalformedReplyError:
-        return reply
-    try:
-        restored = json.dumps(restore_reply(value, schema), ensure_ascii=False)
-    except RecursionError:  # nested so deeply that no type is meant
+        restored = write_json(restore_reply(parse_json(text), schema))
+    except (
+        MalformedReplyError,
+        RecursionError,
+    ):  # RecursionError: nested so deeply that no type is meant
         return reply
     return replace(reply, message=ModelMessage(restored))
 

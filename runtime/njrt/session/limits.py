@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from threading import Lock
 
@@ -28,7 +28,7 @@ from njrt.errors import (
     TimeLimitError,
     TokenLimitError,
 )
-from njrt.messages import Reply, Request, Usage, limit_request
+from njrt.messages import Reply, Request, Usage
 from njrt.models.model import Ask
 from njrt.options import Options
 from njrt.records import record
@@ -152,11 +152,10 @@ class Meter:
         for meter in (self, *self._around):
             meter._check_budget(over=True)
             if usd is None and reply.source == "model" and meter.limits.usd is not None:
-                raise meter._add_place(
-                    CostLimitError(
-                        f"{meter._describe_owner()} has a limit `{meter._option.format('usd')}` ({meter.limits.usd:g}), "
-                        f"but no price is known for the model {reply.model or '(unnamed)'}; limit tokens instead"
-                    )
+                raise meter._make_error(
+                    CostLimitError,
+                    f"has a limit `{meter._option.format('usd')}` ({meter.limits.usd:g}), but no price is known for "
+                    f"the model {reply.model or '(unnamed)'}; limit tokens instead",
                 )
 
     def add_usage(self, usage: Usage) -> None:
@@ -177,36 +176,33 @@ class Meter:
             number = self._counts[name]
         most = getattr(self.limits, name)
         if most is not None and number > most:
-            raise self._make_error(kind, name, _format_count(most, noun))
+            raise self._make_limit_error(kind, name, _format_count(most, noun))
 
     def _check_own_time(self, spare: float = 0.0) -> None:
         most = self.limits.seconds
         if most is not None and self._clock() - self._began >= most - spare:
-            raise self._make_error(TimeLimitError, "seconds", f"{most:g} seconds")
+            raise self._make_limit_error(TimeLimitError, "seconds", f"{most:g} seconds")
 
     def _check_budget(self, used: Usage = NO_USAGE, over: bool = False) -> None:
         """Raise when tokens or dollars are used up; with `over`, only when more was used than allowed."""
         tokens, usd = self.limits.tokens, self.limits.usd
         if tokens is not None and self._tokens + used.input + used.output >= tokens + over:
-            raise self._make_error(TokenLimitError, "tokens", _format_count(tokens, "token"))
+            raise self._make_limit_error(TokenLimitError, "tokens", _format_count(tokens, "token"))
         spent = self._usd + (used.usd or 0.0)
         if usd is not None and (spent > usd if over else spent >= usd):
-            raise self._make_error(CostLimitError, "usd", f"{usd:g} US dollars")
+            raise self._make_limit_error(CostLimitError, "usd", f"{usd:g} US dollars")
 
-    def _make_error(self, kind: type[LimitError], limit: str, most: str) -> LimitError:
+    def _make_limit_error(self, kind: type[LimitError], limit: str, most: str) -> LimitError:
         option = self._option.format(limit)
         value = getattr(self.limits, limit)
-        return self._add_place(
-            kind(
-                f"{self._describe_owner()} reached its limit of {most}; "
-                f"allow more with `{option}` (now {value:g}), or let the prompt ask for less"
-            )
+        return self._make_error(
+            kind,
+            f"reached its limit of {most}; allow more with `{option}` (now {value:g}), or let the prompt ask for less",
         )
 
-    def _describe_owner(self) -> str:
-        return f"{self.place}: the block" if self.place else "the program"
-
-    def _add_place(self, error: LimitError) -> LimitError:
+    def _make_error(self, kind: type[LimitError], text: str) -> LimitError:
+        owner = f"{self.place}: the block" if self.place else "the program"
+        error = kind(f"{owner} {text}")
         error.place = self.place or None
         return error
 
@@ -223,10 +219,12 @@ class Metered:
 
     async def answer(self, request: Request, ask: Ask) -> Reply:
         self.meter.count_call()
-        left = self.meter.seconds_left()
-        left = None if left is None else max(left, MIN_CALL_SECONDS)
+        limited = replace(request, before_call=self.meter.count_call)
+        if (left := self.meter.seconds_left()) is not None:
+            left = max(left, MIN_CALL_SECONDS)
+            limited = replace(limited, timeout=min(left, request.timeout), seconds_left=left)
         try:
-            reply = await ask(limit_request(request, left, self.meter.count_call))
+            reply = await ask(limited)
         except NaturalError as error:
             for attempt in error.attempts:
                 self.meter.add_usage(attempt.usage)
