@@ -22,6 +22,7 @@ from njc.project.load import load_code
 from njc.runs.timeline.breakpoints import (
     Breakpoint,
 )
+from njc.runs.timeline.channel import RunControlError
 from njc.runs.timeline.happenings import (
     Diverged,
     Happening,
@@ -30,7 +31,6 @@ from njc.runs.timeline.happenings import (
     OutputWritten,
     ProgramEnded,
     ReplyStreamed,
-    RunControlError,
     RunSettings,
     Stopped,
 )

@@ -27,10 +27,10 @@ from random import Random
 
 from waiting_controller import WaitingController
 
+from njc.runs.timeline.channel import RunControlError
 from njc.runs.timeline.happenings import (
     Diverged,
     ProgramEnded,
-    RunControlError,
     RunSettings,
     Stopped,
 )

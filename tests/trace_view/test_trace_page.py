@@ -132,11 +132,11 @@ def test_the_page_has_every_step_of_the_trace(tmp_path: Path) -> None:
     assert offset == len(data["columns"])
     assert columns["run start"] == [run.start for run in runs]
     assert columns["run refusals"] == [run.refusals for run in runs]
-    assert columns["step start"] == [step.at for step in steps]
+    assert columns["step start"] == [step.start for step in steps]
     chunks = [data[f"chunk-{number}"] for number in range(len(names["chunks"]))]
     texts = list(itertools.chain(*(json.loads(chunk) for chunk in chunks)))
     assert [text[1] for text in texts] == [step.code for step in steps]
-    assert [text[6] for text in texts] == [step.shown for step in steps]
+    assert [text[6] for text in texts] == [step.shown_text for step in steps]
 
 
 def test_texts_are_in_chunks_of_bounded_size(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ from njc.runs.debug.commands import (
     run_command,
 )
 from njc.runs.debug.predicted import PredictedSession, open_predictor
-from njc.runs.timeline.channel import ChannelClosedError
+from njc.runs.timeline.channel import ChannelClosedError, RunControlError
 from njc.runs.timeline.controller import RunController
 from njc.runs.timeline.happenings import (
     Diverged,
@@ -51,7 +51,6 @@ from njc.runs.timeline.happenings import (
     OutputWritten,
     ProgramEnded,
     ReplyStreamed,
-    RunControlError,
     Stepped,
     Stopped,
 )

@@ -30,7 +30,8 @@ from njc.runs.timeline.breakpoints import (
     locate_breakpoint,
     parse_breakpoint,
 )
-from njc.runs.timeline.happenings import RunControlError, RunSettings, choose_recording
+from njc.runs.timeline.channel import RunControlError
+from njc.runs.timeline.happenings import RunSettings, choose_recording
 
 ExceptionFilter = Literal["refusal", "limit", "type", "divergence"]
 

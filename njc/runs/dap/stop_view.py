@@ -46,7 +46,7 @@ def describe_effect(step: Step) -> list[tuple[str, str]]:
     effect = step.effect or {}
     rows = [(name, format_field(value)) for name, value in effect.items()]
     rows += [("turn", str(step.turn)), ("model", step.model)]
-    rows += [("tokens", f"{step.input_tokens} in, {step.output_tokens} out")] * bool(step.tokens)
+    rows += [("tokens", f"{step.cost.input} in, {step.cost.output} out")] * bool(step.tokens)
     rows += [("result", step.result)] * step.is_done
     return rows
 

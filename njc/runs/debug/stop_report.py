@@ -30,7 +30,6 @@ from njc.runs.timeline.effect_text import (
     summarize_variables,
 )
 from njc.runs.timeline.steps import Position, Step, Timeline, Variables
-from njc.runs.trace_view.steps import format_differences, name_prediction
 from njrt.rendering.writer import escape_unprintable
 
 DebuggedRun = RunController | TraceWalk
@@ -131,9 +130,9 @@ def describe_stop(step: Step) -> str:
             return f"{here}: exit of the block, {clean_text(step.result)}{error}"
         case "line":
             return f"{here}: line {step.code_line} of {name_effect(step.effect or {})}"
-        case "effect":
+        case "effect" | "call":
             kind = name_effect(step.effect or {}) or "an effect without a record"
-            tokens = f", {step.input_tokens} tokens in, {step.output_tokens} out"
+            tokens = f", {step.cost.input} tokens in, {step.cost.output} out"
             return f"{here}: before {kind}, turn {step.turn}{tokens if step.tokens else ''}"
 
 
@@ -147,8 +146,8 @@ def describe_result(step: Step, shows_prints: bool) -> str:
     elif step.result_kind == "answer" and step.result:
         lines.append(f"answered: {clean_text(step.result)}")
     if step.prediction is not None:
-        mark = name_prediction(step.prediction)
-        differences = format_differences(step.prediction).splitlines()
+        mark = step.verdict
+        differences = step.differences.splitlines()
         lines += [f"{mark}: {clean_text(line)}" for line in differences] or [mark]
     return "\n".join(lines)
 
@@ -276,7 +275,7 @@ def summarize_step(step: Step) -> str:
     effect = step.executed or {}
     first, *rest = format_effect(effect).splitlines() or [""]
     refused = " (refused)" if step.is_refused else ""
-    surprise = " (surprise)" if name_prediction(step.prediction) == "surprise" else ""
+    surprise = " (surprise)" if step.verdict == "surprise" else ""
     return f"{name_effect(effect)}: {clean_text(first)}{' …' if rest else ''}{changed}{refused}{surprise}"
 
 

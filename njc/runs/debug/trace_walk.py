@@ -18,8 +18,9 @@ from njc.runs.timeline.breakpoints import (
     find_hits,
     locate_breakpoint,
 )
+from njc.runs.timeline.channel import RunControlError
 from njc.runs.timeline.controller import ControlState
-from njc.runs.timeline.happenings import Happening, ProgramEnded, RunControlError, Stopped
+from njc.runs.timeline.happenings import Happening, ProgramEnded, Stopped
 from njc.runs.timeline.inspection import ShownVariable
 from njc.runs.timeline.navigation import FindStepBack, Mode, ModeKind, StepMovements
 from njc.runs.timeline.step_builder import make_undone

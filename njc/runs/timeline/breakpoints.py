@@ -21,7 +21,7 @@ from pydantic import TypeAdapter
 from njc.frontend.blocks import NaturalBlock, find_blocks
 from njc.frontend.parse import Module, parse
 from njc.frontend.source import SourceFile
-from njc.runs.timeline.happenings import RunControlError
+from njc.runs.timeline.channel import RunControlError
 from njc.runs.timeline.steps import Step
 from njrt.effects import EFFECT_KINDS
 

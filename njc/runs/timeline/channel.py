@@ -13,11 +13,17 @@ from contextlib import suppress
 from multiprocessing.connection import Client, Connection
 from typing import Any
 
+from njrt.errors import ConfigurationError
+
 Json = Mapping[str, Any]
 
 
 class ChannelClosedError(Exception):
     """The other side has ended."""
+
+
+class RunControlError(ConfigurationError):
+    """The request is impossible now; the message is the reason."""
 
 
 _CLOSED = (EOFError, OSError, ValueError, TypeError)

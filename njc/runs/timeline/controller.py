@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from njc.runs.timeline.breakpoints import BREAKPOINTS, Breakpoint, locate_breakpoint
-from njc.runs.timeline.channel import ChannelClosedError, Json
+from njc.runs.timeline.channel import ChannelClosedError, Json, RunControlError
 from njc.runs.timeline.happenings import (
     Diverged,
     Happening,
@@ -31,7 +31,6 @@ from njc.runs.timeline.happenings import (
     Noticed,
     OutputWritten,
     ProgramEnded,
-    RunControlError,
     RunSettings,
     StepEdit,
     Stopped,

@@ -13,7 +13,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from njc.runs.timeline.happenings import RunControlError
+from njc.runs.timeline.channel import RunControlError
 from njrt.effect_json import effect_from_json, format_call
 from njrt.message_json import format_attached
 from njrt.typed_json import InvalidJsonError

@@ -15,10 +15,6 @@ from njc.runs.timeline.steps import Position, Step
 from njrt.errors import ConfigurationError
 
 
-class RunControlError(ConfigurationError):
-    """The request is impossible now; the message is the reason."""
-
-
 @dataclass(frozen=True, slots=True)
 class RunSettings:
     """How a program is run."""

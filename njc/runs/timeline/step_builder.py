@@ -13,12 +13,21 @@ from typing import Any, assert_never
 from njc.runs.timeline.channel import Json
 from njc.runs.timeline.happenings import Happening, ReplyStreamed, Stepped
 from njc.runs.timeline.navigation import find_difference
-from njc.runs.timeline.steps import Position, Step, StepKind, Timeline, Variables, apply_changes
+from njc.runs.timeline.steps import (
+    ModelCall,
+    Position,
+    Step,
+    StepKind,
+    Timeline,
+    Variables,
+    apply_changes,
+)
 from njc.runs.timeline.trace_lines import (
     AskedLine,
     BeganLine,
     ComparedLine,
     EndedLine,
+    EventLine,
     PerformedLine,
     RepliedLine,
     TraceLine,
@@ -37,7 +46,9 @@ class OpenRun:
     turn: int = 0
     shown: tuple[Mapping[str, Any] | str, ...] = ()
     reply: Mapping[str, Any] | None = None
-    tokens: tuple[int, int] = (0, 0)
+    call: ModelCall | None = None
+    """The call of the model in this turn, before its first effect."""
+    compared: str = ""
     pending: Step | None = None
     """The effect that is running."""
     around: tuple[Step, ...] = ()
@@ -79,6 +90,8 @@ ControlLine = TraceLine | PendingLine | CodeLine | CodeLinesEnd
 class StepBuilder:
     """Makes steps of the lines of a trace or of a controlled run (state: the unfinished runs)."""
 
+    has_one_run: bool = False
+    """Whether all lines are of one run: its calls of the model without an effect are steps, and its start may be missing."""
     next: Position = field(default_factory=lambda: Position(0))
     """The position of the next step."""
     runs: dict[str, OpenRun] = field(default_factory=dict)
@@ -106,18 +119,28 @@ class StepBuilder:
             yield from self._begin(line)
             return
         run = self.runs.get(line.run)
+        if run is None and self.has_one_run:
+            run = OpenRun(Step(Position(0), "enter", 1, "(unknown)"))
         if run is None:
             return
         match line:
             case AskedLine(turn=turn, shown=shown):
+                yield from self._finish_call(run)
+                call = ModelCall(line.at.timestamp())
                 self.runs[line.run] = replace(
-                    run, turn=turn, shown=tuple(shown), reply=None, tokens=(0, 0)
+                    run, turn=turn, shown=tuple(shown), reply=None, call=call
                 )
             case RepliedLine(reply=reply):
-                tokens = line.cost.input, line.cost.output
-                self.runs[line.run] = replace(run, reply=reply, tokens=tokens)
-            case UnansweredLine() | ComparedLine():
-                pass
+                began = run.call.at if run.call else line.at.timestamp()
+                call = ModelCall(began, line.seconds, line.model, line.source, line.cost, "")
+                self.runs[line.run] = replace(run, reply=reply, call=call)
+            case UnansweredLine():
+                call = replace(run.call or ModelCall(line.at.timestamp()), seconds=line.seconds)
+                self.runs[line.run] = replace(run, call=replace(call, error=line.error))
+            case ComparedLine():
+                differences = line.problem or "; ".join(line.differences)
+                compared = f"canary: {differences or 'the same as the code'}"
+                self.runs[line.run] = replace(run, compared=compared)
             case PendingLine(effect=effect):
                 yield self._add_effect(line.run, run, effect)
             case CodeLine():
@@ -154,7 +177,28 @@ class StepBuilder:
         )
         run = self.runs[line.run] = OpenRun(base, variables=variables, digest=line.digest)
         done = {"is_done": True, "changes": line.state or {}, "digest": line.digest}
-        yield self._make(run, "enter", tried=line.tried, **done)
+        yield self._make(run, "enter", tried=line.tried, at=line.at.timestamp(), **done)
+
+    def _finish_call(self, run: OpenRun) -> Iterator[Step]:
+        """Yield the call of the model that no effect followed."""
+        call = run.call or (run.pending and run.pending.call)
+        if call and self.has_one_run:
+            yield self._make(
+                run,
+                "call",
+                turn=run.turn,
+                shown=run.shown,
+                reply=run.reply,
+                call=call,
+                is_done=True,
+                result=call.error,
+                result_kind="error" if call.error else "",
+            )
+
+    def finish(self) -> Iterator[Step]:
+        """Yield the call of the model that is open at the end of the lines."""
+        for run in self.runs.values():
+            yield from self._finish_call(run)
 
     def _add_effect(self, key: str, run: OpenRun, effect: Mapping[str, Any] | None) -> Step:
         step = self._make(
@@ -163,14 +207,13 @@ class StepBuilder:
             turn=run.turn,
             shown=run.shown,
             reply=run.reply,
+            call=run.call,
             effect=effect,
-            input_tokens=run.tokens[0],
-            output_tokens=run.tokens[1],
         )
         is_inner = run.pending is not None and is_call(effect)
         around = (*run.around, run.pending) if run.pending and is_inner else ()
         line = run.line if is_inner else None
-        self.runs[key] = replace(run, pending=step, around=around, line=line, tokens=(0, 0))
+        self.runs[key] = replace(run, pending=step, around=around, line=line, call=None)
         return step
 
     def _add_code_line(self, line: CodeLine, run: OpenRun) -> Iterator[Step]:
@@ -219,7 +262,9 @@ class StepBuilder:
             prediction=line.prediction,
             result_kind=line.kind,
             result=line.result,
-            **read_results(line),
+            touches=line.touches,
+            seconds=line.seconds,
+            **read_results(line, run.variables),
         )
         if made_by_code:  # the effect around the call continues
             *around, outer = run.around or (None,)
@@ -238,17 +283,19 @@ class StepBuilder:
         yield finished
 
     def _end(self, line: EndedLine, run: OpenRun) -> Iterator[Step]:
-        if run.pending is not None:
+        if run.pending is not None and not self.has_one_run:
             yield replace(run.pending, is_done=True, result_kind="outcome", result=line.outcome)
-        del self.runs[line.run]
+        yield from self._finish_call(run)
+        self.runs.pop(line.run, None)
         yield self._make(
             run,
             "exit",
             turn=run.turn,
-            result_kind="outcome",
+            result_kind="error" if line.outcome == "failed" else "outcome",
             result=line.outcome,
             error=line.note,
-            **read_results(line),
+            compared=run.compared,
+            **read_results(line, run.variables),
         )
 
 
@@ -263,14 +310,24 @@ def build_timeline(lines: Iterable[TraceLine]) -> Timeline:
     return timeline
 
 
-def read_results(line: PerformedLine | EndedLine) -> dict[str, Any]:
-    """Return the fields of a step that are known once it has finished."""
+def build_steps(lines: Iterable[EventLine]) -> Iterator[Step]:
+    """Yield the finished steps of one run in the order of their ends, also if its beginning is missing."""
+    builder = StepBuilder(has_one_run=True)
+    for line in lines:
+        yield from (step for step in builder.add(line) if step.is_done)
+    yield from builder.finish()
+
+
+def read_results(line: PerformedLine | EndedLine, variables: Variables) -> dict[str, Any]:
+    """Return the fields of a step that are known once it has finished, with the variables before it."""
+    changes = line.changes or {}
     return {
         "is_done": True,
-        "changes": line.changes or {},
+        "changes": changes,
+        "before": {name: variables[name] for name in changes if name in variables},
         "digest": line.digest,
         "printed": line.printed,
-        "seconds": line.seconds,
+        "at": line.at.timestamp(),
     }
 
 
@@ -355,6 +412,7 @@ def make_undone(step: Step) -> Step:
         result="",
         error="",
         changes={},
+        before={},
         digest="",
         printed="",
         seconds=0.0,

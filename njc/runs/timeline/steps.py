@@ -9,14 +9,35 @@ effect. In a trace of several processes this is the order of the lines.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, overload
 
-from njc.runs.timeline.trace_lines import UnreadableLine
+from njc.runs.timeline.effect_text import (
+    NO_CHANGE,
+    format_effect,
+    format_messages,
+    format_reply,
+    name_effect,
+    summarize_variables,
+)
+from njc.runs.timeline.trace_lines import ModelCallCost, UnreadableLine
 from njrt.events import Prediction
+from njrt.rendering.writer import remove_unstable_parts
 
-StepKind = Literal["enter", "effect", "line", "exit"]
+StepKind = Literal["enter", "effect", "line", "call", "exit"]
+"""A `call` of the model without an effect is a step only in the steps of one run."""
+ResultKind = Literal["", "answer", "refusal", "outcome", "error"]
+"""The end of a step: `outcome` if its effect ended the block, `error` if the model or the block failed."""
+
+JUMPS = frozenset({"broke", "continued", "returned", "raised"})
+"""The outcomes of a block that jumps."""
+
+_UNSTABLE_MARKS = (" at 0x", " owner=", " id='", "started ", "daemon ", "{'")
+"""A text without these is unchanged by `remove_unstable_parts`; looking for them is faster."""
+
 Variables = Mapping[str, str]
 """A line of text for each bound variable."""
 
@@ -31,6 +52,18 @@ class Position:
     def __str__(self) -> str:
         """Return the typed form: `12`, or `12.3` for the third line after step 12."""
         return f"{self.number}.{self.line}" if self.line else str(self.number)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """A call of the model. `at` is its start in seconds since the epoch; `error` is empty if it was answered."""
+
+    at: float
+    seconds: float = 0.0
+    model: str = ""
+    source: str = ""
+    cost: ModelCallCost = field(default_factory=ModelCallCost)
+    error: str = "no reply in the trace"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +87,8 @@ class Step:
     shown: tuple[Mapping[str, Any] | str, ...] = ()
     """The messages to the model that are new in this turn."""
     reply: Mapping[str, Any] | None = None
+    call: ModelCall | None = None
+    """The call of the model in this turn; only the first effect of a turn has it."""
     effect: Mapping[str, Any] | None = None
     code_line: int = 0
     """For a line: its number in the code, from 1."""
@@ -62,19 +97,25 @@ class Step:
     decisions: tuple[Mapping[str, Any], ...] = ()
     """The decisions of interceptors about the effect; `effect` is the original request."""
     prediction: Prediction | None = None
-    result_kind: Literal["", "answer", "refusal", "outcome"] = ""
+    result_kind: ResultKind = ""
     result: str = ""
     """The answer to the model; for an exit, the outcome."""
     error: str = ""
+    compared: str = ""
+    """For an exit: how the end of a canary compares with the end of the code."""
     changes: Mapping[str, str | None] = field(default_factory=dict)
     """The changed variables, a line of text each; None for a variable that is no longer bound."""
+    before: Mapping[str, str] = field(default_factory=dict)
+    """The changed variables as they were before, if they were bound."""
     digest: str = ""
     """Of all variables after the step; empty in traces without states."""
     printed: str = ""
-    input_tokens: int = 0
-    output_tokens: int = 0
-    """Of the reply of this turn; counted in the first effect of a turn."""
+    touches: int = 0
+    """The number of uses of program objects by contained code."""
+    at: float = 0.0
+    """The time of its end, or of an entry, in seconds since the epoch."""
     seconds: float = 0.0
+    """The time that an effect took, without the call of the model."""
 
     @property
     def number(self) -> int:
@@ -87,12 +128,95 @@ class Step:
         return choose_executed_effect(self.effect, self.decisions)
 
     @property
+    def start(self) -> float:
+        return self.call.at if self.call else self.at - self.seconds
+
+    @property
+    def cost(self) -> ModelCallCost:
+        return self.call.cost if self.call else ModelCallCost()
+
+    @property
+    def call_seconds(self) -> float:
+        return self.call.seconds if self.call else 0.0
+
+    @property
     def tokens(self) -> int:
-        return self.input_tokens + self.output_tokens
+        return self.cost.input + self.cost.output
+
+    @property
+    def name(self) -> str:
+        """The kind of the effect; at an entry, the effects that the block may have."""
+        return self.effects if self.kind == "enter" else name_effect(self.executed or {})
+
+    @property
+    def code(self) -> str:
+        """The effect as text; at an entry, the instruction."""
+        return self.instruction if self.kind == "enter" else format_effect(self.executed or {})
+
+    @property
+    def shown_text(self) -> str:
+        """The messages to the model, if this step has its call."""
+        return format_messages(self.shown) if self.call else ""
+
+    @property
+    def reply_text(self) -> str:
+        """The reply of the model, if this step has its call."""
+        return format_reply(self.reply) if self.call and self.reply is not None else ""
+
+    @property
+    def ending(self) -> str:
+        """The answer to the model; for an exit, how the block ended."""
+        return ": ".join(filter(None, (self.result, self.error, self.compared)))
+
+    @property
+    def changed(self) -> str:
+        """The changes in a few words."""
+        if self.is_unchanged:
+            return NO_CHANGE
+        return summarize_variables(self.changes, self.before) or "printed" * bool(self.printed)
+
+    @property
+    def verdict(self) -> str:
+        """Whether the effect was as predicted, in words; empty if nothing was predicted."""
+        if self.prediction is None:
+            return ""
+        problem = "not compared" if self.prediction.problem else ""
+        return problem or ("surprise" if self.is_surprise else "as predicted")
+
+    @property
+    def differences(self) -> str:
+        """The differences from the prediction, or why they are unknown: one per line."""
+        if self.prediction is None:
+            return ""
+        return self.prediction.problem or "\n".join(self.prediction.mismatches)
+
+    @property
+    def comparable_digest(self) -> bytes:
+        """A digest that is equal for equal steps: no times, tokens, names of models and addresses."""
+        start = (self.place, self.instruction) if self.kind == "enter" else ()
+        parts = [self.kind, self.call and self.shown, self.effect, self.changes, self.printed]
+        text = json.dumps([*parts, *start, self.ending], ensure_ascii=False)
+        if any(mark in text for mark in _UNSTABLE_MARKS):
+            text = remove_unstable_parts(text)
+        return hashlib.blake2b(text.encode("utf-8", "backslashreplace"), digest_size=8).digest()
 
     @property
     def is_refused(self) -> bool:
         return self.result_kind == "refusal"
+
+    @property
+    def is_surprise(self) -> bool:
+        return self.prediction is not None and self.prediction.is_surprise
+
+    @property
+    def is_jump(self) -> bool:
+        """Whether the block was left by a jump or an exception."""
+        return self.result_kind == "outcome" and self.result.partition(":")[0] in JUMPS
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether an effect changed no variable, printed nothing and did not jump."""
+        return self.kind == "effect" and not (self.changes or self.printed or self.is_jump)
 
     @property
     def jump(self) -> str:

@@ -15,30 +15,24 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, BinaryIO, assert_never
+from typing import Any, BinaryIO
 
 from njc.project.report import format_count
 from njc.project.units import explaining_failure
-from njc.runs.timeline.effect_text import NO_CHANGE, summarize_variables
+from njc.runs.timeline.effect_text import (
+    NO_CHANGE,
+    summarize_variables,
+)
+from njc.runs.timeline.step_builder import StepBuilder, build_steps
+from njc.runs.timeline.steps import JUMPS, Step
 from njc.runs.timeline.trace_lines import (
     MAX_LINE_BYTES,
-    AskedLine,
     BeganLine,
-    ComparedLine,
     EndedLine,
     EventLine,
-    PerformedLine,
-    RepliedLine,
     UnansweredLine,
     UnreadableLine,
     parse_trace_line,
-)
-from njc.runs.trace_view.steps import (
-    JUMPS,
-    TraceStep,
-    build_steps,
-    format_comparable,
-    format_differences,
 )
 from njrt.errors import ConfigurationError
 
@@ -101,7 +95,7 @@ class TraceIndex:
     problems: tuple[str, ...] = ()
     processes: int = 0
 
-    def read_steps(self, run: RunSummary) -> Iterator[TraceStep]:
+    def read_steps(self, run: RunSummary) -> Iterator[Step]:
         with open(self.path, "rb") as file:
             lines = (parse_trace_line(_read_line_at(file, at), 0) for at in run.offsets)
             yield from build_steps(it for it in lines if it and not isinstance(it, UnreadableLine))
@@ -194,10 +188,13 @@ class _RunBuilder:
     counts: Counter[str] = field(default_factory=Counter)
     fields: dict[str, Any] = field(default_factory=lambda: {"place": "(unknown)"})
     """The fields of the summary that are not counts."""
-    state: dict[str, str | None] = field(default_factory=dict)
+    state: Mapping[str, str | None] = field(default_factory=dict)
     changes: dict[str, str | None] = field(default_factory=dict)
+    has_states: bool = False
+    """Whether the run ended, in a trace that has the changes of variables."""
     printed: bool = False
     hash: hashlib.blake2b = field(default_factory=lambda: hashlib.blake2b(digest_size=8))
+    steps: StepBuilder = field(default_factory=lambda: StepBuilder(has_one_run=True))
 
     def add(self, line: EventLine, offset: int) -> None:
         at = line.at.timestamp()
@@ -207,55 +204,55 @@ class _RunBuilder:
         self.last_at = max(self.last_at, at)
         self.lines += 1
         self.offsets.append(offset)
-        self.hash.update(format_comparable(line).encode("utf-8", "backslashreplace"))
         match line:
-            case BeganLine(place=place, model=model, tried=tried):
+            case BeganLine():
                 self.has_begun, self.parent = True, line.parent
-                self.state = {**(line.state or {})}
-                given = summarize_variables(self.state)
-                self.fields |= {"place": place, "model": model, "tried": tried, "given": given}
-            case AskedLine():
-                self.counts["calls"] += 1
-            case RepliedLine():
-                cost = line.cost
-                if line.model:  # the one that has answered, where several were asked in turn
-                    self.fields["model"] = line.model
-                self.counts.update(input=cost.input, output=cost.output)
-                if cost.usd is not None:
-                    self.fields["usd"] = self.fields.get("usd", 0.0) + cost.usd
             case UnansweredLine():
                 self.counts["failures"] += 1
-            case PerformedLine(kind=kind, prediction=prediction):
-                is_surprise = prediction is not None and prediction.is_surprise
-                self.counts.update(
-                    effects=1, refusals=int(kind == "refusal"), surprises=int(is_surprise)
-                )
-                self._change(line)
-            case ComparedLine():
-                pass
-            case EndedLine(outcome=outcome, seconds=seconds):
-                self._change(line)
-                is_still = not (line.changes is None or self.changes or self.printed)
-                is_unchanged = is_still and outcome not in JUMPS
-                self.fields |= {"outcome": outcome, "error": line.note}
-                self.fields |= {"seconds": max(0.0, seconds), "is_unchanged": is_unchanged}
+            case EndedLine():
+                self.fields["seconds"] = max(0.0, line.seconds)
+                self.has_states = line.changes is not None
             case _:
-                assert_never(line)
+                pass
+        for step in self.steps.add(line):
+            self._add_step(step)
 
-    def _change(self, line: PerformedLine | EndedLine) -> None:
-        self.changes |= line.changes or {}
-        self.printed = self.printed or bool(line.printed)
+    def _add_step(self, step: Step) -> None:
+        if not step.is_done:
+            return
+        self.hash.update(step.comparable_digest)
+        if step.kind == "enter":
+            self.state = step.changes
+            self.fields |= {"place": step.place, "model": step.model, "tried": step.tried}
+            self.fields["given"] = summarize_variables(step.changes)
+            return
+        if step.kind == "exit":
+            self.fields |= {"outcome": step.result, "error": step.error}
+        if step.kind == "effect":
+            self.counts.update(
+                effects=1, refusals=int(step.is_refused), surprises=int(step.is_surprise)
+            )
+        if step.call is not None:
+            self.counts.update(calls=1, input=step.cost.input, output=step.cost.output)
+            if step.call.model:  # the one that has answered, where several were asked in turn
+                self.fields["model"] = step.call.model
+            if step.cost.usd is not None:
+                self.fields["usd"] = self.fields.get("usd", 0.0) + step.cost.usd
+        self.changes |= step.changes
+        self.printed = self.printed or bool(step.printed)
 
     def build(self) -> RunSummary:
         """Return the summary; its number, depth and parent are set later."""
+        for step in self.steps.finish():
+            self._add_step(step)
         changed = summarize_variables(self.changes, self.state) or "printed" * self.printed
-        if self.fields.get("is_unchanged"):
-            changed = NO_CHANGE
+        is_unchanged = self.has_states and not changed and self.fields.get("outcome") not in JUMPS
         fields = {"seconds": self.last_at - self.fields["start"], **self.fields, **self.counts}
         return RunSummary(
             0,
             self.id,
-            changed=changed,
+            changed=NO_CHANGE if is_unchanged else changed,
+            is_unchanged=is_unchanged,
             digest=self.hash.digest(),
             has_text=self.has_text,
             offsets=self.offsets,
@@ -360,28 +357,34 @@ class Selection:
     def has_run(self, run: RunSummary) -> bool:
         """Return whether a run is shown. `block` is a place, or the name of its file."""
         return (
-            self._has(run, run.refusals > 0, run.surprises > 0, run.usd)
+            self._has(run, run.seconds, run.refusals > 0, run.surprises > 0, run.usd)
             and (not self.search or run.has_text)
             and (self.block in ("", run.place, run.place.rpartition(":")[0]))
         )
 
-    def has_step(self, step: TraceStep) -> bool:
-        texts = [step.code, step.result, step.shown, step.reply, step.printed]
-        texts += [f"{change.name}: {change.after}" for change in step.changes]
-        texts.append(format_differences(step.prediction))
+    def has_step(self, step: Step) -> bool:
+        texts = [step.code, step.ending, step.shown_text, step.reply_text, step.printed]
+        texts += [f"{name}: {after}" for name, after in step.changes.items()]
+        texts.append(step.differences)
         wanted = self.search.casefold()
-        return self._has(step, step.is_refused, step.is_surprise, step.cost.usd) and (
+        seconds = step.call_seconds + step.seconds
+        return self._has(step, seconds, step.is_refused, step.is_surprise, step.cost.usd) and (
             not wanted or any(wanted in text.casefold() for text in texts)
         )
 
     def _has(
-        self, it: RunSummary | TraceStep, is_refused: bool, is_surprise: bool, usd: float | None
+        self,
+        it: RunSummary | Step,
+        seconds: float,
+        is_refused: bool,
+        is_surprise: bool,
+        usd: float | None,
     ) -> bool:
         return (
             (not self.refusals or is_refused)
             and (not self.unchanged or it.is_unchanged)
             and (not self.surprises or is_surprise)
             and (not self.jumps or it.is_jump)
-            and (self.slow is None or it.seconds >= self.slow)
+            and (self.slow is None or seconds >= self.slow)
             and (self.expensive is None or (usd or 0.0) >= self.expensive)
         )

@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from njc.project.units import explaining_failure
+from njc.runs.timeline.steps import Step, StepKind
 from njc.runs.trace_view.index import RunSummary, Selection, TraceIndex
-from njc.runs.trace_view.steps import StepKind, TraceStep, format_differences, name_prediction
 from njrt.errors import require_packages
 
 CHUNK_CHARS = 256_000
@@ -135,14 +135,15 @@ class _PageData:
             }
         )
 
-    def _add_run(self, run: RunSummary, first_run: int, steps: Iterator[TraceStep]) -> None:
+    def _add_run(self, run: RunSummary, first_run: int, steps: Iterator[Step]) -> None:
         if run.error:
             self.errors[self.runs.length] = run.error
         self.ids.append(run.id)
         first_step = self.steps.length
         for step in steps:
             is_first = self.steps.length == first_step
-            self._add_step(step, (run.given, run.changed) if is_first else ("", step.changed))
+            brief = (run.given, run.changed) if is_first else ("", step.changed)
+            self._add_step(step, brief)
         digest, digest2 = _split_digest(run.digest)
         self.runs.add(
             **{name: getattr(run, name) for name in _PLAIN_COLUMNS},
@@ -160,19 +161,19 @@ class _PageData:
             unchanged=run.is_unchanged,
         )
 
-    def _add_step(self, step: TraceStep, brief: tuple[str, str]) -> None:
+    def _add_step(self, step: Step, brief: tuple[str, str]) -> None:
         flags = REFUSED * step.is_refused | JUMP * step.is_jump | SURPRISE * step.is_surprise
         flags |= UNCHANGED * step.is_unchanged
-        digest, digest2 = _split_digest(step.digest)
+        digest, digest2 = _split_digest(step.comparable_digest)
         packed = _pack_step(step, brief)
         if not self._waiting:
             self.first_steps.append(self.steps.length)
         self.steps.add(
-            start=step.at,
+            start=step.start,
             call=step.call_seconds,
-            code=step.code_seconds,
+            code=step.seconds,
             usd=-1.0 if step.cost.usd is None else step.cost.usd,
-            tokens=min(step.cost.input + step.cost.output, 0xFFFFFFFF),
+            tokens=min(step.tokens, 0xFFFFFFFF),
             digest=digest,
             digest2=digest2,
             kind=STEP_KINDS.index(step.kind),
@@ -212,22 +213,23 @@ def _split_digest(digest: bytes) -> tuple[int, int]:
     return int.from_bytes(digest[:4], "little"), int.from_bytes(digest[4:8], "little")
 
 
-def _pack_step(step: TraceStep, brief: tuple[str, str]) -> str:
-    changes = [[change.name, change.before, change.after] for change in step.changes]
+def _pack_step(step: Step, brief: tuple[str, str]) -> str:
+    changes = [[name, step.before.get(name), after] for name, after in step.changes.items()]
+    model = step.model if step.kind == "enter" else ""
     return json.dumps(
         [
-            step.effect,
+            step.name,
             step.code,
-            step.result,
+            step.ending,
             step.result_kind,
             changes,
             step.printed,
-            step.shown,
-            step.reply,
-            step.model,
-            step.source,
+            step.shown_text,
+            step.reply_text,
+            step.call.model if step.call else model,
+            step.call.source if step.call else "",
             [step.turn, step.cost.input, step.cost.output, step.cost.cached],
-            [name_prediction(step.prediction), format_differences(step.prediction)],
+            [step.verdict, step.differences],
             brief,
         ],
         ensure_ascii=False,

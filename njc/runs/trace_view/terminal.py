@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from itertools import chain, zip_longest
 
 from njc.project.report import format_count
+from njc.runs.timeline.steps import Step
 from njc.runs.trace_view.index import RunSummary, Selection, TraceIndex
-from njc.runs.trace_view.steps import TraceStep, format_differences, name_prediction
 from njc.runs.trace_view.tables import TableColumn, fit_text, format_table
 from njrt.rendering.writer import escape_unprintable
 
@@ -134,7 +134,7 @@ def describe_outcome(run: RunSummary) -> str:
 
 
 def format_run(
-    run: RunSummary, steps: Iterable[TraceStep], selection: Selection, width: int | None = None
+    run: RunSummary, steps: Iterable[Step], selection: Selection, width: int | None = None
 ) -> Iterator[str]:
     """Yield the steps of a run: the model's code, its results, and the changed variables."""
     facts = [
@@ -154,33 +154,35 @@ def format_run(
             yield from chain.from_iterable(format_step_parts(number, step, width))
 
 
-def format_step_parts(number: int, step: TraceStep, width: int | None) -> Iterator[list[str]]:
+def format_step_parts(number: int, step: Step, width: int | None) -> Iterator[list[str]]:
     """Yield the lines of a step by parts: a head, code, changes (`=`), prints (`|`), the result (`>`), surprises (`?`)."""
+    seconds = step.call_seconds + step.seconds
+    source = step.call.source if step.call else ""
     facts = [
         f"{number} {step.kind}",
-        escape_unprintable(step.effect),
+        escape_unprintable(step.name),
         step.result_kind if step.result_kind in ("refusal", "error") else "",
-        name_prediction(step.prediction),
-        f"{step.seconds:.2f} s" if step.seconds else "",
-        format_count(step.cost.input + step.cost.output, "token") if step.cost.input else "",
+        step.verdict,
+        f"{seconds:.2f} s" if seconds else "",
+        format_count(step.tokens, "token") if step.cost.input else "",
         format_cost(step.cost.usd),
         f"{step.touches:,} touches" if step.touches else "",
-        escape_unprintable(step.source) if step.source != "model" else "",
+        escape_unprintable(source) if source != "model" else "",
     ]
     yield _wrap(", ".join(filter(None, facts)), width)
     yield list(_indent(step.code.rstrip(), "    ", width))
     changes: list[str] = []
-    for change in step.changes:
-        after = "(not bound)" if change.after is None else change.after
-        if change.before is None:
-            changes += _indent(f"{change.name}: {after}", "  = ", width)
+    for name, text in step.changes.items():
+        after = "(not bound)" if text is None else text
+        if name not in step.before:
+            changes += _indent(f"{name}: {after}", "  = ", width)
         else:
-            changes += _indent(f"{change.name}: {change.before}", "  = ", width)
+            changes += _indent(f"{name}: {step.before[name]}", "  = ", width)
             changes += _indent(after, "    -> ", width)
     yield changes
     yield list(_indent(step.printed.rstrip("\n"), "  | ", width))
-    yield list(_indent(step.result, "  > ", width))
-    yield list(_indent(format_differences(step.prediction), "  ? ", width))
+    yield list(_indent(step.ending, "  > ", width))
+    yield list(_indent(step.differences, "  ? ", width))
 
 
 def format_pairs(
@@ -248,7 +250,7 @@ def format_pair(
 
 
 def _format_side_by_side(
-    number: int, a: TraceStep | None, b: TraceStep | None, width: int | None
+    number: int, a: Step | None, b: Step | None, width: int | None
 ) -> Iterator[str]:
     if width is not None and width < _SIDE_BY_SIDE_WIDTH:
         for letter, step, other_step in (("A", a, b), ("B", b, a)):
@@ -263,15 +265,13 @@ def _format_side_by_side(
             yield f"{fit_text(text, half, False)} {' ' if text == other else '!'} {other}".rstrip()
 
 
-def _list_parts(
-    number: int, step: TraceStep | None, other: TraceStep | None, width: int
-) -> list[list[str]]:
+def _list_parts(number: int, step: Step | None, other: Step | None, width: int) -> list[list[str]]:
     """Return the parts of a step; with the messages to the model if they differ from the other step."""
     if step is None:
         return [["(no such step)"]]
     parts = list(format_step_parts(number, step, width))
-    if other is None or step.shown != other.shown:
-        parts.append(list(_indent(step.shown, "  < ", width)))
+    if other is None or step.shown_text != other.shown_text:
+        parts.append(list(_indent(step.shown_text, "  < ", width)))
     return parts
 
 
@@ -322,10 +322,12 @@ def pair_runs(first: Iterable[RunSummary], second: Iterable[RunSummary]) -> tupl
 
 
 def find_first_difference(
-    a: Iterable[TraceStep], b: Iterable[TraceStep]
-) -> tuple[int, TraceStep | None, TraceStep | None] | None:
+    a: Iterable[Step], b: Iterable[Step]
+) -> tuple[int, Step | None, Step | None] | None:
     """Return the first steps that differ, with their number from 0; None if the runs are equal."""
     for number, (step, other) in enumerate(zip_longest(a, b)):
-        if step is None or other is None or step.digest != other.digest:
+        if step is None or other is None:
+            return number, step, other
+        if step.comparable_digest != other.comparable_digest:
             return number, step, other
     return None
