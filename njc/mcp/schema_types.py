@@ -10,6 +10,7 @@ schema comes from outside: names are made identifiers, values are written by `re
 
 from __future__ import annotations
 
+import ast
 import keyword
 import math
 import re
@@ -21,7 +22,7 @@ from pydantic import BaseModel
 
 Schema = Mapping[str, Any]
 
-_SCALARS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
+_SCALARS = {"string": "str", "integer": "int", "number": "int | float", "boolean": "bool", "null": "None"}  # fmt: skip
 _RESERVED = {
     "self",
     "cls",
@@ -52,10 +53,14 @@ class TypedName:
     key: str
     """The name in the schema."""
     annotation: str
-    is_required: bool
     description: str
-    default: str | None
-    """The default as Python; None if the schema has none that is a scalar."""
+    default: str
+    """The default as Python, empty if the property is required; `None` if the schema has none that is a scalar."""
+
+    @property
+    def declaration(self) -> str:
+        """The name, the annotation and the default, if it has one."""
+        return f"{self.name}: {self.annotation}" + (f" = {self.default}" if self.default else "")
 
 
 class TypeWriter:
@@ -79,20 +84,19 @@ class TypeWriter:
             return "Any"
         if isinstance(reference := schema.get("$ref"), str):
             return self._write_reference(reference, root, name, depth)
-        if "const" in schema or isinstance(schema.get("enum"), Sequence):
+        if "const" in schema or isinstance(schema.get("enum"), list):
             return _write_literal(schema.get("enum", [schema.get("const")]))
         for key in ("anyOf", "oneOf"):
-            parts = schema.get(key)
-            if isinstance(parts, Sequence) and parts and "properties" not in schema:
+            if (parts := _get_list(schema, key)) and "properties" not in schema:
                 return self._write_union(
                     [self.write(part, name, root, depth + 1) for part in parts]
                 )
-        if isinstance(parts := schema.get("allOf"), Sequence) and parts:
+        if parts := _get_list(schema, "allOf"):
             rest = {key: value for key, value in schema.items() if key != "allOf"}
             merged = self._keep(schema, "allOf", _merge(parts, rest, root))
             return self.write(merged, name, root, depth + 1)
         kind = schema.get("type")
-        if isinstance(kind, Sequence) and not isinstance(kind, str):
+        if isinstance(kind, list):
             return self._write_union(
                 [
                     self.write(
@@ -102,7 +106,7 @@ class TypeWriter:
                 ]
             )
         if kind == "array" or (kind is None and "items" in schema):
-            return f"list[{self.write(schema.get('items'), name + 'Item', root, depth + 1)}]"
+            return self._write_array(schema, name + "Item", root, depth)
         if kind == "object" or (kind is None and "properties" in schema):
             return self._write_object(schema, name, root, depth)
         return _SCALARS.get(kind, "Any") if isinstance(kind, str) else "Any"
@@ -120,25 +124,19 @@ class TypeWriter:
     ) -> list[TypedName]:
         """Return the properties of an object, the required ones first."""
         schema = _flatten(schema, root)
-        properties, required = schema.get("properties"), schema.get("required")
-        required = required if isinstance(required, list) else []
+        required = _get_list(schema, "required")
         found: list[TypedName] = []
         used = set(reserved)
-        for key, value in properties.items() if isinstance(properties, Mapping) else ():
+        for key, value in _get_mapping(schema, "properties").items():
             name = make_unique(make_identifier(key), used)
             held = value if isinstance(value, Mapping) else {}
             annotation = self.write(value, owner + make_class_name(key), root, depth + 1)
-            found.append(
-                TypedName(
-                    name,
-                    key,
-                    annotation,
-                    key in required,
-                    clean_text(held.get("description")),
-                    write_default(held.get("default"), annotation),
-                )
-            )
-        return sorted(found, key=lambda each: not each.is_required)
+            default = "" if key in required else write_default(held.get("default"), annotation)
+            if default == "None":
+                annotation = add_none(annotation)
+            description = clean_text(held.get("description"))
+            found.append(TypedName(name, key, annotation, description, default))
+        return sorted(found, key=lambda each: bool(each.default))
 
     def _write_reference(self, reference: str, root: Schema, name: str, depth: int) -> str:
         target = find_definition(reference, root)
@@ -147,11 +145,22 @@ class TypeWriter:
         title = make_class_name(reference.rpartition("/")[2]) if reference != "#" else name
         return self.write(target, title, root, depth + 1)
 
+    def _write_array(self, schema: Schema, name: str, root: Schema, depth: int) -> str:
+        first = _get_list(schema, "prefixItems")
+        parts = [self.write(part, name, root, depth + 1) for part in first]
+        if parts and schema.get("minItems") == schema.get("maxItems") == len(parts):
+            return f"tuple[{', '.join(parts)}]"
+        if (rest := schema.get("items", True)) is not False or not parts:
+            parts.append(self.write(rest, name, root, depth + 1))
+        return f"list[{self._write_union(parts)}]"
+
     def _write_object(self, schema: Schema, name: str, root: Schema, depth: int) -> str:
-        if not schema.get("properties"):
-            values = schema.get("additionalProperties")
-            inner = self.write(values, name + "Value", root, depth + 1)
-            return f"dict[str, {inner}]"
+        if not _get_mapping(schema, "properties"):
+            values = [*_get_mapping(schema, "patternProperties").values()]
+            if (rest := schema.get("additionalProperties", True)) is not False or not values:
+                values.append(rest)
+            parts = [self.write(value, name + "Value", root, depth + 1) for value in values]
+            return f"dict[str, {self._write_union(parts)}]"
         if id(schema) in self._known:
             return self._known[id(schema)][0]
         made = make_unique(make_class_name(name), self._names)
@@ -165,19 +174,17 @@ class TypeWriter:
         if text := clean_text(schema.get("description")):
             yield f"    {quote_docstring(text)}"
             yield ""
-        yield '    model_config = ConfigDict(extra="allow", populate_by_name=True)'
+        options = 'extra="allow", populate_by_name=True'
+        if any(field.name.startswith("model_") for field in fields):
+            options += ", protected_namespaces=()"
+        yield f"    model_config = ConfigDict({options})"
         yield ""
         for field in fields:
-            alias = f"alias={field.key!r}" if field.name != field.key else ""
-            annotation = field.annotation
-            default = field.default
-            if not field.is_required and default is None:
-                annotation, default = add_none(annotation), "None"
-            if alias:
-                value = f" = Field({', '.join(filter(None, [default, alias]))})"
-            else:
-                value = f" = {default}" if default is not None else ""
-            yield f"    {field.name}: {annotation}{value}"
+            line = field.declaration
+            if field.name != field.key:
+                parts = [*filter(None, [field.default]), f"alias={field.key!r}"]
+                line = f"{field.name}: {field.annotation} = Field({', '.join(parts)})"
+            yield f"    {line}"
             if field.description:
                 yield f"    {quote_docstring(field.description)}"
 
@@ -250,43 +257,41 @@ def quote_docstring(text: str, indent: str = "    ") -> str:
     return '"""' + "\n".join([lines[0], *rest]) + f'{end}"""'
 
 
-def write_default(value: Any, annotation: str) -> str | None:
-    """Return a default as Python; None for one that is no scalar, or not of the type."""
-    parts = annotation.split(" | ")
-    if annotation.startswith("Literal["):
-        fits = repr(value) in annotation
-    elif type(value) is float:
-        fits = "float" in parts and math.isfinite(value)
-    else:
-        fits = type(value) in (str, int, bool) and (
-            type(value).__name__ in parts or (type(value) is int and "float" in parts)
-        )
-    return repr(value) if fits else None
+def write_default(value: Any, annotation: str) -> str:
+    """Return a default as Python; `None` for one that is no scalar, or not of the type."""
+    kinds = set(map(ast.unparse, ast.walk(ast.parse(annotation, mode="eval"))))
+    is_flat = not re.search(r"\b(list|dict|tuple)\[", annotation)
+    is_scalar = type(value) in (str, int, bool) or (type(value) is float and math.isfinite(value))
+    fits = is_flat and is_scalar and kinds & {repr(value), type(value).__name__}
+    return repr(value) if fits else "None"
 
 
 def _write_literal(values: Sequence[Any]) -> str:
     scalars = [value for value in values if value is None or type(value) in (str, int, bool)]
-    if not values or len(scalars) != len(values):
-        return "Any"
+    written = dict.fromkeys(map(repr, scalars))
+    if not values or len(scalars) != len(values) or len(set(scalars)) != len(written):
+        return "Any"  # 1 and True are one value of a Literal
     if scalars == [None]:
         return "None"
-    return f"Literal[{', '.join(dict.fromkeys(map(repr, scalars)))}]"
+    return f"Literal[{', '.join(written)}]"
+
+
+def _get_mapping(schema: Schema, key: str) -> Schema:
+    return value if isinstance(value := schema.get(key), Mapping) else {}
+
+
+def _get_list(schema: Schema, key: str) -> list[Any]:
+    return value if isinstance(value := schema.get(key), list) else []
 
 
 def _flatten(schema: Schema, root: Schema) -> Schema:
     """Return an object's schema with the properties of all its parts; those of alternatives are optional."""
-    several, *others = (
-        parts if isinstance(parts := schema.get(key), list) else []
-        for key in ("allOf", "anyOf", "oneOf")
-    )
-    whole = _merge([schema, *several], {}, root)
+    whole = _merge([schema, *_get_list(schema, "allOf")], {}, root)
     options: dict[str, list[Any]] = {}
-    for part in (*others[0], *others[1]):
-        properties = _merge([part], {}, root).get("properties")
-        for key, value in properties.items() if isinstance(properties, Mapping) else ():
+    for part in _get_list(schema, "anyOf") + _get_list(schema, "oneOf"):
+        for key, value in _get_mapping(_merge([part], {}, root), "properties").items():
             options.setdefault(key, []).append(value)
-    own = whole.get("properties")
-    own = own if isinstance(own, Mapping) else {}
+    own = _get_mapping(whole, "properties")
     found = {key: {"anyOf": each} for key, each in options.items() if key not in own}
     return {**whole, "properties": {**own, **found}}
 
@@ -303,7 +308,7 @@ def _merge(parts: Sequence[Any], rest: Schema, root: Schema) -> Schema:
         for key, value in part.items():
             if key == "properties" and isinstance(value, Mapping):
                 merged[key] = {**merged.get(key, {}), **value}
-            elif key == "required" and isinstance(value, Sequence):
+            elif key == "required" and isinstance(value, list):
                 merged[key] = [*merged.get(key, ()), *value]
             else:
                 merged[key] = value

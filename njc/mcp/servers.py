@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from njc.mcp.tool_module import HEADER, Tool, compare_tools, compute_digest, write_module
+from njc.mcp.tool_module import HEADER, Tool, compare_tools, compute_digests, write_module
 from njc.project.outputs import write_all
 from njc.project.servers import ServerSection
 from njrt.errors import ConfigurationError
@@ -81,7 +81,7 @@ def add_server(section: ServerSection, folder: Path) -> ServerSection:
     return replace(
         described,
         digest=hash_text(module),
-        tools={tool.name: compute_digest([tool]) for tool in sorted(tools, key=lambda t: t.name)},
+        tools=compute_digests(tools),
     )
 
 

@@ -21,7 +21,6 @@ from typing import Any
 from njc.mcp.schema_types import (
     TypedName,
     TypeWriter,
-    add_none,
     clean_text,
     make_class_name,
     make_identifier,
@@ -47,16 +46,19 @@ class Tool:
     """Whether a second equal call changes nothing more, by the server's declaration."""
 
 
-def compute_digest(tools: Sequence[Tool]) -> str:
-    """Return the digest of the descriptions and schemas of tools; their order does not count."""
-    described = [asdict(tool) for tool in sorted(tools, key=lambda tool: tool.name)]
-    text = json.dumps(described, sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+def compute_digests(tools: Sequence[Tool]) -> dict[str, str]:
+    """Return the digests of the descriptions and schemas of tools, by their names; the order of tools does not count."""
+    described: dict[str, list[str]] = {}
+    for tool in tools:
+        text = json.dumps(asdict(tool), sort_keys=True, ensure_ascii=False)
+        described.setdefault(tool.name, []).append(text)
+    joined = {name: f"[{', '.join(sorted(described[name]))}]" for name in sorted(described)}
+    return {name: hashlib.sha256(text.encode()).hexdigest()[:32] for name, text in joined.items()}
 
 
 def compare_tools(before: Mapping[str, str], tools: Sequence[Tool]) -> Iterator[str]:
     """Yield a line for each tool that differs from its digest in the lock."""
-    now = {tool.name: compute_digest([tool]) for tool in tools}
+    now = compute_digests(tools)
     for name in sorted({*before, *now}):
         if name not in now:
             yield f"- {name}: the server does not have it any more"
@@ -70,8 +72,9 @@ def write_module(section: ServerSection, tools: Sequence[Tool]) -> str:
     """Return the text of the module of a server."""
     import black
 
-    writer, used = TypeWriter(), {"server", "njrt", *dir(builtins)}
-    functions = [line for tool in tools for line in _write_tool(tool, section, writer, used)]
+    writer, used = TypeWriter(), {"server", "njrt", "annotations", *dir(builtins)}
+    ordered = sorted(tools, key=lambda tool: tool.name)  # names do not depend on the order
+    functions = [line for tool in ordered for line in _write_tool(tool, section, writer, used)]
     lines = [
         HEADER,
         quote_docstring(
@@ -120,30 +123,17 @@ def _write_tool(
     result, is_wrapped = _write_result(tool, owner, writer)
     is_allowed = tool.reads_only or "*" in section.allow or tool.name in section.allow
     rule = '@njrt.gated(decide="allow", named=True)' if is_allowed else "@njrt.gated(named=True)"
-    head = f"({_write_parameters(parameters)}) -> {result or 'str'}:"
+    head = f"({', '.join(each.declaration for each in parameters)}) -> {result or 'str'}:"
     call = ", ".join(_write_call(tool, parameters, result, is_wrapped))
     doc = _write_docstring(tool, parameters)
-    yield f"\n\n{rule}\ndef {name}{head}"
-    yield f"    {doc}"
-    yield f"    result: {result or 'str'} = server.call({call})"
-    yield "    return result"
-    async_name = make_unique(f"{name}_async", used)
-    yield f"\n\n{rule}\nasync def {async_name}{head}"
-    yield f"    {doc}"
-    yield f"    result: {result or 'str'} = await server.acall({call})"
-    yield "    return result"
-
-
-def _write_parameters(parameters: Sequence[TypedName]) -> str:
-    written = [
-        f"{each.name}: {each.annotation}"
-        if each.is_required
-        else f"{each.name}: {each.annotation} = {each.default}"
-        if each.default is not None
-        else f"{each.name}: {add_none(each.annotation)} = None"
-        for each in parameters
-    ]
-    return ", ".join(written)
+    for word, made, called in (
+        ("def", name, "server.call"),
+        ("async def", make_unique(f"{name}_async", used), "await server.acall"),
+    ):
+        yield f"\n\n{rule}\n{word} {made}{head}"
+        yield f"    {doc}"
+        yield f"    result: {result or 'str'} = {called}({call})"
+        yield "    return result"
 
 
 def _write_call(
@@ -155,7 +145,7 @@ def _write_call(
         yield f"result={result}"
     if is_wrapped:
         yield "wrapped=True"
-    optional = [each.key for each in parameters if not each.is_required and each.default is None]
+    optional = [each.key for each in parameters if each.default == "None"]
     if optional:
         yield f"optional={optional!r}"
     if tool.reads_only or tool.is_repeatable:

@@ -10,11 +10,13 @@ Source of the fields: `CallToolResult` in the Model Context Protocol, 2025-11-25
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from njrt.media import Audio, Image
+from njrt.typed_json import InvalidJsonError, validate_value
 
 if TYPE_CHECKING:
     from mcp.types import CallToolResult
@@ -55,22 +57,18 @@ def read_result(tool: str, result: CallToolResult, expected: Any, is_wrapped: bo
     text = "\n".join(part for part in parts if isinstance(part, str))
     if result.is_error:
         raise ToolError(f"{tool}: {text or 'the tool has failed'}")
+    content = result.structured_content
     if expected is None:
+        if not parts and content is not None:
+            return json.dumps(content, ensure_ascii=False)
         has_more = any(not isinstance(part, str) for part in parts)
         return ToolText(text, parts) if has_more else text
-    content = result.structured_content
     if is_wrapped and isinstance(content, dict):
         content = content.get("result")
-    from pydantic import TypeAdapter, ValidationError
-
     try:
-        return TypeAdapter(expected).validate_python(content)
-    except ValidationError as error:
-        (first, *_) = error.errors()
-        at = "".join(f"[{part!r}]" for part in first["loc"])
-        raise ToolError(
-            f"{tool}: the result does not fit the schema: result{at}: {first['msg']}"
-        ) from None
+        return validate_value(content, expected)
+    except InvalidJsonError as error:
+        raise ToolError(f"{tool}: the result does not fit the schema: {error}") from None
 
 
 def _read_parts(result: CallToolResult) -> Iterator[Part]:

@@ -16,8 +16,7 @@ import re
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeoutError
+from concurrent.futures import Future, wait
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
@@ -32,13 +31,8 @@ from njrt.errors import (
 )
 from njrt.gates import call_key
 from njrt.mcp.results import ToolConnectionError, ToolError, ToolTimeoutError, read_result
-from njrt.mcp.sessions import (
-    Session,
-    SessionLostError,
-    is_on_loop,
-    open_session,
-    submit,
-)
+from njrt.mcp.sessions import Session, SessionLostError, is_on_loop, open_session, submit
+from njrt.typed_json import describe_validation_error
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -183,8 +177,8 @@ class McpServer:
                 if error.was_sent and not call.is_repeatable:
                     raise
                 found = await self._send(call)
-        expected, is_wrapped = call.form.get("result"), call.form.get("wrapped", False)
-        return read_result(call.name, found, expected, is_wrapped)
+            expected, is_wrapped = call.form.get("result"), call.form.get("wrapped", False)
+            return read_result(call.name, found, expected, is_wrapped)
 
     async def _send(self, call: _Call) -> CallToolResult:
         async def report(progress: float, total: float | None, message: str | None) -> None:
@@ -197,6 +191,7 @@ class McpServer:
     async def _translated(self, tool: str) -> Any:
         """Raise the errors of this module in place of the SDK's."""
         from mcp import MCPError
+        from pydantic import ValidationError
 
         name = f"{self.name}.{tool}"
         try:
@@ -209,10 +204,16 @@ class McpServer:
             log = f"\nthe server has written: {self._log}" if self._log else ""
             sent = "; the call may have been made" if error.was_sent else ""
             place = self.url or f"`{' '.join(self.command)}`"
-            text = f"{name}: no connection to {place}: {error}{sent}{log}"
-            raise ToolConnectionError(text) from None
-        except MCPError as error:
-            raise ToolError(f"{name}: {error}") from None
+            raise ToolConnectionError(
+                f"{name}: no connection to {place}: {error}{sent}{log}"
+            ) from None
+        except ToolError:
+            raise
+        except (MCPError, RuntimeError, ValueError) as error:  # the SDK checks results
+            text = f"{error} ({self._log})" if self._log and self.url else str(error)
+            if isinstance(error, ValidationError):
+                text = f"the answer is not valid: {describe_validation_error(error)}"
+            raise ToolError(f"{name}: {text}") from None
 
     def _get_session(self) -> Session:
         """Return the session; called on the loop."""
@@ -228,10 +229,17 @@ class McpServer:
         from mcp import Client
         from mcp.client.streamable_http import streamable_http_client
 
+        async def see(response: httpx2.Response) -> None:
+            if response.request.method == "POST":
+                status = f"HTTP {response.status_code} {response.reason_phrase}"
+                self._log = status if response.is_error else ""
+                if response.status_code == 404 and "mcp-session-id" in response.request.headers:
+                    response.headers["content-type"] = ""  # else the SDK reports the body alone
+
         headers = {name: self._expand(value) for name, value in self.headers.items()}
-        seconds = httpx2.Timeout(30.0, read=None)
+        seconds, hooks = httpx2.Timeout(30.0, read=None), {"response": [see]}
         async with (
-            httpx2.AsyncClient(headers=headers, timeout=seconds) as http,
+            httpx2.AsyncClient(headers=headers, timeout=seconds, event_hooks=hooks) as http,
             Client(streamable_http_client(self.url, http_client=http)) as client,
         ):
             yield client
@@ -269,12 +277,9 @@ class McpServer:
     def _wait(self, future: Future[Any]) -> Any:
         """Wait for a call in short steps, so that limits of time and Ctrl-C end it."""
         try:
-            while True:
-                try:
-                    return future.result(_POLL_SECONDS)
-                except FutureTimeoutError:
-                    if future.done():
-                        raise
+            while not wait([future], _POLL_SECONDS).done:
+                continue
+            return future.result()
         except BaseException:
             future.cancel()
             raise
@@ -347,11 +352,7 @@ def _to_json(arguments: Mapping[str, Any], optional: Sequence[str]) -> dict[str,
     """Return arguments as JSON: models by their fields that are set, with the names of the schema."""
     from pydantic import TypeAdapter
 
-    given = {
-        name: value
-        for name, value in arguments.items()
-        if value is not None or name not in optional
-    }
+    given = {k: v for k, v in arguments.items() if v is not None or k not in optional}
     made: dict[str, Any] = TypeAdapter(dict[str, Any]).dump_python(
         given, mode="json", by_alias=True, exclude_unset=True
     )

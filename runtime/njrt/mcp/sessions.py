@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 THREAD_NAME = "njrt-mcp"
+EXPIRED = "Session terminated"
+"""The SDK's text for a server that does not know the session any more: the call was not made."""
 CLOSE_SECONDS = 5.0
 """How long the end of a process waits for its servers."""
 
@@ -66,28 +68,23 @@ class Session:
             client = await self._open()
             try:
                 return await client.call_tool(tool, arguments, progress_callback=progress)
-            except MCPError as error:
-                if not _is_lost(error):
-                    raise
-                reason = str(error)
             except Exception as error:
                 if not _is_lost(error):
                     raise
-                reason = f"{type(error).__name__}: {error}"
+                reason = str(error) if isinstance(error, MCPError) else _describe(error)
             await self.close()
-            raise SessionLostError(reason, was_sent=True)
+            raise SessionLostError(reason, was_sent=reason != EXPIRED)
 
     async def list_tools(self, seconds: float) -> tuple[Client, list[Any]]:
         """Return the client and all tools of the server; raises SessionLostError and TimeoutError as `call`."""
         async with asyncio.timeout(seconds):
             client = await self._open()
-            found, cursor = list[Any](), None
-            while True:
-                page = await client.list_tools(cursor=cursor)
+            found, cursors = list[Any](), [""]
+            while cursors.count(cursors[-1]) == 1:  # no page is asked for twice
+                page = await client.list_tools(cursor=cursors[-1] or None)
                 found += page.tools
-                cursor = page.next_cursor
-                if cursor is None or not page.tools:
-                    return client, found
+                cursors.append(page.next_cursor or "")
+            return client, found
 
     async def close(self) -> None:
         """End the session; the next call opens another one."""
@@ -133,7 +130,7 @@ def _is_lost(error: Exception) -> bool:
     from mcp.types import CONNECTION_CLOSED
 
     if isinstance(error, MCPError):
-        return error.code == CONNECTION_CLOSED or "session terminated" in str(error).lower()
+        return error.code == CONNECTION_CLOSED or str(error) == EXPIRED
     lost = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream, OSError)
     return isinstance(error, lost) or type(error).__module__.partition(".")[0] == "httpx2"
 

@@ -1,0 +1,170 @@
+"""Random schemas of JSON, and values that a schema probably allows, all from a seed.
+
+A definition names later ones only, so that no schema needs itself before it has read any of a value.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+KEYS = ["a", "b", "from", "self", "maxCount", "max-count", "model_dump", "model_x", "json", "é", "$id", "str", "list", "class"]  # fmt: skip
+SCALARS = ["string", "integer", "number", "boolean", "null"]
+ENUMS = ["a", "b", "1", 2, 7, True, False, None, 1.5, ["a"], {"a": 1}]
+FORMATS = ["date-time", "uuid", "uri", "binary", "email"]
+LIMITS: list[dict[str, Any]] = [
+    {"type": "integer", "minimum": 1},
+    {"type": "string", "maxLength": 1},
+    {"type": "array", "items": {"type": "integer"}, "minItems": 1, "uniqueItems": True},
+    {"type": "string", "nullable": True},
+]
+FLAT = [*SCALARS, "enum", "const", "any", "format", "limits", "ref"]
+DEEP = [*FLAT, "array", "tuple", "object", "map", "pattern", "anyOf", "oneOf", "allOf", "types", "not"]  # fmt: skip
+
+
+def make_root(random: Random) -> dict[str, Any]:
+    """Return a schema with two definitions."""
+    made = make_schema(random, 0, ["A", "B"])
+    first, second = make_schema(random, 1, ["B"]), make_schema(random, 2, [])
+    return {**(made if isinstance(made, dict) else {}), "$defs": {"A": first, "B": second}}
+
+
+def make_schema(random: Random, depth: int, names: list[str]) -> Any:
+    """Return a schema that may name these definitions."""
+    kind = random.choice(DEEP if depth < 3 else FLAT)
+
+    def inner() -> Any:
+        return make_schema(random, depth + 1, names)
+
+    def several(least: int = 1) -> list[Any]:
+        return [inner() for _ in range(random.randint(least, 3))]
+
+    made: Any
+    match kind:
+        case "enum":
+            made = {"enum": random.sample(ENUMS, random.randint(1, 4))}
+        case "const":
+            made = {"const": random.choice(ENUMS)}
+        case "any":
+            made = random.choice([{}, True, {"description": "x"}])
+        case "format":
+            made = {"type": "string", "format": random.choice(FORMATS)}
+        case "limits":
+            made = dict(random.choice(LIMITS))
+        case "ref":
+            made = {"$ref": f"#/$defs/{random.choice(names)}"} if names else {}
+        case "array":
+            made = {"type": "array", "items": inner()}
+        case "tuple":
+            first = several()
+            size = {"minItems": len(first), "maxItems": len(first)}
+            rest = random.choice([{}, size, {"items": False}, {"items": inner()}])
+            made = {"type": "array", "prefixItems": first, **rest}
+        case "object":
+            keys = random.sample(KEYS, random.randint(0, 4))
+            needed = [key for key in keys if random.random() < 0.5]
+            made = {
+                "type": "object",
+                "properties": {key: inner() for key in keys},
+                "required": needed,
+            }
+            made |= random.choice(
+                [{}, {"additionalProperties": False}, {"additionalProperties": inner()}]
+            )
+        case "map":
+            made = {"type": "object", "additionalProperties": inner()}
+        case "pattern":
+            made = {"type": "object", "patternProperties": {"^a": inner()}}
+            made |= random.choice(
+                [{}, {"additionalProperties": False}, {"additionalProperties": inner()}]
+            )
+        case "anyOf" | "oneOf" | "allOf":
+            made = {kind: several()}
+        case "types":
+            made = {"type": random.sample([*SCALARS, "array", "object"], random.randint(1, 3))}
+        case "not":
+            made = {"not": inner()}
+        case _:
+            made = {"type": kind}
+    if isinstance(made, dict) and random.random() < 0.2:
+        made = {**made, "default": make_value(random, 1)}
+    return made
+
+
+def make_value(random: Random, depth: int = 0) -> Any:
+    """Return any JSON value."""
+    kind = random.choice(["str", "int", "float", "bool", "null", *(["list", "dict"] if depth < 3 else [])])  # fmt: skip
+    match kind:
+        case "str":
+            return random.choice(["a", "b", "1", "", "ab", "true"])
+        case "int":
+            return random.choice([2, -1, 2**60 + 1])
+        case "float":
+            return random.choice([1.5, 2.5])
+        case "bool":
+            return random.random() < 0.5
+        case "list":
+            return [make_value(random, depth + 1) for _ in range(random.randint(0, 3))]
+        case "dict":
+            keys = random.sample(KEYS, random.randint(0, 3))
+            return {key: make_value(random, depth + 1) for key in keys}
+    return None
+
+
+def make_fitting(schema: Any, random: Random, root: dict[str, Any]) -> Any:
+    """Return a value that the schema probably allows."""
+
+    def fit(part: Any) -> Any:
+        return make_fitting(part, random, root)
+
+    if not isinstance(schema, dict):
+        return make_value(random, 2)
+    if "$ref" in schema:
+        return fit(root["$defs"][schema["$ref"].rpartition("/")[2]])
+    if "enum" in schema or "const" in schema:
+        return random.choice(schema.get("enum", [schema.get("const")]))
+    if parts := schema.get("anyOf") or schema.get("oneOf"):
+        return fit(random.choice(parts))
+    if parts := schema.get("allOf"):
+        made = [fit(part) for part in parts]
+        if all(isinstance(each, dict) for each in made):
+            return {key: value for each in made for key, value in each.items()}
+        return made[0]
+    kind = schema.get("type")
+    match random.choice(kind) if isinstance(kind, list) else kind:
+        case "string":
+            return random.choice(["a", "b", "1"])
+        case "integer":
+            return random.choice([2, 5, 2**60 + 1])
+        case "number":
+            return random.choice([2, 1.5, 2**60 + 1])
+        case "boolean":
+            return random.random() < 0.5
+        case "null":
+            return None
+        case "array":
+            first = [fit(part) for part in schema.get("prefixItems", [])]
+            if schema.get("items") is False or "maxItems" in schema:
+                return first
+            return first + [fit(schema.get("items", True)) for _ in range(random.randint(0, 2))]
+        case "object":
+            named = schema.get("properties", {})
+            needed = schema.get("required", ())
+            held = {k: fit(v) for k, v in named.items() if k in needed or random.random() < 0.6}
+            for part in schema.get("patternProperties", {}).values():
+                held[f"a{random.randint(0, 3)}"] = fit(part)
+            if isinstance(rest := schema.get("additionalProperties"), dict):
+                held["zz"] = fit(rest)
+            return held
+    return make_value(random, 2)
+
+
+def are_equal(one: Any, other: Any) -> bool:
+    """Return whether two JSON values are the same, 1 and true being two."""
+    if isinstance(one, bool) != isinstance(other, bool):
+        return False
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(are_equal(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(are_equal, one, other))
+    return bool(one == other)

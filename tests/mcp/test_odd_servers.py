@@ -1,0 +1,95 @@
+"""MCP servers that break the protocol: their functions return a value or raise ToolError, and the next call works."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from njc.commands import njc
+from njrt.mcp import McpServer, ToolConnectionError, ToolError
+from odd_tool_server import NOISE, PAGES, RESULTS, OddWebServer
+
+SERVER = Path(__file__).parent.parent / "servers" / "odd_tool_server.py"
+REFUSED = {
+    "no list": "the answer is not valid: tools: Input should be a valid list",
+    "no schema": "the answer is not valid: tools.0.inputSchema: Field required",
+}
+FAILURES = {
+    "no content": "the answer is not valid: content: Field required",
+    "content of text": "the answer is not valid: content: Input should be a valid list",
+    "an unheard part": "the answer is not valid: content.0",
+    "no base64": "base64",
+    "a task": "the answer is not valid: content: Field required",
+    "a wrong structure": "'x' is not of type 'integer'",
+    "no structure": "did not return structured content",
+    "an unheard type": "Invalid schema for tool echo",
+    "an outside reference": "Invalid schema for tool echo",
+}
+VALUES = {"only structure": '{"n": "ö"}', "no parts": ""}
+"""What the others return is `ok`."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield tmp_path
+    if found := sys.modules.pop(f"odd_{tmp_path.name}", None):
+        found.server.close()
+
+
+@pytest.mark.parametrize("way", sorted({*PAGES, *RESULTS, *NOISE}))
+def test_a_way_to_break_the_protocol(folder: Path, way: str) -> None:
+    name = f"odd_{folder.name}"
+    words = ["mcp", "add", name, "--timeout", "20", "--", sys.executable, str(SERVER), way]
+    added = CliRunner().invoke(njc, words)
+    if way in REFUSED:
+        assert added.exit_code == 2
+        assert REFUSED[way] in added.output
+        assert not list(folder.iterdir())
+        return
+    assert added.exit_code == 0, added.output
+    assert "1 tool of odd 1" in added.output
+    box = importlib.import_module(name)
+    for _ in range(2):
+        if way in FAILURES:
+            with pytest.raises(ToolError, match=FAILURES[way]) as raised:
+                box.echo()
+            assert str(raised.value).startswith(f"{name}.echo: ")
+        else:
+            assert box.echo() == VALUES.get(way, "ok")
+
+
+def test_an_expired_session_is_opened_again_without_a_second_call() -> None:
+    with OddWebServer() as web:
+        server = McpServer("web", url=web.url, timeout=20)
+        assert server.call("echo", {}) == "ok"
+        for calls in (2, 3):
+            web.sessions.clear()
+            assert server.call("echo", {}) == "ok"
+            assert len(web.calls) == web.opened == calls
+        server.close()
+
+
+@pytest.mark.parametrize("status", [401, 403, 500, 503])
+def test_an_error_of_http_names_its_status(status: int) -> None:
+    with OddWebServer() as web:
+        server = McpServer("web", url=web.url, timeout=20)
+        assert server.call("echo", {}) == "ok"
+        web.status = status
+        with pytest.raises(ToolError, match=rf"web\.echo: .*\(HTTP {status} \w+"):
+            server.call("echo", {})
+        web.status = 200
+        assert server.call("echo", {}) == "ok"
+        server.close()
+        web.status = 401
+        with pytest.raises(
+            ToolConnectionError, match=r"no connection to .*\n.*HTTP 401 Unauthorized"
+        ):
+            server.call("echo", {})
+        server.close()
