@@ -217,6 +217,7 @@ def test_another_program_or_model_is_not_mixed_in(here: BatchWorkplace) -> None:
     assert "1 rows whose text has changed" in echo(here, "--retry")
     assert [line["result"] for line in here.read_results()] == [1, 2, 3]
     echo(here)
+    here.batch(environ={"NJC_MODE": "static"}, target="plain.py:echo")
     other = {"NJC_MODEL": "openai/gpt-4.1-mini"}
     printed = here.batch(environ=other, target="plain.py:echo", code=2)
     assert "NJC_MODEL changed after 3 rows" in printed

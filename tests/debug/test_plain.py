@@ -219,6 +219,7 @@ ERRORS = {
     },
     "back up": "`back up`: write back, back into",
     "N": "this is the beginning",
+    "C": "this is the beginning",
     "save": "write `save FILE`: save the recording",
     "save /nowhere/at/all": "/nowhere/at/all: No such file or directory",
     "save examples/demo.py": "examples/demo.py exists already",

@@ -237,9 +237,11 @@ def test_breakpoints_stop_forward_and_backward(name: str, control: Control) -> N
         assert stop(controller).number == number
         controller.run_on()
     assert end(controller)[0] == ProgramEnded(0)
-    for number in (*reversed(numbers), 0):
+    for number in dict.fromkeys([*reversed(numbers), 0]):
         controller.run_back()
         assert stop(controller).number == number
+    with pytest.raises(RunControlError, match="this is the beginning"):
+        controller.run_back()
 
 
 def test_a_breakpoint_outside_of_prompts_is_refused(control: Control) -> None:

@@ -72,6 +72,10 @@ def test_reading_what_was_written_gives_the_same(effect: Effect) -> None:
         (Perform("shop.leave", {}), "shop.leave("),
         (Perform("shop.leave", {}), "shop.leave(3)"),
         (Touch("shop.pay", {"order": 3}), "shop.pay(order=order)"),
+        (Run("x = 1", True), "foo bar ("),
+        (Run("x = 1", True), "x = '\0'"),
+        (Exec("x = 1"), "for x in y:"),
+        (Eval("x"), "x = 1"),
     ],
 )
 def test_other_text_is_refused(effect: Effect, text: str) -> None:

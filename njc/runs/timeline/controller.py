@@ -159,7 +159,7 @@ class RunController(StepMovements):
                 self._go_back(hits[-1])
                 return
             end = Position(start)
-        self._go_back(Position(0))
+        self._go_back(Position(0) if here > Position(0) else None)
 
     # ── at a stop ────────────────────────────────────────────────────────────────────────────────
 
@@ -458,8 +458,7 @@ class RunController(StepMovements):
         missing = self.timeline.at(Position(begun))
         if missing is not None:
             self._forget_after(Position(begun - 1))
-            end = "the end of the program"
-            self._report(Diverged(missing, "end", missing.kind, end))
+            self._report(Diverged(missing, "end", missing.kind, "the end of the program"))
         self.position = Position(len(self.timeline))
         is_going_back = self._is_going_back
         if ended.code is not None and missing is None and not is_going_back:

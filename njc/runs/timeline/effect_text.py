@@ -81,6 +81,9 @@ def format_reply(reply: Mapping[str, Any]) -> str:
     return "\n\n".join(parts) + (f"\n\n(stopped: {format_field(stop)})" if stop else "")
 
 
+_UNPARSABLE = (SyntaxError, ValueError, MemoryError, RecursionError)
+
+
 def read_effect_text(effect: Mapping[str, Any], text: str) -> dict[str, Any]:
     """Read an effect from a text in the form of `format_effect`; raises RunControlError for another form."""
     changed = dict(effect) | _read_fields(effect, text)
@@ -94,8 +97,12 @@ def read_effect_text(effect: Mapping[str, Any], text: str) -> dict[str, Any]:
 
 
 def _read_fields(effect: Mapping[str, Any], text: str) -> dict[str, Any]:
-    for name in ("code", "expression"):
+    for name, mode in (("code", "exec"), ("expression", "eval")):
         if name in effect:
+            try:
+                ast.parse(text, mode=mode)
+            except _UNPARSABLE as error:
+                raise RunControlError(f"not an effect: {error}") from None
             return {name: text}
     match effect.get("kind"):
         case "BindOutputs":
@@ -116,7 +123,7 @@ def _read_call(text: str) -> dict[str, Any]:
         if not isinstance(call, ast.Call) or call.args:
             raise ValueError
         arguments = {str(each.arg): ast.literal_eval(each.value) for each in call.keywords}
-    except (SyntaxError, ValueError, MemoryError, RecursionError):
+    except _UNPARSABLE:
         raise RunControlError(
             "not an effect: write a call with arguments by name, such as `pay(cents=5)`"
         ) from None
@@ -124,9 +131,7 @@ def _read_call(text: str) -> dict[str, Any]:
 
 
 def _read_lines(text: str, separator: str) -> Iterator[tuple[str, Any]]:
-    for line in text.splitlines():
-        if not line.strip():
-            continue
+    for line in filter(str.strip, text.splitlines()):
         name, found, value = line.partition(separator)
         try:
             if not found:

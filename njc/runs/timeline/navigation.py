@@ -62,15 +62,11 @@ class Mode:
                 assert_never(self.kind)
 
     def wants_lines(self, number: int) -> bool:
-        match self.kind:
-            case "into":
-                return True
-            case "over":
-                return self.code_depth is not None
-            case "to":
-                return self.traces_lines and number >= self.traces_from
-            case _:
-                return False
+        return (
+            self.kind == "into"
+            or (self.kind == "over" and self.code_depth is not None)
+            or (self.kind == "to" and self.traces_lines and number >= self.traces_from)
+        )
 
 
 NOTHING = "(nothing)"
