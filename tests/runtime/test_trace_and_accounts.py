@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import random
 import subprocess
 import sys
 import threading
@@ -20,6 +21,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
+from njc.runs.timeline.trace_lines import BeganLine, read_trace
 from njrt.effects import Answer, Effect, EffectResult, Refusal, Run
 from njrt.errors import CallLimitError, ServerError
 from njrt.events import (
@@ -500,3 +502,29 @@ def test_the_listener_of_a_process_keeps_accounts_and_the_trace(tmp_path: Path) 
     assert run is not None
     assert run.id == "both"
     assert len((tmp_path / "trace.jsonl").read_text().splitlines()) == 8
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_trace_with_a_cut_line_is_continued_on_a_new_line(tmp_path: Path, seed: int) -> None:
+    choose = random.Random(seed)
+    path = tmp_path / "trace.jsonl"
+    written: list[str] = []
+    for process in range(4):
+        trace = TraceFile(path)
+        for number in range(choose.randrange(1, 4)):
+            run = f"{process}-{number}"
+            trace(Began(run, 0.0, "mail.njpy:1", instruction="Grüße <x>."))
+            written.append(run)
+        trace.close()
+        data = path.read_bytes()
+        start = data.rstrip(b"\n").rfind(b"\n") + 1
+        cut = choose.randrange(start + 1, len(data) + 1)
+        if cut < len(data) - 1:  # else the line is whole
+            written.pop()
+        path.write_bytes(data[:cut])
+    last = TraceFile(path)
+    last(Began("last", 0.0, "mail.njpy:1"))
+    last.close()
+    found = [line.run for line in read_trace(path) if isinstance(line, BeganLine)]
+    assert found == [*written, "last"]
+    assert b"\n\n" not in path.read_bytes()

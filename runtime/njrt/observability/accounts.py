@@ -334,15 +334,3 @@ def watch() -> Iterator[Watch]:
     """Collect the accounts of all blocks that run inside the `with`."""
     with _open_watches.opened(Watch()) as here:
         yield here
-
-
-__all__ = [
-    "BlockRun",
-    "ModelCall",
-    "PerformedEffect",
-    "Totals",
-    "Watch",
-    "last_run",
-    "record_event",
-    "watch",
-]

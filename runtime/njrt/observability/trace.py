@@ -73,7 +73,9 @@ class TraceFile:
         with self._lock:
             if self._handle is None:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
+                is_cut = _is_cut_off(self.path)
                 self._handle = open_private(self.path, os.O_WRONLY | os.O_APPEND)
+                line = b"\n" + line if is_cut else line
             # One write per line: lines of several processes do not mix.
             while line:
                 line = line[os.write(self._handle, line) :]
@@ -84,6 +86,15 @@ class TraceFile:
             if self._handle is not None:
                 os.close(self._handle)
                 self._handle = None
+
+
+def _is_cut_off(path: Path) -> bool:
+    """Return whether the last line of a file has no end, as after a kill."""
+    if not path.is_file() or not path.stat().st_size:
+        return False
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read() != b"\n"
 
 
 def format_event_line(event: Event) -> str:
