@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from njc import __version__
 from njc.analysis.authority import Authority, decide_authority
@@ -72,7 +73,7 @@ class Compilation:
     """Corrections so that a block binds the intended variable, or needs no code."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Analysis:
     """The analysis of one file, before code is generated.
 
@@ -90,6 +91,11 @@ class Analysis:
     def has_errors(self) -> bool:
         """Whether a diagnostic is an error."""
         return any(diagnostic.severity == "error" for diagnostic in self.diagnostics)
+
+    @cached_property
+    def types(self) -> TypeReader:
+        """The types of the file."""
+        return TypeReader(self.outputs, self.source.text, self.blocks)
 
 
 def compile_source(
@@ -150,7 +156,7 @@ def generate(
     header = make_header(source, project, version, added)
     if module is None:
         return _compile_without_blocks(source, header)
-    types = TypeReader(analysis.outputs, source.text, blocks)
+    types = analysis.types
     authorities = tuple(decide_authority(block, types, project) for block in blocks)
     contracts = tuple(find_contract(source, block, types) for block in blocks)
     found = [
@@ -269,18 +275,8 @@ def parse_compiled_tree(compilation: Compilation) -> ast.Module:
     assert compilation.output is not None, "a file with errors has no tree"
     source = compilation.source
     compiled = SourceFile(source.path, compilation.output)
-    spans = [
-        (
-            block.line,
-            block.start - source.line_starts[block.line - 1],
-            len(block.literal.split()[0]),
-        )
-        for block in compilation.blocks
-    ]
-    markers = [
-        (line, column, column + width)
-        for line, column, width in (
-            (line, len(source.line(line)[:column].encode()), width) for line, column, width in spans
-        )
-    ]
+    markers = []
+    for block in compilation.blocks:
+        column = len(source.text[source.line_starts[block.line - 1] : block.start].encode())
+        markers.append((block.line, column, column + len(block.literal.split()[0])))
     return remap_tree(parse_quietly(compiled.text), compilation.line_map, markers)

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -38,6 +37,7 @@ from njc.frontend.names import (
     NameScope,
     list_bound_names,
     list_children,
+    list_declared,
     list_suites,
     resolve_name,
     walk_outwards,
@@ -289,7 +289,8 @@ def check_early_reads(
     module: Module, scopes: Mapping[NameScope, Sequence[NaturalBlock]]
 ) -> Iterator[Diagnostic]:
     """Report block inputs that nothing can have bound before, or that `del` has unbound."""
-    declared = _list_declared(module)
+    may_declare = "global" in module.source.text or "nonlocal" in module.source.text
+    declared = list_declared(module.tree)[1] if may_declare else ()
     for scope, within in scopes.items():
         search = _Search(
             module,
@@ -315,18 +316,6 @@ def check_early_reads(
             hint = "bind it above the block"
             at = reference.start, reference.end
             yield make_diagnostic(module.source, "NJ205", *at, message, hint)
-
-
-def _list_declared(module: Module) -> frozenset[str]:
-    """Return the names that some scope of the module declares global or nonlocal."""
-    if not re.search(r"\b(?:global|nonlocal)\b", module.source.text):
-        return frozenset()
-    return frozenset(
-        name
-        for node in ast.walk(module.tree)
-        if isinstance(node, ast.Global | ast.Nonlocal)
-        for name in node.names
-    )
 
 
 def _is_own(name: str, scope: NameScope) -> bool:

@@ -25,6 +25,7 @@ from njc.frontend.names import (
     Local,
     NameScope,
     list_bound_names,
+    list_declared,
     resolve_name,
     walk_outwards,
     walk_statements,
@@ -177,22 +178,11 @@ class TypeDefinitions:
         if not self._may_rebind:
             return frozenset()
         module = next(place for place in walk_outwards(scope) if place.parent is None)
-        if module not in self._rebound_by_module:
-            self._rebound_by_module[module] = frozenset(
-                name
-                for node in ast.walk(module.node)
-                if isinstance(node, ast.Global | ast.Nonlocal)
-                for name in node.names
-            )
-        return self._rebound_by_module[module]
+        return list_declared(module.node)[1]
 
     @cached_property
     def _may_rebind(self) -> bool:
         return re.search(r"\b(?:global|nonlocal)\b", self.text) is not None
-
-    @cached_property
-    def _rebound_by_module(self) -> dict[NameScope, frozenset[str]]:
-        return {}
 
     def is_builtin(self, name: str, scope: NameScope) -> bool:
         home = resolve_name(name, scope, self.outputs)

@@ -52,6 +52,7 @@ from njc.frontend.names import (
     ScopeNode,
     collect_bindings,
     list_branches,
+    list_own_expressions,
     walk_outwards,
 )
 from njc.frontend.parse import Module
@@ -312,16 +313,10 @@ def _has_own_yield(body: Sequence[ast.stmt]) -> bool:
         match node:
             case ast.Yield() | ast.YieldFrom():
                 return True
-            case ast.FunctionDef(args=arguments) | ast.AsyncFunctionDef(args=arguments):
-                waiting += [*node.decorator_list, *arguments.defaults]
-                waiting += [default for default in arguments.kw_defaults if default]
-            case ast.ClassDef():
-                waiting += [*node.decorator_list, *node.bases, *(k.value for k in node.keywords)]
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                waiting += list_own_expressions(node)
             case ast.Lambda(args=arguments):
-                waiting += [
-                    *arguments.defaults,
-                    *(default for default in arguments.kw_defaults if default),
-                ]
+                waiting += filter(None, (*arguments.defaults, *arguments.kw_defaults))
             case _:
                 waiting += ast.iter_child_nodes(node)
     return False

@@ -19,6 +19,7 @@ import functools
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import itemgetter
 from typing import Literal
 
 from njrt.private_names import mangle
@@ -180,7 +181,7 @@ def is_defined(name: str, scope: NameScope, outputs: BlockOutputs) -> bool:
         return scope.is_function and scope.mangling_class is not None
     if name in ("__qualname__", "__module__"):
         return scope.kind == "class"
-    return name in _collect_declared_globals(home.scope.node)
+    return name in list_declared(home.scope.node)[0]
 
 
 def list_visible_names(scope: NameScope, outputs: BlockOutputs) -> list[str]:
@@ -195,11 +196,13 @@ def list_visible_names(scope: NameScope, outputs: BlockOutputs) -> list[str]:
 
 
 @functools.lru_cache(maxsize=1)
-def _collect_declared_globals(module: ScopeNode) -> set[str]:
-    """Collect the names that some function of the module declares global, and so may bind in it."""
-    return {
-        name for node in ast.walk(module) if isinstance(node, ast.Global) for name in node.names
-    }
+def list_declared(module: ScopeNode) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the names that some scope of the module declares global, and the names declared global or nonlocal."""
+    nodes = [node for node in ast.walk(module) if isinstance(node, ast.Global | ast.Nonlocal)]
+    found = [(isinstance(node, ast.Global), name) for node in nodes for name in node.names]
+    return frozenset(name for is_global, name in found if is_global), frozenset(
+        map(itemgetter(1), found)
+    )
 
 
 def collect_bindings(node: ScopeNode, class_name: str | None, walrus: bool = True) -> Bindings:
@@ -231,12 +234,13 @@ def collect_bindings(node: ScopeNode, class_name: str | None, walrus: bool = Tru
 
 
 def _collect_parameters(node: FunctionDefinition) -> dict[str, ast.expr | None]:
-    arguments = node.args
-    named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    rest = [parameter for parameter in (arguments.vararg, arguments.kwarg) if parameter]
-    return {parameter.arg: parameter.annotation for parameter in named} | {
-        parameter.arg: None for parameter in rest
-    }
+    named = {each.arg: each.annotation for each in list_named_parameters(node.args)}
+    return named | {each.arg: None for each in (node.args.vararg, node.args.kwarg) if each}
+
+
+def list_named_parameters(arguments: ast.arguments) -> list[ast.arg]:
+    """Return the parameters of a function, but for `*args` and `**kwargs`."""
+    return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
 
 
 @dataclass(slots=True)
@@ -410,11 +414,10 @@ def list_own_expressions(statement: ast.stmt) -> Iterator[ast.expr]:
                 default for default in (*arguments.defaults, *arguments.kw_defaults) if default
             )
             if not getattr(statement, "type_params", ()):
-                named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-                rest = [parameter for parameter in (arguments.vararg, arguments.kwarg) if parameter]
-                yield from (
-                    parameter.annotation for parameter in (*named, *rest) if parameter.annotation
-                )
+                rest = (arguments.vararg, arguments.kwarg)
+                for parameter in (*list_named_parameters(arguments), *rest):
+                    if parameter and parameter.annotation:
+                        yield parameter.annotation
                 if statement.returns:
                     yield statement.returns
         case ast.ClassDef():

@@ -22,7 +22,7 @@ from typing import TypeVar, assert_never
 
 from njc.analysis.contracts import find_contract, format_assert
 from njc.compiler import Compilation
-from njc.frontend.names import collect_bindings
+from njc.frontend.names import collect_bindings, list_named_parameters
 from njc.frontend.references import format_annotation
 from njc.project.build import Finding
 from njc.project.report import format_count
@@ -472,12 +472,12 @@ def make_contract_task(
         return None
     if not block.ensures or hole.helper in code or _needs_its_place(code, hole):
         return None
-    contract = find_contract(file.source, block, file.types)
+    contract = find_contract(file.source, block, file.analysis.types)
     prelude = tuple(_list_definitions(module.tree))
     known = collect_bindings(ast.parse("\n".join(prelude)), None).bound
     annotations = {
         each.arg: format_annotation(each.annotation)
-        for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+        for each in list_named_parameters(node.args)
         if each.annotation is not None
     }
     inputs = {name: text for name, text in annotations.items() if name in block.reads}

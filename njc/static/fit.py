@@ -10,10 +10,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
-from njc.analysis.inference import TypeReader
 from njc.codegen.emit import find_lines_in_strings, indent_code
 from njc.codegen.lower import WrittenBlock, choose_aliases
 from njc.codegen.tuned import TunedBlock
@@ -38,7 +36,7 @@ ShapesByName = Mapping[str, str]
 _MARKER_LENGTH = len('"""natural')
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class StaticFile:
     """A file with blocks that are to become code."""
 
@@ -52,11 +50,6 @@ class StaticFile:
     def source(self) -> SourceFile:
         """The file's text."""
         return self.analysis.source
-
-    @cached_property
-    def types(self) -> TypeReader:
-        """The types of the file."""
-        return TypeReader(self.analysis.outputs, self.source.text, self.analysis.blocks)
 
     @property
     def classes(self) -> Mapping[str, ast.ClassDef]:
@@ -118,7 +111,7 @@ def make_code_check(file: StaticFile, hole: Hole, *, is_locked: bool = False) ->
             code,
             hole,
             file.classes,
-            file.types,
+            file.analysis.types,
             (lambda code: None) if is_locked else in_place,
         )
 

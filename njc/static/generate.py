@@ -13,6 +13,7 @@ import textwrap
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 
+from njc.codegen.emit import find_first_line
 from njc.frontend.names import FunctionDefinition, list_suites, walk_outwards
 from njc.static.context import PLACEHOLDER
 from njc.static.holes import Hole
@@ -303,18 +304,11 @@ def _is_same_code(theirs: StatementList, ours: StatementList) -> bool:
 def _get_text(code: str, statements: StatementList) -> str:
     """Return the lines of some statements without their margin, comments between and above them included."""
     lines = code.split("\n")
-    first = min(
-        [statements[0].lineno, *(decorator.lineno for decorator in _get_decorators(statements[0]))]
-    )
+    first = find_first_line(statements[0])
     while first > 1 and lines[first - 2].lstrip().startswith("#"):
         first -= 1
     last = statements[-1].end_lineno or statements[-1].lineno
     return textwrap.dedent("\n".join(lines[first - 1 : last])) + "\n"
-
-
-def _get_decorators(statement: ast.stmt) -> list[ast.expr]:
-    found: list[ast.expr] = getattr(statement, "decorator_list", [])
-    return found
 
 
 _IMPORT_SOURCES = {

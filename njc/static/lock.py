@@ -28,10 +28,10 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from njc.project.servers import ServerSection
 from njc.project.tuned import TunedSection, check_sections
@@ -283,52 +283,51 @@ def format_lock(lock: StaticLock) -> str:
     sections = [lock.authority[key] for key in sorted(lock.authority)]
     tuned = [lock.tuned[key] for key in sorted(lock.tuned)]
     parts = [
-        *map(_format_entry, entries),
-        *map(_format_authority, sections),
-        *map(_format_tuned, tuned),
-        *(_format_server(lock.servers[name]) for name in sorted(lock.servers)),
+        *(_format_section("block", _list_entry_fields(entry)) for entry in entries),
+        *(
+            _format_section(
+                "authority",
+                {**asdict(it), "instruction": it.key[1], "calls": it.calls or None},
+            )
+            for it in sections
+        ),
+        *(
+            _format_section("tuned", {**asdict(it), "examples": it.examples or None})
+            for it in tuned
+        ),
+        *(
+            _format_section("mcp", _list_server_fields(lock.servers[name]))
+            for name in sorted(lock.servers)
+        ),
     ]
-    return "\n".join([_FILE_HEAD, *("\n".join(part) + "\n" for part in parts)])
+    return "\n".join([_FILE_HEAD, *parts])
 
 
-def _format_authority(section: BlockAuthority) -> Iterator[str]:
-    yield "[[authority]]"
-    yield f"file = {_format_string(section.file)}"
-    yield f"instruction = {_format_multiline_string(section.key[1])}"
-    yield f"effects = {_format_value(section.effects)}"
-    yield f"jumps = {_format_value(section.jumps)}"
-    yield f"imports = {_format_value(section.imports)}"
-    yield f"attributes = {_format_value(section.attributes)}"
-    if section.calls:
-        yield f"calls = {_format_value(section.calls)}"
+_MULTILINE = ("instruction", "rationale", "code")
 
 
-def _format_tuned(section: TunedSection) -> Iterator[str]:
-    yield "[[tuned]]"
-    yield f"file = {_format_string(section.file)}"
-    yield f"instruction = {_format_multiline_string(section.instruction)}"
-    yield f"model = {_format_string(section.model)}"
-    yield f"options = {_format_value(dict(section.options))}"
-    yield f"date = {_format_string(section.date)}"
-    yield f"evidence = {_format_value(asdict(section.evidence))}"
-    if section.examples:
-        yield "examples = ["
-        yield from (f"  {_format_value(list(example))}," for example in section.examples)
-        yield "]"
+def _format_section(kind: str, fields: Mapping[str, Any]) -> str:
+    """Write a section of the file, without the keys that have None."""
+    lines = [f"[[{kind}]]"]
+    for key, value in fields.items():
+        if key == "examples" and value is not None:
+            lines += ["examples = [", *(f"  {_format_value(each)}," for each in value), "]"]
+        elif value is not None:
+            write = _format_multiline_string if key in _MULTILINE else _format_value
+            lines.append(f"{key} = {write(value)}")
+    return "\n".join(lines) + "\n"
 
 
-def _format_server(section: ServerSection) -> Iterator[str]:
-    yield "[[mcp]]"
-    for key, value in asdict(section).items():
-        if value and (key, value) != ("timeout", 60.0):
-            yield f"{key} = {_format_value(list(value) if isinstance(value, tuple) else value)}"
+def _list_server_fields(section: ServerSection) -> dict[str, Any]:
+    given = asdict(section).items()
+    return {key: value for key, value in given if value and (key, value) != ("timeout", 60.0)}
 
 
-def _format_entry(entry: LockEntry) -> Iterator[str]:
+def _list_entry_fields(entry: LockEntry) -> dict[str, Any]:
     checks = entry.checks and {
         key: value for key, value in asdict(entry.checks).items() if value != ""
     }
-    fields = {
+    return {
         "name": entry.name,
         "mode": entry.mode,
         "meaning": asdict(entry.meaning),
@@ -344,14 +343,9 @@ def _format_entry(entry: LockEntry) -> Iterator[str]:
         "shapes": dict(sorted(entry.shapes.items())) or None,
         "contract": entry.contract or None,
         "live": entry.live or None,
+        "rationale": entry.rationale or None,
+        "code": entry.code,
     }
-    yield "[[block]]"
-    yield from (
-        f"{key} = {_format_value(value)}" for key, value in fields.items() if value is not None
-    )
-    if entry.rationale:
-        yield f"rationale = {_format_multiline_string(entry.rationale)}"
-    yield f"code = {_format_multiline_string(entry.code)}"
 
 
 def _format_value(value: object) -> str:
@@ -362,7 +356,7 @@ def _format_value(value: object) -> str:
             return f"{value:.6f}"
         case str():
             return _format_string(value)
-        case list():
+        case list() | tuple():
             return f"[{', '.join(map(_format_value, value))}]"
         case dict():
             pairs = (f"{_format_key(key)} = {_format_value(part)}" for key, part in value.items())

@@ -12,11 +12,10 @@ from pathlib import Path
 
 import click
 
-from njc.analysis.inference import TypeReader
 from njc.codegen.lower import list_given_options
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import FILE, SOURCES, resolve_project, with_console
-from njc.compiler import Analysis, analyze
+from njc.compiler import analyze
 from njc.editors.type_check.checker import check_types
 from njc.evaluation.cases.runner import CaseResult, CaseResults, run_eval_process
 from njc.frontend.diagnostics import Diagnostic
@@ -142,7 +141,7 @@ class Annotator:
         self, source: SourceFile, passed_over: set[tuple[str, bool, int]]
     ) -> MissingType | None:
         analysis = analyze(source)
-        found = find_missing_types(source, analysis.blocks, _read_types(analysis))
+        found = find_missing_types(source, analysis.blocks, analysis.types)
         return next((each for each in found if _make_key(each) not in passed_over), None)
 
     def propose(self, missing: MissingType, source: SourceFile) -> Diagnostic | None:
@@ -154,7 +153,7 @@ class Annotator:
         except ReplyError as error:
             self.console.note(f"{place}: `{missing.name}`: {error}")
             return None
-        proposed = read_type(str(answer), missing, _read_types(analyze(source)))
+        proposed = read_type(str(answer), missing, analyze(source).types)
         if proposed is None:
             text = str(answer).strip().partition("\n")[0][:80]
             self.console.note(f"{place}: `{missing.name}`: no type can be made of {text!r}")
@@ -191,10 +190,6 @@ class Annotator:
             kept = CaseResults(results, CaseResult)
             kept.read()
             return sum(result.passed for result in kept.known.values())
-
-
-def _read_types(analysis: Analysis) -> TypeReader:
-    return TypeReader(analysis.outputs, analysis.source.text, analysis.blocks)
 
 
 def _make_key(missing: MissingType) -> tuple[str, bool, int]:

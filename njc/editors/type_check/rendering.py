@@ -20,7 +20,6 @@ from functools import cached_property
 
 from njc.analysis.authority import decide_authority
 from njc.analysis.contracts import NO_CONTRACT
-from njc.analysis.inference import TypeReader
 from njc.codegen.emit import BlockSite, find_block_site, find_import_place
 from njc.codegen.lower import Aliases, LoweredBlock, choose_aliases, lower
 from njc.compiler import Analysis
@@ -87,7 +86,7 @@ def render_for_checker(analysis: Analysis, project: Options) -> RenderedSource:
     source, module, blocks = analysis.source, analysis.module, analysis.blocks
     if module is None or not blocks:
         return RenderedSource(source, tuple(_list_pieces(source, [])))
-    types = TypeReader(analysis.outputs, source.text, blocks)
+    types = analysis.types
     authorities = [decide_authority(block, types, project) for block in blocks]
     aliases = choose_aliases(source.text)
     imports = [f"import builtins as {aliases.runtime}, typing as {aliases.returned}"]
