@@ -14,15 +14,17 @@ import functools
 import hashlib
 import inspect
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from njc.target import TargetFunction
 from njrt.errors import ConfigurationError, NotAskedError
+from njrt.execution.tracebacks import format_error
 from njrt.messages import Reply, Request
-from njrt.models.model import Model
+from njrt.models.model import Ask, LayeredModel
+from njrt.models.response import escape_surrogates
 from njrt.observability.accounts import Watch, watch
 from njrt.production.budgets.budget import Budget
 from njrt.session.settings import using, wrapping
@@ -36,31 +38,15 @@ PROGRESS_SECONDS = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class _Stoppable:
-    """A model that is not asked any more after a client has cancelled its call."""
+class _Stop:
+    """A layer of a model that is not asked any more after a client has cancelled its call."""
 
-    model: Model
     stopped: threading.Event
 
-    @property
-    def protocol(self) -> Any:
-        return self.model.protocol
-
-    @property
-    def name(self) -> str:
-        return self.model.name
-
-    def ask(self, request: Request) -> Reply:
-        self._check()
-        return self.model.ask(request)
-
-    async def aask(self, request: Request) -> Reply:
-        self._check()
-        return await self.model.aask(request)
-
-    def _check(self) -> None:
+    async def answer(self, request: Request, ask: Ask) -> Reply:
         if self.stopped.is_set():
             raise NotAskedError("the client has cancelled the call")
+        return await ask(request)
 
 
 def make_mcp_server(
@@ -89,8 +75,8 @@ def make_mcp_server(
 def make_tool(target: TargetFunction, budgets: Sequence[Budget]) -> Callable[..., Any]:
     """Return the function that a server calls: with the context of the call as one more parameter."""
     from mcp.server.mcpserver import Context
-    from mcp.server.mcpserver.exceptions import ToolError
     from pydantic import PydanticUserError, TypeAdapter
+    from pydantic_core import to_json
 
     @functools.wraps(target.function)
     async def call(**arguments: Any) -> Any:
@@ -98,27 +84,25 @@ def make_tool(target: TargetFunction, budgets: Sequence[Budget]) -> Callable[...
         owned = [replace(each, name=f"mcp-{find_client(context)}") for each in budgets]
         stopped = threading.Event()
         try:
-            stoppable = wrapping(lambda model: _Stoppable(model, stopped))
-            with using(budget=owned or None), stoppable, watch() as accounts:
+            stoppable = wrapping(lambda model: LayeredModel(model, (_Stop(stopped),)))
+            with _translated(), using(budget=owned or None), stoppable, watch() as accounts:
                 value = await _run(target, arguments, context, accounts)
                 with suppress(PydanticUserError):  # the SDK has no schema for it, either
                     TypeAdapter(target.annotations.get("return", Any)).validate_python(value)
+                to_json(value, fallback=str)  # what cannot be sent would end the server
                 return value
-        except asyncio.CancelledError:
-            raise
-        except (Exception, SystemExit) as error:
-            raise ToolError(f"{type(error).__name__}: {error}") from error
         finally:
             stopped.set()
 
-    parameters = [
-        each.replace(
-            annotation=target.annotations.get(each.name, Any),
-            kind=inspect.Parameter.KEYWORD_ONLY,
-        )
-        for each in target.parameters.values()
-    ]
-    _check_parameters(target)
+    parameters: list[inspect.Parameter] = []
+    for each in target.parameters.values():
+        if each.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
+            raise ConfigurationError(
+                f"`{target.name}` cannot be a tool: it has the parameter {each}"
+            )
+        annotation = target.annotations.get(each.name, Any)
+        kind = inspect.Parameter.KEYWORD_ONLY
+        parameters.append(each.replace(annotation=annotation, kind=kind))
     added = inspect.Parameter(_CONTEXT, inspect.Parameter.KEYWORD_ONLY, annotation=Context)
     result = target.annotations.get("return", inspect.Signature.empty)
     signature = inspect.Signature([*parameters, added], return_annotation=result)
@@ -133,16 +117,6 @@ def make_tool(target: TargetFunction, budgets: Sequence[Budget]) -> Callable[...
 _CONTEXT = "mcp_context"
 
 
-def _check_parameters(target: TargetFunction) -> None:
-    """Raise ConfigurationError for parameters that no caller can name."""
-    unnamed = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    for each in target.parameters.values():
-        if each.kind in unnamed:
-            raise ConfigurationError(
-                f"`{target.name}` cannot be a tool: it has the parameter {each}"
-            )
-
-
 async def _run(
     target: TargetFunction, arguments: dict[str, Any], context: Context, accounts: Watch
 ) -> Any:
@@ -152,16 +126,40 @@ async def _run(
         for each in target.parameters.values()
         if each.kind is inspect.Parameter.POSITIONAL_ONLY and each.name in arguments
     ]
-    function = functools.partial(target.function, *positional, **arguments)
+
+    def run() -> Any:
+        with _translated():  # a thread cannot hand on a StopIteration
+            return target.function(*positional, **arguments)
+
     reporting = asyncio.create_task(_report(context, accounts))
     try:
-        if target.is_async:
-            return await function()
-        return await asyncio.to_thread(function)
+        value = run() if target.is_async else await asyncio.to_thread(run)
+        return await value if inspect.isawaitable(value) else value
     finally:
         reporting.cancel()
         with suppress(asyncio.CancelledError):
             await reporting
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Raise the error of a tool for any exception but a cancellation of this task."""
+    from mcp.server.mcpserver.exceptions import ToolError
+
+    try:
+        yield
+    except ToolError:
+        raise
+    except BaseException as error:
+        if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+            raise
+        raise ToolError(escape_surrogates(format_error(error))) from error
+
+
+def _is_cancelled() -> bool:
+    with suppress(RuntimeError):  # of a thread without a loop
+        return bool((task := asyncio.current_task()) and task.cancelling())
+    return False
 
 
 async def _report(context: Context, accounts: Watch) -> None:

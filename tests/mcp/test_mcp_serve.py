@@ -34,6 +34,7 @@ SALES = completion(
 )
 PROGRAM = '''\
 """Orders."""
+import asyncio
 from dataclasses import dataclass
 from typing import Literal
 
@@ -89,6 +90,47 @@ def leave(number: int) -> int:
 
 def many(*mails: str) -> int:
     return len(mails)
+
+
+def end(kind: str) -> object:
+    """End in some way."""
+    match kind:
+        case "stop":
+            return next(iter([]))
+        case "interrupt":
+            raise KeyboardInterrupt
+        case "generator":
+            raise GeneratorExit
+        case "cancelled":
+            raise asyncio.CancelledError
+        case "group":
+            raise ExceptionGroup("two", [ValueError(1), TypeError(2)])
+        case "unsayable":
+            raise Unsayable
+        case "surrogate":
+            raise ValueError(chr(0xD800))
+        case "sent surrogate":
+            return chr(0xD800)
+        case "sent bytes":
+            return bytes([255])
+        case "sent cycle":
+            cycle: list = []
+            cycle.append(cycle)
+            return cycle
+    return kind
+
+
+async def aend(kind: str) -> object:
+    return end(kind)
+
+
+def later(kind: str) -> object:
+    return aend(kind)
+
+
+class Unsayable(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no text")
 '''
 
 
@@ -146,6 +188,40 @@ def test_tools_have_the_types_and_texts_of_the_functions(tmp_path: Path) -> None
     replies: list[Any] = [{"team": "sales"}, {"order": {"item": "lamp", "count": 3}}]
     with njrt.using(model=njrt.Scripted(replies)):
         asyncio.run(use())
+
+
+ENDS = {
+    "stop": "StopIteration",
+    "interrupt": "KeyboardInterrupt",
+    "generator": "GeneratorExit",
+    "cancelled": "CancelledError",
+    "group": "ExceptionGroup: two (2 sub-exceptions)",
+    "unsayable": "Unsayable: <its message cannot be shown: ValueError>",
+    "surrogate": r"ValueError: \ud800",
+    "sent surrogate": "surrogates not allowed",
+    "sent bytes": "invalid utf-8",
+    "sent cycle": "Circular reference",
+}
+
+
+@pytest.mark.parametrize("function", ["end", "aend", "later"])
+def test_no_exception_and_no_result_of_a_function_ends_the_server(
+    tmp_path: Path, function: str
+) -> None:
+    program = write(tmp_path)
+    words = ["-m", "njc", "mcp", "serve", f"{program}:{function}"]
+
+    async def use() -> None:
+        server = StdioServerParameters(command=sys.executable, args=words)
+        async with Client(server) as client:
+            for kind, text in ENDS.items():
+                async with asyncio.timeout(20):
+                    ended = await client.call_tool(function, {"kind": kind})
+                assert ended.is_error, kind
+                assert text in get_text(ended)
+            assert get_text(await client.call_tool(function, {"kind": "well"})) == "well"
+
+    asyncio.run(use())
 
 
 def test_errors_of_the_runtime_are_errors_of_the_tool(tmp_path: Path) -> None:
