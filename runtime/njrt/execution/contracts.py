@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequenc
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from symtable import symtable
 from types import CodeType, FunctionType, GeneratorType, ModuleType
 from typing import Any
@@ -78,18 +79,24 @@ _METHODS: frozenset[Any] = frozenset(
     ]
 )
 _FILENAME = "<contract>"
+_MAX_ITEMS = 10_000
+"""Most items that are examined to explain a breach."""
+_MEMBERS = "_nj_members"
 MAX_VALUES = 4
 """Most values of an assert that does not hold that the model is shown."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Items:
-    """The items of an iterator that an expression makes; they can be read more than once."""
+    """An iterator that an expression makes: unlike one of the program, it may be used up."""
 
-    items: Sequence[Any]
+    iterator: Iterator[Any]
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.items)
+        return self.iterator
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.iterator, name)
 
 
 class UnknownEffectError(Exception):
@@ -148,14 +155,15 @@ class Contract:
                 return Breach(shown, "", f"it raises {type(error).__name__}: {error}")
         return None
 
-    def _evaluate(self, expression: ast.expr) -> Any:
-        """Evaluate an expression with the present values of its names."""
+    def _evaluate(self, expression: ast.expr, given: Mapping[str, Any] = {}) -> Any:
+        """Evaluate an expression with the present values of its names, and with `given` ones."""
         text = ast.unparse(expression)
         if self.namespace and not self.namespace.keys().isdisjoint(_find_nested_reads(text)):
             raise UnknownEffectError  # functions in a class body do not see its variables
         values = dict(
             self._look_up(find_names(ast.Module([ast.Expr(expression)], []), self.class_name).read)
         )
+        values |= given
         for value in values.values():
             _refuse_iterators(value)
         code = _compile(text, tuple(values), self.class_name)
@@ -191,7 +199,8 @@ class Contract:
             *shown, failing = each
             condition, target, members = (f"`{_find_source(assertion, part)}`" for part in shown)
             with suppress(Exception):
-                wrong = f"false for {render(members, self._evaluate(failing))}"
+                first = [*islice(self._evaluate(shown[2]), _MAX_ITEMS)]
+                wrong = f"false for {render(members, self._evaluate(failing, {_MEMBERS: first}))}"
                 return Breach(f"{condition} for each {target} in {members}", reason, wrong)
         values = [*self._list_values(assertion, test, render)][:MAX_VALUES]
         return Breach(f"`{_find_source(assertion, test)}`", reason, ", ".join(values))
@@ -202,7 +211,7 @@ class Contract:
         for shown, operand in operands.items():
             with suppress(Exception):
                 value = self._evaluate(operand)
-                value = value.items if isinstance(value, _Items) else value
+                value = [*islice(value, _MAX_ITEMS)] if isinstance(value, _Items) else value
                 if not (callable(value) or isinstance(value, ModuleType)):
                     yield f"{shown} = {render(shown, value)}"
 
@@ -245,7 +254,8 @@ def _find_members_test(test: ast.expr) -> tuple[ast.expr, ast.expr, ast.expr, as
         case ast.Call(func=ast.Name("all"), args=[ast.GeneratorExp(elt=each, generators=[loop])]):
             failing = ast.UnaryOp(ast.Not(), each)
             target = ast.parse(ast.unparse(loop.target), mode="eval").body
-            found = ast.comprehension(loop.target, loop.iter, [*loop.ifs, failing], 0)
+            members = ast.Name(_MEMBERS, ast.Load())
+            found = ast.comprehension(loop.target, members, [*loop.ifs, failing], 0)
             return each, loop.target, loop.iter, ast.ListComp(target, [found])
     return None
 
@@ -293,15 +303,10 @@ def _compile(text: str, names: tuple[str, ...], class_name: str | None) -> CodeT
     expression = _CallGuard(class_name).visit(ast.parse(text, mode="eval").body)
     parameters = [ast.arg(name) for name in (*names, *_GUARDS)]
     function = ast.Lambda(ast.arguments([], [], None, parameters, [None] * len(parameters), None, []), expression)  # fmt: skip
-    statement: ast.stmt = ast.Assign([ast.Name("evaluate", ast.Store())], function)
+    tree: Any = ast.Module([ast.Assign([ast.Name("evaluate", ast.Store())], function)], [])
     if class_name is not None:  # for private names
-        statement = ast.ClassDef(class_name, [], [], [statement], [])
-        rename = ast.Assign([ast.Name("Contract", ast.Store())], ast.Name(class_name, ast.Load()))
-        tree = ast.Module([statement, rename], [])
-    else:
-        tree = ast.Module([statement], [])
-    if sys.version_info >= (3, 12) and isinstance(statement, ast.ClassDef):
-        statement.type_params = []
+        inside, tree = tree.body, ast.parse(f"class {class_name}: ...\nContract = {class_name}")
+        tree.body[0].body = inside
     return compile(ast.fix_missing_locations(tree), _FILENAME, "exec")
 
 
@@ -378,9 +383,9 @@ def _get_item(owner: Any, key: Any) -> Any:
 def _refuse_iterators(value: Any) -> Any:
     """Return a value; refuse an iterator, and a container of Python that has one."""
     if isinstance(value, (list, tuple, set, dict, deque)):
-        for kind in set(map(type, value.values() if isinstance(value, dict) else value)):
-            if hasattr(kind, "__next__"):
-                raise UnknownEffectError
+        kinds = set(map(type, value.values() if isinstance(value, dict) else value))
+        if any(hasattr(kind, "__next__") for kind in kinds):
+            raise UnknownEffectError
     return _refuse_iterator(value)
 
 
@@ -407,8 +412,9 @@ def _call(function: Any, /, *args: Any, **named: Any) -> Any:
     for value in args:
         if not (isinstance(value, GeneratorType) and value.gi_code.co_filename == _FILENAME):
             refuse(value)
+    args = tuple([value.iterator if type(value) is _Items else value for value in args])
     result = function(*args, **named)
-    return _Items(list(result)) if function in _MAKES_ITERATOR else _refuse_iterator(result)
+    return _Items(result) if function in _MAKES_ITERATOR else _refuse_iterator(result)
 
 
 def _call_method(owner: Any, name: str, /, *args: Any, **named: Any) -> Any:
@@ -432,12 +438,8 @@ def is_computing(function: Any) -> bool:
 
 
 def _is_harmless_function(function: Any) -> bool:
-    return (
-        function is None
-        or type(function) is _OwnFunction
-        or _is_known(function, _COMPUTING)
-        or _is_known(function, _METHODS)
-    )
+    is_own = function is None or type(function) is _OwnFunction
+    return is_own or _is_known(function, _COMPUTING) or _is_known(function, _METHODS)
 
 
 def _is_known(function: Any, known: frozenset[Any]) -> bool:

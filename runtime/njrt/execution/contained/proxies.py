@@ -194,12 +194,8 @@ class Proxies(Codec):
     def encode_object(self, value: Any) -> Data:
         """Return a reference, a new container for both sides, or a function that the program may call."""
         kind = type(value)
-        if isinstance(kind, ProxyType):
-            return (
-                self._encode_error(value)
-                if isinstance(value, BaseException)
-                else ["r", value._njrt_ref]
-            )
+        if isinstance(kind, ProxyType) and not isinstance(value, BaseException):
+            return ["r", value._njrt_ref]
         if kind is ProxyType:
             return ["r", value._njrt_class]
         if kind in MIRRORED_NAMES:
