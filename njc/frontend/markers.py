@@ -104,16 +104,19 @@ def parse_options(text: str) -> WrittenOptions:
     settings: dict[str, Any] = {}
     interface: InterfaceName | None = None
     problems: list[OptionProblem] = []
+    given: list[str] = []
     encoded = text.encode()
     for keyword in call.keywords:
-        start, end = (
-            len(encoded[: column - 1].decode())
-            for column in (keyword.col_offset, keyword.end_col_offset or 0)
-        )
-        if keyword.arg == "interface" and DOTTED_NAME.fullmatch(path := ast.unparse(keyword.value)):
-            interface = InterfaceName(path, start + len("interface="), end)
+        columns = keyword.col_offset, keyword.value.col_offset, keyword.end_col_offset or 0
+        start, value, end = (len(encoded[: column - 1].decode()) for column in columns)
+        path = ast.unparse(keyword.value)
+        if keyword.arg in given:
+            problems.append(OptionProblem(start, end, f"option `{keyword.arg}` is given twice"))
+        elif keyword.arg == "interface" and path != "None" and DOTTED_NAME.fullmatch(path):
+            interface = InterfaceName(path, value, end)
         elif problem := _add_option(keyword, settings):
             problems.append(OptionProblem(start, end, problem))
+        given += filter(None, [keyword.arg])
     if interface is not None:
         problems += _find_interface_problems(settings, interface)
     return WrittenOptions(Options(**settings), interface, tuple(problems))
@@ -125,12 +128,13 @@ DOTTED_NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 def _find_interface_problems(
     settings: Mapping[str, Any], interface: InterfaceName
 ) -> Iterator[OptionProblem]:
+    at = interface.start, interface.end
     if "effects" in settings:
-        message = "a block has an interface or an effect set, not both"
-        yield OptionProblem(interface.start, interface.end, message)
+        yield OptionProblem(*at, "a block has an interface or an effect set, not both")
     if settings.get("mode", "live") != "live":
-        message = "a block with an interface is live: static code requests no effects"
-        yield OptionProblem(interface.start, interface.end, message)
+        yield OptionProblem(
+            *at, "a block with an interface is live: static code requests no effects"
+        )
 
 
 def _add_option(keyword: ast.keyword, settings: dict[str, Any]) -> str | None:
@@ -143,18 +147,16 @@ def _add_option(keyword: ast.keyword, settings: dict[str, Any]) -> str | None:
         value = ast.literal_eval(keyword.value)
     except (ValueError, TypeError, MemoryError, RecursionError):
         return f"option `{keyword.arg}` must be a literal value"
-    settings_problem = find_option_problem(keyword.arg, value)
-    if settings_problem is None:
+    problem = find_option_problem(keyword.arg, value)
+    if problem is None:
         settings[keyword.arg] = value
-    return settings_problem
+    return problem
 
 
 def _is_one_token(literal: str, opened: re.Match[str]) -> bool:
     """Return whether the literal is a single string; `ast` folds implicit concatenation into one node."""
-    rest = _REST_OF_STRING[opened["quotes"]].match(literal, opened.end("quotes"))
-    if rest is not None and rest.end() == len(literal):
-        return True
-    return "f" in opened["prefix"].lower() and _is_one_fstring(literal)
+    rest = _REST_OF_STRING[opened["quotes"]].fullmatch(literal, opened.end("quotes"))
+    return bool(rest) or ("f" in opened["prefix"].lower() and _is_one_fstring(literal))
 
 
 def _is_one_fstring(literal: str) -> bool:
