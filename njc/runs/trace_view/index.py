@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -117,7 +117,7 @@ class _IndexReader:
 
     def __init__(self, path: Path, search: str) -> None:
         self._path = path
-        self._contains = make_text_finder(search)
+        self._search = search
         self._runs: list[_RunBuilder] = []
         self._by_id: dict[str, _RunBuilder] = {}
         self._unreadable: dict[str, list[int]] = {}
@@ -135,21 +135,19 @@ class _IndexReader:
                 problem = "cut" if is_cut else "unreadable"
                 self._unreadable.setdefault(problem, []).append(number)
             else:
-                self._add(line, offset, raw)
+                self._add(line, offset)
         if not self._runs:
             raise ConfigurationError(explain_other_file(self._path, first_line))
         runs = order_runs([(run.build(), run.parent) for run in self._runs])
         processes = len({run.id.rpartition("-")[0] for run in runs})
         return TraceIndex(self._path, runs, tuple(self._list_problems()), processes)
 
-    def _add(self, line: EventLine, offset: int, raw: bytes) -> None:
+    def _add(self, line: EventLine, offset: int) -> None:
         run = self._by_id.get(line.run)
         if run is None or (isinstance(line, BeganLine) and run.lines):
-            run = self._by_id[line.run] = _RunBuilder(line.run)
+            run = self._by_id[line.run] = _RunBuilder(line.run, self._search)
             self._runs.append(run)
         run.add(line, offset)
-        if not run.has_text and self._contains is not None:
-            run.has_text = self._contains(raw)
 
     def _list_problems(self) -> Iterator[str]:
         for problem, numbers in self._unreadable.items():
@@ -177,6 +175,7 @@ class _IndexReader:
 @dataclass(slots=True)
 class _RunBuilder:
     id: str
+    search: str
     parent: str | None = None
     """The identifier of the calling run."""
     lines: int = 0
@@ -221,6 +220,7 @@ class _RunBuilder:
         if not step.is_done:
             return
         self.hash.update(step.comparable_digest)
+        self.has_text = self.has_text or (self.search != "" and has_text(step, self.search))
         if step.kind == "enter":
             self.state = step.changes
             self.fields |= {"place": step.place, "model": step.model, "tried": step.tried}
@@ -296,33 +296,11 @@ def split_lines(file: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
             offset += len(line)
 
 
-def make_text_finder(search: str) -> Callable[[bytes], bool] | None:
-    """Return a test whether a line of JSON has a text in any string, ignoring case; None for ""."""
-    if not search:
-        return None
-    import json
-
-    wanted = search.casefold()
-
-    def contains(raw: bytes) -> bool:
-        try:
-            waiting = [json.loads(raw)]
-        except ValueError:
-            return False
-        while waiting:
-            value = waiting.pop()
-            if isinstance(value, str):
-                if wanted in value.casefold():
-                    return True
-            elif isinstance(value, Mapping):
-                waiting.extend(value.values())
-            elif isinstance(value, list):
-                if value and all(isinstance(line, str) for line in value):
-                    value = ["\n".join(value)]
-                waiting.extend(value)
-        return False
-
-    return contains
+def has_text(step: Step, wanted: str) -> bool:
+    """Return whether a text is in the code, values, prints, messages, predictions or result of a step, in any case."""
+    texts = [step.code, step.ending, step.shown_text, step.reply_text, step.printed]
+    texts += [f"{name}: {after}" for name, after in step.changes.items()]
+    return any(wanted.casefold() in text.casefold() for text in (*texts, step.differences))
 
 
 def explain_other_file(path: Path, first_line: bytes) -> str:
@@ -363,14 +341,9 @@ class Selection:
         )
 
     def has_step(self, step: Step) -> bool:
-        texts = [step.code, step.ending, step.shown_text, step.reply_text, step.printed]
-        texts += [f"{name}: {after}" for name, after in step.changes.items()]
-        texts.append(step.differences)
-        wanted = self.search.casefold()
         seconds = step.call_seconds + step.seconds
-        return self._has(step, seconds, step.is_refused, step.is_surprise, step.cost.usd) and (
-            not wanted or any(wanted in text.casefold() for text in texts)
-        )
+        is_selected = self._has(step, seconds, step.is_refused, step.is_surprise, step.cost.usd)
+        return is_selected and (not self.search or has_text(step, self.search))
 
     def _has(
         self,
