@@ -105,7 +105,7 @@ def follow_suite(body: Iterable[ast.stmt], state: BoundNames, flow: Flow) -> Bou
 
 
 def _follow_statement(statement: ast.stmt, state: frozenset[str], flow: Flow) -> BoundNames:
-    if isinstance(statement, ast.Expr) and (block := _find_block(statement, flow)):
+    if block := find_block(statement, flow.module, flow.blocks):
         return _follow_block(block, state, flow)
     matters = flow.lines is None or is_on_lines(flow.lines, statement)
     if matters:
@@ -146,11 +146,15 @@ def _follow_statement(statement: ast.stmt, state: frozenset[str], flow: Flow) ->
     )
 
 
-def _find_block(statement: ast.Expr, flow: Flow) -> NaturalBlock | None:
-    module = flow.module
-    if module is None or not module.can_open_block(statement.lineno, statement.lineno):
+def find_block(
+    statement: ast.stmt, module: Module | None, blocks: Mapping[int, NaturalBlock]
+) -> NaturalBlock | None:
+    """Return the natural block, of these by their offsets, that a statement is."""
+    if module is None or not isinstance(statement, ast.Expr):
         return None
-    return flow.blocks.get(module.source.get_offset(statement.lineno, statement.col_offset))
+    if not module.can_open_block(statement.lineno, statement.lineno):
+        return None
+    return blocks.get(module.source.get_offset(statement.lineno, statement.col_offset))
 
 
 def _follow_block(block: NaturalBlock, state: frozenset[str], flow: Flow) -> BoundNames:

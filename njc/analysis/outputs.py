@@ -26,7 +26,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 
-from njc.analysis.assignment import NOTHING, Flow, follow_suite, get_line_span, is_on_lines
+from njc.analysis.assignment import (
+    NOTHING,
+    Flow,
+    find_block,
+    follow_suite,
+    get_line_span,
+    is_on_lines,
+)
 from njc.analysis.control_words import find_control_words
 from njc.analysis.endless_functions import find_functions_without_end
 from njc.frontend.blocks import NaturalBlock
@@ -328,7 +335,7 @@ def _follow(body: Sequence[ast.stmt], state: frozenset[str], search: _Search) ->
     """Follow statements; return the names that may be bound after them, from the names before."""
     for statement in body:
         match statement:
-            case ast.Expr() if (block := _find_block(statement, search)) is not None:
+            case ast.Expr() if block := find_block(statement, search.module, search.blocks):
                 for reference in block.references:
                     name = reference.root
                     is_read = reference.needs_value and name not in block.binds
@@ -347,13 +354,6 @@ def _follow(body: Sequence[ast.stmt], state: frozenset[str], search: _Search) ->
                     inner |= _list_bound_within(statement, search)
                 state = state.union(*(_follow(suite, inner, search) for suite in suites))
     return state
-
-
-def _find_block(statement: ast.Expr, search: _Search) -> NaturalBlock | None:
-    if not search.module.can_open_block(statement.lineno, statement.lineno):
-        return None
-    source = search.module.source
-    return search.blocks.get(source.get_offset(statement.lineno, statement.col_offset))
 
 
 _get_line = attrgetter("line")

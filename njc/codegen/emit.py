@@ -173,7 +173,7 @@ def find_import_place(module: Module, first_block: int, imports: Sequence[str]) 
     is_import = isinstance(following, (ast.Import, ast.ImportFrom))
     if not prologue:
         at = find_first_line(following)
-        hole = 0 if is_import else 2 if _is_definition(following) else 1
+        hole = 0 if is_import else 2 if is_definition(following) else 1
         if not is_import:
             at = _skip_comments_above(source, at)
         return source.line_starts[at - 1], line + source.newline * (hole + 1)
@@ -205,14 +205,14 @@ def _is_future_import(statement: ast.stmt) -> bool:
     )
 
 
-def _is_definition(statement: ast.stmt) -> bool:
+def is_definition(statement: ast.stmt) -> bool:
+    """Return whether a statement defines a function or a class."""
     return isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
 
 
 def find_first_line(statement: ast.stmt) -> int:
     """Return the first line of a statement, including its decorators."""
-    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
-    return min([statement.lineno, *(decorator.lineno for decorator in decorators)])
+    return min(part.lineno for part in (statement, *getattr(statement, "decorator_list", ())))
 
 
 def _skip_comments_above(source: SourceFile, line: int) -> int:

@@ -27,30 +27,28 @@ def main() -> None:
     listener = socket.create_server(("127.0.0.1", PORT), backlog=128)
     if os.fork() == 0:
         if os.fork() == 0:  # a grandchild, so that the program has no child that it did not start
-            forward_connections(listener, lambda: connect_unix_socket(path))
+            serve_clients(listener, lambda client: connect_and_relay(client, path))
         os._exit(0)
     os.wait()
     listener.close()
     os.execvp(program[0], program)
 
 
-def forward_connections(listener: socket.socket, connect: Callable[[], socket.socket]) -> None:
-    """Relay every accepted connection to one that `connect` opens; never returns."""
+def serve_clients(listener: socket.socket, serve: Callable[[socket.socket], object]) -> None:
+    """Call `serve` with every accepted connection, each in a thread, until the listener is closed."""
     while True:
-        client, _ = listener.accept()
-        threading.Thread(target=_connect_and_relay, args=(client, connect), daemon=True).start()
+        try:
+            client, _ = listener.accept()
+        except OSError:
+            return
+        threading.Thread(target=serve, args=(client,), daemon=True).start()
 
 
-def connect_unix_socket(path: str) -> socket.socket:
-    """Connect to a Unix socket."""
-    connection = socket.socket(socket.AF_UNIX)
-    connection.connect(path)
-    return connection
-
-
-def _connect_and_relay(client: socket.socket, connect: Callable[[], socket.socket]) -> None:
+def connect_and_relay(client: socket.socket, path: str) -> None:
+    """Relay a connection to a Unix socket."""
+    server = socket.socket(socket.AF_UNIX)
     try:
-        server = connect()
+        server.connect(path)
     except OSError:
         client.close()
         return

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from njc.sandbox.forwarder import relay
+from njc.sandbox.forwarder import relay, serve_clients
 
 _MAX_HEAD_BYTES = 65536
 _TIMEOUT_SECONDS = 30.0
@@ -69,17 +69,9 @@ def serve_proxy(path: Path, allowed: Set[Endpoint]) -> Iterator[Path]:
         listener.bind(str(path))
         path.chmod(0o666)  # the sandbox may run as another user; the folder is ours alone
         listener.listen(128)
-        threading.Thread(target=_accept_clients, args=(listener, allowed), daemon=True).start()
+        arguments = listener, lambda client: _handle_client(client, allowed)
+        threading.Thread(target=serve_clients, args=arguments, daemon=True).start()
         yield path
-
-
-def _accept_clients(listener: socket.socket, allowed: Set[Endpoint]) -> None:
-    while True:
-        try:
-            client, _ = listener.accept()
-        except OSError:
-            return
-        threading.Thread(target=_handle_client, args=(client, allowed), daemon=True).start()
 
 
 def _handle_client(client: socket.socket, allowed: Set[Endpoint]) -> None:

@@ -16,6 +16,7 @@ import builtins
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from njc.analysis.assignment import find_bound_at_end
+from njc.codegen.emit import is_definition
 from njc.codegen.lower import Contained, WrittenBlock, format_literal, list_given_options
 from njc.frontend.names import collect_bindings, list_suites
 from njc.static.holes import Hole, has_own_lines, make_fresh_name, split_import
@@ -45,9 +46,9 @@ def place_static_code(code: str, hole: Hole, project: Options, runtime: str) -> 
         "# natural",
         *(f"# {line}".rstrip() for line in hole.instruction.split("\n")),
         *above,
-        *(blank if own and _is_definition(own[0]) and (above or at_margin) else []),
+        *(blank if own and is_definition(own[0]) and (above or at_margin) else []),
         *([kept] if kept else []),
-        *(blank if own and _is_definition(own[-1]) else []),
+        *(blank if own and is_definition(own[-1]) else []),
         *below,
     ]
     return WrittenBlock(hole.block, "\n".join(parts), hoisted, asks)
@@ -65,10 +66,6 @@ def place_contained_code(code: str, hole: Hole, project: Options, runtime: str) 
 
 def _asks_model(tree: ast.Module, hole: Hole) -> bool:
     return any(isinstance(node, ast.Name) and node.id == hole.helper for node in ast.walk(tree))
-
-
-def _is_definition(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
 
 
 def place_auto_code(code: str, hole: Hole, runtime: str, shapes: Mapping[str, str]) -> WrittenBlock:

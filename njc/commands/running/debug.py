@@ -14,15 +14,15 @@ import click
 from njc.commands.running.trace import read_trace_index
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import PATH, parse_set_flags, refuse_options, with_console
-from njc.project.config import find_project
-from njc.project.load import NaturalSyntaxError, load_code
-from njc.project.units import SUFFIX, format_path, read_file
+from njc.project.load import NaturalSyntaxError
+from njc.project.units import format_path, read_file
 from njc.runs.debug.commands import DebugSession
 from njc.runs.debug.plain import PROMPT, PlainDebugger, read_command
 from njc.runs.debug.predicted import PredictedSession, open_predictor
 from njc.runs.debug.stop_report import DebuggedRun, clean_text
 from njc.runs.debug.trace_walk import TraceWalk
 from njc.runs.timeline.controller import RunController
+from njc.runs.timeline.debuggee import load_program
 from njc.runs.timeline.happenings import RunSettings, choose_recording
 from njc.runs.timeline.step_builder import build_timeline
 from njc.runs.timeline.steps import Timeline
@@ -130,12 +130,9 @@ def check_program(program: Path) -> None:
     """Raise NaturalSyntaxError if a program cannot be compiled, ConfigurationError if it is missing."""
     if program.is_dir():
         raise ConfigurationError(f"{program} is a directory; name the program, such as main.njpy")
-    data = read_file(program)
+    read_file(program)
     try:
-        if program.suffix == SUFFIX:
-            load_code(program, data, find_project(program, os.environ))
-        else:
-            compile(data, str(program), "exec", dont_inherit=True)
+        load_program(program)
     except NaturalSyntaxError:
         raise
     except (SyntaxError, ValueError) as error:
