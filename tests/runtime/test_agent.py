@@ -324,6 +324,44 @@ def test_the_example_that_a_prompt_gives_is_what_happens(effects: EffectSet) -> 
     assert example.startswith(opening.removesuffix("\nAllowed jumps: `return VALUE`"))
 
 
+LOOPING = Program(
+    '''
+    def with_continue(notes):
+        for note in notes:
+            """natural
+            Continue if <note> is empty. Otherwise put its length into <:n>.
+            """
+        return n
+
+    def with_return(note):
+        """natural
+        Return 3 if <note> is empty. Otherwise put its length into <:n>.
+        """
+
+    def without(note):
+        """natural
+        Put the length of <note> into <:n>.
+        """
+        return n
+''',
+    project=Options(),
+)
+
+
+@pytest.mark.parametrize("reasoning", ["none", "text", "ask"])
+@pytest.mark.parametrize("name", ["with_continue", "with_return", "without"])
+def test_the_example_of_a_prompt_jumps_only_if_the_block_may(name: str, reasoning: Any) -> None:
+    model = Scripted(["```python\nn = 4\n```"], protocol="text")
+    function = LOOPING.load()[name]
+    with using(model=model, reasoning=reasoning, authority="code", effects="direct"):
+        function(["note"] if name == "with_continue" else "note")
+    (request,) = model.requests
+    system, _, example = request.system.partition("Example:\n")
+    assert system
+    assert ("continue" in example) == ("Allowed jumps" in example) == (name == "with_continue")
+    assert example.count("```") == (4 if name == "with_continue" else 2)
+
+
 def test_an_output_of_the_wrong_type_is_sent_back_and_can_be_mended() -> None:
     assert TYPED.call("f", 1, says=ended_by("y = 'no'", "y = [x]")) == [1]
     assert "the code has run, but an output does not fit its type: `y`" in TYPED.told()[1]

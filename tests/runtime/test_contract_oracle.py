@@ -90,15 +90,71 @@ def make_values(seed: int) -> dict[str, Any]:
 
 NAMES = sorted(make_values(0))
 CONSTANTS = ["0", "1", "'a'", "2.5", "None", "True", "[]", "()", "{}", "[1, 2]", "'ab'"]
-FUNCTIONS = (
-    "len sum min max sorted list tuple set any all bool str repr abs round type hash callable iter next reversed "
-    "enumerate dict frozenset int float id math.isnan math.prod statistics.mean"
-).split()
-METHODS = (
-    "count({}) index({}) copy() get({}) keys() values() items() upper() split() append({}) pop() issubset({}) union({}) "
-    "most_common() total a b isoformat() startswith({}) join({}) format({}) match({}) __class__ __len__() __next__ sort() "
-    "clear() setdefault({}) update({}) add({}) popleft()"
-).split()
+FUNCTIONS = [
+    "len",
+    "sum",
+    "min",
+    "max",
+    "sorted",
+    "list",
+    "tuple",
+    "set",
+    "any",
+    "all",
+    "bool",
+    "str",
+    "repr",
+    "abs",
+    "round",
+    "type",
+    "hash",
+    "callable",
+    "iter",
+    "next",
+    "reversed",
+    "enumerate",
+    "dict",
+    "frozenset",
+    "int",
+    "float",
+    "id",
+    "math.isnan",
+    "math.prod",
+    "statistics.mean",
+]
+METHODS = [
+    "count({})",
+    "index({})",
+    "copy()",
+    "get({})",
+    "keys()",
+    "values()",
+    "items()",
+    "upper()",
+    "split()",
+    "append({})",
+    "pop()",
+    "issubset({})",
+    "union({})",
+    "most_common()",
+    "total",
+    "a",
+    "b",
+    "isoformat()",
+    "startswith({})",
+    "join({})",
+    "format({})",
+    "match({})",
+    "__class__",
+    "__len__()",
+    "__next__",
+    "sort()",
+    "clear()",
+    "setdefault({})",
+    "update({})",
+    "add({})",
+    "popleft()",
+]
 CLASSES = ["list", "int", "zip", "map", "(list, tuple)", "dict", "enumerate", "filter", "reversed"]
 BRACKETS = ["[{}]", "({})", "{{{}}}", "list({})", "all({})", "any({})", "sum({})"]
 

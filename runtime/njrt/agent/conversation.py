@@ -190,7 +190,8 @@ def make_request(
         system, tools = interface.system, make_operation_tools(interface.operations)
     else:
         effects = get_effect_set(block)
-        system = build_system_prompt(effects, protocol, options.reasoning)
+        loops = "continue" in block.labels
+        system = build_system_prompt(effects, protocol, options.reasoning, loops)
         tools = make_tools(effects)
     return Request(
         system,
@@ -275,10 +276,8 @@ def keep_reply_text(reply: Reply) -> tuple[Message, ...]:
 
 def is_too_long(reply: Reply) -> bool:
     """Return whether a reply is not read because of its length."""
-    length = len(reply.message.text)
-    for call in reply.message.calls:
-        length += len(call.raw)
-    return length > MAX_REPLY_CHARACTERS
+    in_calls = sum(len(call.raw) for call in reply.message.calls)
+    return len(reply.message.text) + in_calls > MAX_REPLY_CHARACTERS
 
 
 ONE_BLOCK = "Reply with the corrected ```python block, and nothing else."

@@ -309,8 +309,7 @@ class Handlers:
                 raise
             except Exception as error:  # also of a validator of the program
                 return self.count_misfit(f"`{name}`: {error}")
-        for name, value in decoded.items():
-            self.scope.assign(name, value)
+        self.bind_arguments(decoded)
         return self.conclude()
 
     def return_answer(self, value: WireValue) -> EffectResult:
@@ -381,10 +380,12 @@ class Handlers:
 
     def call_in_time(self, action: Callable[[], T]) -> T | Refusal:
         """Do the same as `call_safely`; raise CodeTimeLimitError when the time is up."""
+        return self.limit_time(partial(refuse_errors, action))
+
+    def limit_time(self, action: Callable[[], T]) -> T:
+        """Call a function in the time limit of code; raise CodeTimeLimitError when it is up."""
         try:
-            return call_with_timeout(
-                self.block.options.max_code_seconds, partial(refuse_errors, action)
-            )
+            return call_with_timeout(self.block.options.max_code_seconds, action)
         except DeadlineExceeded as error:
             raise make_time_limit_error(error) from None
 
@@ -584,10 +585,7 @@ class Handlers:
             and all(map(scope.has_plain_value, scope.types.keys(), scope.types.values()))
         ):
             return self.check_outputs()
-        try:
-            return call_with_timeout(self.block.options.max_code_seconds, self.check_outputs)
-        except DeadlineExceeded as error:
-            raise make_time_limit_error(error) from None
+        return self.limit_time(self.check_outputs)
 
     def check_outputs(self) -> Completed | Refusal:
         """Return the same, without a time limit."""
@@ -612,10 +610,8 @@ class Handlers:
             find_secrets(self.scope, self.redactor)
             if breach := self.contract.find_breach(self.render):
                 self.contract.breaches += 1
-                again = (
-                    f" The last reply was refused: {breach.state}."
-                    if self.contract.breaches > 1
-                    else ""
+                again = f" The last reply was refused: {breach.state}." * (
+                    self.contract.breaches > 1
                 )
                 return Refusal(str(breach), restart=breach.requirement + again)
         return Completed()

@@ -85,6 +85,11 @@ continue
 ```
 """
 
+CONTINUE_EXAMPLE = re.compile(
+    r" Continue if it is empty\.|Allowed jumps: .*\n|\nThe same with (?s:.*)"
+)
+"""The parts of this example for blocks that may continue their loop."""
+
 ANSWER_ROLE = "You are a function in a Python program: <x> is an input, <:x> an output. Follow the instruction"
 
 ANSWER_RULES = """\
@@ -206,13 +211,14 @@ CODE_RULES: Mapping[Reasoning | None, str] = {"text": REASONED_CODE_RULE, "ask":
 
 @lru_cache(maxsize=64)
 def build_system_prompt(
-    effects: EffectSet, protocol: Protocol, reasoning: Reasoning | None = None
+    effects: EffectSet, protocol: Protocol, reasoning: Reasoning | None = None, loops: bool = True
 ) -> str:
-    """Return the system prompt of an effect set."""
+    """Return the system prompt of an effect set; its example has `continue` only if a block `loops`, and may use it."""
     if effects == "direct":
         prompt = DIRECT_TOOLS_PROMPT if protocol == "tools" else DIRECT_TEXT_PROMPT
         if reasoning == "text":
             prompt = prompt.replace(ONLY_A_BLOCK, END_WITH_A_BLOCK)
+        prompt = prompt if loops else CONTINUE_EXAMPLE.sub("", prompt)
         return prompt + CODE_RULES.get(reasoning, "")
     if protocol == "tools" or effects == "answer":
         return SYSTEM_PROMPTS[effects]
