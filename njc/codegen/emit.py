@@ -212,7 +212,8 @@ def is_definition(statement: ast.stmt) -> bool:
 
 def find_first_line(statement: ast.stmt) -> int:
     """Return the first line of a statement, including its decorators."""
-    return min(part.lineno for part in (statement, *getattr(statement, "decorator_list", ())))
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *(decorator.lineno for decorator in decorators)])
 
 
 def _skip_comments_above(source: SourceFile, line: int) -> int:

@@ -14,8 +14,9 @@ import ast
 import re
 import sys
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from njc.codegen.header import read_line_map_text
 from njrt.records import record
@@ -131,7 +132,8 @@ def remap_tree(
     are the line, the first and the last column (from 0) of each block.
     """
     markers = {line: (first, last) for line, first, last in spans}
-    for node in _walk_located_nodes(tree):
+    located: list[Any] = [node for node in ast.walk(tree) if hasattr(node, "lineno")]
+    for node in located:
         line, is_authors = _locate_line(line_map, node.lineno)
         end_line, ends_authors = _locate_line(line_map, node.end_lineno or node.lineno)
         first, last = markers.get(line, (0, 0))
@@ -146,9 +148,3 @@ def remap_tree(
         if end_line == line and (node.end_col_offset or 0) < node.col_offset:
             node.end_col_offset = node.col_offset
     return tree
-
-
-def _walk_located_nodes(tree: ast.Module) -> Iterator[ast.expr | ast.stmt]:
-    for node in ast.walk(tree):
-        if hasattr(node, "lineno"):
-            yield node  # type: ignore[misc]
