@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 import pytest
 from programs import Program
+from pydantic import AfterValidator, Field
 
 import njrt
 from anthropic_server import KEY as ANTHROPIC_KEY
@@ -610,6 +611,46 @@ def test_aliases_and_names_of_effects() -> None:
 
     act(Interface("i", {"break": break_}), call("break", reason="late"))
     assert SEEN == ["late"]
+
+
+@pytest.mark.parametrize(
+    ("declared", "sent", "message"),
+    [
+        (Annotated[int, Field(gt=2)], 2, "`value`: Input should be greater than 2"),
+        (Annotated[str, Aliases("text"), Field(pattern="^a")], "b", "`value`: String should match pattern '^a'"),
+        (Annotated[list[int], Field(min_length=1)], [], "`value`: List should have at least 1 item"),
+        (Annotated[int, AfterValidator(int.bit_count)], 7, 3),
+        (Annotated[Product, Field(description="The product.")], "x", TEA),
+        (Annotated[int, "a note"], 7, 7),
+    ],
+)  # fmt: skip
+def test_an_annotation_with_constraints_is_checked(declared: Any, sent: Any, message: Any) -> None:
+    def keep(value: Any) -> None:
+        """Keep it."""
+        SEEN.append(value)
+
+    keep.__annotations__["value"] = declared
+    (answer,) = send(keep, x=TEA, value=sent)
+    if isinstance(message, str):
+        assert answer.startswith(message)
+        assert not SEEN
+    else:
+        assert SEEN == [message]
+
+
+def test_an_argument_with_constraints_may_be_a_reference() -> None:
+    note = Note("t", [])
+
+    def show() -> list[Note]:
+        """Show the notes."""
+        return [note]
+
+    def keep(value: Annotated[Note, Field(description="A note.")]) -> None:
+        """Keep it."""
+        SEEN.append(value)
+
+    act(Interface("i", [show, keep]), call("show"), call("keep", value=ref(1)))
+    assert SEEN[0] is note
 
 
 def test_an_output_without_a_json_form_is_done_by_reference() -> None:

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from types import UnionType
-from typing import Any, Union
+from typing import Annotated, Any, Union
 
 from njrt.agent.answer import UNTYPED
 from njrt.agent.conversation import InterfaceForm
@@ -246,8 +246,9 @@ def _make_argument(name: str, declared: DeclaredType, has_default: bool) -> Argu
         return Argument(Parameter(name, REFERENCE_SCHEMA, aliases), _decode_number)
     if any(mark is _Mark.OBJECT for mark in marks):
         return _make_reference_argument(name, plain, has_default, aliases)
+    others = tuple(mark for mark in marks if not isinstance(mark, Aliases | _Mark))
     try:
-        form = make_json_form(plain)
+        form = make_json_form(Annotated[plain, *others] if others else plain)
     except TypeError:
         return _make_mixed_argument(name, plain, has_default, aliases)
     return _make_form_argument(name, form, has_default, aliases)
