@@ -21,10 +21,10 @@ from njc.static.checks.attributes import find_attribute_problems
 from njc.static.checks.choices import find_choice_problems
 from njc.static.holes import Hole, has_own_lines, split_import
 from njrt.execution.checks import find_snippet_problems
-from njrt.execution.compile import analyze_snippet
 from njrt.execution.guard.check import find_guard_problems
 from njrt.execution.guard.unchecked import find_unchecked_problems
 from njrt.execution.lowering import find_host_jumps
+from njrt.execution.snippet_analysis import analyze_snippet
 from njrt.execution.symbols import SnippetNames
 from njrt.execution.tracebacks import format_syntax_error
 from njrt.private_names import mangle
@@ -41,24 +41,23 @@ def find_code_refusals(
     """Return every reason why the code cannot fill the hole; none if it can."""
     try:
         own, known = _blank_known_imports(code, hole)
-        tree, nodes, names, _ = analyze_snippet(own, hole.class_name, 0)
+        analysis = analyze_snippet(own, hole.class_name, 0)
     except SyntaxError as error:
         return (format_syntax_error(error),)
     except (ValueError, RecursionError, MemoryError) as error:
         return (f"the code cannot be read as Python: {error}",)
+    tree, nodes, names = analysis.tree, analysis.nodes, analysis.names
     if repeated := _find_repeated_host(tree, hole):
         return (repeated,)
     if called := _find_host_call(names, hole):
         return (called,)
     scope = make_static_scope(hole, known)
-    problems = list(
-        find_snippet_problems(tree, nodes, names, scope, hole.labels, hole.block.scope.is_async)
-    )
+    problems = list(find_snippet_problems(analysis, scope, hole.labels, hole.block.scope.is_async))
     if hole.options.policy != "open":
-        _, all_nodes, all_names, _ = analyze_snippet(code, hole.class_name, 0)
+        whole = analyze_snippet(code, hole.class_name, 0)
         static_scope = make_static_scope(hole)
-        problems += find_guard_problems(all_nodes, all_names, static_scope)
-        problems += find_unchecked_problems(all_nodes, all_names, static_scope)
+        problems += find_guard_problems(whole.guarded_nodes, whole.names, static_scope)
+        problems += find_unchecked_problems(whole.nodes, whole.names, static_scope)
     problems += find_attribute_problems(tree, hole.block.scope, names.bound, types)
     problems += find_choice_problems(nodes, hole.types, _format_question_template(hole))
     problems += [

@@ -20,7 +20,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
-from njrt.execution.compile import parse_snippet
+from njrt.execution.snippet_analysis import parse_snippet
 from njrt.scope.scope import Scope
 from njrt.values.introspection import list_slots, make_namespace_reader, read_slots
 

@@ -14,7 +14,8 @@ import difflib
 import sys
 from collections.abc import Collection, Iterator, Sequence
 
-from njrt.execution.lowering import HostJump, find_host_jumps, is_bare_super
+from njrt.execution.lowering import HostJump, is_bare_super
+from njrt.execution.snippet_analysis import SnippetAnalysis
 from njrt.execution.symbols import SnippetNames, format_line_prefix
 from njrt.private_names import unmangle
 from njrt.scope.advice import format_read_only_error, format_redefinition_error
@@ -25,23 +26,18 @@ MODULE_NAMES = frozenset({"__name__", "__file__", "__doc__", "__debug__"})
 
 
 def find_snippet_problems(
-    tree: ast.Module,
-    nodes: Sequence[ast.AST],
-    names: SnippetNames,
-    scope: Scope,
-    labels: Collection[str],
-    is_async: bool,
+    analysis: SnippetAnalysis, scope: Scope, labels: Collection[str], is_async: bool
 ) -> Iterator[str]:
-    """Yield every reason why this snippet cannot run in its block, with its line; `nodes` are all nodes of `tree`."""
-    yield from (f"{format_line_prefix(node)}a block cannot yield" for node in names.yields)
+    """Yield every reason why this snippet cannot run in its block, with its line."""
+    names, nodes = analysis.names, analysis.guarded_nodes
+    for node in names.yields:
+        yield f"{format_line_prefix(node)}a block cannot yield"
     if not is_async or scope.namespace is not None:
         for node in names.awaits:
             yield f"{format_line_prefix(node)}this block does not run in an async function: it cannot await"
-    yield from (
-        problem
-        for jump in find_host_jumps(tree.body)
-        if (problem := _explain_illegal_jump(jump, labels))
-    )
+    for jump in analysis.jumps:
+        if problem := _explain_illegal_jump(jump, labels):
+            yield problem
     if is_async and "ask" in scope.lent and "ask" not in names.bound:
         yield from _find_unawaited_questions(nodes)
     yield from _find_nested_finally(nodes)

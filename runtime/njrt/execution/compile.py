@@ -9,7 +9,6 @@ It runs no code and changes no variable.
 """
 
 from __future__ import annotations
-import __future__
 
 import ast
 import builtins
@@ -42,9 +41,9 @@ from njrt.execution.lowering import (
 )
 from njrt.execution.normalize import normalize
 from njrt.execution.raised import RaisedError
+from njrt.execution.snippet_analysis import SnippetAnalysis, analyze_snippet
 from njrt.execution.source_cache import register_source
-from njrt.execution.symbols import SnippetNames, find_names
-from njrt.execution.syntax import parse_python
+from njrt.execution.symbols import SnippetNames
 from njrt.execution.tracebacks import format_syntax_error, is_stack_deep
 from njrt.options import Policy
 from njrt.outcome import UserValue
@@ -153,19 +152,22 @@ def _check_and_compile(
 ) -> Snippet | Refusal:
     is_short = len(source) <= _MAX_CACHED_CHARACTERS
     analyze = analyze_snippet if is_short else analyze_snippet.__wrapped__
-    tree, nodes, names, _ = analyze(source, scope.class_name, scope.future_flags)
-    if (normalized := normalize(source, tree, names, scope)) != source:
+    analysis = analyze(source, scope.class_name, scope.future_flags)
+    if (normalized := normalize(source, analysis.tree, analysis.names, scope)) != source:
         source = normalized
-        tree, nodes, names, _ = analyze(source, scope.class_name, scope.future_flags)
+        analysis = analyze(source, scope.class_name, scope.future_flags)
+    tree, names = analysis.tree, analysis.names
     if expression and not (len(tree.body) == 1 and isinstance(tree.body[0], ast.Expr)):
         return Refusal("this must be one expression; statements are not possible here")
-    for problem in find_snippet_problems(tree, nodes, names, scope, labels, is_async):
+    for problem in find_snippet_problems(analysis, scope, labels, is_async):
         return Refusal(problem)
-    for problem in () if policy == "open" else find_guard_problems(nodes, names, scope):
+    for problem in (
+        () if policy == "open" else find_guard_problems(analysis.guarded_nodes, names, scope)
+    ):
         return Refusal(problem)
     _provide_cells(names, scope, policy)
     compile_source = compile_snippet if is_short else compile_snippet.__wrapped__
-    layout = _make_layout(names, scope, policy)
+    layout = _make_layout(analysis, scope, policy)
     code = compile_source(source, scope.place, layout, scope.future_flags)
     allow_effects(code, policy == "open" or names_effects(scope))
     tracker, exit_kind, exit_value = RaiseTracker(), CellType(int(ExitKind.FELL_OFF)), CellType()
@@ -175,12 +177,17 @@ def _check_and_compile(
         EXIT_VALUE_NAME: exit_value,
         BOUND_NAME: CellType(scope.note_binding),
         CLASS_NAME: scope.cells.get("__class__") or CellType(),
-        **_PRIVATE_CELLS,
     }
     # `super` outside a class reads a cell `__class__`, which is empty there.
     closure = tuple(
-        private.get(name) or scope.find_cell(name) or scope.borrowed.get(name) or CellType()
-        for name in code.co_freevars
+        [
+            private.get(name)
+            or scope.find_cell(name)
+            or scope.borrowed.get(name)
+            or _PRIVATE_CELLS.get(name)
+            or CellType()
+            for name in code.co_freevars
+        ]
     )
     return Snippet(
         source,
@@ -203,32 +210,20 @@ _PRIVATE_CELLS = {
 }
 """Functions that the lowered code of every snippet uses."""
 
-SnippetAnalysis = tuple[ast.Module, tuple[ast.AST, ...], SnippetNames, int]
-"""A parsed snippet, all its nodes, its names, and the compiler flags including its `__future__` imports."""
-
-
-@lru_cache(maxsize=64)
-def analyze_snippet(source: str, class_name: str | None, future_flags: int) -> SnippetAnalysis:
-    """Parse and analyse a snippet; cached, since the block of a loop often runs the same code again."""
-    tree = parse_snippet(source)
-    flags = future_flags | _read_future_flags(tree)
-    names = find_names(tree, class_name, lazy_annotations=bool(flags))
-    return tree, tuple(ast.walk(tree)), names, flags
-
 
 @lru_cache(maxsize=64)
 def compile_snippet(source: str, place: str, layout: ScopeLayout, future_flags: int) -> CodeType:
     """Compile a snippet for all scopes of this layout, from a new tree: lowering changes the tree."""
-    tree, _, names, flags = analyze_snippet.__wrapped__(source, layout.class_name, future_flags)
-    return lower_snippet(tree, names, layout, register_source(place, source), flags)
+    new = analyze_snippet.__wrapped__(source, layout.class_name, future_flags)
+    return lower_snippet(new.tree, new.names, layout, register_source(place, source), new.flags)
 
 
-def _make_layout(names: SnippetNames, scope: Scope, policy: Policy) -> ScopeLayout:
+def _make_layout(analysis: SnippetAnalysis, scope: Scope, policy: Policy) -> ScopeLayout:
     in_class = scope.namespace is not None
-    used = {*names.bound, *names.read, *names.nested} - {"__class__"}
+    names, used = analysis.names, analysis.used_names
     if scope.first_parameter and "super" in names.read:
-        used.add(scope.first_parameter)
-    cells = [name for name in sorted(used) if scope.find_cell(name) or name in scope.borrowed]
+        used = tuple(sorted({*used, scope.first_parameter}))
+    cells = tuple([name for name in used if scope.find_cell(name) or name in scope.borrowed])
     past_namespace = scope.scratch.keys() | scope.borrowed.keys() | scope.declared_nonlocal
     return ScopeLayout(
         class_name=scope.class_name,
@@ -237,32 +232,22 @@ def _make_layout(names: SnippetNames, scope: Scope, policy: Policy) -> ScopeLayo
         in_class=in_class,
         has_class_cell=in_class and "__class__" in scope.cells,
         is_async=bool(names.awaits),
-        cells=tuple(cells),
-        nonlocals=tuple(name for name in cells if not in_class or name in past_namespace),
+        cells=cells,
+        nonlocals=tuple([name for name in cells if name in past_namespace]) if in_class else cells,
         bound_globals=tuple(
-            name
-            for name in sorted(names.bound)
-            if name in scope.global_names and name not in scope.scratch and name not in scope.own
+            [
+                name
+                for name in sorted(names.bound)
+                if name in scope.global_names
+                and name not in scope.scratch
+                and name not in scope.own
+            ]
         ),
         own=scope.own,
         program_modules=list_program_modules(scope) if policy == "guarded" else None,
         is_contained=policy == "contained",
         watched=scope.watched,
     )
-
-
-def parse_snippet(source: str) -> ast.Module:
-    """Parse a snippet; common indentation is ignored, without changing its strings."""
-    try:
-        return parse_python(source, "<natural block>")
-    except IndentationError:
-        try:
-            tree = parse_python(f"if True:\n{source}")
-        except SyntaxError:
-            tree = None
-        if tree is None or len(tree.body) != 1 or not isinstance(tree.body[0], ast.If):
-            raise
-        return ast.increment_lineno(ast.Module(tree.body[0].body, []), -1)
 
 
 def _provide_cells(names: SnippetNames, scope: Scope, policy: Policy) -> None:
@@ -306,13 +291,3 @@ def _is_shadowed(name: str, scope: Scope) -> bool:
         return True
     namespace = scope.namespace
     return namespace is not None and (type(namespace) is not dict or name in namespace)
-
-
-def _read_future_flags(tree: ast.Module) -> int:
-    return sum(
-        getattr(__future__, alias.name).compiler_flag
-        for node in tree.body
-        if isinstance(node, ast.ImportFrom) and node.module == "__future__"
-        for alias in node.names
-        if alias.name == "annotations"
-    )

@@ -147,10 +147,7 @@ def _redact_match(found: re.Match[str]) -> str:
 
 def has_secret_name(text: str) -> bool:
     """Return whether a text may hold the name of a secret."""
-    for trigger in _NAME_TRIGGERS:  # noqa: SIM110  (called for each text that is shown)
-        if trigger in text:
-            return True
-    return False
+    return _NAME_TRIGGER.search(text) is not None
 
 
 _Shape = tuple[tuple[str, ...], re.Pattern[str], str]
@@ -170,7 +167,7 @@ _SHAPES: Mapping[str, tuple[_Shape, ...]] = {
         (("sk-", "xox", "xapp-", "xai-", "glpat-", "pypi-"), re.compile(
             r"(?<![\w-])(?:sk-(?=[\w-]*\d)|xox[abeoprs]-|xapp-|xai-|glpat-|pypi-)[\w-]{8,}",
         ), REDACTED),
-        (("k_", "h", "npm_", "v1_", "pat_"), re.compile(
+        (("k_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "hf_", "npm_", "v1_", "pat_"), re.compile(
             r"\b(?:(?:[sr]k_(?:live|test)|gh[opusr]|github_pat|gsk|hf|npm|shpat|dop_v1)_)(?=\w*\d)\w{8,}",
         ), REDACTED),
     ),
@@ -202,6 +199,7 @@ _NAME_TRIGGERS = tuple(
     for form in (word, word.upper())
 )
 _NAME_TRIGGERS += ("-token", "-auth", "SSHPASS", "sshpass", "Pass", "Pwd", "Secret", "PiKey", "_key", "-key", "Key", "KEY", "_tok", "-tok", "Tok", "_TOK", "-TOK", "ssion_id", "ssionid", "ssionId", "SSION_ID", "cvc", "cvv", "otp")  # fmt: skip
+_NAME_TRIGGER = re.compile("|".join(map(re.escape, _NAME_TRIGGERS)))
 
 
 def redact_shapes(text: str) -> str:

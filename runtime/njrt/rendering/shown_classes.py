@@ -90,11 +90,10 @@ def _resolve_names(annotation: Any, owner: str) -> list[Any]:
 
 def _list_named_classes(declared: Any) -> Iterator[type]:
     """Yield the program's own classes in a type: itself, or in its arguments."""
-    if isinstance(declared, Mapping | str):
-        return
-    if arguments := typing.get_args(declared):
-        for argument in arguments:
+    if is_a(declared, type):
+        if is_user_class(declared):
+            yield declared
+    elif not isinstance(declared, Mapping | str):
+        for argument in typing.get_args(declared):
             if is_a(argument, type) or typing.get_args(argument):
                 yield from _list_named_classes(argument)
-    elif is_a(declared, type) and is_user_class(declared):
-        yield declared

@@ -91,25 +91,26 @@ class ValueWriter:
     def _write(self, value: UserValue, room: int, exact: bool) -> str:
         """Write `value`; with `exact` all of it, or raise `DoesNotFit`."""
         cls = type(value)
-        write = self._functions.get(id(cls))
+        write = self._functions.get(of_class := id(cls))
         if write is None:
-            write = self._functions[id(cls)] = self._find_function(cls)
+            write = self._functions[of_class] = self._find_function(cls)
         if type(cls) is type and cls in ATOMIC_TYPES:
             return write(self, value, room, exact)
-        if id(value) in self._path:
+        # Kept, as each call of `id` reaches the guard's audit hook.
+        if (identity := id(value)) in self._path:
             return _abbreviate(value)
         if len(self._path) >= (MAX_DEPTH_WHOLE if exact else MAX_DEPTH_BRIEF):
             if exact:
                 raise DoesNotFit
             return _abbreviate(value)
         # What did not fit is not tried again in less room: each level would try all levels below it.
-        if exact and self._too_long.get(id(value), (-1,))[0] >= room:
+        if exact and self._too_long.get(identity, (-1,))[0] >= room:
             raise DoesNotFit
-        self._path.append(id(value))
+        self._path.append(identity)
         try:
             return write(self, value, room, exact)
         except DoesNotFit:
-            self._too_long[id(value)] = room, value
+            self._too_long[identity] = room, value
             raise
         except KeyboardInterrupt:
             raise

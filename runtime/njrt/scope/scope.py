@@ -161,29 +161,33 @@ class Scope:
 
     def lookup(self, name: str) -> Bound | Absent:
         """Return the binding of `name`; builtins are found last."""
+        found = self._find_value(name)
+        return found if type(found) is Absent else Bound(found)
+
+    def _find_value(self, name: str) -> UserValue | Absent:
         if self.class_name is not None:
             name = mangle(name, self.class_name)
         cell = self.scratch.get(name) or self.cells.get(name)
         if cell is not None:
             try:
-                return Bound(cell.cell_contents)
+                return cell.cell_contents
             except ValueError:
                 return Absent.UNBOUND
         if name in self.own and self.namespace is not None and name in self.namespace:
-            return Bound(self.namespace[name])
+            return self.namespace[name]
         if (name in self.own or name in self.global_names) and name in self.module:
-            return Bound(self.module[name])
+            return self.module[name]
         if name in self.lent:
-            return Bound(self.lent[name])
+            return self.lent[name]
         if hasattr(builtins, name):
-            return Bound(getattr(builtins, name))
+            return getattr(builtins, name)
         return Absent.UNBOUND if self.is_referenced(name) else Absent.UNKNOWN
 
     def list_variables(self, names: Iterable[str] | None = None) -> dict[str, UserValue]:
         """Return the bound variables of these names: by default of the prompt, then of the block."""
         wanted = (*self.names, *self.scratch) if names is None else names
-        found = [(name, self.lookup(name)) for name in wanted]
-        return {name: bound.value for name, bound in found if isinstance(bound, Bound)}
+        found = [(name, self._find_value(name)) for name in wanted]
+        return {name: value for name, value in found if type(value) is not Absent}
 
     def list_named(self, name: str, value: UserValue) -> dict[str, UserValue]:
         """Return a variable as the prompt names it: itself, or the parts of a module that the prompt reads."""

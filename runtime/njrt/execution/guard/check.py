@@ -54,7 +54,7 @@ def find_guard_problems(
         if name in REFUSED_BUILTINS and not scope.is_referenced(name) and name not in names.bound:
             yield format_refusal(name, node)
     modules = find_modules(nodes, scope)
-    positions = {id(target) for target in _find_positions(nodes)}
+    positions = set(_find_positions(nodes))
     for node in nodes:
         match node:
             case ast.Import(names=aliases):
@@ -67,10 +67,11 @@ def find_guard_problems(
                     yield from _find_from_import_problems(module, node, scope)
             case ast.ClassDef():
                 yield from _find_class_problems(node, scope)
-            case ast.Name(id=name, ctx=ast.Store()) if id(node) not in positions:
-                if name in REFUSED_BINDINGS or (
+            case ast.Name(id=name, ctx=ast.Store()):
+                is_refused = name in REFUSED_BINDINGS or (
                     name.startswith("__") and name in REFUSED_ATTRIBUTES
-                ):
+                )
+                if is_refused and node not in positions:
                     yield format_refusal(name, node)
             case ast.Attribute(attr=attribute, ctx=context):
                 refused = REFUSED_ATTRIBUTES

@@ -30,7 +30,7 @@ from njrt.execution.guard.allowed import (
 )
 from njrt.execution.source_cache import SnippetFilename, is_snippet
 from njrt.outcome import UserValue
-from njrt.scope.scope import Bound, Scope
+from njrt.scope.scope import Scope
 from njrt.values.introspection import get_module_name, is_a
 
 _EVENTS = PROCESS_EVENTS | DIRECT_EVENTS
@@ -62,11 +62,7 @@ def allow_effects(code: CodeType, is_allowed: bool) -> None:
 
 def names_effects(scope: Scope) -> bool:
     """Return whether the prompt names a module or a function that has effects: then they are the program's choice."""
-    for name in scope.names:
-        found = scope.lookup(name)
-        if isinstance(found, Bound) and _has_effects(name, found.value):
-            return True
-    return False
+    return any(_has_effects(*named) for named in scope.list_variables(scope.names).items())
 
 
 def _has_effects(name: str, value: UserValue) -> bool:
