@@ -84,8 +84,15 @@ class JsonProblem:
 def find_json_problem(typed: Typed, types: TypeDefinitions) -> JsonProblem | None:
     """Return why JSON does not carry all values of a type; None if it does."""
     reader = _FormReader(types)
-    found = reader.read(typed)
-    return found if isinstance(found, JsonProblem) else reader.find_equal()
+    try:
+        reader.read(typed)
+    except _NoFormError as error:
+        return JsonProblem(*error.args)
+    return reader.find_equal()
+
+
+class _NoFormError(Exception):
+    """A type has no JSON schema; the arguments are the fields of a `JsonProblem`."""
 
 
 @dataclass(slots=True)
@@ -100,9 +107,9 @@ class _FormReader:
     unions: list[tuple[Sequence[Typed], Sequence[Json]]] = field(default_factory=list)
     parts_read: int = 0
 
-    def read(self, typed: Typed) -> Json | JsonProblem:
+    def read(self, typed: Typed) -> Json:
         if hidden := find_name_for_checkers(typed, self.types):
-            return JsonProblem(
+            raise _NoFormError(
                 f"`{hidden}` is there for type checkers only",
                 f"import `{hidden}` outside of `if TYPE_CHECKING:`",
             )
@@ -114,25 +121,20 @@ class _FormReader:
         try:
             found = self.types.union_parts(expanded)
             parts = [*{(str(part), part.scope): part for part in found}.values()]
-            forms: list[Json] = []
-            for part in parts:
-                form = self.read_part(part)
-                if isinstance(form, JsonProblem):
-                    return form
-                forms.append(form)
+            forms = [self.read_part(part) for part in parts]
         finally:
             self.around.pop()
         self.unions.append((parts, forms))
         return self.define(alias, forms[0] if len(forms) == 1 else {"anyOf": forms})
 
-    def find_around(self, name: str) -> Json | JsonProblem | None:
+    def find_around(self, name: str) -> Json | None:
         """Return the form of a name that its own definition contains; None if it does not."""
         for index, (outer, is_class) in enumerate(self.around):
             if outer == name:
                 if is_class or any(inner for _, inner in self.around[index:]):
                     self.define(name, {})  # until it has been read
                     return {"$ref": _escape(name)}
-                return JsonProblem(f"the alias `{name}` refers to itself")
+                raise _NoFormError(f"the alias `{name}` refers to itself")
         return None
 
     def define(self, name: str, form: Json) -> Json:
@@ -156,10 +158,10 @@ class _FormReader:
                     )
         return None
 
-    def read_part(self, typed: Typed) -> Json | JsonProblem:
+    def read_part(self, typed: Typed) -> Json:
         self.parts_read += 1
         if self.parts_read > MAX_PARTS:
-            return JsonProblem(f"the type has more than {MAX_PARTS:,} parts, `{typed}` among them")
+            raise _NoFormError(f"the type has more than {MAX_PARTS:,} parts, `{typed}` among them")
         name = self.types.name_of(typed)
         if name in SCALARS and name not in _WITHOUT_JSON:
             return _SCALAR_FORMS.get(name.rpartition(".")[2], _TEXT)
@@ -175,14 +177,14 @@ class _FormReader:
             is_bare = name in _JSON_CONTAINERS or name == ""
             reason = f"JSON does not carry `{typed}`"
             if is_never or is_bare or isinstance(typed.annotation, ast.Subscript):
-                return JsonProblem(reason)
-            return JsonProblem(
+                raise _NoFormError(reason)
+            raise _NoFormError(
                 f"njc does not see whether JSON carries `{typed}`",
                 'write `effects="answer"` on the block, if it does',
             )
         return self.find_around(found[0].name) or self.read_class(typed, found)
 
-    def read_literal(self, typed: Typed, inner: ast.expr) -> Json | JsonProblem:
+    def read_literal(self, typed: Typed, inner: ast.expr) -> Json:
         values: list[JsonValue] = []
         members: dict[str, object] = {}
         for part in inner.elts if isinstance(inner, ast.Tuple) else [inner]:
@@ -197,26 +199,21 @@ class _FormReader:
                 case _:
                     values.append(part)
         if any(isinstance(value, bytes) for value in values):
-            return JsonProblem("JSON does not carry bytes in a Literal")
+            raise _NoFormError("JSON does not carry bytes in a Literal")
         if len(set(values)) < len(values):
-            return JsonProblem(f"values of `Literal[{ast.unparse(inner)}]` are equal")
+            raise _NoFormError(f"values of `Literal[{ast.unparse(inner)}]` are equal")
         forms = [_make_members_form(members)] * bool(members) + [{"enum": values}] * bool(values)
         return forms[0] if len(forms) == 1 else {"anyOf": forms}
 
-    def read_container(self, name: str, typed: Typed, inner: ast.expr) -> Json | JsonProblem:
+    def read_container(self, name: str, typed: Typed, inner: ast.expr) -> Json:
         parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
         is_open = isinstance(parts[-1:][0] if parts else None, ast.Constant) and (
             getattr(parts[-1], "value", None) is ...
         )
-        forms: list[Json] = []
-        for part in parts[:-1] if is_open else parts:
-            form = self.read(typed.inside(part))
-            if isinstance(form, JsonProblem):
-                return form
-            forms.append(form)
+        forms = [self.read(typed.inside(part)) for part in (parts[:-1] if is_open else parts)]
         if name in _MAPPINGS:
             if len(forms) != 2 or not self.are_texts(forms[0]):
-                return JsonProblem(f"names in JSON do not stand for the keys of `{typed}`")
+                raise _NoFormError(f"names in JSON do not stand for the keys of `{typed}`")
             keys, values = forms
             return {
                 "type": "object",
@@ -241,25 +238,25 @@ class _FormReader:
         are_simple = all(kind in ("string", "integer", "number", "boolean") for kind, _ in kinds)
         return are_simple and (len(kinds) == 1 or is_decimal)
 
-    def read_class(self, typed: Typed, found: ClassDefinition) -> Json | JsonProblem:
+    def read_class(self, typed: Typed, found: ClassDefinition) -> Json:
         node, _ = found
         bases = set(list_base_names(found, self.types))
         known = bases & (ENUM_BASES | DATA_BASES)
         if bases & FLAG_BASES:
-            return JsonProblem(f"JSON does not carry combinations of `{node.name}`")
+            raise _NoFormError(f"JSON does not carry combinations of `{node.name}`")
         if bases & ENUM_BASES:
             return _make_members_form(dict.fromkeys(_list_members(node), node))
         if not (known or is_dataclass(node)):
-            return JsonProblem(f"JSON does not carry `{typed}`, which declares no fields")
+            raise _NoFormError(f"JSON does not carry `{typed}`, which declares no fields")
         if is_dataclass(node) and _has_own_constructor(node):
-            return JsonProblem(f"`{node.name}` is made by code of its own")
+            raise _NoFormError(f"`{node.name}` is made by code of its own")
         if strange := self.find_strange_base(found):
-            return JsonProblem(
+            raise _NoFormError(
                 f"njc does not see the fields of `{strange}`",
                 'write `effects="answer"` on the block, if JSON carries them',
             )
         if not bases & MODEL_BASES and (local := find_unresolved_name(found, self.types)):
-            return JsonProblem(
+            raise _NoFormError(
                 f"`{local}`, in the fields of `{node.name}`, is not found at run time",
                 f"define `{local}` at the top level of the module",
             )
@@ -270,14 +267,11 @@ class _FormReader:
                 is_private = bases & MODEL_BASES and name.startswith("_")
                 if is_private or name == "_" or name in _list_computed(node):
                     continue
-                form = self.read(field_type)
-                if isinstance(form, JsonProblem):
-                    return form
-                fields[name] = form
+                fields[name] = self.read(field_type)
         finally:
             self.around.pop()
         if not fields:
-            return JsonProblem(f"JSON does not carry `{typed}`, which declares no fields")
+            raise _NoFormError(f"JSON does not carry `{typed}`, which declares no fields")
         is_tuple = "typing.NamedTuple" in bases
         container = {CONTAINER: tuple} if is_tuple else {}
         return self.define(node.name, {"type": "object", "properties": fields, **container})

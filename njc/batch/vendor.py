@@ -102,6 +102,22 @@ def writing(path: Path) -> Iterator[None]:
         ) from None
 
 
+def call_vendor(
+    model: RemoteModel,
+    method: str,
+    seconds: float = CALL_SECONDS,
+    once: bool = False,
+    **arguments: Any,
+) -> Any:
+    """Return the response to a method of the SDK's client; with `once`, the SDK does not repeat the request."""
+
+    async def call(client: Any) -> Any:
+        client = client.with_options(max_retries=0) if once else client
+        return await model.call_server(attrgetter(method)(client), **arguments)
+
+    return model.call_client(call, seconds)
+
+
 class VendorBatches(ABC):
     """The Batch API of one vendor; its methods raise `ModelError`s."""
 
@@ -143,22 +159,15 @@ class VendorBatches(ABC):
 
         `batches` is their place in the client.
         """
-
-        async def list_page(client: Any) -> Any:
-            call = attrgetter(batches)(client).with_raw_response.list
-            return await model.call_server(
-                call, limit=100, **({self.cursor: after} if after else {})
-            )
-
-        after = ""
+        place: dict[str, Any] = {}
         for _ in range(_MAX_PAGES):
-            page = model.call_client(list_page, CALL_SECONDS)
+            page = call_vendor(model, f"{batches}.with_raw_response.list", limit=100, **place)
             yield from page["data"]
             if not page["data"] or not page.get("has_more"):
                 return
             if _is_before(page["data"][-1], since):
                 return
-            after = str(page["data"][-1]["id"])
+            place = {self.cursor: str(page["data"][-1]["id"])}
 
 
 def _is_before(listed: Any, since: float) -> bool:
@@ -171,7 +180,6 @@ def _is_before(listed: Any, since: float) -> bool:
 
 ENDPOINT = "/v1/chat/completions"
 KEY_NAME = "njc_batch"
-_MAX_PAGES = 100
 
 
 class OpenAIBatches(VendorBatches):
@@ -192,27 +200,27 @@ class OpenAIBatches(VendorBatches):
         return f'{head[:-1]}, "body": {body}}}'
 
     def submit(self, model: RemoteModel, batch: SentBatch, path: Path) -> str:
-        async def upload(client: Any) -> Any:
-            with path.open("rb") as file:
-                return await model.call_server(
-                    client.with_options(max_retries=0).files.with_raw_response.create,
-                    file=(f"{batch.key}.jsonl", file, "application/jsonl"),
-                    purpose="batch",
-                    timeout=TRANSFER_SECONDS,
-                )
-
-        async def create(client: Any) -> Any:
-            return await model.call_server(
-                client.with_options(max_retries=0).batches.with_raw_response.create,
-                input_file_id=uploaded["id"],
-                endpoint=ENDPOINT,
-                completion_window="24h",
-                metadata={KEY_NAME: batch.key},
-                extra_headers={"Idempotency-Key": batch.key},
+        with path.open("rb") as file:
+            uploaded = call_vendor(
+                model,
+                "files.with_raw_response.create",
+                TRANSFER_SECONDS,
+                once=True,
+                file=(f"{batch.key}.jsonl", file, "application/jsonl"),
+                purpose="batch",
+                timeout=TRANSFER_SECONDS,
             )
-
-        uploaded = model.call_client(upload, TRANSFER_SECONDS)
-        return str(model.call_client(create, CALL_SECONDS)["id"])
+        created = call_vendor(
+            model,
+            "batches.with_raw_response.create",
+            once=True,
+            input_file_id=uploaded["id"],
+            endpoint=ENDPOINT,
+            completion_window="24h",
+            metadata={KEY_NAME: batch.key},
+            extra_headers={"Idempotency-Key": batch.key},
+        )
+        return str(created["id"])
 
     def find(
         self, model: RemoteModel, batch: SentBatch, known: frozenset[str], is_own: IsOwn
@@ -223,12 +231,7 @@ class OpenAIBatches(VendorBatches):
         return None
 
     def check(self, model: RemoteModel, vendor_id: str) -> BatchStatus:
-        async def retrieve(client: Any) -> Any:
-            return await model.call_server(
-                client.batches.with_raw_response.retrieve, batch_id=vendor_id
-            )
-
-        found = model.call_client(retrieve, CALL_SECONDS)
+        found = call_vendor(model, "batches.with_raw_response.retrieve", batch_id=vendor_id)
         counts = found.get("request_counts") or {}
         answered = counts.get("completed", 0)
         done = answered + counts.get("failed", 0)
@@ -272,7 +275,6 @@ class OpenAIBatches(VendorBatches):
 
 RETRIED_ERRORS = frozenset({"api_error", "overloaded_error", "rate_limit_error", "timeout_error"})
 INVALID_ERRORS = frozenset({"invalid_request_error", "not_found_error"})
-_MAX_PAGES = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,11 +363,8 @@ class AnthropicBatches(VendorBatches):
         return is_own(model.call_client(read_first, TRANSFER_SECONDS))
 
     def check(self, model: RemoteModel, vendor_id: str) -> BatchStatus:
-        async def retrieve(client: Any) -> Any:
-            call = client.messages.batches.with_raw_response.retrieve
-            return await model.call_server(call, message_batch_id=vendor_id)
-
-        found = model.call_client(retrieve, CALL_SECONDS)
+        retrieve = "messages.batches.with_raw_response.retrieve"
+        found = call_vendor(model, retrieve, message_batch_id=vendor_id)
         counts = dict(found.get("request_counts") or {})
         done = sum(counts.values()) - counts.get("processing", 0)
         if found["processing_status"] != "ended":
