@@ -43,7 +43,7 @@ from njc.frontend.directives import (
     filter_ignored,
     read_file_directives,
 )
-from njc.frontend.names import BlockOutputs
+from njc.frontend.name_resolution import BlockOutputs
 from njc.frontend.parse import (
     Module,
     can_hold_blocks,

@@ -76,7 +76,7 @@ LAYERS: Mapping[str, str] = {
 
 EDGE = """
     njrt                context media timeouts private_files pytest_plugin stores
-    njrt.agent          references
+    njrt.agent          object_references
     njrt.production.approval manifest terminal
     njrt.production.budgets        budget budgeted ledger
     njrt.durable        effects workflows
@@ -84,7 +84,7 @@ EDGE = """
     njrt.execution.contained execute operations process seccomp server wire
     njrt.execution.guard effects
     njrt.mcp            server sessions
-    njrt.models         anthropic breaker choose network openai pydantic_ai rate_limit remote retry scripted sends streaming wrapped
+    njrt.models         anthropic breaker choose network openai pydantic_ai rate_limit remote retry_and_fallback scripted sends streaming wrapped
     njrt.observability  listeners trace
     njrt.persistence    cache memory_store open_store postgres_store recorder recording_place redis_store sqlite_store
     njrt.session        attempt block_conversation canary gate interception layered_model prediction session settings
@@ -100,7 +100,7 @@ EDGE = """
     njc.static          build files lock
     njc.evaluation.learning by_command study
     njc.editors.type_check      checker stubs
-    njc.runs.timeline        agent breakpoints checkpoints controller debuggee happenings processes standard_streams trace_lines
+    njc.runs.timeline        agent breakpoints checkpoints debuggee happenings processes run_controller standard_streams trace_lines
     njc.runs.trace_view      index page
     njc.batch           estimate executors journal local rows store vendor waves
     njc.commands.compiling build check clean show types where

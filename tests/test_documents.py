@@ -16,7 +16,7 @@ import njrt
 from njc.commands import njc as njc_command
 from njrt.options import Options
 from njrt.session.attempt import attempt
-from njrt.session.drive import run, start_block
+from njrt.session.run_block import run, start_block
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [

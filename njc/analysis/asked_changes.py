@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from njc.frontend.blocks import NaturalBlock
-from njc.frontend.references import Reference
+from njc.frontend.prompt_references import Reference
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 
 from njc.analysis.endless_functions import never_returns
 from njc.frontend.blocks import NaturalBlock
-from njc.frontend.names import collect_bindings, list_branches, list_own_expressions
+from njc.frontend.name_resolution import collect_bindings, list_branches, list_own_expressions
 from njc.frontend.parse import Module
 
 BoundNames = frozenset[str] | None

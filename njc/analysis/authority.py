@@ -24,7 +24,7 @@ from njc.analysis.asked_changes import AskedChange, find_act, find_asked_changes
 from njc.analysis.class_members import find_field_type, is_dataclass, list_base_names, list_fields
 from njc.analysis.control_words import JUMP_LABELS, list_named_jumps
 from njc.analysis.inference import TypeReader
-from njc.analysis.json_forms import find_json_problem
+from njc.analysis.json_compatibility import find_json_problem
 from njc.analysis.read_only import (
     CONTAINERS,
     find_changeable,
@@ -35,7 +35,7 @@ from njc.analysis.read_only import (
 )
 from njc.analysis.types import SCALARS, ClassDefinition, Typed, find_signature_scope, unquote
 from njc.frontend.blocks import NaturalBlock
-from njc.frontend.names import Global, NameScope, resolve_name
+from njc.frontend.name_resolution import Global, NameScope, resolve_name
 from njrt.options import Options, merge_option_layers
 from njrt.records import record
 

@@ -25,7 +25,7 @@ from njc.analysis.control_words import find_doubtful_names, find_implied_jumps, 
 from njc.analysis.inference import TypeReader
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
-from njc.frontend.names import is_defined
+from njc.frontend.name_resolution import is_defined
 from njc.frontend.source import SourceFile
 from njrt.execution.contained.platforms import MADE_BY_CODE
 from njrt.options import Options, merge_option_layers

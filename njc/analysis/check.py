@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from njc.analysis.control_words import find_control_words
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
-from njc.frontend.names import (
+from njc.frontend.name_resolution import (
     BlockOutputs,
     Global,
     Local,
@@ -35,7 +35,7 @@ from njc.frontend.names import (
     walk_outwards,
 )
 from njc.frontend.parse import Module
-from njc.frontend.references import KeywordTag, MistypedTag, NearTag, Reference, parse_type
+from njc.frontend.prompt_references import KeywordTag, MistypedTag, NearTag, Reference, parse_type
 from njc.frontend.source import SourceFile
 from njrt.private_names import mangle
 

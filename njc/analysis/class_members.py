@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from njc.analysis.types import MAX_DEPTH, ClassDefinition, Typed, TypeDefinitions, unquote
-from njc.frontend.names import NameScope
+from njc.frontend.name_resolution import NameScope
 
 ENUM_BASES = frozenset(f"enum.{name}" for name in ("Enum", "IntEnum", "StrEnum"))
 FLAG_BASES = frozenset({"enum.Flag", "enum.IntFlag"})

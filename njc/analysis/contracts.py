@@ -20,7 +20,7 @@ from njc.analysis.inference import TypeReader
 from njc.analysis.types import Typed
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
-from njc.frontend.names import Global, NameScope, resolve_name
+from njc.frontend.name_resolution import Global, NameScope, resolve_name
 from njc.frontend.source import SourceFile
 from njrt.execution.contracts import is_computing
 from njrt.execution.symbols import find_names

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from njc.frontend.names import FunctionDefinition
+from njc.frontend.name_resolution import FunctionDefinition
 from njc.frontend.parse import Module
 
 _WITHOUT_END = frozenset(

@@ -23,7 +23,7 @@ from njc.analysis.types import (
     make_builtin_type,
     unquote,
 )
-from njc.frontend.names import NameScope
+from njc.frontend.name_resolution import NameScope
 
 _STRING_METHODS = frozenset(
     {

@@ -24,8 +24,8 @@ from njc.analysis.types import (
     unquote,
 )
 from njc.frontend.blocks import NaturalBlock
-from njc.frontend.names import NameScope, list_bound_names, walk_outwards, walk_statements
-from njc.frontend.references import parse_type
+from njc.frontend.name_resolution import NameScope, list_bound_names, walk_outwards, walk_statements
+from njc.frontend.prompt_references import parse_type
 from njrt.private_names import mangle
 
 Binding = Callable[[int], "Typed | None"]

@@ -38,7 +38,7 @@ from njc.analysis.control_words import find_control_words
 from njc.analysis.endless_functions import find_functions_without_end
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
-from njc.frontend.names import (
+from njc.frontend.name_resolution import (
     BlockOutputs,
     Local,
     NameScope,
@@ -51,7 +51,7 @@ from njc.frontend.names import (
     walk_statements,
 )
 from njc.frontend.parse import Module
-from njc.frontend.references import Reference
+from njc.frontend.prompt_references import Reference
 from njc.frontend.source import SourceFile
 from njrt.private_names import mangle
 

@@ -26,7 +26,7 @@ from njc.analysis.class_members import (
     walk_bases,
 )
 from njc.analysis.types import SCALARS, ClassDefinition, Typed, TypeDefinitions, unquote
-from njc.frontend.names import NameScope, list_bound_names
+from njc.frontend.name_resolution import NameScope, list_bound_names
 
 _PATHS = frozenset({"pathlib.Path"})
 """Scalars that refer to files."""

@@ -26,14 +26,14 @@ from njc.analysis.inference import TypeReader
 from njc.analysis.types import Typed, find_signature_scope, unquote
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
-from njc.frontend.names import (
+from njc.frontend.name_resolution import (
     FunctionDefinition,
     Global,
     list_children,
     resolve_name,
     walk_outwards,
 )
-from njc.frontend.references import Reference, format_annotation
+from njc.frontend.prompt_references import Reference, format_annotation
 from njc.frontend.source import SourceFile
 
 _SCALARS = {

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from operator import or_
 
-from njc.frontend.names import (
+from njc.frontend.name_resolution import (
     BlockOutputs,
     FunctionDefinition,
     Global,
@@ -30,7 +30,7 @@ from njc.frontend.names import (
     walk_outwards,
     walk_statements,
 )
-from njc.frontend.references import parse_type
+from njc.frontend.prompt_references import parse_type
 from njrt.private_names import mangle
 from njrt.records import record
 

@@ -29,7 +29,7 @@ from njrt.models.model import Model, ModelAround
 from njrt.models.openai import OpenAI
 from njrt.models.remote import RemoteModel
 from njrt.models.response import MalformedReplyError, escape_surrogates
-from njrt.models.retry import FallbackModel
+from njrt.models.retry_and_fallback import FallbackModel
 from njrt.models.scripted import Scripted
 from njrt.persistence.cache import make_request_key
 from njrt.session.settings import wrapping

@@ -27,7 +27,7 @@ from njc.analysis.types import Typed, TypeDefinitions, find_signature_scope
 from njc.codegen.output_types import find_output_types, find_return_type
 from njc.codegen.tuned import TunedBlock, find_block_tuning
 from njc.frontend.blocks import NaturalBlock
-from njc.frontend.names import (
+from njc.frontend.name_resolution import (
     BlockOutputs,
     FunctionDefinition,
     Global,
@@ -36,7 +36,7 @@ from njc.frontend.names import (
     list_suites,
     resolve_name,
 )
-from njc.frontend.references import format_string
+from njc.frontend.prompt_references import format_string
 from njc.frontend.source import SourceFile
 from njrt.options import NO_OPTIONS, OPTION_NAMES, Options, merge_option_layers
 from njrt.private_names import mangle

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from njc.analysis.authority import Authority
 from njc.analysis.types import Typed, TypeDefinitions
 from njc.frontend.blocks import NaturalBlock
-from njc.frontend.names import (
+from njc.frontend.name_resolution import (
     BlockOutputs,
     FunctionDefinition,
     Local,
@@ -27,7 +27,7 @@ from njc.frontend.names import (
     collect_bindings,
     resolve_name,
 )
-from njc.frontend.references import format_annotation, format_string, is_type, parse_type
+from njc.frontend.prompt_references import format_annotation, format_string, is_type, parse_type
 from njrt.private_names import mangle
 from njrt.records import record
 

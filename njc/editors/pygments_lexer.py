@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from pygments.lexers.python import PythonLexer
 from pygments.token import Keyword, Name, Punctuation, String
 
-from njc.frontend.references import Reference, find_tags
+from njc.frontend.prompt_references import Reference, find_tags
 
 Token = tuple[int, Any, str]
 """The offset, the type and the text of a token."""

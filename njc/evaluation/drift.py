@@ -18,7 +18,7 @@ from typing import Any
 
 from njc.evaluation.repair.loop import normalize_layout
 from njrt.message_json import parse_json_lines
-from njrt.models.retry import extract_json
+from njrt.models.retry_and_fallback import extract_json
 from njrt.rendering.writer import clip
 
 MAX_SHOWN_CHARS = 200

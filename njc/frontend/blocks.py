@@ -44,7 +44,7 @@ from njc.frontend.markers import (
     match_opening,
     parse_options,
 )
-from njc.frontend.names import (
+from njc.frontend.name_resolution import (
     BlockOutputs,
     FunctionDefinition,
     NameScope,
@@ -56,7 +56,7 @@ from njc.frontend.names import (
     walk_outwards,
 )
 from njc.frontend.parse import Module
-from njc.frontend.references import Reference, Tag, find_tags
+from njc.frontend.prompt_references import Reference, Tag, find_tags
 from njc.frontend.source import SourceFile, find_string_tokens
 from njrt.options import OPTION_NAMES, Options
 from njrt.private_names import mangle

@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
-from njc.frontend.names import NameScope
+from njc.frontend.name_resolution import NameScope
 from njrt.records import record
 
 Label = Literal["raise", "break", "continue", "return", "return_value"]

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from njc.frontend.references import blank_fields
+from njc.frontend.prompt_references import blank_fields
 from njrt.options import NO_OPTIONS, Options, find_option_problem
 
 OPENING = re.compile(

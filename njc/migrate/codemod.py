@@ -19,7 +19,7 @@ from typing import Any
 import libcst as cst
 from libcst.metadata import PositionProvider
 
-from njc.frontend.references import Reference, blank_fields, find_tags
+from njc.frontend.prompt_references import Reference, blank_fields, find_tags
 from njc.migrate.gathering import (
     FN_NAME,
     NIGHTJARPY,

@@ -15,7 +15,7 @@ import libcst as cst
 from libcst.metadata import MetadataWrapper
 
 from njc.compiler import Compilation, compile_source
-from njc.frontend.references import Reference
+from njc.frontend.prompt_references import Reference
 from njc.frontend.source import SourceDecodeError, SourceFile
 from njc.migrate.codemod import MigrationTransformer, UnusedCodeRemover, is_markup
 from njc.migrate.gathering import (

@@ -38,7 +38,7 @@ from njrt.errors import ConfigurationError
 from njrt.models.choose import choose_model
 from njrt.models.model import Model
 from njrt.models.remote import RemoteModel, Server
-from njrt.models.retry import FallbackModel
+from njrt.models.retry_and_fallback import FallbackModel
 from njrt.options import Options
 
 _SOCKET_PATH = "/tmp/.njc/proxy"

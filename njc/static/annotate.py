@@ -21,7 +21,7 @@ from njc.analysis.inference import TypeReader
 from njc.analysis.types import Typed
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
-from njc.frontend.names import FunctionDefinition
+from njc.frontend.name_resolution import FunctionDefinition
 from njc.frontend.source import SourceFile
 
 IMPORTS = {

@@ -22,8 +22,8 @@ from typing import TypeVar, assert_never
 
 from njc.analysis.contracts import find_contract, format_assert
 from njc.compiler import Compilation
-from njc.frontend.names import collect_bindings, list_named_parameters
-from njc.frontend.references import format_annotation
+from njc.frontend.name_resolution import collect_bindings, list_named_parameters
+from njc.frontend.prompt_references import format_annotation
 from njc.project.build import Finding
 from njc.project.report import format_count
 from njc.project.units import Unit

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 
 from njc.codegen.emit import find_first_line
 from njc.frontend.blocks import NaturalBlock
-from njc.frontend.names import walk_outwards
+from njc.frontend.name_resolution import walk_outwards
 from njc.frontend.parse import Module
 
 PLACEHOLDER = "...  # YOUR CODE STANDS HERE"

@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 
 from njc.codegen.emit import find_first_line
-from njc.frontend.names import FunctionDefinition, list_suites, walk_outwards
+from njc.frontend.name_resolution import FunctionDefinition, list_suites, walk_outwards
 from njc.static.context import PLACEHOLDER
 from njc.static.holes import Hole
 from njrt.agent.text_protocol import parse_text_effects

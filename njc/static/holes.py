@@ -23,9 +23,9 @@ from njc.analysis.assignment import find_bound_before
 from njc.analysis.authority import list_offered_labels
 from njc.codegen.lower import find_super_parameter
 from njc.frontend.blocks import NaturalBlock, collect_block_outputs
-from njc.frontend.names import BlockOutputs, walk_outwards
+from njc.frontend.name_resolution import BlockOutputs, walk_outwards
 from njc.frontend.parse import Module
-from njc.frontend.references import format_annotation, parse_type
+from njc.frontend.prompt_references import format_annotation, parse_type
 from njc.static.context import render_context
 from njc.static.lock import BlockDigests
 from njrt.block import extract_instruction

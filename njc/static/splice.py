@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from njc.analysis.assignment import find_bound_at_end
 from njc.codegen.emit import is_definition
 from njc.codegen.lower import Contained, WrittenBlock, format_literal, list_given_options
-from njc.frontend.names import collect_bindings, list_suites
+from njc.frontend.name_resolution import collect_bindings, list_suites
 from njc.static.holes import Hole, has_own_lines, make_fresh_name, split_import
 from njc.static.lock import hash_code
 from njrt.execution.symbols import find_names

@@ -67,9 +67,9 @@ if TYPE_CHECKING:
     from njrt.production.approval.terminal import approve
     from njrt.production.budgets.budget import Budget
     from njrt.session.attempt import attempt, attempts
-    from njrt.session.drive import arun, run
     from njrt.session.limits import limit
     from njrt.session.question import allm, allm_at, llm, llm_at
+    from njrt.session.run_block import arun, run
     from njrt.session.settings import using
 
 __all__ = [
@@ -153,7 +153,7 @@ _LOADED_LATER = {
         "njrt.production.approval.terminal": "approve",
         "njrt.production.budgets.budget": "Budget",
         "njrt.session.attempt": "attempt attempts",
-        "njrt.session.drive": "arun run",
+        "njrt.session.run_block": "arun run",
         "njrt.session.limits": "limit",
         "njrt.session.question": "allm allm_at llm llm_at",
         "njrt.session.settings": "using",

@@ -29,7 +29,7 @@ from typing import Any
 IMPORTED = (
     "njc.commands.production.batch", "njc.hook", "njc.compiler", "genai_prices", "pydantic", "njrt.models.openai",
     "njrt.models.anthropic", "openai.resources.batches", "openai.resources.files", "openai.resources.chat",
-    "anthropic.resources.messages.batches", "njrt.session.drive", "njrt.session.session",
+    "anthropic.resources.messages.batches", "njrt.session.run_block", "njrt.session.session",
 )  # fmt: skip
 
 END = "end"

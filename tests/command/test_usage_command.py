@@ -16,7 +16,7 @@ from workplace import Workplace
 import njrt
 from njrt.errors import RejectedRequestError, ServerError
 from njrt.messages import ModelMessage, Reply, Request, Usage
-from njrt.models.retry import FallbackModel, RetryModel, is_failure
+from njrt.models.retry_and_fallback import FallbackModel, RetryModel, is_failure
 from njrt.models.scripted import Scripted
 from njrt.models.vote import VoteModel
 

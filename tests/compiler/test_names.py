@@ -17,7 +17,7 @@ import pytest
 
 from njc.compiler import compile_source
 from njc.frontend.blocks import collect_block_outputs
-from njc.frontend.names import (
+from njc.frontend.name_resolution import (
     FunctionDefinition,
     Global,
     Local,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from njc.frontend.references import (
+from njc.frontend.prompt_references import (
     KeywordTag,
     MistypedTag,
     NearTag,

@@ -20,8 +20,8 @@ from njc.commands.terminal.console import Console
 from njc.runs.debug.app import DebugApp
 from njc.runs.debug.commands import DebugSession
 from njc.runs.debug.trace_walk import TraceWalk
-from njc.runs.timeline.controller import RunController
 from njc.runs.timeline.happenings import ReplyStreamed, RunSettings
+from njc.runs.timeline.run_controller import RunController
 from njc.runs.timeline.steps import Position
 
 ROOT = Path(__file__).parents[2]

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from njc.commands import COMMANDS
 from njc.frontend.markers import match_opening
-from njc.frontend.references import Reference, find_tags
+from njc.frontend.prompt_references import Reference, find_tags
 from njrt.options import OPTION_NAMES
 
 ROOT = Path(__file__).parents[2]

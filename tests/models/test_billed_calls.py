@@ -22,7 +22,7 @@ from njrt.models.anthropic import Anthropic
 from njrt.models.model import LayeredModel, Model
 from njrt.models.openai import OpenAI
 from njrt.models.remote import RemoteModel
-from njrt.models.retry import FallbackModel, RetryModel, is_failure
+from njrt.models.retry_and_fallback import FallbackModel, RetryModel, is_failure
 from njrt.models.vote import VoteModel
 from njrt.persistence.memory_store import MemoryStore
 from njrt.production.budgets.budget import Budget

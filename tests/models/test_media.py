@@ -29,7 +29,7 @@ from njrt.message_json import message_to_json
 from njrt.messages import Request, UserMessage
 from njrt.models.conversation import normalize_messages
 from njrt.persistence.cache import make_request_key
-from njrt.session.drive import run
+from njrt.session.run_block import run
 from openai_server import KEY, OpenAIServer, says
 
 PNG = base64.b64decode(

@@ -13,7 +13,7 @@ from njrt.messages import Request, Usage, UserMessage
 from njrt.models.choose import DEFAULT_MODELS, choose_model, find_server_key
 from njrt.models.model import Model
 from njrt.models.prices import compute_cost
-from njrt.models.retry import FallbackModel
+from njrt.models.retry_and_fallback import FallbackModel
 from njrt.models.scripted import Scripted
 from njrt.options import Options
 from openai_server import KEY, OpenAIServer, says

@@ -26,7 +26,7 @@ from njrt.errors import (
 from njrt.messages import Request, Usage, UserMessage
 from njrt.models.choose import choose_model
 from njrt.options import Options
-from njrt.session.drive import run
+from njrt.session.run_block import run
 from openai_server import OpenAIServer, calls, completion, says
 
 pytest.importorskip("pydantic_ai")

@@ -32,7 +32,7 @@ from njrt.models.breaker import BreakerModel
 from njrt.models.choose import get_model
 from njrt.models.model import run_without_waiting
 from njrt.models.rate_limit import PARTS, RateLimitModel, Window, estimate_prompt_tokens
-from njrt.models.retry import (
+from njrt.models.retry_and_fallback import (
     FallbackModel,
     RetryModel,
     is_failure,
@@ -43,7 +43,7 @@ from njrt.models.scripted import Scripted
 from njrt.models.vote import VoteModel
 from njrt.models.wrapped import WrappedModel
 from njrt.persistence.memory_store import MemoryStore
-from njrt.session.drive import run
+from njrt.session.run_block import run
 from waiting import HANG_SECONDS
 
 

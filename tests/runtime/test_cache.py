@@ -23,7 +23,7 @@ from njrt.messages import ModelMessage, Reply, Request, Tool, ToolCall, Usage, U
 from njrt.models.cascade import CascadeModel
 from njrt.models.model import LayeredModel
 from njrt.models.openai import OpenAI
-from njrt.models.retry import FallbackModel
+from njrt.models.retry_and_fallback import FallbackModel
 from njrt.models.scripted import Said, Scripted
 from njrt.models.vote import VoteModel
 from njrt.persistence.cache import Cache, ReplyStore, make_request_key, open_reply_store

@@ -14,7 +14,7 @@ import pytest
 from programs import Program
 
 import njrt
-from njrt.agent.references import ReferenceTable, decode_wire
+from njrt.agent.object_references import ReferenceTable, decode_wire
 from njrt.agent.tools import OPERATIONS, WIRE_DEFINITIONS
 from njrt.effects import Refusal
 from njrt.messages import ToolCall

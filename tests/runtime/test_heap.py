@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NoReturn
 
 import pytest
 
-from njrt.agent.references import (
+from njrt.agent.object_references import (
     ReferenceTable,
     decode_wire,
     encode_level,

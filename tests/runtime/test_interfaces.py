@@ -635,7 +635,7 @@ def test_an_annotation_with_constraints_is_checked(declared: Any, sent: Any, mes
         assert answer.startswith(message)
         assert not SEEN
     else:
-        assert SEEN == [message]
+        assert [message] == SEEN
 
 
 def test_an_argument_with_constraints_may_be_a_reference() -> None:

@@ -24,7 +24,7 @@ from njrt.errors import (
     TokenLimitError,
 )
 from njrt.messages import ModelMessage, Protocol, Reply, Request, Usage
-from njrt.models.retry import FallbackModel
+from njrt.models.retry_and_fallback import FallbackModel
 from njrt.options import DEFAULTS
 from njrt.session.limits import Limits, Meter, MeterReading, limit, list_open_meters, read_limits
 from waiting import HANG_SECONDS

@@ -9,7 +9,7 @@ import pytest
 
 import njrt
 from njrt.models.scripted import run
-from njrt.session.drive import FRAMES, STRIDE, RecursionRoom
+from njrt.session.run_block import FRAMES, STRIDE, RecursionRoom
 
 
 def descend(depth: int) -> int:

@@ -16,7 +16,7 @@ import pytest
 from programs import Program
 
 import njrt
-from njrt.agent.references import ReferenceTable, encode_level
+from njrt.agent.object_references import ReferenceTable, encode_level
 from njrt.errors import ConfigurationError
 from njrt.messages import Request
 from njrt.models.scripted import call, run

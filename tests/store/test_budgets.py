@@ -32,7 +32,7 @@ from njrt.errors import (
 from njrt.messages import ModelMessage, Reply, Request, Usage, UserMessage
 from njrt.models.model import LayeredModel
 from njrt.models.openai import OpenAI
-from njrt.models.retry import FallbackModel, RetryModel
+from njrt.models.retry_and_fallback import FallbackModel, RetryModel
 from njrt.models.scripted import Scripted
 from njrt.models.vote import VoteModel
 from njrt.persistence.memory_store import MemoryStore
@@ -692,7 +692,7 @@ from njrt.production.budgets.budgeted import Budgeted, open_budget
 from njrt.production.budgets.ledger import Ledger
 from njrt.errors import BudgetError
 from njrt.messages import ModelMessage, Reply, Request, Usage, UserMessage
-from njrt.models.retry import FallbackModel
+from njrt.models.retry_and_fallback import FallbackModel
 from njrt.models.model import LayeredModel
 from njrt.persistence.open_store import get_store
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import queue
 
-from njc.runs.timeline.controller import RunController
 from njc.runs.timeline.happenings import Happening, ProgramEnded, RunSettings, Stopped
+from njc.runs.timeline.run_controller import RunController
 
 
 class WaitingController(RunController):

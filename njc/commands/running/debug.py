@@ -21,9 +21,9 @@ from njc.runs.debug.plain import PROMPT, PlainDebugger, read_command
 from njc.runs.debug.predicted import PredictedSession, open_predictor
 from njc.runs.debug.stop_report import DebuggedRun, clean_text
 from njc.runs.debug.trace_walk import TraceWalk
-from njc.runs.timeline.controller import RunController
 from njc.runs.timeline.debuggee import load_program
 from njc.runs.timeline.happenings import RunSettings, choose_recording
+from njc.runs.timeline.run_controller import RunController
 from njc.runs.timeline.step_builder import build_timeline
 from njc.runs.timeline.steps import Timeline
 from njc.runs.timeline.trace_lines import read_trace

@@ -24,8 +24,8 @@ from njc.codegen.emit import BlockSite, find_block_site, find_import_place
 from njc.codegen.lower import Aliases, LoweredBlock, choose_aliases, lower
 from njc.compiler import Analysis
 from njc.frontend.blocks import NaturalBlock
-from njc.frontend.names import list_suites
-from njc.frontend.references import Reference
+from njc.frontend.name_resolution import list_suites
+from njc.frontend.prompt_references import Reference
 from njc.frontend.source import SourceFile
 from njrt.options import Options
 

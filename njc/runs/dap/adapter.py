@@ -42,7 +42,6 @@ from njc.runs.debug.commands import (
 )
 from njc.runs.debug.predicted import PredictedSession, open_predictor
 from njc.runs.timeline.channel import ChannelClosedError, RunControlError
-from njc.runs.timeline.controller import RunController
 from njc.runs.timeline.happenings import (
     Diverged,
     Happening,
@@ -54,6 +53,7 @@ from njc.runs.timeline.happenings import (
     Stepped,
     Stopped,
 )
+from njc.runs.timeline.run_controller import RunController
 from njrt.errors import NaturalError
 from njrt.typed_json import describe_validation_error
 

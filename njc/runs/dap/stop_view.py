@@ -13,11 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
-from njc.frontend.references import Reference, find_tags
+from njc.frontend.prompt_references import Reference, find_tags
 from njc.runs.dap import requests
 from njc.runs.dap.requests import RequestError
 from njc.runs.timeline.breakpoints import find_block_lines, find_source
-from njc.runs.timeline.controller import RunController
 from njc.runs.timeline.effect_text import (
     format_effect,
     format_field,
@@ -26,6 +25,7 @@ from njc.runs.timeline.effect_text import (
     name_effect,
 )
 from njc.runs.timeline.inspection import ShownVariable
+from njc.runs.timeline.run_controller import RunController
 from njc.runs.timeline.steps import Position, Step
 
 

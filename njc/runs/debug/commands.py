@@ -37,8 +37,8 @@ from njc.runs.timeline.breakpoints import (
     read_number,
 )
 from njc.runs.timeline.channel import RunControlError
-from njc.runs.timeline.controller import RunController
 from njc.runs.timeline.effect_text import format_effect, read_effect_text
+from njc.runs.timeline.run_controller import RunController
 from njc.runs.timeline.steps import Position, Step, Variables
 
 _PATH = re.compile(r"\.\w+|\[[^\]]*\]")

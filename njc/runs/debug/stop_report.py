@@ -17,10 +17,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from njc.frontend.references import Reference, find_tags
+from njc.frontend.prompt_references import Reference, find_tags
 from njc.runs.debug.trace_walk import TraceWalk
 from njc.runs.timeline.breakpoints import find_block_lines, find_source, read_number
-from njc.runs.timeline.controller import RunController
 from njc.runs.timeline.effect_text import (
     NO_CHANGE,
     format_effect,
@@ -29,6 +28,7 @@ from njc.runs.timeline.effect_text import (
     name_effect,
     summarize_variables,
 )
+from njc.runs.timeline.run_controller import RunController
 from njc.runs.timeline.steps import Position, Step, Timeline, Variables
 from njrt.rendering.writer import escape_unprintable
 

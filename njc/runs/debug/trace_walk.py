@@ -19,10 +19,10 @@ from njc.runs.timeline.breakpoints import (
     locate_breakpoint,
 )
 from njc.runs.timeline.channel import RunControlError
-from njc.runs.timeline.controller import ControlState
 from njc.runs.timeline.happenings import Happening, ProgramEnded, Stopped
 from njc.runs.timeline.inspection import ShownVariable
 from njc.runs.timeline.navigation import FindStepBack, Mode, ModeKind, StepMovements
+from njc.runs.timeline.run_controller import ControlState
 from njc.runs.timeline.step_builder import make_undone
 from njc.runs.timeline.steps import Position, Step, Timeline
 

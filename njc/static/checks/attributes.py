@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 
 from njc.analysis.inference import TypeReader
 from njc.analysis.types import ClassDefinition, Typed
-from njc.frontend.names import FunctionDefinition, NameScope, walk_outwards
+from njc.frontend.name_resolution import FunctionDefinition, NameScope, walk_outwards
 from njrt.private_names import mangle
 
 _BUILTIN_TYPES = ("str", "int", "float", "bool", "bytes", "list", "dict", "set", "tuple")

@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 
-from njc.frontend.references import parse_type
+from njc.frontend.prompt_references import parse_type
 
 _TEXT_METHODS = {
     *("split", "rsplit", "partition", "rpartition", "splitlines", "join", "format", "replace"),

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from njc.analysis.assignment import can_reach_end, find_unbound_at_end, is_endless_loop
 from njc.analysis.inference import TypeReader
-from njc.frontend.names import FunctionDefinition
-from njc.frontend.references import parse_type
+from njc.frontend.name_resolution import FunctionDefinition
+from njc.frontend.prompt_references import parse_type
 from njc.static.checks.attributes import find_attribute_problems
 from njc.static.checks.choices import find_choice_problems
 from njc.static.holes import Hole, has_own_lines, split_import

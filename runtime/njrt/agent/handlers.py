@@ -23,7 +23,7 @@ from typing import Any, TypeVar, assert_never
 from njrt.agent.answer import find_exception, find_name_problem, find_output_form, find_return_form
 from njrt.agent.block_warnings import State, find_warnings, read_state
 from njrt.agent.interface_effects import InterfaceEffect, OpenInterface
-from njrt.agent.references import ReferenceTable, WireVariables
+from njrt.agent.object_references import ReferenceTable, WireVariables
 from njrt.block import Block
 from njrt.effects import (
     Answer,

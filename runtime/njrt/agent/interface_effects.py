@@ -20,8 +20,8 @@ from typing import Annotated, Any, Union
 
 from njrt.agent.answer import UNTYPED
 from njrt.agent.conversation import InterfaceForm
+from njrt.agent.object_references import WireVariables
 from njrt.agent.prompt import build_interface_prompt
-from njrt.agent.references import WireVariables
 from njrt.agent.tools import (
     REFERENCE_SCHEMA,
     TEXT_SCHEMA,

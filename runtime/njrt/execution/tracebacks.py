@@ -29,7 +29,7 @@ from njrt.timeouts import call_with_timeout
 from njrt.values.introspection import find_member, get_class_name, is_a
 
 _RUNTIME = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_RUN_MODULES = ("njrt.session.question", "njrt.session.drive")
+_RUN_MODULES = ("njrt.session.question", "njrt.session.run_block")
 """The modules with the functions that programs call to run a block or to ask a model."""
 _MAX_FRAMES = 8
 _MESSAGE_SECONDS = 1.0

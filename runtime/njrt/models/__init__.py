@@ -2,9 +2,9 @@
 
     njrt.models.RetryModel(njrt.models.OpenAI("gpt-4.1", retries=0), attempts=5)
 
-openai, anthropic, pydantic_ai                    the adapters; `remote` is their common part
-retry, vote, cascade, breaker, rate_limit         the wrappers; `wrapped` is their common part
-choose                                            from options and names to the model
+openai, anthropic, pydantic_ai                           the adapters; `remote` is their common part
+retry_and_fallback, vote, cascade, breaker, rate_limit   the wrappers; `wrapped` is their common part
+choose                                                   from options and names to the model
 
 Each public name is loaded at its first use.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from njrt.models.openai import OpenAI
     from njrt.models.pydantic_ai import PydanticAI
     from njrt.models.rate_limit import RateLimitModel
-    from njrt.models.retry import (
+    from njrt.models.retry_and_fallback import (
         Condition,
         FallbackModel,
         RetryModel,
@@ -53,19 +53,19 @@ _LOADED_LATER = {
     "Anthropic": "anthropic",
     "BreakerModel": "breaker",
     "CascadeModel": "cascade",
-    "Condition": "retry",
-    "FallbackModel": "retry",
+    "Condition": "retry_and_fallback",
+    "FallbackModel": "retry_and_fallback",
     "Model": "model",
     "OpenAI": "openai",
     "PydanticAI": "pydantic_ai",
     "RateLimitModel": "rate_limit",
-    "RetryModel": "retry",
+    "RetryModel": "retry_and_fallback",
     "Scripted": "scripted",
     "VoteModel": "vote",
     "get_model": "choose",
-    "is_failure": "retry",
-    "is_server_failure": "retry",
-    "is_unusable_reply": "retry",
+    "is_failure": "retry_and_fallback",
+    "is_server_failure": "retry_and_fallback",
+    "is_unusable_reply": "retry_and_fallback",
 }
 
 

@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping
 
 from njrt.errors import ConfigurationError, NoModelError
 from njrt.models.model import Model
-from njrt.models.retry import FallbackModel
+from njrt.models.retry_and_fallback import FallbackModel
 from njrt.models.wrapped import adapt_model
 from njrt.options import (
     DEFAULTS,

@@ -22,7 +22,7 @@ from njrt.message_json import find_last_object
 from njrt.messages import Reply, Request
 from njrt.models.model import Model
 from njrt.models.response import MalformedReplyError, parse_json
-from njrt.models.retry import extract_json, is_unusable_reply
+from njrt.models.retry_and_fallback import extract_json, is_unusable_reply
 from njrt.models.wrapped import Attempts, Calls, WrappedModel, adapt_model
 
 

@@ -26,7 +26,7 @@ from njrt.events import Began, Ended, wants_states
 from njrt.execution.contracts import make_contract
 from njrt.outcome import Completed, Outcome, Raised, UserValue
 from njrt.scope.scope import Bound, make_scope
-from njrt.session.drive import LiveBlock, VariablesLambda
+from njrt.session.run_block import LiveBlock, VariablesLambda
 from njrt.session.session import get_current_run, make_run_id
 from njrt.session.settings import get_listener, get_settings
 from njrt.session.states import Observe, StateObserver, observe_nothing

@@ -42,8 +42,8 @@ from njrt.production.canary.comparison import BlockEnd, find_differences
 from njrt.production.canary.confinement import find_outside_access, find_outside_value
 from njrt.rendering.redaction import Redactor
 from njrt.scope.scope import Absent, Bound, Scope
-from njrt.session.drive import LiveBlock
 from njrt.session.layered_model import find_recorder
+from njrt.session.run_block import LiveBlock
 from njrt.session.session import enter_run
 from njrt.session.settings import Settings, get_canary_store, get_settings, open_settings
 from njrt.session.states import is_watched, write_named_value

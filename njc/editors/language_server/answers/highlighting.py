@@ -18,7 +18,7 @@ from njc.editors.language_server.texts.documents import (
     count_units,
 )
 from njc.frontend.markers import match_opening
-from njc.frontend.references import Reference
+from njc.frontend.prompt_references import Reference
 
 TOKEN_TYPES = ("keyword", "string", "variable", "property", "type", "operator", "parameter")
 TOKEN_MODIFIERS = ("modification", "readonly", "defaultLibrary")

@@ -17,7 +17,7 @@ from njc.analysis.types import ClassDefinition
 from njc.editors.language_server.texts.documents import Document, Reading
 from njc.editors.language_server.texts.name_index import Occurrence
 from njc.frontend.blocks import NaturalBlock
-from njc.frontend.names import FunctionDefinition, NameScope, list_visible_names
+from njc.frontend.name_resolution import FunctionDefinition, NameScope, list_visible_names
 
 NameKind = Literal[
     "variable", "parameter", "function", "class", "module", "field", "method", "output"

@@ -15,7 +15,7 @@ from typing import Literal
 from njc.editors.language_server.answers.navigation import Span
 from njc.editors.language_server.texts.documents import Document, Reading
 from njc.frontend.blocks import NaturalBlock
-from njc.frontend.names import list_suites
+from njc.frontend.name_resolution import list_suites
 
 PartKind = Literal["class", "function", "method", "block"]
 MAX_TITLE = 60

@@ -28,7 +28,7 @@ from njc.editors.language_server.texts.name_index import (
     Variable,
     VariableScope,
 )
-from njc.frontend.references import NearTag
+from njc.frontend.prompt_references import NearTag
 from njc.frontend.source import SourceFile
 from njrt.private_names import mangle
 

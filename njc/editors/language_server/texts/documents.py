@@ -23,7 +23,7 @@ from njc.editors.language_server.texts.name_index import NameIndex
 from njc.frontend.blocks import NaturalBlock, collect_block_outputs, find_blocks
 from njc.frontend.diagnostics import Diagnostic
 from njc.frontend.markers import OPENING
-from njc.frontend.names import BlockOutputs, NameScope
+from njc.frontend.name_resolution import BlockOutputs, NameScope
 from njc.frontend.parse import Module, can_hold_blocks, parse
 from njc.frontend.source import SourceDecodeError, SourceFile, find_line_starts
 from njc.project.config import Project

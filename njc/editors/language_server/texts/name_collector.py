@@ -24,7 +24,7 @@ from njc.editors.language_server.texts.name_index import (
 )
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.parse import Module, parse_quietly
-from njc.frontend.references import Reference, find_expression_end, find_fields
+from njc.frontend.prompt_references import Reference, find_expression_end, find_fields
 from njc.frontend.source import SourceFile, find_string_tokens
 from njrt.private_names import mangle
 

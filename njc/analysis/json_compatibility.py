@@ -27,7 +27,7 @@ from njc.analysis.class_members import (
     list_fields,
 )
 from njc.analysis.types import SCALARS, ClassDefinition, Typed, TypeDefinitions
-from njc.frontend.references import parse_type
+from njc.frontend.prompt_references import parse_type
 from njrt.messages import Json
 from njrt.values.json_choices import (
     CONTAINER,
