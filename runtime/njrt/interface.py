@@ -30,7 +30,7 @@ from __future__ import annotations
 import enum
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Generic, TypeVar
@@ -141,6 +141,8 @@ class Interface:
     def __post_init__(self) -> None:
         """Copy the effects, and check the parts for mistakes that would appear only when a block runs."""
         effects = self.effects
+        if not (isinstance(effects, Iterable) and isinstance(self.rules, str)):
+            raise ConfigurationError("njrt.Interface: effects are a list or a dict, rules a text")
         copy = dict(effects) if isinstance(effects, Mapping) else tuple(effects)
         object.__setattr__(self, "effects", copy)
         if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
@@ -149,16 +151,15 @@ class Interface:
             )
         where = f"njrt.Interface {self.name!r}"
         for name, handler in self.list_effects():
+            problem = ""
             if not inspect.isroutine(handler):
-                raise ConfigurationError(f"{where}: an effect is a function, not {handler!r}")
-            if not isinstance(name, str) or not _NAME.fullmatch(name):
-                raise ConfigurationError(
-                    f"{where}: the name of an effect must be {_NAME_FORM}, not {name!r}"
-                )
-            if not inspect.getdoc(handler):
-                raise ConfigurationError(
-                    f"{where}: the effect `{name}` has no docstring for the model to read"
-                )
+                problem = f"an effect is a function, not {handler!r}"
+            elif not isinstance(name, str) or not _NAME.fullmatch(name):
+                problem = f"the name of an effect must be {_NAME_FORM}, not {name!r}"
+            elif not inspect.getdoc(handler):
+                problem = f"the effect `{name}` has no docstring for the model to read"
+            if problem:
+                raise ConfigurationError(f"{where}: {problem}")
         names = [name for name, _ in self.list_effects()]
         if twice := {name for name in names if names.count(name) > 1}:
             raise ConfigurationError(f"{where}: two effects are named `{min(twice)}`")

@@ -923,6 +923,8 @@ async def late(run: Handling[Any]) -> None:
         (lambda: Interface("i", [find], finally_=lambda: None), "finally_ must be a function of one argument"),  # type: ignore[arg-type, misc]
         (lambda: Interface("i", [3]), "an effect is a function, not 3"),  # type: ignore[list-item]
         (lambda: Interface("i", [find, find]), "two effects are named `find`"),
+        (lambda: Interface("i", find), "effects are a list or a dict, rules a text"),  # type: ignore[arg-type]
+        (lambda: Interface("i", [find], rules=3), "effects are a list or a dict, rules a text"),  # type: ignore[arg-type]
         (lambda: Interface("i", [no_docstring]), "the effect `no_docstring` has no docstring"),
         (lambda: Interface("i", [find], finally_=late), "finally_ is a plain function"),  # type: ignore[arg-type]
         (lambda: act(Interface("i", [no_type])), "the parameter `a` of `no_type` has no type"),
