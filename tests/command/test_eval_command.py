@@ -310,8 +310,9 @@ def test_an_expected_null_is_expected(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("better", "worse", "chance"), [(0, 0, 1.0), (5, 0, 0.0625), (3, 3, 1.0), (9, 1, 0.0215)]
-)
+    ("better", "worse", "chance"),
+    [(0, 0, 1.0), (5, 0, 0.0625), (3, 3, 1.0), (9, 1, 0.0215), (5000, 0, 0.0), (900, 900, 1.0), (1060, 1000, 0.194)],
+)  # fmt: skip
 def test_the_sign_test(better: int, worse: int, chance: float) -> None:
     assert compute_sign_test(better, worse) == pytest.approx(chance, abs=1e-3)
 
@@ -387,11 +388,29 @@ def leave(n: int) -> object:
         raise SystemExit("bye")
     if n == 3:
         raise KeyError("three")
+    if n == 5:
+        raise ValueError("\\ud800 \\x1b[31m <b>\\nbold")
+    if n == 6:
+        raise Unsayable
+    if n == 7:
+        raise GeneratorExit
     return leave if n == 4 else n
+
+
+class Unsayable(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no text")
 """
+ENDS = [
+    (2, "SystemExit: bye"),
+    (3, "KeyError: 'three'"),
+    (5, "ValueError: \\ud800 \\x1b[31m <b>\n    bold"),
+    (6, "Unsayable: <its message cannot be shown: ValueError>"),
+    (7, "GeneratorExit"),
+]
 
 
-@pytest.mark.parametrize(("n", "problem"), [(2, "SystemExit: bye"), (3, "KeyError: 'three'")])
+@pytest.mark.parametrize(("n", "problem"), ENDS)
 def test_a_program_that_leaves_ends_its_case_alone(tmp_path: Path, n: int, problem: str) -> None:
     given = [{"inputs": {"n": n}, "expect": 1}, {"inputs": {"n": 1}, "expect": 1}]
     file, cases = write(tmp_path, given, PROGRAM + LEAVING)
@@ -399,6 +418,56 @@ def test_a_program_that_leaves_ends_its_case_alone(tmp_path: Path, n: int, probl
     assert result.exit_code == 0, result.output
     assert "1 of 2" in result.output
     assert f"line 1: {problem}" in result.output
+    page = evaluate(f"{file}:leave", cases, "--html", str(tmp_path / "p.html"), model=answer)
+    assert page.exit_code == 0, page.output
+    assert "<b>" not in (tmp_path / "p.html").read_text()
+
+
+def test_a_name_cannot_write_to_the_terminal(tmp_path: Path) -> None:
+    given = [{"inputs": {"n": 1}, "expect": 2, "name": "\x1b[31mred\n\u202e"}]
+    file, cases = write(tmp_path, given, PROGRAM + LEAVING)
+    result = evaluate(f"{file}:leave", cases, model=answer)
+    assert r"\x1b[31mred\n\u202e: expected 2, got 1" in result.output
+
+
+def test_a_model_that_is_named_twice_is_one(tmp_path: Path) -> None:
+    file, cases = write(tmp_path, [{"inputs": {"n": 1}, "expect": 1}], PROGRAM + LEAVING)
+    result = evaluate(f"{file}:leave", cases, "--model", "a,b,a", "--model", "b", model=answer)
+    assert [line.split()[0] for line in result.output.splitlines() if "1 of 1" in line] == [
+        "a",
+        "b",
+    ]
+
+
+def test_a_file_that_has_no_results_is_not_written_to(tmp_path: Path) -> None:
+    file, cases = write(tmp_path, [{"inputs": {"n": 1}, "expect": 1}], PROGRAM + LEAVING)
+    notes = tmp_path / "notes.txt"
+    notes.write_text("mine\n")
+    result = evaluate(f"{file}:leave", cases, "--out", str(notes), model=answer)
+    assert result.exit_code == 2
+    assert "notes.txt has no results; name another file" in result.output
+    assert notes.read_text() == "mine\n"
+
+
+def test_a_file_of_results_that_ends_anywhere_is_continued(tmp_path: Path) -> None:
+    given = [{"inputs": {"n": n}, "expect": 1, "name": "ü"} for n in (1, 8, 9)]
+    file, cases = write(tmp_path, given, PROGRAM + LEAVING)
+    out = tmp_path / "cases.results.jsonl"
+    evaluate(f"{file}:leave", cases, model=answer)
+    whole = out.read_bytes()
+    lines = whole.splitlines(keepends=True)
+    ends = {sum(map(len, lines[:count])) for count in range(len(lines) + 1)}
+    for end in sorted({0, 1, *range(20, len(whole), 97), *(e + d for e in ends for d in (-1, 1))}):
+        out.write_bytes(whole[: max(0, end)])
+        known = sum(len(line) - 1 <= end for line in accumulate_lines(lines))
+        result = evaluate(f"{file}:leave", cases, model=answer)
+        assert "1 of 3" in result.output
+        assert (f"{known} runs are known" in result.output) == (known > 0), (end, result.output)
+
+
+def accumulate_lines(lines: list[bytes]) -> list[bytes]:
+    """Each line with all lines before it."""
+    return [b"".join(lines[: count + 1]) for count in range(len(lines))]
 
 
 @pytest.mark.parametrize("n", [2, 3, 4])

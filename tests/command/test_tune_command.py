@@ -105,6 +105,7 @@ def tune(
     program: str = PROGRAM,
     cases: Any = CASES,
     command: str = "tune",
+    function: str = "route",
 ) -> tuple[subprocess.CompletedProcess[str], int]:
     """Run the command; return how it ended, and how many calls of the model it made."""
     file, lines = folder / "triage.njpy", folder / "cases.jsonl"
@@ -112,7 +113,7 @@ def tune(
     lines.write_text("".join(json.dumps(case) + "\n" for case in cases))
     with RuleServer(answer) as server:
         done = subprocess.run(
-            [sys.executable, "-m", "njc", command, f"{file}:route", str(lines), *words],
+            [sys.executable, "-m", "njc", command, f"{file}:{function}", str(lines), *words],
             cwd=folder,
             env={**os.environ, "NJC_BASE_URL": server.base_url, "NJC_MODEL": "openai/small"},
             capture_output=True,
@@ -207,6 +208,20 @@ def test_the_calls_are_limited(tmp_path: Path) -> None:
     done, calls = tune(tmp_path, answer_if(lambda shown: shown.is_code), "--calls", "90")
     assert 'effects="direct"' in done.stdout
     assert calls <= 90 - 24
+
+
+@pytest.mark.parametrize("limit", [140, 150, 240, 330])
+def test_the_calls_of_a_function_that_asks_several_times_are_limited(
+    tmp_path: Path, limit: int
+) -> None:
+    program = PROGRAM.replace(
+        "    return team",
+        "    return team\n\n\ndef route_thrice(mail: str) -> str:\n    return [route(mail) for _ in range(3)][0]",
+    )
+    done, calls = tune(tmp_path, answer_if(lambda shown: shown.is_code), "--calls", str(limit), program=program, function="route_thrice")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert ("left out" in done.stderr.splitlines()[2]) == (limit == 140)
+    assert calls <= limit
 
 
 def test_what_costs_too_much_is_not_chosen(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def command(
     if accept:
         console.note(_accept_results(get_target(make_absolute(target)), cases))
     numbered = read_cases(cases)
-    names = [name for text in models for name in text.split(",") if name] or [""]
+    names = list(dict.fromkeys(filter(None, ",".join(models).split(",")))) or [""]
     results = ResultFile(out or cases.with_name(f"{cases.stem}.results.jsonl"), CaseResult)
     check_output(results.path, *inputs)
     if fresh:

@@ -18,6 +18,7 @@ from njc.project.units import explaining_failure
 from njrt.errors import ConfigurationError
 from njrt.message_json import write_json
 from njrt.messages import read_float
+from njrt.rendering.writer import escape_unprintable
 from njrt.typed_json import InvalidJsonError, from_json
 
 _ABSENT = "absent: a case without a result to expect"
@@ -56,7 +57,7 @@ class NumberedCase:
 
     @property
     def title(self) -> str:
-        return self.case.name or f"line {self.line}"
+        return escape_unprintable(self.case.name) or f"line {self.line}"
 
 
 def read_cases(path: Path, needs_result: bool = True) -> list[NumberedCase]:

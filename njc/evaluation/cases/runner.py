@@ -22,7 +22,6 @@ from contextlib import contextmanager, nullcontext
 from contextvars import copy_context
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -44,8 +43,10 @@ from njrt.errors import (
     ServerError,
     StoreError,
 )
+from njrt.execution.tracebacks import format_error
 from njrt.message_json import parse_json_lines
 from njrt.observability.accounts import watch
+from njrt.rendering.writer import escape_unprintable
 from njrt.session.settings import using
 from njrt.typed_json import make_json_value
 from njrt.values.equality import is_same_value
@@ -167,10 +168,8 @@ def run_cases(
             try:
                 while waiting or running:
                     while waiting and len(running) < jobs:
-                        call = partial(
-                            copy_context().run, run_case, target, waiting.pop(0), program
-                        )
-                        running.add(pool.submit(call))
+                        call = copy_context().run, run_case, target, waiting.pop(0), program
+                        running.add(pool.submit(*call))
                     done, running = wait(running, return_when=FIRST_COMPLETED)
                     yield from (future.result() for future in done)
             finally:
@@ -188,8 +187,8 @@ def run_case(target: TargetFunction, planned: PlannedRun, program: str) -> CaseR
                 problem = "; ".join(_list_problems(target, case, result, arguments))
             except _STOPPING:
                 raise
-            except (Exception, SystemExit) as error:
-                problem = f"{type(error).__name__}: {error}"
+            except (Exception, SystemExit, GeneratorExit) as error:
+                problem = _describe_error(error)
         text = trace.read_text(encoding="utf-8") if trace.exists() else ""  # if a block has run
         totals, lines = account.totals, list(parse_json_lines(text.splitlines()))
         return CaseResult(
@@ -219,8 +218,8 @@ def accept_case(target: TargetFunction, numbered: NumberedCase) -> Case:
         expected = make_json_value(result)
     except NaturalError:
         raise
-    except (Exception, SystemExit) as error:
-        problem = f"{type(error).__name__}: {error}"
+    except (Exception, SystemExit, GeneratorExit) as error:
+        problem = _describe_error(error)
         raise ConfigurationError(f"{numbered.title}: no result to accept: {problem}") from None
     given = case.inputs.items()
     changed = {n: now[n] for n, value in given if n in now and not _is_equal(now[n], value)}
@@ -282,6 +281,11 @@ def _call(target: TargetFunction, numbered: NumberedCase) -> tuple[dict[str, Any
         message = f"`after` names `{unknown[0]}`, which is no argument of the case"
         raise ConfigurationError(f"{title}: {message}")
     return arguments, call_function(target, positional, named)
+
+
+def _describe_error(error: BaseException) -> str:
+    """Return an exception as text that any terminal and any encoding takes."""
+    return "\n".join(map(escape_unprintable, format_error(error).split("\n")))
 
 
 def _list_problems(

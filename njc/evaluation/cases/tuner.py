@@ -87,6 +87,8 @@ class Score:
     tokens: float
     """The mean of a run."""
     runs: int
+    calls: float = 0.0
+    """The mean of a run."""
 
     @property
     def rank(self) -> tuple[float, float]:
@@ -130,20 +132,17 @@ def find_block(blocks: Iterable[NaturalBlock], instruction: str) -> NaturalBlock
 
 def list_block_runs(results: ResultsByCase) -> list[BlockRun]:
     """Return one run of each block, in the order of their first runs; a block with an interface has no other forms."""
-    blocks = (run for result in _list_results(results) for run in result.blocks)
-    runs = (run for run in blocks if run.effects != "interface")
     first: dict[str, BlockRun] = {}
-    for run in runs:
-        first.setdefault(run.instruction, run)
+    for result in chain.from_iterable(results.values()):
+        for run in (each for each in result.blocks if each.effects != "interface"):
+            first.setdefault(run.instruction, run)
     return list(first.values())
 
 
 def get_first_model(name: str) -> str:
     """Return the name of a model without the votes and the second model that its author has set."""
-    found = re.fullmatch(r"vote\(\d+x(.*)\)", name)
-    name = found[1] if found else name
-    found = re.fullmatch(r"cascade\(([^,]*),.*\)", name)
-    return found[1] if found else name
+    name = re.sub(r"\Avote\(\d+x(.*)\)\Z", r"\1", name)
+    return re.sub(r"\Acascade\(([^,]*),.*\)\Z", r"\1", name)
 
 
 def choose_examples(
@@ -178,7 +177,8 @@ def compute_score(results: ResultsByCase, without: frozenset[str] = frozenset())
     if not runs:
         return Score(0.0, 0.0, 0)
     tokens = fmean(run.input + run.output for run in runs)
-    return Score(fmean(run.passed for run in runs), tokens, len(runs))
+    calls = fmean(run.calls for run in runs)
+    return Score(fmean(run.passed for run in runs), tokens, len(runs), calls)
 
 
 def select(results: ResultsByCase, others: ResultsByCase) -> ResultsByCase:
@@ -205,7 +205,7 @@ def list_sure_runs(results: ResultsByCase) -> list[tuple[float, bool]]:
     """Return the probability of each answer of the first model alone, and whether the case has passed."""
     return [
         (block.probability, result.passed)
-        for result in _list_results(results)
+        for result in chain.from_iterable(results.values())
         for block in result.blocks
         if block.probability is not None
     ]
@@ -232,11 +232,6 @@ def describe_sure_runs(runs: Sequence[tuple[float, bool]], of: int) -> str:
         f"answered by the first model alone: {len(runs)} of {of} runs, {wrong} wrong "
         f"({rate:.3f}; 95 % interval {low:.3f} to {high:.3f})"
     )
-
-
-def _list_results(results: ResultsByCase) -> Iterator[CaseResult]:
-    for runs in results.values():
-        yield from runs
 
 
 MARGIN = 0.1
@@ -333,13 +328,14 @@ class Tuner:
     ) -> Form:
         """Return the best form of one block, with the forms that were chosen for others."""
         best, results = PLAIN, self.run(chosen, cases) if chosen else plain_results
+        start = compute_score(plain_results)
 
         def try_form(form: Form) -> None:
             nonlocal best, results
             votes = form.options.get("votes", 1)
             assert isinstance(votes, int)
-            calls = len(cases) * self.repeats * votes
-            if self.used + calls + self.reserved > self.calls:
+            runs = len(cases) * self.repeats * votes + self.reserved
+            if self.used + runs * max(1.0, start.calls) > self.calls:
                 self.note(f"  {form}: left out, {self.calls:,} calls would not be enough")
                 return
             without = form.cases | best.cases
@@ -360,7 +356,7 @@ class Tuner:
         for form in list_forms(block, run.effects):
             try_form(form)
         base, best_tokens = best, compute_score(results).tokens
-        limit = most_tokens * compute_score(plain_results).tokens
+        limit = most_tokens * start.tokens
         for count in EXAMPLE_COUNTS:
             examples, digests = choose_examples(results, run.instruction, count)
             length = sum(map(len, chain.from_iterable(examples)))

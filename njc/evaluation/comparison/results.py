@@ -56,6 +56,8 @@ class ResultFile(Generic[ResultT]):
         if not self.path.exists():
             return
         lines = self.path.read_text(encoding="utf-8-sig", errors="replace").split("\n")
+        if any(lines) and not next(filter(str.strip, lines), "{").startswith("{"):
+            raise ConfigurationError(f"{format_path(self.path)} has no results; name another file")
         for number, line in enumerate(lines, 1):
             if not any(parse_json_lines([line])):
                 continue
