@@ -26,7 +26,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from symtable import symtable
 from types import CodeType, FunctionType, GeneratorType, ModuleType
 from typing import Any
 
@@ -157,16 +156,13 @@ class Contract:
 
     def _evaluate(self, expression: ast.expr, given: Mapping[str, Any] = {}) -> Any:
         """Evaluate an expression with the present values of its names, and with `given` ones."""
-        text = ast.unparse(expression)
-        if self.namespace and not self.namespace.keys().isdisjoint(_find_nested_reads(text)):
+        names = find_names(ast.Module([ast.Expr(expression)], []), self.class_name)
+        if self.namespace and not self.namespace.keys().isdisjoint(names.nested):
             raise UnknownEffectError  # functions in a class body do not see its variables
-        values = dict(
-            self._look_up(find_names(ast.Module([ast.Expr(expression)], []), self.class_name).read)
-        )
-        values |= given
+        values = {**dict(self._look_up(names.read)), **given}
         for value in values.values():
             _refuse_iterators(value)
-        code = _compile(text, tuple(values), self.class_name)
+        code = _compile(ast.unparse(expression), tuple(values), self.class_name)
         made: dict[str, Any] = {}
         exec(code, self.lambdas[0].__globals__, made)
         function = vars(made["Contract"])["evaluate"] if self.class_name else made["evaluate"]
@@ -286,17 +282,6 @@ def _names_something(expression: ast.expr) -> bool:
     return any(isinstance(node, ast.Name) for node in ast.walk(expression))
 
 
-def _find_nested_reads(text: str) -> set[str]:
-    """Return the names that lambdas and comprehensions in an expression read from outside of functions."""
-    found: set[str] = set()
-    tables = symtable(text, _FILENAME, "eval").get_children()
-    while tables:
-        table = tables.pop()
-        tables += table.get_children()
-        found |= {symbol.get_name() for symbol in table.get_symbols() if symbol.is_global()}
-    return found
-
-
 @lru_cache(maxsize=256)
 def _compile(text: str, names: tuple[str, ...], class_name: str | None) -> CodeType:
     """Compile an expression as a function of its names and of the guards."""
@@ -336,9 +321,12 @@ class _CallGuard(ast.NodeTransformer):
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         self.generic_visit(node)
-        if any(isinstance(part, ast.Slice | ast.Starred) for part in ast.walk(node.slice)):
-            return _guard_value(node)
         return ast.Call(ast.Name(".item", ast.Load()), [node.value, node.slice], [])
+
+    def visit_Slice(self, node: ast.Slice) -> ast.AST:
+        self.generic_visit(node)
+        parts = [part or ast.Constant(None) for part in (node.lower, node.upper, node.step)]
+        return ast.Call(ast.Name(".slice", ast.Load()), parts, [])
 
     def visit_Starred(self, node: ast.Starred) -> ast.AST:
         self.generic_visit(node)
@@ -456,5 +444,6 @@ _GUARDS: Mapping[str, Callable[..., Any]] = {
     ".value": _refuse_iterator,
     ".items": _refuse_iterators,
     ".item": _get_item,
+    ".slice": slice,
 }
 """The functions for the calls, lambdas and reads in a compiled expression, by the names of its parameters."""
