@@ -193,7 +193,7 @@ def play_suite(values: Mapping[str, Any]) -> int:
     model = load_study_model(run.model, os.environ)
     jobs = list_jobs(run, tasks, model, values["keep"])
     compared = ("suite", "model", "limits")
-    played = Experiment("tasks", values["out"], SUITE_KINDS, jobs, play_job, run, compared)
+    played = Experiment("runs", values["out"], SUITE_KINDS, jobs, play_job, run, compared)
     return run_experiment(played, REPORT.format_text)
 
 

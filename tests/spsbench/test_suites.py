@@ -272,7 +272,7 @@ def test_a_second_run_asks_nothing_and_other_limits_are_refused(m3: Path) -> Non
     before = read()
     done = suite(*arguments)
     assert done.exit_code == 0
-    assert "6 of 6 tasks are done" in done.output
+    assert "6 of 6 runs are done" in done.output
     assert read() == before
     done = suite(*arguments, "--max-calls", "3")
     assert done.exit_code == 2
@@ -287,7 +287,7 @@ def test_a_server_that_fails_loses_no_result_and_the_run_continues(m3: Path) -> 
         done = suite(*arguments, NJC_BASE_URL=server.base_url)
     assert done.exit_code == 1
     assert "the model's server failed repeatedly" in done.output
-    assert "4 tasks are left; the same command continues" in done.output
+    assert "4 runs are left; the same command continues" in done.output
     with OpenAIServer([says("no answer")] * 4, vendor=False, models=("local",)) as server:
         done = suite(*arguments, NJC_BASE_URL=server.base_url)
     assert done.exit_code == 0, done.output
