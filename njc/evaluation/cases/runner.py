@@ -168,8 +168,8 @@ def run_cases(
             try:
                 while waiting or running:
                     while waiting and len(running) < jobs:
-                        call = copy_context().run, run_case, target, waiting.pop(0), program
-                        running.add(pool.submit(*call))
+                        enter = copy_context().run
+                        running.add(pool.submit(enter, run_case, target, waiting.pop(0), program))
                     done, running = wait(running, return_when=FIRST_COMPLETED)
                     yield from (future.result() for future in done)
             finally:

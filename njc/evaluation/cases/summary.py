@@ -136,7 +136,7 @@ def compute_sign_test(better: int, worse: int) -> float:
     """Return the two-sided p of a sign test."""
     total = better + worse
     tail = sum(math.comb(total, k) for k in range(min(better, worse) + 1))
-    return min(1.0, 2 * tail / 2**total)  # of integers, which do not overflow
+    return min(1.0, 2 * tail / (1 << total))  # of integers, which do not overflow
 
 
 def render_page(title: str, cases: Sequence[NumberedCase], summaries: Sequence[Summary]) -> str:
