@@ -169,9 +169,7 @@ class Interface:
                     f"{where}: {part} must be a function of {_COUNTS[count]}, not {value!r}"
                 )
         if inspect.iscoroutinefunction(self.finally_):
-            raise ConfigurationError(
-                f"{where}: finally_ is a plain function, not a coroutine function"
-            )
+            raise ConfigurationError(f"{where}: finally_ must not be a coroutine function")
 
     def list_effects(self) -> list[tuple[str, Handler]]:
         """Return the names of the effects and their handlers, in order."""

@@ -926,7 +926,7 @@ async def late(run: Handling[Any]) -> None:
         (lambda: Interface("i", find), "effects are a list or a dict, rules a text"),  # type: ignore[arg-type]
         (lambda: Interface("i", [find], rules=3), "effects are a list or a dict, rules a text"),  # type: ignore[arg-type]
         (lambda: Interface("i", [no_docstring]), "the effect `no_docstring` has no docstring"),
-        (lambda: Interface("i", [find], finally_=late), "finally_ is a plain function"),  # type: ignore[arg-type]
+        (lambda: Interface("i", [find], finally_=late), "finally_ must not be a coroutine function"),  # type: ignore[arg-type]
         (lambda: act(Interface("i", [no_type])), "the parameter `a` of `no_type` has no type"),
         (lambda: act(Interface("i", [many])), "the parameter `a` of `many` cannot be passed by its name"),
         (lambda: act(Interface("i", [unknown])), "the annotations of `unknown` cannot be evaluated"),

@@ -85,10 +85,9 @@ class Score:
 
     rate: float
     tokens: float
-    """The mean of a run."""
+    calls: float
+    """Calls of the model; like the tokens, the mean of a run."""
     runs: int
-    calls: float = 0.0
-    """The mean of a run."""
 
     @property
     def rank(self) -> tuple[float, float]:
@@ -175,10 +174,10 @@ def compute_score(results: ResultsByCase, without: frozenset[str] = frozenset())
     """Return the score of some runs, without the cases that examples are taken from."""
     runs = [run for digest, each in results.items() if digest not in without for run in each]
     if not runs:
-        return Score(0.0, 0.0, 0)
+        return Score(0.0, 0.0, 0.0, 0)
     tokens = fmean(run.input + run.output for run in runs)
     calls = fmean(run.calls for run in runs)
-    return Score(fmean(run.passed for run in runs), tokens, len(runs), calls)
+    return Score(fmean(run.passed for run in runs), tokens, calls, len(runs))
 
 
 def select(results: ResultsByCase, others: ResultsByCase) -> ResultsByCase:

@@ -323,12 +323,12 @@ class McpServer:
         slot.write(state="done", result=write_call_result(report.value))
 
 
+@dataclass(slots=True)
 class _Report:
     """The result of a call (state: whether it is known)."""
 
-    def __init__(self) -> None:
-        self.was_made = False
-        self.value: Any = None
+    was_made: bool = False
+    value: Any = None
 
 
 def _find_recorder() -> Recorder | None:
