@@ -37,9 +37,9 @@ from njc.runs.timeline.trace_lines import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class OpenRun:
-    """An unfinished run: the common fields of its next steps, and its variables so far."""
+    """An unfinished run: the common fields of its next steps, and its variables so far (state: all but these fields)."""
 
     base: Step
     """A step with the common fields of all steps of the run."""
@@ -56,7 +56,12 @@ class OpenRun:
     line: Step | None = None
     """The line of its code that is running."""
     variables: Variables = field(default_factory=dict)
-    digest: str = ""
+
+    def change(self, changes: Mapping[str, str | None]) -> None:
+        """Apply changes to the variables; copies keep theirs."""
+        variables = dict(self.variables)
+        apply_changes(variables, changes)
+        self.variables = variables
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +105,7 @@ class StepBuilder:
 
     def copy(self) -> StepBuilder:
         """Return a builder that continues from here."""
-        return replace(self, runs=dict(self.runs))
+        return replace(self, runs={key: replace(run) for key, run in self.runs.items()})
 
     @property
     def reached(self) -> Position:
@@ -113,36 +118,34 @@ class StepBuilder:
         if isinstance(line, UnreadableLine):
             return
         if isinstance(line, CodeLinesEnd):
-            self.runs = {key: replace(run, line=None) for key, run in self.runs.items()}
+            for run in self.runs.values():
+                run.line = None
             return
         if isinstance(line, BeganLine):
             yield from self._begin(line)
             return
-        run = self.runs.get(line.run)
-        if run is None and self.has_one_run:
-            run = OpenRun(Step(Position(0), "enter", 1, "(unknown)"))
-        if run is None:
+        if self.has_one_run and line.run not in self.runs:
+            self.runs[line.run] = OpenRun(Step(Position(0), "enter", 1, "(unknown)"))
+        if line.run not in self.runs:
             return
+        run = self.runs[line.run]
         match line:
             case AskedLine(turn=turn, shown=shown):
                 yield from self._finish_call(run)
-                call = ModelCall(line.at.timestamp())
-                self.runs[line.run] = replace(
-                    run, turn=turn, shown=tuple(shown), reply=None, call=call
-                )
+                run.turn, run.shown, run.reply = turn, tuple(shown), None
+                run.call = ModelCall(line.at.timestamp())
             case RepliedLine(reply=reply):
                 began = run.call.at if run.call else line.at.timestamp()
-                call = ModelCall(began, line.seconds, line.model, line.source, line.cost, "")
-                self.runs[line.run] = replace(run, reply=reply, call=call)
+                run.call = ModelCall(began, line.seconds, line.model, line.source, line.cost, "")
+                run.reply = reply
             case UnansweredLine():
-                call = replace(run.call or ModelCall(line.at.timestamp()), seconds=line.seconds)
-                self.runs[line.run] = replace(run, call=replace(call, error=line.error))
+                call = run.call or ModelCall(line.at.timestamp())
+                run.call = replace(call, seconds=line.seconds, error=line.error)
             case ComparedLine():
                 differences = line.problem or "; ".join(line.differences)
-                compared = f"canary: {differences or 'the same as the code'}"
-                self.runs[line.run] = replace(run, compared=compared)
+                run.compared = f"canary: {differences or 'the same as the code'}"
             case PendingLine(effect=effect):
-                yield self._add_effect(line.run, run, effect)
+                yield self._add_effect(run, effect)
             case CodeLine():
                 yield from self._add_code_line(line, run)
             case PerformedLine():
@@ -159,8 +162,7 @@ class StepBuilder:
     def _begin(self, line: BeganLine) -> Iterator[Step]:
         around = self.runs.get(line.parent or "")
         if around is not None and around.pending is None:  # a trace: its effect is written later
-            yield self._add_effect(line.parent or "", around, None)
-            around = self.runs[line.parent or ""]
+            yield self._add_effect(around, None)
         self.begun += 1
         variables: dict[str, str] = {}
         apply_changes(variables, line.state or {})
@@ -175,7 +177,7 @@ class StepBuilder:
             line.model,
             line.effects,
         )
-        run = self.runs[line.run] = OpenRun(base, variables=variables, digest=line.digest)
+        run = self.runs[line.run] = OpenRun(base, variables=variables)
         done = {"is_done": True, "changes": line.state or {}, "digest": line.digest}
         yield self._make(run, "enter", tried=line.tried, at=line.at.timestamp(), **done)
 
@@ -200,7 +202,7 @@ class StepBuilder:
         for run in self.runs.values():
             yield from self._finish_call(run)
 
-    def _add_effect(self, key: str, run: OpenRun, effect: Mapping[str, Any] | None) -> Step:
+    def _add_effect(self, run: OpenRun, effect: Mapping[str, Any] | None) -> Step:
         step = self._make(
             run,
             "effect",
@@ -211,9 +213,9 @@ class StepBuilder:
             effect=effect,
         )
         is_inner = run.pending is not None and is_call(effect)
-        around = (*run.around, run.pending) if run.pending and is_inner else ()
-        line = run.line if is_inner else None
-        self.runs[key] = replace(run, pending=step, around=around, line=line, call=None)
+        run.around = (*run.around, run.pending) if run.pending and is_inner else ()
+        run.line = run.line if is_inner else None
+        run.pending, run.call = step, None
         return step
 
     def _add_code_line(self, line: CodeLine, run: OpenRun) -> Iterator[Step]:
@@ -222,8 +224,7 @@ class StepBuilder:
         number = self.next.number - 1
         self.next = Position(self.next.number, self.next.line + 1)
         position = Position(number, self.next.line)
-        variables = dict(run.variables)
-        apply_changes(variables, line.changes)
+        run.change(line.changes)
         effect = run.pending.effect if run.pending else None
         step = replace(
             run.base,
@@ -233,7 +234,7 @@ class StepBuilder:
             effect=effect,
             code_line=line.line,
         )
-        self.runs[line.run] = replace(run, variables=variables, line=step, digest=line.digest)
+        run.line = step
         yield step
 
     def _finish_code_line(
@@ -249,11 +250,9 @@ class StepBuilder:
         made_by_code = is_call(line.effect)
         # A trace has the effect of the code after its calls.
         if made_by_code and run.pending is None:
-            yield self._add_effect(line.run, run, None)
-            run = self.runs[line.run]
+            yield self._add_effect(run, None)
         if run.pending is None or (made_by_code and not is_call(run.pending.effect)):
-            yield self._add_effect(line.run, run, line.effect)
-            run = self.runs[line.run]
+            yield self._add_effect(run, line.effect)
         assert run.pending is not None
         finished = replace(
             run.pending,
@@ -267,19 +266,15 @@ class StepBuilder:
             **read_results(line, run.variables),
         )
         if made_by_code:  # the effect around the call continues
-            *around, outer = run.around or (None,)
-            around = list(filter(None, around))
-            self.runs[line.run] = replace(run, pending=outer, around=tuple(around))
+            run.pending = run.around[-1] if run.around else None
+            run.around = run.around[:-1]
             yield finished
             return
         changes = line.changes or {}
         if code_line := self._finish_code_line(run, changes, line.digest):
             yield code_line
-        variables = dict(run.variables)
-        apply_changes(variables, changes)
-        self.runs[line.run] = replace(
-            run, pending=None, line=None, variables=variables, digest=line.digest
-        )
+        run.change(changes)
+        run.pending = run.line = None
         yield finished
 
     def _end(self, line: EndedLine, run: OpenRun) -> Iterator[Step]:

@@ -25,6 +25,7 @@ from njc.runs.timeline.effect_text import (
 )
 from njc.runs.timeline.trace_lines import ModelCallCost, UnreadableLine
 from njrt.events import Prediction
+from njrt.records import record
 from njrt.rendering.writer import remove_unstable_parts
 
 StepKind = Literal["enter", "effect", "line", "call", "exit"]
@@ -35,6 +36,7 @@ ResultKind = Literal["", "answer", "refusal", "outcome", "error"]
 JUMPS = frozenset({"broke", "continued", "returned", "raised"})
 """The outcomes of a block that jumps."""
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
 _UNSTABLE_MARKS = (" at 0x", " owner=", " id='", "started ", "daemon ", "{'")
 """A text without these is unchanged by `remove_unstable_parts`; looking for them is faster."""
 
@@ -54,7 +56,7 @@ class Position:
         return f"{self.number}.{self.line}" if self.line else str(self.number)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModelCall:
     """A call of the model. `at` is its start in seconds since the epoch; `error` is empty if it was answered."""
 
@@ -66,7 +68,7 @@ class ModelCall:
     error: str = "no reply in the trace"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Step:
     """One step of one run of a block."""
 
@@ -195,7 +197,7 @@ class Step:
         """A digest that is equal for equal steps: no times, tokens, names of models and addresses."""
         start = (self.place, self.instruction) if self.kind == "enter" else ()
         parts = [self.kind, self.call and self.shown, self.effect, self.changes, self.printed]
-        text = json.dumps([*parts, *start, self.ending], ensure_ascii=False)
+        text = _ENCODER.encode([*parts, *start, self.ending])
         if any(mark in text for mark in _UNSTABLE_MARKS):
             text = remove_unstable_parts(text)
         return hashlib.blake2b(text.encode("utf-8", "backslashreplace"), digest_size=8).digest()

@@ -19,6 +19,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, TypeAdapter, ValidationError
 
 from njrt.events import Prediction
+from njrt.records import record
 from njrt.typed_json import describe_validation_error
 
 StateTexts = dict[str, str | None]
@@ -58,7 +59,7 @@ class AskedLine(_RunLine):
     temperature: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModelCallCost:
     """Tokens and price of the model call of a step; `usd` is None if unknown, 0 from the cache."""
 
