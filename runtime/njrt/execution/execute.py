@@ -22,7 +22,7 @@ from njrt.errors import CodeTimeLimitError, NaturalError
 from njrt.execution.compile import Snippet, prepare
 from njrt.execution.interruptions import is_interruption
 from njrt.execution.lowering import ExitKind
-from njrt.execution.results import Execution, Failed, Jumped, Ran, make_execution
+from njrt.execution.results import Execution, Failed, Jumped, Ran, make_execution, make_failure
 from njrt.execution.tracebacks import (
     find_called_function,
     format_failure,
@@ -30,8 +30,7 @@ from njrt.execution.tracebacks import (
     is_stack_deep,
 )
 from njrt.outcome import Raised, UserValue
-from njrt.scope.advice import explain_call, explain_mistake
-from njrt.scope.scope import Absent, Bound, Scope, read_cell
+from njrt.scope.scope import Scope, read_cell
 from njrt.timeouts import DeadlineExceeded, await_with_timeout, call_with_timeout
 
 __all__ = [
@@ -139,32 +138,18 @@ def _classify_error(error: BaseException, snippet: Snippet) -> Execution:
     """Distinguish the block's own exception from a mistake of the model."""
     printed = snippet.scope.transcript.take()
     if not (snippet.raised.is_own_error(error) or snippet.raises_mistakes):
-        return Failed(_format_mistake(error, snippet), printed)
+        name = error.name if isinstance(error, NameError) else None
+        text, called = (
+            format_failure(error, snippet.code),
+            find_called_function(error, snippet.code),
+        )
+        return make_failure(snippet, error, text, name, printed, *(called or ()))
     if snippet.raised.reraises:
         return Jumped(Raised(error.with_traceback(snippet.raised.traceback), True), printed)
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code is not snippet.code:
         trace = trace.tb_next
     return Jumped(Raised(error.with_traceback(trace)), printed)
-
-
-def _format_mistake(error: BaseException, snippet: Snippet) -> str:
-    """Describe a mistake of the model; a variable without a value is not bound yet."""
-    text = format_failure(error, snippet.code)
-    name = error.name if isinstance(error, NameError) else None
-    if name and snippet.scope.lookup(name) is Absent.UNBOUND:
-        _, line_end, frames = text.partition("\n")
-        advice = f"\n  bind it: `{name} = ...`" if name in snippet.scope.outputs else ""
-        return f"{type(error).__name__}: `{name}` is not bound yet{line_end}{frames}{advice}"
-
-    def lookup(name: str) -> UserValue:
-        found = snippet.scope.lookup(name)
-        return found.value if isinstance(found, Bound) else None
-
-    advice = explain_mistake(error, snippet.source, lookup)
-    if not advice and (called := find_called_function(error, snippet.code)):
-        advice = explain_call(*called)
-    return f"{text}\n  {advice}" if advice else text
 
 
 class ClassNamespace:

@@ -8,10 +8,13 @@ Failed("TypeError: ...", "")                a mistake, reported to the model
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import assert_never
+from typing import Any, assert_never
 
+from njrt.execution.compile import Snippet
 from njrt.execution.lowering import ExitKind
 from njrt.outcome import Broke, Continued, Outcome, Returned, UserValue
+from njrt.scope.advice import explain_call, explain_mistake
+from njrt.scope.scope import Absent, Bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,3 +57,27 @@ def make_execution(exit_kind: int, value: UserValue, printed: str) -> Execution:
             return Jumped(Continued(), printed)
         case never:
             assert_never(never)
+
+
+def make_failure(
+    snippet: Snippet, error: BaseException, text: str, name: str | None, printed: str, *called: Any
+) -> Failed:
+    """Return the mistake that `text` describes, with advice; of a variable `name` without a value, that it is not bound.
+
+    `called` is what `find_called_function` returns.
+    """
+    scope = snippet.scope
+    if name and scope.lookup(name) is Absent.UNBOUND:
+        _, line_end, frames = text.partition("\n")
+        advice = f"\n  bind it: `{name} = ...`" if name in scope.outputs else ""
+        unbound = f"{type(error).__name__}: `{name}` is not bound yet{line_end}{frames}{advice}"
+        return Failed(unbound, printed)
+
+    def look_up(name: str) -> UserValue:
+        found = scope.lookup(name)
+        return found.value if isinstance(found, Bound) else None
+
+    advice = explain_mistake(error, snippet.source, look_up)
+    if not advice and called:
+        advice = explain_call(*called)
+    return Failed(f"{text}\n  {advice}" if advice else text, printed)

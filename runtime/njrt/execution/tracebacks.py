@@ -39,11 +39,7 @@ _MAX_LINE_CHARACTERS = 160
 
 def format_failure(error: BaseException, body: CodeType) -> str:
     """Describe an exception that escaped from the snippet with the code `body`."""
-    lines = [
-        format_error(error),
-        *_cut_middle_frames(list(_format_frames(error.__traceback__, body))),
-    ]
-    return "\n".join(lines)
+    return "\n".join([format_error(error), *format_program_frames(error, body)])
 
 
 def format_error(error: BaseException) -> str:
@@ -94,9 +90,9 @@ def cut_middle(text: str, most: int) -> str:
     return f"{text[:half]} … ({len(text) - 2 * half} characters left out) … {text[-half:]}"
 
 
-def format_program_frames(error: BaseException) -> list[str]:
-    """Return the lines of the program's functions that an exception has passed."""
-    return _cut_middle_frames(list(_format_frames(error.__traceback__, None)))
+def format_program_frames(error: BaseException, body: CodeType | None = None) -> list[str]:
+    """Return the lines of the program's functions, and of the snippet `body`, that an exception has passed."""
+    return _cut_middle_frames(list(_format_frames(error.__traceback__, body)))
 
 
 def _format_frames(trace: TracebackType | None, body: CodeType | None) -> Iterator[str]:
@@ -146,11 +142,8 @@ def _cut_middle_frames(frames: list[str]) -> list[str]:
 
 def format_syntax_error(error: SyntaxError) -> str:
     """Format a syntax error with its line and a caret."""
-    text = (
-        f"syntax error, line {error.lineno}: {error.msg}"
-        if error.lineno
-        else f"syntax error: {error.msg}"
-    )
+    line = f", line {error.lineno}" if error.lineno else ""
+    text = f"syntax error{line}: {error.msg}"
     if error.text and error.offset and len(error.text) <= 200:
         line = error.text.rstrip("\n")
         text += f"\n    {line.expandtabs(1)}\n    {' ' * (error.offset - 1)}^"

@@ -42,9 +42,7 @@ class Variables:
         self.kept: list[str] = []
         self._known: dict[str, Any] = {}
         for name, place, data in names:
-            if place == "global" or place == "bound global":
-                self.globals.pop(name, None)
-            else:
+            if place not in ("global", "bound global"):
                 self.cells[name] = CellType()
             if place in ("output", "bound global"):
                 self.sent.append(name)
@@ -249,9 +247,8 @@ class Child:
             if frame.f_code.co_filename == code.co_filename
         ]
         is_own = self.raised.is_own_error(error)
-        name = (
-            getattr(error, "name", None) if type(error) in (NameError, UnboundLocalError) else None
-        )
+        is_unbound = type(error) in (NameError, UnboundLocalError)
+        name = getattr(error, "name", None) if is_unbound else None
         with suppress(CannotCross):
             self.collect()
         text, kept = None, self.variables.encode_kept()

@@ -14,10 +14,16 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager, suppress
 from types import CellType, CodeType, FrameType, MethodType, ModuleType, TracebackType
 from typing import Any
 
-from njrt.execution.contained.known import find_known_name, resolve_known
+from njrt.execution.contained.known import (
+    find_known_name,
+    list_error_members,
+    make_error,
+    resolve_known,
+)
 from njrt.execution.contained.operations import ALL, EVERY_OBJECT, list_operations
 from njrt.execution.contained.wire import MIRRORED, Codec, Data, Mirrors, WireError, fill
 from njrt.execution.guard.allowed import (
@@ -50,9 +56,9 @@ _TEXTS = ("__str__", "__repr__", "__format__")
 class Refused(Exception):
     """The door refuses an operation; `error` is raised in the code."""
 
-    def __init__(self, error: Exception) -> None:
-        super().__init__(str(error))
-        self.error = error
+    def __init__(self, kind: type[Exception], text: str) -> None:
+        super().__init__(text)
+        self.error = kind(text)
 
 
 class Shown:
@@ -102,7 +108,7 @@ class Door(Codec):
         self.handed: dict[int, Handed] = {}
         self._objects: dict[int, Any] = {}
         self._numbers: dict[int, int] = {}
-        self._described: set[int] = set()
+        self._described: dict[int, None] = {}
         self._reached: set[int] = set()
         self._gated: dict[int, tuple[Any, Callable[..., Any]]] = {}
         gate = find_gate()
@@ -128,9 +134,10 @@ class Door(Codec):
         if issubclass(type(value), BaseException):
             return self._encode_error(value)
         if issubclass(type(value), _INTERNAL_CLASSES):
-            raise Refused(AttributeError(f"a {type(value).__name__} is refused in contained code"))
-        if is_a(value, ModuleType) and not self._is_named_module(value):
-            raise Refused(AttributeError(f"the prompt does not name the module {value.__name__}"))
+            raise Refused(AttributeError, f"a {type(value).__name__} is refused in contained code")
+        is_whole = is_a(value, ModuleType) and not is_a(value, ComputingModule)
+        if is_whole and value.__name__.partition(".")[0] not in self.modules:
+            raise Refused(AttributeError, f"the prompt does not name the module {value.__name__}")
         return ["r", self._refer(value), self._describe(type(value))]
 
     def _put_behind_gate(self, value: Any) -> Any:
@@ -186,20 +193,12 @@ class Door(Codec):
         number = self._refer(cls)
         if number in self._described:
             return number
-        self._described.add(number)
+        self._described[number] = None
         mro = type.mro(cls) if cls is type else cls.__mro__
         is_error = issubclass(cls, BaseException)
         known = find_known_name(cls)
-        shown = next(
-            (
-                name
-                for base in mro
-                if base is not object
-                and type(base).__name__ != "ABCMeta"
-                and (name := find_known_name(base))
-            ),
-            None,
-        )
+        concrete = (base for base in mro if type(base).__name__ != "ABCMeta" and base is not object)
+        shown = next(filter(None, map(find_known_name, concrete)), None)
         positions = cls.__dict__.get("__match_args__", getattr(cls, "__match_args__", None))
         is_plain = type(positions) is tuple and all(type(name) is str for name in positions)
         asks = type(cls).__instancecheck__ is not type.__instancecheck__
@@ -221,14 +220,34 @@ class Door(Codec):
         ]
 
     def _encode_error(self, error: BaseException) -> Data:
+        """Return an exception, or the first time its description: the child keeps exceptions to the end."""
         number = self._refer(error)
-        self._described.add(number)  # the child keeps exceptions to the end
+        if number in self._described:
+            return ["E", number]
+        self._described[number] = None
         kind = self._name_class(type(error))
+        members = list_error_members(type(error))
+        values = {name: member.__get__(error) for name, member in members.items()}
+        if kind[0] == "k":
+            values |= {n: it for n, it in vars(error).items() if type(it) in (str, int, float)}
+        args, fields, group = [], {}, []
+        with suppress(Refused), self.undo_on_refusal():
+            args = [*map(self.encode, values.pop("args"))]
+            fields = {name: self.encode(value) for name, value in values.items()}
+        if isinstance(error, BaseExceptionGroup):
+            group = [str(error.message), *map(self.encode, error.exceptions)]
+        return ["E", number, kind, args, fields, group]
+
+    @contextmanager
+    def undo_on_refusal(self) -> Iterator[None]:
+        """Forget the descriptions that were made in the `with`, if it ends by a refusal: they are not sent."""
+        before = len(self._described)
         try:
-            args = [self.encode(argument) for argument in _ARGS.__get__(error)]
+            yield
         except Refused:
-            args = []
-        return ["E", number, kind, args]
+            while len(self._described) > before:
+                self._described.popitem()
+            raise
 
     def decode_object(self, data: list[Data]) -> Any:
         """Return the object of a reference, or an object that the code made."""
@@ -248,8 +267,12 @@ class Door(Codec):
             case ["f" | "g" | "o" as kind, int(number)]:
                 return self.handed.setdefault(number, _HANDED[kind](number, self.call_function))
             case ["x", str(module), str(path), list(args), dict(fields), cause, context]:
-                error = _make_error(resolve_known(module, path), tuple(map(self.decode, args)))
-                vars(error).update((name, self.decode(value)) for name, value in fields.items())
+                attributes = {name: self.decode(value) for name, value in fields.items()}
+                try:
+                    cls = resolve_known(module, path)
+                    error = make_error(cls, tuple(map(self.decode, args)), attributes)
+                except (TypeError, ValueError, StopIteration):
+                    raise WireError("not an exception") from None
                 return self._chain(error, cause, context)
             case ["from", int(number), cause, context]:
                 return self._chain(self._objects[number], cause, context)
@@ -296,9 +319,8 @@ class Door(Codec):
                 options = {key: decode(value) for key, value in named.items()}
                 if writes_file(function, values, options) and "pandas" not in self.modules:
                     raise Refused(
-                        PermissionError(
-                            f"`{function.__name__}` writes no file here; without a path it gives the text"
-                        )
+                        PermissionError,
+                        f"`{function.__name__}` writes no file here; without a path it gives the text",
                     )
                 return function(*values, **options)
             case "set", [target, str(name), data_of_value]:
@@ -326,7 +348,7 @@ class Door(Codec):
         value = self.decode(data[0])
         if not inspect.isawaitable(value):
             raise Refused(
-                TypeError(f"object {type(value).__name__} can't be used in 'await' expression")
+                TypeError, f"object {type(value).__name__} can't be used in 'await' expression"
             )
         return value
 
@@ -338,27 +360,24 @@ class Door(Codec):
     def _check_name(self, value: Any, name: str) -> None:
         if library := find_refused_member(value, name, self.modules):
             raise Refused(
-                AttributeError(
-                    f"`{name}` is refused here: it is of {library}, which the prompt does not name"
-                )
+                AttributeError,
+                f"`{name}` is refused here: it is of {library}, which the prompt does not name",
             )
         if is_checked_name(name):
             try:
                 check_read(value, name)
             except AttributeError as error:
-                raise Refused(error) from None
+                raise Refused(AttributeError, str(error)) from None
         if name == "__members__":
             return
-        if name in ("__class__", "__call__") and is_a(value, type):
-            raise Refused(AttributeError(f"`{name}` is refused in contained code"))
-        if name in REFUSED_ATTRIBUTES or (
-            name.startswith("_") and (name not in SAFE_NAMES or name in _REFUSED_METHODS)
-        ):
-            raise Refused(AttributeError(f"`{name}` is refused in contained code"))
+        is_special = name.startswith("_") and (name not in SAFE_NAMES or name in _REFUSED_METHODS)
+        is_of_class = name in ("__class__", "__call__") and is_a(value, type)
+        if is_of_class or is_special or name in REFUSED_ATTRIBUTES:
+            raise Refused(AttributeError, f"`{name}` is refused in contained code")
         if name in FORMAT_METHODS and (
             is_a(value, str) or (is_a(value, type) and issubclass(value, str))
         ):
-            raise Refused(AttributeError(f"`{name}` is refused here; write str(x).{name}(...)"))
+            raise Refused(AttributeError, f"`{name}` is refused here; write str(x).{name}(...)")
 
     def _check_module_member(self, module: ModuleType, name: str, member: Any) -> None:
         """Refuse imports of the module from elsewhere."""
@@ -375,21 +394,16 @@ class Door(Codec):
         top = module.__name__.partition(".")[0]
         if home.partition(".")[0].lstrip("_") != top.lstrip("_"):
             raise Refused(
-                AttributeError(
-                    f"`{name}` comes from the module {home}, which the prompt does not name"
-                )
+                AttributeError,
+                f"`{name}` comes from the module {home}, which the prompt does not name",
             )
-
-    def _is_named_module(self, module: ModuleType) -> bool:
-        is_open = is_a(module, ComputingModule)
-        return is_open or module.__name__.partition(".")[0] in self.modules
 
     def _check_binding(self, value: Any, name: str, new: Any) -> None:
         if name.startswith("_") or name in REFUSED_BINDINGS or name in REFUSED_ATTRIBUTES:
-            raise Refused(AttributeError(f"setting `{name}` is refused in contained code"))
+            raise Refused(AttributeError, f"setting `{name}` is refused in contained code")
         target = find_target(value)
         if is_a(target, type) and find_known_name(target):
-            raise Refused(TypeError("contained code cannot change Python's library"))
+            raise Refused(TypeError, "contained code cannot change Python's library")
         self._refuse_function(new)
 
     def _check_operation(self, name: str, operands: list[Any]) -> None:
@@ -401,9 +415,8 @@ class Door(Codec):
     def _refuse_function(self, value: Any) -> None:
         if is_a(value, Handed):
             raise Refused(
-                TypeError(
-                    "a function or iterator of contained code ends with it, and cannot be kept"
-                )
+                TypeError,
+                "a function or iterator of contained code ends with it, and cannot be kept",
             )
 
     def _is_only_found(self, value: Any) -> bool:
@@ -412,7 +425,7 @@ class Door(Codec):
 
     def _refuse_found_class(self, cls: type) -> None:
         raise Refused(
-            TypeError(f"the prompt does not name the class {cls.__name__}, only an object of it")
+            TypeError, f"the prompt does not name the class {cls.__name__}, only an object of it"
         )
 
     def _import(self, path: str, is_member: bool) -> ModuleType:
@@ -442,16 +455,6 @@ def _limit_text(name: str, result: UserValue) -> UserValue:
     if name in _TEXTS:
         return str.__getitem__(result, slice(None))
     return tuple(result) if name == "__dir__" else result
-
-
-def _make_error(cls: type, args: tuple[Any, ...]) -> BaseException:
-    """Make an exception of a known class, as the code did."""
-    if not issubclass(cls, BaseException):
-        raise WireError("not an exception")
-    try:
-        return cls(*args)
-    except TypeError:  # some take more than their `args`
-        return BaseException.__new__(cls, *args)
 
 
 # ── members of libraries that give more than the object that a prompt names ──────────────────────

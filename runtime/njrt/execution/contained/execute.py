@@ -28,7 +28,7 @@ from njrt.execution.contained.process import ChildProcess, start_child
 from njrt.execution.contained.wire import Data, WireError
 from njrt.execution.guard.check import list_program_modules
 from njrt.execution.interruptions import is_interruption
-from njrt.execution.results import Execution, Failed, Jumped, make_execution
+from njrt.execution.results import Execution, Failed, Jumped, make_execution, make_failure
 from njrt.execution.tracebacks import (
     cut_middle,
     format_error,
@@ -36,9 +36,8 @@ from njrt.execution.tracebacks import (
     has_left_block,
     is_stack_deep,
 )
-from njrt.outcome import Raised, UserValue
-from njrt.scope.advice import explain_mistake
-from njrt.scope.scope import Absent, Bound, read_cell
+from njrt.outcome import Raised
+from njrt.scope.scope import read_cell
 from njrt.timeouts import await_with_timeout, call_with_timeout
 
 _UNBOUND = ["unbound"]
@@ -188,12 +187,8 @@ class Piece:
                         raise WireError("unknown message")
         except (WireError, ConnectionError, IndexError, KeyError, AssertionError) as error:
             if self.interruption is None:
-                return Failed(
-                    _ENDED
-                    if isinstance(error, WireError | ConnectionError)
-                    else f"{_ENDED} ({error!r})",
-                    self._take_printed(),
-                )
+                why = "" if isinstance(error, WireError | ConnectionError) else f" ({error!r})"
+                return Failed(_ENDED + why, self._take_printed())
         assert self.interruption is not None
         raise self.interruption
 
@@ -232,7 +227,8 @@ class Piece:
                 result = self._serve_block(operation, data)
             else:
                 result = self.door.perform(operation, data)
-            reply = ["result", self.door.encode(result)]
+            with self.door.undo_on_refusal():
+                reply = ["result", self.door.encode(result)]
         except Refused as refusal:
             reply = ["error", self.door.encode(refusal.error)]
         except WireError:
@@ -277,7 +273,8 @@ class Piece:
         if threading.get_ident() != self.thread:
             raise RuntimeError("a function of contained code was called from another thread")
         encode = self.door.encode
-        values = [*map(encode, args)], {key: encode(value) for key, value in named.items()}
+        with self.door.undo_on_refusal():
+            values = [*map(encode, args)], {key: encode(value) for key, value in named.items()}
         self._send("call", number, *values)
         while True:
             match self._accept(self.receive()):
@@ -359,16 +356,9 @@ class Piece:
             if name in self.scope.borrowed and name not in self.places
         ]
         handled = sys.exception()
-        self.child.connection.send(
-            [
-                "start",
-                _dump_code(code),
-                names,
-                sorted(self.door.modules),
-                None if handled is None else self.door.encode(handled),
-                borrowed,
-            ]
-        )
+        error = None if handled is None else self.door.encode(handled)
+        start = ["start", _dump_code(code), names, sorted(self.door.modules), error, borrowed]
+        self.child.connection.send(start)
 
     # ── the end ──────────────────────────────────────────────────────────────────────────────────
 
@@ -402,25 +392,9 @@ class Piece:
                 return Jumped(Raised(error, True), printed)
             line = next((line for code, line in frames if code is None), 1)
             return Jumped(Raised(_place_error(error, self.snippet.code, line)), printed)
-        if name and self.scope.lookup(name) is Absent.UNBOUND:
-            advice = f"\n  bind it: `{name} = ...`" if name in self.scope.outputs else ""
-            lines = "\n".join(self._format_frames(frames))
-            return Failed(
-                f"{type(error).__name__}: `{name}` is not bound yet\n{lines}{advice}", printed
-            )
-        text = "\n".join(
-            [
-                text or format_error(error),
-                *self._format_frames(frames),
-                *format_program_frames(error),
-            ]
-        )
-        advice = explain_mistake(error, self.snippet.source, self._look_up)
-        return Failed(f"{text}\n  {advice}" if advice else text, printed)
-
-    def _look_up(self, name: str) -> UserValue:
-        found = self.scope.lookup(name)
-        return found.value if isinstance(found, Bound) else None
+        lines = [*self._format_frames(frames), *format_program_frames(error)]
+        text = "\n".join([text or format_error(error), *lines])
+        return make_failure(self.snippet, error, text, name, printed)
 
     def _format_frames(self, frames: Sequence[Data]) -> Iterator[str]:
         filename = self.snippet.code.co_filename

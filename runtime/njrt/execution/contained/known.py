@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import sys
 import types
+from collections.abc import Mapping
+from contextlib import suppress
+from types import MemberDescriptorType
 from typing import Any
 
 from njrt.execution.guard.allowed import IMPORTABLE_MODULES, SUBMODULES
@@ -37,6 +40,37 @@ def find_known_name(cls: type) -> KnownName | None:
         except (AttributeError, KeyError):
             pass
     return ("types", _OF_TYPES[cls]) if cls in _OF_TYPES else None
+
+
+def list_error_members(cls: type) -> dict[str, Any]:
+    """Return the descriptors of the attributes that builtin exceptions keep, such as `args` and `filename`."""
+    found = {"args": vars(BaseException)["args"]}
+    for base in cls.__mro__:
+        if base.__module__ == "builtins" and base is not AttributeError:  # Python sets its own
+            found |= {n: it for n, it in vars(base).items() if type(it) is MemberDescriptorType}
+    return {name: found[name] for name in found.keys() - _UNSENT}
+
+
+_UNSENT = {"__suppress_context__", "message", "exceptions"}
+
+
+def make_error(
+    cls: type, args: tuple[Any, ...], fields: Mapping[str, Any], group: tuple[Any, ...] = ()
+) -> BaseException:
+    """Make an exception without running code of its class; `group` are the message and the exceptions of a group."""
+    creators = (vars(base).get("__new__") for base in cls.__mro__)
+    create: Any = next(each for each in creators if type(each) is types.BuiltinFunctionType)
+    error = create(cls, *(group or args))
+    if not isinstance(error, BaseException):
+        raise TypeError(cls)
+    members: dict[str, Any] = list_error_members(cls)
+    for name, value in {"args": args, **fields}.items():
+        with suppress(TypeError, AttributeError):
+            if name not in members:
+                vars(error)[name] = value
+            elif value is not None:
+                members[name].__set__(error, value)
+    return error
 
 
 def resolve_known(module: str, path: str) -> type:

@@ -23,16 +23,12 @@ def _reflect(function: Operation) -> Operation:
     return lambda one, other: function(other, one)
 
 
-def _exit(manager: Any, error: BaseException | None) -> Any:
-    trace = error.__traceback__ if error is not None else None
-    return type(manager).__exit__(manager, type(error) if error is not None else None, error, trace)
+def _make_exit(name: str) -> Operation:
+    def leave(manager: Any, error: BaseException | None) -> Any:
+        kind, trace = (None, None) if error is None else (type(error), error.__traceback__)
+        return getattr(type(manager), name)(manager, kind, error, trace)
 
-
-def _aexit(manager: Any, error: BaseException | None) -> Any:
-    trace = error.__traceback__ if error is not None else None
-    return type(manager).__aexit__(
-        manager, type(error) if error is not None else None, error, trace
-    )
+    return leave
 
 
 _BINARY = ["add", "and", "floordiv", "lshift", "matmul", "mod", "mul", "or", "rshift", "sub", "truediv", "xor"]  # fmt: skip
@@ -79,9 +75,9 @@ OPERATIONS: Mapping[str, Operation] = {
     "__setitem__": operator.setitem,
     "__delitem__": operator.delitem,
     "__enter__": lambda manager: type(manager).__enter__(manager),
-    "__exit__": _exit,
+    "__exit__": _make_exit("__exit__"),
     "__aenter__": lambda manager: type(manager).__aenter__(manager),
-    "__aexit__": _aexit,
+    "__aexit__": _make_exit("__aexit__"),
     "__aiter__": aiter,
     "__anext__": anext,
 }

@@ -14,16 +14,22 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
-from njrt.execution.contained.known import CHILD_MODULES, find_known_name, resolve_known
+from njrt.execution.contained.known import (
+    CHILD_MODULES,
+    find_known_name,
+    list_error_members,
+    make_error,
+    resolve_known,
+)
 from njrt.execution.contained.operations import EVERY_OBJECT
 from njrt.execution.contained.wire import MIRRORED_NAMES, Codec, Data, Mirrors, list_contents
 
 Request = Callable[..., Any]
-_PLAIN = (str, int, float, bool, type(None))
+_PLAIN = (str, bytes, int, float, bool, type(None))
 _LOCAL_ERROR = (
     "an object of {} that the code made cannot be handed to the program; "
     "hand over plain values, lists, dicts and sets, or objects of the program's classes"
@@ -291,17 +297,13 @@ class Proxies(Codec):
             self._being_encoded.discard(id(error))
         if known is None or number is not None:
             return ["r", number] if cause is context is None else ["from", number, cause, context]
+        members = list_error_members(type(error))
+        fields = fields | {name: member.__get__(error) for name, member in members.items()}
         attributes = {
             name: self.encode(value) for name, value in fields.items() if type(value) in _PLAIN
         }
-        return [
-            "x",
-            *known,
-            [self.encode(argument) for argument in error.args],
-            attributes,
-            cause,
-            context,
-        ]
+        args = [self.encode(argument) for argument in error.args]
+        return ["x", *known, args, attributes, cause, context]
 
     # ── from the program ─────────────────────────────────────────────────────────────────────────
 
@@ -316,8 +318,10 @@ class Proxies(Codec):
                 return resolve_known(module, path)
             case ["L", number]:
                 return self.mirrors.by_number[number]
-            case ["E", number, kind, args]:
-                return self._get_error(number, kind, args)
+            case ["E", number]:
+                return self._errors.get(number)
+            case ["E", number, kind, args, fields, group]:
+                return self._get_error(number, kind, args, fields, group)
             case ["module", name]:
                 return sys.modules[name]
             case ["local", number]:
@@ -391,23 +395,14 @@ class Proxies(Codec):
             self.decode(abstract).register(made)
         return made
 
-    def _get_error(self, number: int, kind: Data, args: list[Data]) -> BaseException:
-        found = self._errors.get(number)
-        if found is not None:
-            return found
-        cls: Any = self.decode(kind)
-        values = tuple(map(self.decode, args))
-        error = _make_error(cls, values)
+    def _get_error(
+        self, number: int, kind: Data, args: list[Data], fields: dict[str, Data], group: list[Data]
+    ) -> BaseException:
+        # In the order of their encoding: the first part with a class describes it.
+        cls, values = self.decode(kind), tuple(map(self.decode, args))
+        attributes = {name: self.decode(value) for name, value in fields.items()}
+        members = [*map(self.decode, group)]
+        error = make_error(cls, values, attributes, (*members[:1], members[1:]) if group else ())
         vars(error)["_njrt_ref"] = number
         self._errors[number] = error
         return error
-
-
-def _make_error(cls: Any, args: tuple[Any, ...]) -> BaseException:
-    """Make the exception for one of the program, without running its constructor."""
-    if not isinstance(cls, ProxyType):
-        with suppress(TypeError):  # some take more than their `args`
-            error: BaseException = cls(*args)
-            return error
-    made: BaseException = BaseException.__new__(cls, *args)
-    return made

@@ -256,12 +256,14 @@ def list_contents(container: Any) -> list[Any]:
 
 
 def fill(container: Any, first: int, members: list[Any]) -> None:
-    """Make `members` the contents of a container, from the position `first` on."""
+    """Make `members` the contents of a container, from the position `first` on.
+
+    The hash of a proxy is a touch, before which the changes of all containers are sent: none may be half filled.
+    """
     if type(container) is list:
         container[first:] = members
-    elif type(container) is dict:
-        container.clear()
-        container.update(zip(members[::2], members[1::2], strict=True))
-    else:
-        container.clear()
-        container.update(members)
+        return
+    pairs = zip(members[::2], members[1::2], strict=True)
+    filled: Any = dict(pairs) if type(container) is dict else set(members)
+    container.clear()
+    container.update(filled)

@@ -405,13 +405,9 @@ def _get_setter(value: UserValue, name: str) -> Callable[..., None]:
     owner = builtins.getattr(method, "__self__", method)
 
     def set_checked(*args: UserValue) -> None:
-        target, attribute = (args[0], args[1]) if owner is method else (owner, args[0])
+        target, attribute, *rest = args if owner is method else (owner, *args)
         plain = _check_stored_name(target, attribute)
-        rest = args[2:] if owner is method else args[1:]
-        if owner is method:
-            method(target, plain, *rest)
-        else:
-            method(plain, *rest)
+        method(*[target] * (owner is method), plain, *rest)
 
     return set_checked
 
