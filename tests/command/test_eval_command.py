@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import njrt
+from chromium import Chromium, find_chromium
 from njc.commands import njc
 from njc.evaluation.cases.case_file import read_cases
 from njc.evaluation.cases.summary import compute_sign_test
@@ -428,6 +429,32 @@ def test_a_name_cannot_write_to_the_terminal(tmp_path: Path) -> None:
     file, cases = write(tmp_path, given, PROGRAM + LEAVING)
     result = evaluate(f"{file}:leave", cases, model=answer)
     assert r"\x1b[31mred\n\u202e: expected 2, got 1" in result.output
+
+
+def test_a_page_with_hostile_texts_is_read_as_text(tmp_path: Path) -> None:
+    text = "</pre><script>document.title = 'run'</script> é 日 \u202e" + "x" * 5000
+    given = [{"inputs": {"n": 1}, "expect": text, "name": text}]
+    mail = [{"inputs": {"mail": text}, "expect": "x", "name": "<i>"}]
+    file, cases = write(tmp_path, given, PROGRAM + LEAVING)
+    page = tmp_path / "page.html"
+    assert evaluate(f"{file}:leave", cases, "--html", str(page), model=answer).exit_code == 0
+    assert "<script>" not in page.read_text(encoding="utf-8")
+    file, cases = write(tmp_path, mail)
+    assert evaluate(f"{file}:route", cases, "--html", str(page), model=answer).exit_code == 0
+    written = page.read_text(encoding="utf-8")
+    assert "&lt;/pre&gt;&lt;script&gt;document.title = &#39;run&#39;&lt;/script&gt; é 日" in written
+    assert "<script>" not in written
+    assert "\\u003c" not in written
+    if find_chromium() is not None:
+        for width in (390, 900):
+            with Chromium(width=width, height=800) as browser:
+                browser.open(page)
+                browser.wait_for(
+                    "document.readyState == 'complete' && document.querySelector('details')"
+                )
+                wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+                assert browser.evaluate(wide) <= 0
+                assert browser.evaluate("document.title") != "run"
 
 
 def test_a_model_that_is_named_twice_is_one(tmp_path: Path) -> None:

@@ -10,9 +10,11 @@ https://arxiv.org/abs/2406.12045), averaged over the cases; the interval is Wils
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from njc.evaluation.cases.case_file import NumberedCase
 from njc.evaluation.cases.runner import CaseResult
@@ -110,10 +112,9 @@ def format_failures(
 def compare_versions(before: Summary, after: Summary) -> str:
     """Return in how many cases one version passes more often than the other, and the sign test of that."""
     better, worse = count_changes(before.results, after.results)
-    chance = compute_sign_test(better, worse)
     return (
         f"{after.name} against {before.name}: better in {better} cases, worse in {worse}; "
-        f"by chance alone in {chance:.2f} of all comparisons"
+        f"by chance alone in {compute_sign_test(better, worse):.2f} of all comparisons"
     )
 
 
@@ -123,10 +124,8 @@ def count_changes(
     """Return in how many cases the later runs pass more often than the earlier ones, and less often."""
     better = worse = 0
     for digest, runs in after.items():
-        rates = [
-            sum(run.passed for run in each) / (len(each) or 1)
-            for each in (before.get(digest, ()), runs)
-        ]
+        old = before.get(digest, ())
+        rates = [sum(run.passed for run in each) / (len(each) or 1) for each in (old, runs)]
         better += rates[1] > rates[0]
         worse += rates[1] < rates[0]
     return better, worse
@@ -148,4 +147,6 @@ def render_page(title: str, cases: Sequence[NumberedCase], summaries: Sequence[S
         for summary in summaries
     ]
     results.sort(key=lambda result: all(run.passed for run in result[2]))
-    return render_template("cases.html", title=title, headings=headings, rows=rows, cases=results)
+    write = partial(json.dumps, indent=2, ensure_ascii=False, default=str)
+    parts = {"title": title, "headings": headings, "rows": rows, "cases": results, "write": write}
+    return render_template("cases.html", **parts)
