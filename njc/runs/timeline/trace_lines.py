@@ -13,6 +13,7 @@ from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -176,16 +177,12 @@ class TraceReader:
 
     def read_new(self) -> list[TraceLine]:
         """Return the new lines since the last call; an unfinished line waits for the next one."""
-        found: list[TraceLine] = []
         with open(self.path, "rb") as file:
             file.seek(self._position)
-            for line in file:
-                if not line.endswith(b"\n"):
-                    break
-                self._position += len(line)
-                self._number += 1
-                if (parsed := parse_trace_line(line, self._number)) is not None:
-                    found.append(parsed)
+            lines = list(takewhile(lambda line: line.endswith(b"\n"), file))
+        found = list(parse_trace(lines, self._number + 1))
+        self._position += sum(map(len, lines))
+        self._number += len(lines)
         return found
 
 
@@ -195,9 +192,9 @@ def read_trace(path: Path) -> Iterator[TraceLine]:
         yield from parse_trace(file)
 
 
-def parse_trace(lines: Iterable[bytes]) -> Iterator[TraceLine]:
-    """Yield the lines of a trace, one by one."""
-    for number, line in enumerate(lines, 1):
+def parse_trace(lines: Iterable[bytes], first: int = 1) -> Iterator[TraceLine]:
+    """Yield the lines of a trace, one by one; `first` is the number of the first one."""
+    for number, line in enumerate(lines, first):
         if (parsed := parse_trace_line(line, number)) is not None:
             yield parsed
 
