@@ -252,6 +252,31 @@ def test_a_version_beside_another(tmp_path: Path) -> None:
     assert len(listed.stdout.splitlines()) == 1
 
 
+OLD_VERSIONS = {
+    "another signature": ("def f(x: int, y: int) -> int:\n    return x\n", "HEAD: the cases cannot be run: error: line 1: the inputs do not fit v.py:f: no argument `y`"),
+    "no function": ("def g(x: int) -> int:\n    return x\n", "HEAD: the cases cannot be run: error: there is no function `f` in v.py"),
+    "no file": ("", "HEAD: there is no file"),
+    "no program": ("def f(x:\n", "HEAD: the cases cannot be run: "),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "message"), OLD_VERSIONS.values(), ids=OLD_VERSIONS)
+def test_a_version_that_cannot_be_run_is_named(tmp_path: Path, old: str, message: str) -> None:
+    program, cases = tmp_path / "v.py", tmp_path / "cases.jsonl"
+    cases.write_text('{"inputs": {"x": 1}, "expect": 1}\n')
+    if old:
+        program.write_text(old)
+    name = ["-c", "user.name=n", "-c", "user.email=e"]
+    for words in (["init", "-q"], ["add", "."], [*name, "commit", "-qm", "one"]):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True)
+    program.write_text("def f(x: int) -> int:\n    return x\n")
+    result = evaluate(f"{program}:f", str(cases), "--against", "HEAD", model=answer)
+    assert result.exit_code == 2
+    assert message in result.output
+    listed = subprocess.run(["git", "worktree", "list"], cwd=tmp_path, capture_output=True, check=True)  # fmt: skip
+    assert len(listed.stdout.splitlines()) == 1
+
+
 WRONG = {
     "no JSON": ("{", "not JSON"),
     "no object": ("[1]", "Input should be"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -178,7 +179,7 @@ def _evaluate_version(
         try:
             there = copy / file.resolve().relative_to(root.resolve())
             if not there.is_file():
-                raise ConfigurationError(f"{ref} has no file {program}")
+                raise ConfigurationError(f"there is no file {program}")
             run_eval_process(
                 f"{there}:{function}",
                 cases,
@@ -188,6 +189,8 @@ def _evaluate_version(
                 jobs=jobs,
             )
             return compute_program_digest(there, target)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{ref}: {error}".replace(f"{copy}{os.sep}", "")) from None
         finally:
             _call_git(root, "worktree", "remove", "--force", str(copy))
 
