@@ -229,6 +229,43 @@ def test_any_text_is_an_identifier_and_a_docstring(text: str) -> None:
     assert isinstance(quoted.body[0], ast.FunctionDef)
 
 
+def test_the_module_does_not_depend_on_the_order_of_tools() -> None:
+    names = ["a.b", "a-b", "a_b", "A", "a_b_async", "list", "annotations", "class"]
+    tools = [Tool(name, "", {"properties": {"x": {"type": "string"}}}) for name in names]
+    section = ServerSection("box", "box.py", ("x",))
+    text = write_module(section, tools)
+    assert text == write_module(section, tools[::-1])
+    functions = [each.name for each in ast.parse(text).body if isinstance(each, ast.FunctionDef)]
+    assert len(set(functions)) == len(names)
+
+
+def test_a_required_field_has_no_default_and_a_default_is_of_the_type() -> None:
+    _, classes = write_type(
+        {
+            "type": "object",
+            "required": ["a"],
+            "properties": {
+                "a": {"type": "integer", "default": 3},
+                "b": {"enum": [10, 2], "default": 1},
+                "c": {"anyOf": [{"enum": ["x", "y"]}, {"type": "null"}], "default": "y"},
+                "d": {"type": "array", "items": {"type": "number"}, "default": 1.5},
+                "e": {"type": "number", "default": 2},
+                "model_dump": {"type": "string"},
+            },
+        }
+    )
+    lines = [line.strip() for line in classes.splitlines()]
+    assert lines[1] == 'model_config = ConfigDict(extra="allow", populate_by_name=True, protected_namespaces=())'  # fmt: skip
+    assert lines[3:] == [
+        "a: int",
+        "b: Literal[10, 2] | None = None",
+        "c: Literal['x', 'y'] | None = 'y'",
+        "d: list[int | float] | None = None",
+        "e: int | float = 2",
+        "model_dump_2: str | None = Field(None, alias='model_dump')",
+    ]
+
+
 def test_the_digest_sees_each_change_and_no_order() -> None:
     one = Tool("a", "Do it.", {"type": "object"})
     other = Tool("b", "", {})
