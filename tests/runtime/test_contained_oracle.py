@@ -115,6 +115,7 @@ METHODS = (
 ).replace("(0, ", "(0,")
 RAISING = [
     "need",
+    "denied",
     "chain",
     "context",
     "group",

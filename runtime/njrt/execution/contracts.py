@@ -32,6 +32,7 @@ from typing import Any
 from njrt.execution.interruptions import is_interruption
 from njrt.execution.symbols import find_names
 from njrt.private_names import mangle
+from njrt.values.introspection import find_member, is_a
 
 Render = Callable[[str, Any], str]
 """Writes the value of an expression, redacted."""
@@ -356,7 +357,7 @@ def _guard_value(node: ast.expr, guard: str = ".value") -> ast.expr:
 
 def _refuse_iterator(value: Any) -> Any:
     """Return a value; refuse an iterator of the program: looking at its items takes them away."""
-    if hasattr(type(value), "__next__"):
+    if find_member(type(value), "__next__"):
         raise UnknownEffectError
     return value
 
@@ -370,10 +371,12 @@ def _get_item(owner: Any, key: Any) -> Any:
 
 def _refuse_iterators(value: Any) -> Any:
     """Return a value; refuse an iterator, and a container of Python that has one."""
-    if isinstance(value, (list, tuple, set, dict, deque)):
-        kinds = set(map(type, value.values() if isinstance(value, dict) else value))
-        if any(hasattr(kind, "__next__") for kind in kinds):
-            raise UnknownEffectError
+    for kind in (list, tuple, set, dict, deque):
+        if is_a(value, kind):  # methods of the program are not called
+            items = dict.values(value) if kind is dict else kind.__iter__(value)
+            kinds = {id(each): each for each in map(type, items)}
+            if any(find_member(each, "__next__") for each in kinds.values()):
+                raise UnknownEffectError
     return _refuse_iterator(value)
 
 

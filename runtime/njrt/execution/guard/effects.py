@@ -31,7 +31,7 @@ from njrt.execution.guard.allowed import (
 from njrt.execution.source_cache import SnippetFilename, is_snippet
 from njrt.outcome import UserValue
 from njrt.scope.scope import Scope
-from njrt.values.introspection import get_module_name, is_a
+from njrt.values.introspection import get_module_name, is_a, is_exactly
 
 _EVENTS = PROCESS_EVENTS | DIRECT_EVENTS
 _REFUSED_STORES = REFUSED_ATTRIBUTES | REFUSED_BINDINGS
@@ -67,7 +67,7 @@ def names_effects(scope: Scope) -> bool:
 
 def _has_effects(name: str, value: UserValue) -> bool:
     cls = type(value)
-    if cls in (str, int, float, list, dict, tuple, bool, FunctionType):
+    if is_exactly(value, str, int, float, list, dict, tuple, bool, FunctionType):
         return cls is FunctionType and _get_top(value.__module__) in MODULES_WITH_EFFECTS
     if is_a(value, ModuleType):
         return _get_top(value.__name__) in MODULES_WITH_EFFECTS | {"builtins"}
