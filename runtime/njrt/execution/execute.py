@@ -18,17 +18,11 @@ from functools import partial
 from types import FunctionType
 from typing import Any
 
-from njrt.errors import CodeTimeLimitError, NaturalError
+from njrt.errors import CodeTimeLimitError
 from njrt.execution.compile import Snippet, prepare
-from njrt.execution.interruptions import is_interruption
 from njrt.execution.lowering import ExitKind
 from njrt.execution.results import Execution, Failed, Jumped, Ran, make_execution, make_failure
-from njrt.execution.tracebacks import (
-    find_called_function,
-    format_failure,
-    has_left_block,
-    is_stack_deep,
-)
+from njrt.execution.tracebacks import find_called_function, format_failure, leaves_block
 from njrt.outcome import Raised, UserValue
 from njrt.scope.scope import Scope, read_cell
 from njrt.timeouts import DeadlineExceeded, await_with_timeout, call_with_timeout
@@ -94,7 +88,7 @@ def end_by_error(snippet: Snippet, error: BaseException) -> Execution:
     try:
         if isinstance(error, DeadlineExceeded):
             raise make_time_limit_error(error) from None
-        if _is_passed_on(error, snippet):
+        if leaves_block(error) and not snippet.raised.is_own_error(error):
             raise error
         return _classify_error(error, snippet)
     finally:
@@ -122,16 +116,6 @@ def end_by_result(snippet: Snippet, result: tuple[int, UserValue] | None) -> Exe
     printed = snippet.scope.transcript.take()
     exit_kind, value = result if result is not None else (ExitKind.FELL_OFF, None)
     return make_execution(exit_kind, value, printed)
-
-
-def _is_passed_on(error: BaseException, snippet: Snippet) -> bool:
-    """Return whether an exception is neither the block's own nor a mistake of the model."""
-    if snippet.raised.is_own_error(error):
-        return False
-    if isinstance(error, RecursionError):
-        return is_stack_deep() or has_left_block(error)
-    is_mistake = isinstance(error, Exception) and not isinstance(error, NaturalError)
-    return not is_mistake or is_interruption(error)
 
 
 def _classify_error(error: BaseException, snippet: Snippet) -> Execution:

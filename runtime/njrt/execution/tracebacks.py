@@ -22,6 +22,7 @@ import traceback
 from collections.abc import Iterator
 from types import CodeType, FunctionType, TracebackType
 
+from njrt.errors import NaturalError
 from njrt.execution.interruptions import is_interruption
 from njrt.execution.source_cache import is_snippet
 from njrt.outcome import UserValue
@@ -71,6 +72,14 @@ def has_left_block(error: BaseException) -> bool:
     """
     frames = itertools.islice(traceback.walk_tb(error.__traceback__), 1, None)
     return any(frame.f_globals.get("__name__") in _RUN_MODULES for frame, _ in frames)
+
+
+def leaves_block(error: BaseException) -> bool:
+    """Return whether an exception is no mistake of the model's code: it comes from outside, or is of the runtime or the program."""
+    if isinstance(error, RecursionError):
+        return is_stack_deep() or has_left_block(error)
+    is_mistake = isinstance(error, Exception) and not isinstance(error, NaturalError)
+    return not is_mistake or is_interruption(error)
 
 
 def is_stack_deep() -> bool:

@@ -20,21 +20,18 @@ from functools import lru_cache, partial
 from types import CodeType
 from typing import Any
 
-from njrt.errors import NaturalError
 from njrt.execution.checks import MODULE_NAMES
 from njrt.execution.compile import Snippet
 from njrt.execution.contained.door import Door, Handed, Refused
 from njrt.execution.contained.process import ChildProcess, start_child
 from njrt.execution.contained.wire import Data, WireError
 from njrt.execution.guard.check import list_program_modules
-from njrt.execution.interruptions import is_interruption
 from njrt.execution.results import Execution, Failed, Jumped, make_execution, make_failure
 from njrt.execution.tracebacks import (
     cut_middle,
     format_error,
     format_program_frames,
-    has_left_block,
-    is_stack_deep,
+    leaves_block,
 )
 from njrt.outcome import Raised
 from njrt.scope.scope import read_cell
@@ -252,9 +249,7 @@ class Piece:
 
     def _encode_error(self, error: BaseException) -> list[Data]:
         """Return the reply for an exception: for the code, or, if it must leave the block, an interruption."""
-        is_mistake = isinstance(error, Exception) and not isinstance(error, NaturalError)
-        is_deep = isinstance(error, RecursionError) and (is_stack_deep() or has_left_block(error))
-        if is_mistake and not is_deep and not is_interruption(error):
+        if not leaves_block(error):
             return ["error", self.door.encode(error)]
         self.interruption = error
         return ["interrupt"]
