@@ -158,5 +158,5 @@ def test_time_grows_with_the_length_of_a_function(line: str) -> None:
         compile_source(source)
         return time.process_time() - start
 
-    short, long = min(measure(100) for _ in range(3)), measure(800)
+    short, long = (min(measure(count) for _ in range(3)) for count in (100, 800))
     assert long < 8 * 3 * short
