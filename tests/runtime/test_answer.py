@@ -10,7 +10,7 @@ import pytest
 from programs import Program
 
 import njrt
-from njrt.messages import ModelMessage, Reply, UserMessage
+from njrt.messages import ModelMessage, Reply, ToolCall, ToolMessage, UserMessage
 from njrt.models.scripted import Scripted, run
 from njrt.options import Options
 
@@ -461,3 +461,12 @@ def test_a_long_reply_is_not_read() -> None:
     says = ['{"y": 1}' + " " * 300_000, {"y": 2}]
     assert SPECIAL.call("number", "x", says=says) == 2.0
     assert "too long" in SPECIAL.told()[-1]
+
+
+@pytest.mark.parametrize("calls", [1, 2, 3])
+def test_calls_in_place_of_data_are_answered_each(calls: int) -> None:
+    wrong = ModelMessage("", tuple(ToolCall(f"c{n}", "send", {}, "{}") for n in range(calls)))
+    assert call("route", "Where is it?", says=[wrong, {"team": "shipping"}]) == "shipping"
+    last = PROGRAM.model.requests[1].messages[-1]
+    assert isinstance(last, ToolMessage)
+    assert [result.id for result in last.results] == [f"c{n}" for n in range(calls)]

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, zip_longest
 
 from njrt.agent.answer import AnswerForm, parse_answer
 from njrt.agent.prompt import build_answer_prompt, build_system_prompt
@@ -289,13 +289,13 @@ _COUNTED = re.compile(r"^(?:again|refused \d+ times): ")
 
 
 def make_results_message(reply: Reply, results: list[EffectResult], ending: str = "") -> Message:
-    """Return the results as the next message: one a tool call, or all of them as text; `ending` follows a refusal."""
+    """Return the results as the next message: one a tool call (calls in place of data share one), or all as text; `ending` follows a refusal."""
     if not reply.message.calls:
         texts = [format_result(result) for result in results]
         if ending and isinstance(results[-1], Refusal):
             texts[-1] += f"\n{ending}"
         return UserMessage("\n\n".join(texts))
-    pairs = zip(reply.message.calls, results, strict=True)
+    pairs = zip_longest(reply.message.calls, results, fillvalue=results[-1])
     return ToolMessage(
         tuple(
             ToolResult(call.id, call.name, format_result(result), isinstance(result, Refusal))
