@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from itertools import count, zip_longest
+from itertools import chain, count, repeat
 
 from njrt.agent.answer import AnswerForm, parse_answer
 from njrt.agent.prompt import build_answer_prompt, build_system_prompt
@@ -295,7 +295,7 @@ def make_results_message(reply: Reply, results: list[EffectResult], ending: str 
         if ending and isinstance(results[-1], Refusal):
             texts[-1] += f"\n{ending}"
         return UserMessage("\n\n".join(texts))
-    pairs = zip_longest(reply.message.calls, results, fillvalue=results[-1])
+    pairs = zip(reply.message.calls, chain(results, repeat(results[-1])), strict=False)
     return ToolMessage(
         tuple(
             ToolResult(call.id, call.name, format_result(result), isinstance(result, Refusal))
