@@ -180,14 +180,8 @@ def _evaluate_version(
             there = copy / file.resolve().relative_to(root.resolve())
             if not there.is_file():
                 raise ConfigurationError(f"there is no file {program}")
-            run_eval_process(
-                f"{there}:{function}",
-                cases,
-                results.path,
-                repeats=repeats,
-                models=models,
-                jobs=jobs,
-            )
+            named = f"{there}:{function}"
+            run_eval_process(named, cases, results.path, repeats=repeats, models=models, jobs=jobs)
             return compute_program_digest(there, target)
         except ConfigurationError as error:
             raise ConfigurationError(f"{ref}: {error}".replace(f"{copy}{os.sep}", "")) from None
