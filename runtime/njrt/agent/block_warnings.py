@@ -22,7 +22,7 @@ from typing import Any
 
 from njrt.execution.snippet_analysis import parse_snippet
 from njrt.scope.scope import Scope
-from njrt.values.introspection import list_slots, make_namespace_reader, read_slots
+from njrt.values.introspection import is_exactly, list_slots, make_namespace_reader, read_slots
 
 MAX_OBJECTS = 400
 MAX_ITEMS = 2_000
@@ -231,13 +231,15 @@ def read_state(values: Iterable[Any]) -> State | None:
 
 def _identify(value: Any) -> Any:
     kind = type(value)
-    return (kind, value) if kind in (str, int, float, bool, bytes, type(None)) else id(value)
+    return (
+        (kind, value) if is_exactly(value, str, int, float, bool, bytes, type(None)) else id(value)
+    )
 
 
 def _list_held(value: Any) -> Iterator[Any]:
     """Yield the contents of an object; no code of the program runs."""
     kind = type(value)
-    if kind in (str, int, float, bool, bytes, type(None)):
+    if is_exactly(value, str, int, float, bool, bytes, type(None)):
         return
     if issubclass(kind, dict):
         yield from dict.keys(value)

@@ -83,7 +83,7 @@ from njrt.rendering.shown_classes import find_shown_classes, find_signature_clas
 from njrt.scope.advice import format_skeleton
 from njrt.scope.scope import Bound, Scope, make_scope
 from njrt.timeouts import DeadlineExceeded, call_with_timeout
-from njrt.values.introspection import is_a, is_exception_class
+from njrt.values.introspection import is_a, is_exactly, is_exception_class
 
 T = TypeVar("T")
 EffectGenerator = Generator[Snippet, Execution, EffectResult]
@@ -435,7 +435,7 @@ class Handlers:
         if not self.has_references:
             return shown
         format_reference = self.variables.format_reference
-        if type(value) not in (list, tuple) or len(value) > MAX_SHOWN_ITEMS:
+        if not is_exactly(value, list, tuple) or len(value) > MAX_SHOWN_ITEMS:
             return join_parts(shown, format_reference(value))
         # Of a short list, the references to its items, which models pass on.
         items = [

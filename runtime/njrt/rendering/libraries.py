@@ -27,6 +27,7 @@ from njrt.values.introspection import (
     get_class_name,
     get_module_name,
     get_mro,
+    is_exactly,
     read_attributes,
 )
 
@@ -152,7 +153,7 @@ def has_lazy_parts(attributes: Mapping[str, Any]) -> bool:
     """Return whether an object with these attributes holds, itself or in a collection, a value that may run a query."""
     for held in islice(attributes.values(), _MAX_LAZY_ITEMS):
         items: Any = held.values() if type(held) is dict else held
-        inside = islice(items, _MAX_LAZY_ITEMS) if type(held) in (dict, list, tuple, set) else ()
+        inside = islice(items, _MAX_LAZY_ITEMS) if is_exactly(held, dict, list, tuple, set) else ()
         for part in (held, *inside):
             cls = type(part)
             if is_orm_class(cls) or any(

@@ -48,7 +48,7 @@ from njrt.session.settings import get_settings
 from njrt.timeouts import clock
 from njrt.values.encode import decode_values, encode_values
 from njrt.values.failures import CALL_NOTE, failure_from_json, failure_to_json
-from njrt.values.introspection import read_attributes
+from njrt.values.introspection import is_exactly, read_attributes
 
 _MAX_VALUE_CHARS = 200
 """Characters of a value that is not JSON, in the recording and before an interceptor."""
@@ -177,11 +177,11 @@ class RunGate:
     def _show(self, value: Any, depth: int = 0) -> Any:
         """Return a value as JSON, redacted; of one that is not JSON, its text."""
         kind = type(value)
-        if value is None or kind in (bool, int, float):
+        if value is None or is_exactly(value, bool, int, float):
             return value
         if kind is str:
             return self._redactor.redact(value)
-        if depth < _MAX_DEPTH and kind in (list, tuple):
+        if depth < _MAX_DEPTH and is_exactly(value, list, tuple):
             return [self._show(member, depth + 1) for member in value]
         if depth < _MAX_DEPTH and kind is dict and all(type(key) is str for key in value):
             return {key: self._show(member, depth + 1) for key, member in value.items()}
@@ -318,7 +318,7 @@ def _leads_to(value: Any, function: Callable[..., Any], steps: int) -> bool:
     if isinstance(value, ModuleType):
         return attributes.get("__name__") == function.__module__
     kind = type(value)
-    if kind in (list, tuple, set, frozenset):
+    if is_exactly(value, list, tuple, set, frozenset):
         held: Iterable[Any] = value
     else:
         held = value.values() if kind is dict else attributes.values()

@@ -96,7 +96,7 @@ class _Copier:
 
     def copy(self, value: UserValue) -> UserValue:
         cls = type(value)
-        if cls in _ATOMS:
+        if is_exactly(value, *_ATOMS):
             return value
         if is_kept(value):
             self.held.append(value)

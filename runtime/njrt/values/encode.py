@@ -23,7 +23,13 @@ from functools import reduce
 from typing import Any
 
 from njrt.outcome import UserValue
-from njrt.values.introspection import find_member, has_known_state, list_slots, read_attributes
+from njrt.values.introspection import (
+    find_member,
+    has_known_state,
+    is_exactly,
+    list_slots,
+    read_attributes,
+)
 
 MAX_ENCODED_OBJECTS = 5_000
 """Objects that are encoded at most, all values together."""
@@ -107,7 +113,7 @@ class _Encoder:
             label, value = waiting.pop()
             if secret := self.find_secret(label, value):
                 raise NotEncodableError(secret)
-            if type(value) in _PLAIN_TYPES or type(value) is float:
+            if is_exactly(value, *_PLAIN_TYPES, float):
                 continue
             times = self.seen.get(id(value), 0)
             self.seen[id(value)] = times + 1
@@ -159,7 +165,7 @@ class _Encoder:
 
     def write(self, value: UserValue) -> str:
         """Write a value that has been counted."""
-        if type(value) in _PLAIN_TYPES:
+        if is_exactly(value, *_PLAIN_TYPES):
             return repr(value)
         if type(value) is float:
             return repr(value) if value - value == 0 else f"float('{value!r}')"

@@ -15,6 +15,7 @@ from functools import reduce
 from typing import Any
 
 from njrt.errors import NaturalError
+from njrt.values.introspection import is_exactly
 
 UNSTORED = ("run", "attempts", "__notes__")
 """Attributes of exceptions that are lost."""
@@ -93,4 +94,4 @@ def _has_plain_types(value: Any) -> bool:
         case list():
             return type(value) is list and all(map(_has_plain_types, value))
         case _:
-            return value is None or type(value) in (str, int, float, bool)
+            return value is None or is_exactly(value, str, int, float, bool)

@@ -18,6 +18,7 @@ from functools import lru_cache
 from itertools import islice
 
 from njrt.outcome import UserValue
+from njrt.values.introspection import is_exactly
 
 _MAX_DEPTH = 3
 _MAX_ITEMS = 1_000
@@ -41,7 +42,7 @@ def infer_shape(value: UserValue, depth: int = 0) -> str:
     """Write down the shape of one value."""
     cls = type(value)
     name = "None" if value is None else cls.__qualname__.rpartition(".")[2]
-    if cls in (list, set, frozenset) and depth < _MAX_DEPTH:
+    if is_exactly(value, list, set, frozenset) and depth < _MAX_DEPTH:
         return _infer_collection_shape(name, [value], depth)
     if cls is dict and depth < _MAX_DEPTH:
         if value and len(value) <= _MAX_KEYS and all(type(key) is str for key in value):

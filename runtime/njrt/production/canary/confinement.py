@@ -31,6 +31,7 @@ from njrt.values.introspection import (
     get_module_name,
     get_mro,
     is_a,
+    is_exactly,
     is_standard_module,
 )
 
@@ -157,7 +158,7 @@ class _Search:
             if is_builtin and not is_a(owner, type):
                 raise _OutsideError(f"`{name}` is used")
             _require_computing(f"`{name}`", module)
-        elif cls in (tuple, frozenset):
+        elif is_exactly(value, tuple, frozenset):
             for item in value:
                 self.visit_value(name, item)
         elif is_a(value, enum.Enum):
@@ -313,8 +314,8 @@ def _list_functions(member: Any) -> tuple[types.FunctionType, ...]:
 
 
 def _is_constant(value: UserValue) -> bool:
-    return value is None or type(value) in (
-        bool, int, float, complex, str, bytes, range, type(...), type(NotImplemented),
+    return value is None or is_exactly(
+        value, bool, int, float, complex, str, bytes, range, type(...), type(NotImplemented),
     ) or type(value).__module__ in ("dataclasses", "typing", "typing_extensions")  # fmt: skip
 
 
