@@ -19,6 +19,7 @@ import njrt
 from njrt import durable
 from njrt.decisions import Accept, PendingEffect, Reject
 from njrt.durable.calls import format_failure, format_reply, read_reply
+from njrt.durable.workflows import check_sqlite
 from njrt.errors import BudgetError, RecordingMismatchError, ServerError
 from njrt.messages import ModelMessage, Reply, Request, Usage, UserMessage
 from njrt.models.scripted import Scripted, run
@@ -483,3 +484,10 @@ def test_what_cannot_be_stored_is_refused(workflows: str, value: Any) -> None:
     with pytest.raises(njrt.ConfigurationError, match=r"the result of .*give cannot be stored as"):
         give()
     assert calls == []
+
+
+def test_versions_of_sqlite_that_dbos_cannot_use_are_an_error_of_the_launch() -> None:
+    with pytest.raises(njrt.ConfigurationError, match=r"needs SQLite 3\.42, and this is 3\.40\.1"):
+        check_sqlite((3, 12), (3, 40, 1))
+    check_sqlite((3, 11), (3, 40, 1))
+    check_sqlite((3, 13), (3, 42, 0))

@@ -12,6 +12,7 @@ import os
 import sys
 import threading
 import traceback
+import warnings
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -315,6 +316,9 @@ class Agent:
         """Ignore copies that the program itself makes of its process."""
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._detach, after_in_parent=self._note_fork)
+            # The threads are the debugger's, and only the program's own text belongs into its output.
+            threads = r".*multi-threaded, use of fork"
+            warnings.filterwarnings("ignore", threads, DeprecationWarning)
 
     def _detach(self) -> None:
         if not self._is_forking:

@@ -13,6 +13,8 @@ import functools
 import hashlib
 import inspect
 import os
+import sqlite3
+import sys
 import warnings
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
@@ -165,6 +167,8 @@ def launch(url: str, *, name: str = "njc", version: str | None = None, **options
     check_installed()
     from dbos import DBOS, DBOSPortableJSONSerializer
 
+    if url.startswith("sqlite"):
+        check_sqlite(sys.version_info[:2], sqlite3.sqlite_version_info)
     version = find_version() if version is None else version
     config: DBOSConfig = {
         "name": name,
@@ -188,6 +192,15 @@ def launch(url: str, *, name: str = "njc", version: str | None = None, **options
             f"version {version} does not take up the workflow {workflow_id} of version {other}"
         )
         warnings.warn(message, VersionWarning, stacklevel=2)
+
+
+def check_sqlite(python: tuple[int, ...], sqlite: tuple[int, ...]) -> None:
+    """Raise ConfigurationError if DBOS cannot write the times of workflows with these versions."""
+    if python >= (3, 12) and sqlite < (3, 42):
+        raise ConfigurationError(
+            f"on Python 3.12 and later, DBOS needs SQLite 3.42, and this is {'.'.join(map(str, sqlite))}; use a newer "
+            "SQLite, or PostgreSQL: launch('postgresql://...')"
+        )
 
 
 def take_over(executor_id: str) -> None:

@@ -36,6 +36,7 @@ class Network:
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
         self._clients: dict[object, Client] = {}
+        self._exchanges: set[asyncio.Task[Any]] = set()
         self._thread = threading.Thread(
             target=self._loop.run_forever, name="njrt-network", daemon=True
         )
@@ -70,22 +71,40 @@ class Network:
     def close(self) -> None:
         """Cancel running exchanges, close the clients and end the thread."""
         with suppress(Exception):
-            self._start(self._close_clients()).result(timeout=2)
+            closing = asyncio.run_coroutine_threadsafe(self._close_clients(), self._loop)
+            closing.result(timeout=2)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(timeout=2)
         if not self._thread.is_alive():
             self._loop.close()
 
     def _start(self, exchange: Coroutine[Any, Any, T]) -> Future[T | _Exit]:
-        return asyncio.run_coroutine_threadsafe(_catch_exit(exchange), self._loop)
+        return asyncio.run_coroutine_threadsafe(self._run_exchange(exchange), self._loop)
+
+    async def _run_exchange(self, exchange: Coroutine[Any, Any, T]) -> T | _Exit:
+        task = asyncio.current_task()
+        assert task is not None
+        self._exchanges.add(task)
+        try:
+            return await exchange
+        except (KeyboardInterrupt, SystemExit) as error:  # of a model that the program has written
+            return _Exit(error)
+        finally:
+            self._exchanges.discard(task)
 
     async def _close_clients(self) -> None:
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in others:
+        await asyncio.sleep(0)  # so that all exchanges have started
+        for task in self._exchanges:
             task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
+        await asyncio.gather(*self._exchanges, return_exceptions=True)
         for client in self._clients.values():
             await client.close()
+        for _ in range(
+            8
+        ):  # tasks close the generators that were dropped, and then those that these have read
+            await asyncio.sleep(0)
+            others = asyncio.all_tasks() - {asyncio.current_task()}
+            await asyncio.gather(*others, return_exceptions=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +112,6 @@ class _Exit:
     """An exception that would end the loop, on its way to the caller."""
 
     error: BaseException
-
-
-async def _catch_exit(exchange: Coroutine[Any, Any, T]) -> T | _Exit:
-    try:
-        return await exchange
-    except (KeyboardInterrupt, SystemExit) as error:  # of a model that the program has written
-        return _Exit(error)
 
 
 def _get_result(result: T | _Exit) -> T:

@@ -11,7 +11,8 @@ https://docs.anthropic.com/en/docs/build-with-claude/streaming. Anything else is
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,20 +34,21 @@ async def assemble_reply(
 ) -> Any:
     """Return the reply that a stream's lines make; `on_text` receives the text so far as it grows."""
     reported = 0.0
-    async for data in read_event_data(lines):
-        if data == "[DONE]":
-            break
-        assembler.add(parse_json(data))
-        if time.monotonic() - reported >= REPORT_SECONDS and assembler.text:
-            reported = time.monotonic()
-            on_text(assembler.text)
+    async with aclosing(read_event_data(lines)) as events:
+        async for data in events:
+            if data == "[DONE]":
+                break
+            assembler.add(parse_json(data))
+            if time.monotonic() - reported >= REPORT_SECONDS and assembler.text:
+                reported = time.monotonic()
+                on_text(assembler.text)
     if not assembler.is_complete:
         raise BrokenStreamError("it ended too early")
     on_text(assembler.text)
     return assembler.build()
 
 
-async def read_event_data(lines: AsyncIterator[str]) -> AsyncIterator[str]:
+async def read_event_data(lines: AsyncIterator[str]) -> AsyncGenerator[str, None]:
     """Yield the data of each event; https://html.spec.whatwg.org/multipage/server-sent-events.html."""
     data: list[str] = []
     async for line in lines:
