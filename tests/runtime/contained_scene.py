@@ -151,6 +151,31 @@ class Unreadable(OSError):
         self.why = why
 
 
+class OwnMembers(Exception):
+    """An exception with special methods, and with members that Python's exceptions have too."""
+
+    def __len__(self) -> int:
+        return 3
+
+    def __eq__(self, other: object) -> bool:
+        return other == 3
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __iter__(self) -> Any:
+        return iter("own")
+
+    def __call__(self, number: int) -> int:
+        return number + 1
+
+    def __format__(self, form: str) -> str:
+        return f"own {form}"
+
+    def add_note(self, note: str) -> None:
+        super().add_note(f"own {note}")
+
+
 class OwnGroup(ExceptionGroup[Exception]):
     def derive(self, excs: Any) -> OwnGroup:
         return OwnGroup(self.message, excs)
@@ -326,6 +351,10 @@ def fail(kind: str, inner: Any) -> None:
             noted = Plain("noted")
             noted.add_note("a note")
             raise noted
+        case "fields":
+            fields = KeyError("fields")
+            fields.data, fields.flag, fields.nothing = [1, inner], True, None  # type: ignore[attr-defined]
+            raise fields
         case "unicode":
             b"\xff".decode("ascii")
         case "open":
@@ -342,6 +371,7 @@ def fail(kind: str, inner: Any) -> None:
         "own_stop": OwnStop([1]),
         "os": Unreadable("f.txt", why="file"),
         "own_group": OwnGroup("own", [Unreadable("g", why="w"), Plain(1)]),
+        "own_members": OwnMembers("m", 2),
         "key": OwnKey("k", [1]),
         "import": NotFound("thing"),
         "many": Many(1, {2: [3]}),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import re
+import sys
 import warnings
 from collections import Counter
 from typing import Any
@@ -123,6 +124,7 @@ RAISING = [
     "note",
     "os",
     "own_group",
+    "own_members",
     "key",
     "own_stop",
     "import",
@@ -234,6 +236,7 @@ class Writer:
                 handled = [
                     *("result = str(x)", "result = x.args", "raise", "raise Sub(1) from x"),
                     *("raise KeyError(2)", "result = x", "nested.append(x.args)"),
+                    *("x.add_note('k'); raise", "result = len(x), x == 3"),
                     "result = [getattr(x, a, 0) for a in ('filename', 'value', 'start', 'lineno', 'code')]",
                 ]
                 text = (
@@ -281,17 +284,21 @@ def test_contained_code_does_what_guarded_code_does_on_hostile_objects() -> None
 READ = "[getattr(x, name, 0) for name in ('filename', 'errno', 'name', 'path', 'lineno', 'value', 'start', 'pos', 'why')]"
 
 
+OWN = "guard(len, x), guard(bool, x), guard(hash, x) is None, x == 3, f'{x:>9}', guard(list, x), guard(x, 1)"
+SPLIT = "result = [(type(y).__name__, str(y)) for y in [*x.split(OSError), x.subgroup(OSError), x.derive([KeyError(n)])]]"
+
+
 @pytest.mark.parametrize("kind", [*RAISING, "json"])
 def test_exceptions_cross_with_what_python_keeps_of_them(kind: str) -> None:
     for code in (
         f"fail({kind!r})",
         f"try:\n    fail({kind!r})\nexcept Exception as x:\n    result = x.args, {READ}, type(x).__name__",
         f"try:\n    fail({kind!r})\nexcept Exception as x:\n    raise Sub(1) from x",
+        f"try:\n    fail({kind!r})\nexcept Exception as x:\n    x.add_note('n')\n    result = {OWN}, getattr(x, '__notes__', 0)",
+        f"try:\n    fail({kind!r})\nexcept ExceptionGroup as x:\n    {SPLIT}",
         f"try:\n    fail({kind!r})\nexcept* OSError as x:\n    result = x.exceptions\nexcept* ValueError as x:\n    other = x",
     ):
-        guarded = run(code, "guarded")
-        if kind != "own_group" or "except*" not in code:  # `derive` of the program is not asked
-            assert run(code, "contained") == guarded, code
+        assert run(code, "contained") == run(code, "guarded"), code
 
 
 @pytest.mark.parametrize(
@@ -305,7 +312,65 @@ def test_exceptions_cross_with_what_python_keeps_of_them(kind: str) -> None:
         "raise ImportError('no', name='thing')",
         "raise ExceptionGroup('g', [error, ValueError(frozen)])",
         "raise group from ValueError(2)",
+        "x = KeyError(1)\nx.add_note('a')\nx.data = [1, {'a': vector}]\nraise x",
+        "try:\n    fail('os')\nexcept OSError as x:\n    x.add_note('n')\n    raise",
+        "try:\n    fail('big')\nexcept Exception as x:\n    x.add_note('n')\n    result = x, x.__notes__",
+        "try:\n    fail('big')\nexcept* ValueError as x:\n    x.add_note('n')\n    raise",
+        "error.add_note('n')\nerror.add_note(n)\nresult = 1",
+        "try:\n    fail('open')\nexcept Exception as x:\n    for note in 'ab':\n        x.add_note(note)\n    raise Sub(2) from x",
+        "try:\n    fail('fields')\nexcept Exception as x:\n    result = x.data, x.flag, x.nothing, x.data[1].x\n    x.data.append(1)\n    raise",
     ],
 )
 def test_what_crosses_is_the_same(code: str) -> None:
     assert run(code, "contained") == run(code, "guarded")
+
+
+@pytest.mark.parametrize(
+    "value", ["len", "lambda: 1", "(w for w in vector)", "[len]", "{1: [print]}"]
+)
+@pytest.mark.parametrize(
+    "end", ["raise KeyError(1)", "raise", "raise ExceptionGroup('g', [error])", "return 1", "break"]
+)
+def test_no_end_of_the_code_loses_a_value_silently(value: str, end: str) -> None:
+    code = f"other = {value}\n{end}"
+    if end == "raise":
+        code = f"try:\n    raise error\nexcept Exception:\n    other = {value}\n    raise"
+    kind, message, *_ = run(code, "contained")
+    assert (kind, "cannot be bound to an output" in message) == ("failed", True)
+
+
+@pytest.mark.parametrize("code", ["result = len(it)", "result = it", "rebind()\nresult = 1, it"])
+def test_a_refused_variable_is_named(code: str) -> None:
+    it: Any = None if "rebind" in code else sys._getframe()
+
+    def rebind() -> None:
+        nonlocal it
+        it = sys._getframe()
+
+    result: Any = None
+    scope = make_scope(lambda: (it, rebind, result), writes="result", at="case.njpy:1")
+    snippet = prepare(code, scope, labels=(), policy="contained")
+    assert isinstance(snippet, Snippet)
+    done = execute(snippet, seconds=20)
+    assert isinstance(done, Failed)
+    assert done.message == "AttributeError: `it`: a frame is refused in contained code"
+
+
+@pytest.mark.parametrize("end", ["", "raise KeyError(1)", "1 / 0", "other = A()\nfill([other])"])
+def test_what_cannot_cross_keeps_nothing_else_back(end: str) -> None:
+    code = f"class A: pass\nn = [7, [8]]\nresult = []\nfill(result)\nother = A\nresult.append(n)\n{end}"
+    kind, _, _, after = run(code, "contained")
+    assert (kind, after["n"]) == ("failed", "[7, [8]]")
+    assert after["result"].endswith("[7, [8]]]")
+
+
+def test_containers_are_equal_on_both_sides_after_a_value_that_cannot_cross() -> None:
+    code = (
+        "class A: pass\nfirst, result = [], []\nn = fill(first), fill(result)\nfirst.append([4])\nresult.append(A())\n"
+        "try:\n    guard(len, [1])\nexcept TypeError as x:\n    other = str(x)\n"
+        "result.pop()\nresult.append(5)\nfill(first)\nresult.append(first)"
+    )
+    kind, _, _, after = run(code, "contained")
+    plain = run(code.replace("A()", "6"), "guarded")[3]
+    assert (kind, after["result"]) == ("ran", plain["result"])
+    assert after["other"] != "None"

@@ -76,32 +76,25 @@ class Variables:
         except ValueError:
             return _MISSING
 
-    def encode_changes(self, names: list[str], is_last: bool = False) -> list[Data]:
-        """Return `[name, data]` for the names that are bound to another object than the program knows."""
+    def encode_changes(self, names: list[str]) -> list[Data]:
+        """Return `[name, data]` for the names that are bound to another object than the program knows, if it can cross."""
         changes: list[Data] = []
-        for name in names:
-            value = self.read(name)
-            if value is self._known[name]:
-                continue
-            try:
+        for name, value in self.list_unknown(names):
+            with suppress(CannotCross):
                 data = _UNBOUND if value is _MISSING else self.proxies.encode_kept(value)
-            except CannotCross:
-                if is_last:
-                    raise
-                continue
-            self._known[name] = value
-            changes.append([name, data])
+                self._known[name] = value
+                changes.append([name, data])
         return changes
+
+    def list_unknown(self, names: list[str]) -> list[tuple[str, Any]]:
+        """Return the names, with their values, that are bound to another object than the program knows."""
+        values = [(name, self.read(name)) for name in names]
+        return [(name, value) for name, value in values if value is not self._known[name]]
 
     def encode_kept(self) -> list[Data]:
         """Return the block's own names as they are at the end; functions and the like end with the child."""
-        changes: list[Data] = []
-        for name in self.kept:
-            try:
-                changes += self.encode_changes([name], is_last=True)
-            except CannotCross:
-                changes.append([name, _UNBOUND])
-        return changes
+        changes = self.encode_changes(self.kept)
+        return [*changes, *([name, _UNBOUND] for name, _ in self.list_unknown(self.kept))]
 
 
 class Child:
@@ -128,8 +121,11 @@ class Child:
     def collect(self, is_last: bool = False) -> None:
         """Collect the changes that the next message carries; before its own values are encoded."""
         self._released += self.proxies.take_released()
-        self._changes += self.proxies.mirrors.encode_changes()
-        self._names += self.variables.encode_changes(self.variables.sent, is_last)
+        self._names += self.variables.encode_changes(self.variables.sent)
+        with self.proxies.undo_on_error():
+            self._changes += self.proxies.mirrors.encode_changes()
+        for _, value in self.variables.list_unknown(self.variables.sent if is_last else []):
+            self.proxies.encode_kept(value)
 
     def request(self, operation: str, *operands: Any) -> Any:
         """Have the program do an operation; return its result, or raise its exception."""
@@ -183,8 +179,7 @@ class Child:
         try:
             return self.proxies.encode(error)
         except CannotCross as problem:
-            text = f"{describe_error(error)} ({problem})"
-            return ["x", "builtins", "TypeError", [text], {}, None, None]
+            return self.proxies.encode(CannotCross(f"{describe_error(error)} ({problem})"))
 
     # ── running the code ─────────────────────────────────────────────────────────────────────────
 
@@ -249,13 +244,15 @@ class Child:
         is_own = self.raised.is_own_error(error)
         is_unbound = type(error) in (NameError, UnboundLocalError)
         name = getattr(error, "name", None) if is_unbound else None
-        with suppress(CannotCross):
-            self.collect()
+        try:
+            self.collect(is_last=is_own)
+        except CannotCross as problem:
+            error, is_own = (problem, False) if is_own else (error, False)
         text, kept = None, self.variables.encode_kept()
         try:
             data = self.proxies.encode(error)
         except CannotCross as problem:
-            data = ["x", "builtins", "TypeError", [str(problem)], {}, None, None]
+            data = self.proxies.encode(problem)
             text = str(problem) if is_own else describe_error(error)
             is_own = False
         self.send("failed", data, frames, is_own, self.raised.reraises, name, text, kept=kept)

@@ -49,7 +49,7 @@ _OF_FOUND_CLASSES = (
     "__hash__",
     *EVERY_OBJECT.keys() - {"__copy__", "__deepcopy__"},
 )
-_ARGS: Any = vars(BaseException)["args"]
+_OF_ERRORS = {name for name in dir(BaseExceptionGroup) if name[0] != "_"}
 _TEXTS = ("__str__", "__repr__", "__format__")
 
 
@@ -203,6 +203,7 @@ class Door(Codec):
         is_plain = type(positions) is tuple and all(type(name) is str for name in positions)
         asks = type(cls).__instancecheck__ is not type.__instancecheck__
         bases = [self._name_class(base) for base in cls.__bases__] if is_error else None
+        own = {n for base in mro if not find_known_name(base) for n in get_class_namespace(base)}
         return [
             number,
             cls.__name__,
@@ -217,6 +218,7 @@ class Door(Codec):
             asks,
             [["k", *name] for name in _list_abstract(cls, mro)],
             bases,
+            [name for name in (own | {"add_note"}) & _OF_ERRORS if is_error],
         ]
 
     def _encode_error(self, error: BaseException) -> Data:
@@ -229,11 +231,14 @@ class Door(Codec):
         members = list_error_members(type(error))
         values = {name: member.__get__(error) for name, member in members.items()}
         if kind[0] == "k":
-            values |= {n: it for n, it in vars(error).items() if type(it) in (str, int, float)}
+            values |= vars(error)
         args, fields, group = [], {}, []
         with suppress(Refused), self.undo_on_refusal():
             args = [*map(self.encode, values.pop("args"))]
-            fields = {name: self.encode(value) for name, value in values.items()}
+        for name, value in values.items():
+            with suppress(Refused), self.undo_on_refusal():
+                self._check_name(error, name)
+                fields[name] = self.encode(value)
         if isinstance(error, BaseExceptionGroup):
             group = [str(error.message), *map(self.encode, error.exceptions)]
         return ["E", number, kind, args, fields, group]

@@ -316,7 +316,11 @@ class Piece:
             value = read()
             if value is not self.known[name]:
                 self.known[name] = value
-                changes.append([name, _UNBOUND if value is _MISSING else self.door.encode(value)])
+                try:
+                    data = _UNBOUND if value is _MISSING else self.door.encode(value)
+                except Refused as refusal:
+                    raise type(refusal.error)(f"`{name}`: {refusal}") from None
+                changes.append([name, data])
         return changes
 
     def _make_reader(self, name: str) -> Callable[[], Any]:

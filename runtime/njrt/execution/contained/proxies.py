@@ -15,6 +15,7 @@ import sys
 import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -29,7 +30,6 @@ from njrt.execution.contained.operations import EVERY_OBJECT
 from njrt.execution.contained.wire import MIRRORED_NAMES, Codec, Data, Mirrors, list_contents
 
 Request = Callable[..., Any]
-_PLAIN = (str, bytes, int, float, bool, type(None))
 _LOCAL_ERROR = (
     "an object of {} that the code made cannot be handed to the program; "
     "hand over plain values, lists, dicts and sets, or objects of the program's classes"
@@ -124,11 +124,8 @@ def _make_method(name: str, request: Request) -> Callable[..., Any]:
     return method
 
 
-def _make_exit(name: str, request: Request) -> Callable[..., Any]:
-    def method(self: Any, kind: Any, error: Any, trace: Any) -> Any:
-        return request("op", name, self, error)
-
-    return method
+def _make_member(name: str, request: Request) -> property:
+    return property(lambda self: request("get", self, name))
 
 
 def _make_await(name: str, request: Request) -> Callable[..., Any]:
@@ -141,8 +138,10 @@ def _make_await(name: str, request: Request) -> Callable[..., Any]:
 
 
 _MAKERS: Mapping[str, Callable[[str, Request], Callable[..., Any]]] = {
-    "__exit__": _make_exit,
-    "__aexit__": _make_exit,
+    **dict.fromkeys(
+        ("__exit__", "__aexit__"),
+        lambda name, request: lambda self, kind, error, trace: request("op", name, self, error),
+    ),
     "__deepcopy__": lambda name, request: lambda self, memo: request("op", name, self),
     "__await__": _make_await,
     "__call__": lambda _, request: (
@@ -162,17 +161,14 @@ def _set_error(self: Any, name: str, value: Any) -> None:
 _ERROR_METHODS = {
     "__getattr__": lambda self, name: type(self)._njrt_request("get", self, name),
     "__setattr__": _set_error,
-    "__str__": lambda self: type(self)._njrt_request("op", "__str__", self),
-    "__repr__": lambda self: type(self)._njrt_request("op", "__repr__", self),
 }
 """Methods of proxies of exceptions."""
 
 
-class _Reference(weakref.ref[Any]):
-    """A weak reference to a proxy, with its number."""
-
-    __slots__ = ("number",)
-    number: int
+def _add_note(request: Request, error: BaseException, note: str) -> None:
+    """Add a note to an exception of the program; the class here is Python's."""
+    request("get", error, "add_note")(note)
+    vars(error)["__notes__"] = request("get", error, "__notes__")
 
 
 class CannotCross(TypeError):
@@ -192,7 +188,7 @@ class Proxies(Codec):
         self._hand_overs = 0
         self._containers = 0
         self._being_encoded: set[int] = set()
-        self._objects: dict[int, _Reference] = {}
+        self._objects: dict[int, weakref.ref[Any]] = {}
         self._errors: dict[int, BaseException] = {}
 
     # ── to the program ───────────────────────────────────────────────────────────────────────────
@@ -299,9 +295,7 @@ class Proxies(Codec):
             return ["r", number] if cause is context is None else ["from", number, cause, context]
         members = list_error_members(type(error))
         fields = fields | {name: member.__get__(error) for name, member in members.items()}
-        attributes = {
-            name: self.encode(value) for name, value in fields.items() if type(value) in _PLAIN
-        }
+        attributes = {name: self.encode(value) for name, value in fields.items()}
         args = [self.encode(argument) for argument in error.args]
         return ["x", *known, args, attributes, cause, context]
 
@@ -335,14 +329,13 @@ class Proxies(Codec):
             self.released.pop(number, None)
             found = object.__new__(self._get_class(kind))
             object.__setattr__(found, "_njrt_ref", number)
-            self._objects[number] = _Reference(found, self._note_released)
-            self._objects[number].number = number
+            self._objects[number] = weakref.ref(found, partial(self._note_released, number))
         return found
 
-    def _note_released(self, reference: _Reference) -> None:
-        if self._objects.get(reference.number) is reference:
-            del self._objects[reference.number]
-            self.released[reference.number] = None
+    def _note_released(self, number: int, reference: weakref.ref[Any]) -> None:
+        if self._objects.get(number) is reference:
+            del self._objects[number]
+            self.released[number] = None
 
     def _get_class(self, kind: Data) -> Any:
         if type(kind) is int:
@@ -367,6 +360,7 @@ class Proxies(Codec):
         asks: bool,
         abcs: list[Data],
         bases: list[Data] | None,
+        own: list[str],
     ) -> Any:
         request = self.request
         namespace: dict[str, Any] = {
@@ -380,13 +374,13 @@ class Proxies(Codec):
         }
         if positions is not None:
             namespace["__match_args__"] = tuple(positions)
-        if bases is not None:
-            namespace |= _ERROR_METHODS
-            return type.__new__(ProxyType, name, tuple(map(self.decode, bases)), namespace)
         for method in (*methods, *EVERY_OBJECT):
             namespace[method] = _MAKERS.get(method, _make_method)(method, request)
         if not is_hashable:
             namespace["__hash__"] = None
+        if bases is not None:
+            namespace |= _ERROR_METHODS | {name: _make_member(name, request) for name in own}
+            return type.__new__(ProxyType, name, tuple(map(self.decode, bases)), namespace)
         if shown:
             shown_class = self.decode(shown)
             namespace["__class__"] = property(lambda _: shown_class)
@@ -404,5 +398,7 @@ class Proxies(Codec):
         members = [*map(self.decode, group)]
         error = make_error(cls, values, attributes, (*members[:1], members[1:]) if group else ())
         vars(error)["_njrt_ref"] = number
+        if not isinstance(cls, ProxyType):
+            vars(error)["add_note"] = partial(_add_note, self.request, error)
         self._errors[number] = error
         return error

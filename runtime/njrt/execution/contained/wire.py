@@ -225,16 +225,16 @@ class Mirrors:
     def encode_changes(self) -> list[Data]:
         """Return `[number, first, members]` for each container that changed: from `first` on it has these members."""
         changes: list[Data] = []
-        if not self.by_number:
-            return changes
+        found: dict[int, list[Any]] = {}
         for number, container in list(self.by_number.items()):
             seen, now = self._seen[number], list_contents(container)
             has_start = len(now) >= len(seen) and all(map(operator.is_, seen, now))
             if has_start and len(now) == len(seen):
                 continue
             first = len(seen) if has_start and type(container) is list else 0
-            self._seen[number] = now
             changes.append([number, first, [self.codec.encode(member) for member in now[first:]]])
+            found[number] = now
+        self._seen |= found
         return changes
 
     def apply_changes(self, changes: list[Data]) -> None:
