@@ -23,6 +23,7 @@ from njc.batch.journal import BatchLimits, ReplyKind, SentBatch, StoredReply
 from njrt.errors import ConfigurationError, ServerError
 from njrt.message_json import format_json_line
 from njrt.models.remote import REJECTED_FIELD_STATUSES, RemoteModel
+from njrt.models.streaming import take_lines
 
 CALL_SECONDS = 120.0
 
@@ -352,11 +353,11 @@ class AnthropicBatches(VendorBatches):
         """Return whether the first result of a batch answers a request of the unconfirmed batch."""
 
         async def read_first(client: Any) -> str:
-            async with client.messages.batches.with_streaming_response.results(
-                vendor_id
-            ) as response:
-                async for line in response.http_response.aiter_lines():
-                    if line.strip():
+            results = client.messages.batches.with_streaming_response.results
+            async with results(vendor_id) as response:
+                parts: list[bytes] = []
+                async for chunk in response.http_response.aiter_bytes():
+                    for line in filter(str.strip, take_lines(parts, chunk)):
                         return str(json.loads(line)["custom_id"])
             return ""
 
@@ -369,9 +370,8 @@ class AnthropicBatches(VendorBatches):
         done = sum(counts.values()) - counts.get("processing", 0)
         if found["processing_status"] != "ended":
             return BatchStatus("running", done)
-        is_cancelled = bool(found.get("cancel_initiated_at"))
         return BatchStatus(
-            "cancelled" if is_cancelled else "ended",
+            "cancelled" if found.get("cancel_initiated_at") else "ended",
             done,
             files=(vendor_id,),
             answered=counts.get("succeeded", 0),

@@ -25,7 +25,8 @@ from test_provider_faults import (
     run_faults,
 )
 
-from anthropic_server import split_message
+from anthropic_server import message, split_message
+from anthropic_server import text as block
 from conversations import PLAIN, TOOLS
 from loopback import Endless, Garbage, Raw, Response
 from njrt.errors import ServerError
@@ -37,7 +38,7 @@ from njrt.models.streaming import (
     MessageAssembler,
     assemble_reply,
 )
-from openai_server import split_completion
+from openai_server import says, split_completion
 from waiting import HANG_SECONDS
 
 pytest.importorskip("openai")
@@ -207,19 +208,54 @@ def test_arguments_that_come_in_pieces_can_be_sent_back(vendor: str, arguments: 
     assert replies == 1
 
 
-async def iterate(lines: Iterable[str]) -> AsyncIterator[str]:
-    for line in lines:
-        yield line
+LINE_ENDS = "\u2028\u2029\x85\x0b\x0c\x1c\x1d\x1e\r\n"
+"""All characters that end a line for `str.splitlines`."""
+
+
+@pytest.mark.parametrize(
+    "kind", [STREAM, f"{STREAM}; charset=iso-8859-1", "Text/Event-Stream; charset=utf-16"]
+)
+@pytest.mark.parametrize("size", [1, 3, 10_000])
+@pytest.mark.parametrize("vendor", VENDORS)
+def test_a_text_with_any_character_is_one_call(vendor: str, size: int, kind: str) -> None:
+    text = f"é{LINE_ENDS}東京"
+    body = (says(text) if vendor == "openai" else message(block(text))).body
+    make_server, make_model = VENDORS[vendor]
+    chunks = write_chunks(write(split(vendor, body), "\r\n" if size == 3 else "\n"), size)
+    with make_server([Garbage(chunks.data.replace(STREAM.encode(), kind.encode()))]) as server:
+        reply = make_model(server).ask(make_streamed(PLAIN))
+        assert (reply.message.text, reply.attempts, len(server.seen)) == (text, (), 1)
+
+
+@pytest.mark.parametrize("status", [400, 401, 408, 429, 500, 503])
+@pytest.mark.parametrize("body", [b"", b"{", b"5\r\n{", b"\x1f\x8b"])
+@pytest.mark.parametrize("vendor", VENDORS)
+def test_an_error_that_breaks_off_is_counted_and_the_reply_is_asked_for_whole(
+    vendor: str, body: bytes, status: int
+) -> None:
+    valid = {"openai": OPENAI, "anthropic": ANTHROPIC}[vendor]["text"][1]
+    make_server, make_model = VENDORS[vendor]
+    head = f"HTTP/1.1 {status} No\r\ncontent-type: application/json\r\n".encode()
+    length = b"transfer-encoding: chunked" if body[:1] == b"5" else b"content-length: 500"
+    with make_server([Garbage(head + length + b"\r\n\r\n" + body), valid]) as server:
+        reply = make_model(server).ask(make_streamed(PLAIN))
+        assert [attempt.outcome for attempt in reply.attempts] == ["ServerError", "used"]
+        assert [seen.body.get("stream") for seen in server.seen] == [True, None]
+
+
+async def iterate(chunks: Iterable[bytes]) -> AsyncIterator[bytes]:
+    for chunk in chunks:
+        yield chunk
 
 
 def test_every_mutation_of_an_event_is_json_or_a_broken_stream() -> None:
     """What an assembler gives can be sent on; that it is a reply is tested on whole bodies."""
     undocumented: dict[str, str] = {}
 
-    async def assemble(vendor: str, label: str, lines: list[str]) -> bool:
+    async def assemble(vendor: str, label: str, body: bytes) -> bool:
         assembler = CompletionAssembler() if vendor == "openai" else MessageAssembler()
         try:
-            built = await assemble_reply(iterate(lines), assembler, lambda text: None)
+            built = await assemble_reply(iterate([body]), assembler, lambda text: None)
             json.dumps(built, allow_nan=False, ensure_ascii=False).encode()
             return True
         except (MalformedReplyError, BrokenStreamError):
@@ -234,8 +270,8 @@ def test_every_mutation_of_an_event_is_json_or_a_broken_stream() -> None:
             events = split(vendor, cases["calls"][1].body)
             for index, data in enumerate(events):
                 for name, text in generate_mutations(json.loads(data)) if data[0] == "{" else ():
-                    lines = write([*events[:index], text, *events[index + 1 :]]).decode()
-                    wholes += await assemble(vendor, f"{index} {name}", lines.splitlines())
+                    body = write([*events[:index], text, *events[index + 1 :]])
+                    wholes += await assemble(vendor, f"{index} {name}", body)
         return wholes
 
     wholes = asyncio.run(assemble_all())

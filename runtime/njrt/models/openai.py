@@ -145,34 +145,29 @@ class OpenAI(RemoteModel):
 
     def read_response(self, response: Any, request: Request, *, is_batch: bool = False) -> Reply:
         completion = validate_reply(response, Completion)
-        reply = self._make_reply(completion, request, self._model or "", is_batch)
+        reply = self._make_reply(completion, request, is_batch)
         if request.schema is None or self.is_own_server:
             return reply
         return restore_strict_reply(reply, request.schema)
 
     def read_usage(self, response: Any, *, is_batch: bool = False) -> Usage | None:
         counted = validate_reply(response, CountedCompletion).usage
-        return (
-            self._price(*parse_completion_usage(counted), is_batch) if counted is not None else None
-        )
+        return self._price(*parse_completion_usage(counted), is_batch) if counted else None
 
     async def _find_first_model(self, sends: Sends) -> str:
-        models = self.get_client().models
-        list_models = partial(self.call_server, models.with_raw_response.list)
+        list_models = partial(self.call_server, self.get_client().models.with_raw_response.list)
         response = await sends.run(list_models, is_billed=False)
         for model in validate_reply(response, ModelList).data or ():
             return model.id
         raise ModelNotFoundError(f"{self.server.url} lists no model; set NJC_MODEL to its name")
 
-    def _make_reply(
-        self, completion: Completion, request: Request, model: str, is_batch: bool
-    ) -> Reply:
+    def _make_reply(self, completion: Completion, request: Request, is_batch: bool) -> Reply:
         if not completion.choices:
             raise MalformedReplyError("choices: empty")
         message, stop = parse_choice(completion.choices[0], len(request.messages))
         usage, cache_writes = parse_completion_usage(completion.usage or CompletionUsage())
         usage = self._price(usage, cache_writes, is_batch)
-        reply = Reply(message, stop, usage, completion.model or model)
+        reply = Reply(message, stop, usage, completion.model or self._model or "")
         found = completion.choices[0].logprobs
         if not request.wants_probability or found is None or not found.content:
             return reply

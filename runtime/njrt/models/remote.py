@@ -193,14 +193,12 @@ class RemoteModel(CallLister):
         """Return the result of a method of the SDK's client; exceptions that it does not document become `ModelError`s."""
         try:
             return await call(**arguments)
-        except MalformedReplyError:
-            raise
-        except self.get_failure_types() as failure:
-            for cause in list_causes(failure):
+        except Exception as error:
+            for cause in list_causes(error):
                 if isinstance(cause, MalformedReplyError):
                     raise cause from None
-            raise
-        except Exception as error:
+            if isinstance(error, self.get_failure_types()):
+                raise
             raise self.explain_sdk_error(error) from None
 
     async def call_or_stream(
@@ -265,15 +263,16 @@ class RemoteModel(CallLister):
             create = api.with_streaming_response.create
             async with create(**arguments, timeout=request.timeout) as answer:
                 has_begun, response = True, answer.http_response
-                if "event-stream" not in response.headers.get("content-type", ""):
+                if "event-stream" not in response.headers.get("content-type", "").lower():
                     return parse_json(await response.aread())
-                return await assemble_reply(response.aiter_lines(), assembler, on_text)
+                return await assemble_reply(response.aiter_bytes(), assembler, on_text)
         except MalformedReplyError as error:
             raise BrokenStreamError(str(error)) from None
         except BrokenStreamError:
             raise
         except Exception as error:  # of the connection; the SDK chooses its library
-            if has_begun:
+            kinds = {kind.__name__ for kind in type(error).__mro__}
+            if has_begun or "TransportError" in kinds:  # in the body, also of an error
                 raise BrokenStreamError(type(error).__name__) from None
             if isinstance(error, self.get_failure_types()):
                 raise
@@ -379,17 +378,14 @@ def check_server(name: str, server: Server, key: str | None) -> None:
             f"the key for {name} has characters that no key has; set {server.key_variable} again"
         )
     has_key = key is not None or server.key_variable != OWN_KEY_VARIABLE
-    if (
-        has_key
-        and url.scheme == "http"
-        and not is_loopback(url.hostname)
-        and not server.allows_http
-    ):
+    if not has_key or url.scheme != "http":
+        return
+    if not is_loopback(url.hostname) and not server.allows_http:
         raise AuthenticationError(
             f"the key for {name} is not sent to {server.url} without encryption; "
             "use https, or allow it with NJC_ALLOW_HTTP=on"
         )
-    if has_key and url.scheme == "http" and (proxy := find_proxy(url.hostname)):
+    if proxy := find_proxy(url.hostname):
         raise AuthenticationError(
             f"the key for {name} is not sent to {server.url} through the proxy {proxy} without encryption; "
             f"set NO_PROXY={url.hostname}, or use https"
@@ -417,16 +413,13 @@ def is_loopback(host: str) -> bool:
 
 def have_same_origin(url: str, other: str) -> bool:
     """Return whether two URLs have the same scheme, host and port."""
+    ports = {"http": 80, "https": 443}
     try:
-        first, second = urlsplit(url), urlsplit(other)
-        ports = {"http": 80, "https": 443}
-        return (first.scheme, first.hostname, first.port or ports.get(first.scheme)) == (
-            second.scheme,
-            second.hostname,
-            second.port or ports.get(second.scheme),
-        )
+        both = urlsplit(url), urlsplit(other)
+        first, second = ((it.scheme, it.hostname, it.port or ports.get(it.scheme)) for it in both)
     except ValueError:
         return False
+    return first == second
 
 
 def make_model_error(

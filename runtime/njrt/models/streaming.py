@@ -10,6 +10,7 @@ https://docs.anthropic.com/en/docs/build-with-claude/streaming. Anything else is
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
@@ -30,11 +31,11 @@ class BrokenStreamError(Exception):
 
 
 async def assemble_reply(
-    lines: AsyncIterator[str], assembler: ReplyAssembler, on_text: OnText
+    chunks: AsyncIterator[bytes], assembler: ReplyAssembler, on_text: OnText
 ) -> Any:
-    """Return the reply that a stream's lines make; `on_text` receives the text so far as it grows."""
+    """Return the reply that a stream's bytes make; `on_text` receives the text so far as it grows."""
     reported = 0.0
-    async with aclosing(read_event_data(lines)) as events:
+    async with aclosing(read_event_data(chunks)) as events:
         async for data in events:
             if data == "[DONE]":
                 break
@@ -48,18 +49,29 @@ async def assemble_reply(
     return assembler.build()
 
 
-async def read_event_data(lines: AsyncIterator[str]) -> AsyncGenerator[str, None]:
+async def read_event_data(chunks: AsyncIterator[bytes]) -> AsyncGenerator[str, None]:
     """Yield the data of each event; https://html.spec.whatwg.org/multipage/server-sent-events.html."""
+    parts: list[bytes] = []
     data: list[str] = []
-    async for line in lines:
-        line = line.rstrip("\r\n")
-        if line.startswith("data:"):
-            data.append(line.removeprefix("data:").removeprefix(" "))
-        elif not line and data:
-            yield "\n".join(data)
-            data = []
-    if data:
-        yield "\n".join(data)
+    chunk: bytes | None = b""
+    while chunk is not None:
+        chunk = await anext(chunks, None)
+        for line in take_lines(parts, b"\n\n" if chunk is None else chunk):
+            if line.startswith("data:"):
+                data.append(line.removeprefix("data:").removeprefix(" "))
+            elif not line and data:
+                yield "\n".join(data)
+                data = []
+
+
+def take_lines(parts: list[bytes], chunk: bytes) -> list[str]:
+    """Return the lines that end in a chunk, in UTF-8; `parts` keeps the rest. U+2028 and the like are part of a line."""
+    parts.append(chunk)
+    if b"\n" not in chunk and b"\r" not in chunk:
+        return []
+    *lines, rest = re.split(rb"\r\n|\n|\r(?!\Z)", b"".join(parts))
+    parts[:] = [rest]
+    return [line.decode(errors="replace") for line in lines]
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +223,7 @@ class MessageAssembler:
         if index not in self._blocks:
             raise MalformedReplyError("a piece of a block that has not begun")
         block = self._blocks[index]
-        match delta:
+        match delta:  # citations, and what may be added, are ignored
             case {"type": "input_json_delta", "partial_json": str(text)}:
                 self._inputs.setdefault(index, []).append(text)
             case (
@@ -221,8 +233,6 @@ class MessageAssembler:
             ):
                 name = str(delta["type"]).removesuffix("_delta")
                 block[name] = str(block.get(name) or "") + text
-            case _:  # citations, and what may be added
-                pass
 
     def _add_usage(self, usage: Any) -> None:
         if isinstance(usage, dict):
