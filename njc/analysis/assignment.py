@@ -239,11 +239,11 @@ def _suppresses(manager: ast.expr) -> bool:
 def _follow_try(statement: ast.Try | ast.TryStar, state: frozenset[str], flow: Flow) -> BoundNames:
     ended = follow_suite(statement.orelse, follow_suite(statement.body, state, flow), flow)
     raised = _remove_deleted(state, statement.body)
-    handled = [
-        follow_suite(handler.body, raised | ({handler.name} if handler.name else set()), flow)
-        for handler in statement.handlers
-    ]
-    for handler, after in zip(statement.handlers, handled, strict=True):
+    handled: list[BoundNames] = []
+    for handler in statement.handlers:
+        name = {handler.name or ""}
+        after = follow_suite(handler.body, raised | name, flow)
+        handled.append(after and after - name)  # the end of a handler unbinds its name
         _record_reason(flow, ended, after, f"the exception in line {handler.lineno} is caught")
     merged = join_states(ended, *handled)
     finished = follow_suite(statement.finalbody, raised, flow)

@@ -153,10 +153,11 @@ def _compile_filled(
     findings: list[Finding],
 ) -> Compilation:
     """Compile a file with the code of its holes; its errors are added to the findings."""
+    codes = {name: entry.code for name, entry in entries.items() if not entry.live}
     placed = [
-        (hole, place_code(file, hole, entry.code, find_learned_shapes(hole, lock)))
+        (hole, place_code(file, hole, code, find_learned_shapes(hole, lock), codes.values()))
         for hole in file.holes
-        if (entry := entries.get(hole.name)) and not entry.live
+        if (code := codes.get(hole.name)) is not None
     ]
     note = describe_authors([*entries.values()])
     compilation = compile_static_file(file, [code for _, code in placed], note)
@@ -301,12 +302,8 @@ def _generate_hole(
             entry = make_lock_entry(hole, normalize_code(code, hole), result, request.today())
             return HoleResult(replace(entry, contract=judge(code).evidence))
         case GenerationFailed(attempts) if _can_stay_live(hole):
-            return _make_live_result(
-                hole,
-                result,
-                request,
-                f"no code passed the checks in {format_count(len(attempts), 'attempt')}",
-            )
+            reason = f"no code passed the checks in {format_count(len(attempts), 'attempt')}"
+            return _make_live_result(hole, result, request, reason)
         case GenerationFailed(attempts):
             reasons = "; ".join(attempts[-1].verdict) if attempts else "there was no reply"
             message = (

@@ -151,12 +151,10 @@ def _get_head(module: Module, definition: DefinitionNode) -> str:
     source = module.source
     first = source.line_starts[find_first_line(definition) - 1]
     inner = definition.body[0]
-    at = (
-        source.get_offset(find_first_line(inner), 0)
-        if find_first_line(inner) > definition.lineno
-        else None
-    )
-    end = source.get_offset(inner.lineno, inner.col_offset) if at is None else at
+    line, column = find_first_line(inner), 0
+    if line <= definition.lineno:
+        line, column = inner.lineno, inner.col_offset
+    end = source.get_offset(line, column)
     return _normalize_text(source.text[first:end])
 
 

@@ -22,12 +22,7 @@ from njc.static.build import ContractTask, ContractVerdict, HoleRequest, StaticB
 from njc.static.fit import StaticFile, make_static_file
 from njc.static.generate import Generated, GenerationFailed
 from njc.static.holes import Hole
-from njc.static.lock import (
-    StaticLock,
-    format_lock,
-    read_lock,
-    transfer_changes,
-)
+from njc.static.lock import StaticLock, format_lock, read_lock, transfer_changes
 from njc.worker import open_worker
 from njrt.errors import ConfigurationError
 

@@ -8,7 +8,10 @@ place_code(file, hole, code, shapes)        the WrittenBlock that takes the bloc
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+import builtins
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +21,6 @@ from njc.codegen.tuned import TunedBlock
 from njc.compiler import Analysis, Compilation, analyze, generate
 from njc.frontend.diagnostics import make_diagnostic
 from njc.frontend.name_resolution import (
-    FunctionDefinition,
     Global,
     NameScope,
     collect_bindings,
@@ -31,7 +33,13 @@ from njc.project.units import Unit
 from njc.static.checks.code import find_code_refusals
 from njc.static.generate import CodeCheck
 from njc.static.holes import Hole, find_holes, make_fresh_name, split_import
-from njc.static.splice import place_auto_code, place_contained_code, place_static_code
+from njc.static.splice import (
+    asks_model,
+    keep_rival_imports,
+    place_auto_code,
+    place_contained_code,
+    place_static_code,
+)
 from njrt.errors import require_packages
 from njrt.execution.guard.allowed import IMPORTABLE_MODULES
 from njrt.options import Options
@@ -104,9 +112,8 @@ def make_code_check(file: StaticFile, hole: Hole, *, is_locked: bool = False) ->
     def in_place(code: str) -> str | None:
         if names := find_unrenamable_names(code, hole):
             return f"`{names[0]}` means something else in the program: choose another name"
-        return find_compile_problem(
-            compile_static_file(file, [_place_inline(file, hole, normalize_code(code, hole))])
-        )
+        placed = place_code(file, hole, normalize_code(code, hole), is_inline=True)
+        return find_compile_problem(compile_static_file(file, [placed]))
 
     def check(code: str) -> tuple[str, ...]:
         if hole.mode == "static-raw":
@@ -125,31 +132,31 @@ def make_code_check(file: StaticFile, hole: Hole, *, is_locked: bool = False) ->
 
 
 def place_code(
-    file: StaticFile, hole: Hole, code: str, shapes: ShapesByName | None = None
+    file: StaticFile,
+    hole: Hole,
+    code: str,
+    shapes: ShapesByName | None = None,
+    others: Iterable[str] = (),
+    *,
+    is_inline: bool = False,
 ) -> WrittenBlock:
-    """Put code in its place; in the mode `auto` with a guard of these shapes, or else of the annotations."""
-    if hole.options.policy == "contained":
-        runtime = choose_aliases(file.source.text).runtime
-        return place_contained_code(code, hole, file.project, runtime)
-    return _place_inline(file, hole, code, shapes)
+    """Put code in its place; in the mode `auto` with a guard of these shapes, or else of the annotations.
 
-
-def _place_inline(
-    file: StaticFile, hole: Hole, code: str, shapes: ShapesByName | None = None
-) -> WrittenBlock:
+    `others` is the code of other blocks of the file. `is_inline` puts code that would be contained there, too.
+    """
     runtime = choose_aliases(file.source.text).runtime
+    if hole.options.policy == "contained" and not is_inline:
+        return place_contained_code(code, hole, file.project, runtime)
+    hole = keep_rival_imports(hole, code, others)
     if hole.mode == "auto":
-        return place_auto_code(
-            code, hole, runtime, shapes or find_annotated_shapes(hole, file.classes)
-        )
+        shapes = shapes or find_annotated_shapes(hole, file.classes)
+        return place_auto_code(code, hole, runtime, shapes)
     return place_static_code(code, hole, file.project, runtime)
 
 
 def needs_judgement(hole: Hole, code: str) -> bool:
     """Return whether the code asks a model, which the mode `auto` leaves to the live block."""
-    return hole.mode == "auto" and any(
-        isinstance(node, ast.Name) and node.id == hole.helper for node in ast.walk(ast.parse(code))
-    )
+    return hole.mode == "auto" and asks_model(ast.parse(code), hole)
 
 
 def _find_syntax_errors(code: str) -> tuple[str, ...]:
@@ -295,23 +302,24 @@ def find_renames(code: str, hole: Hole) -> dict[str, str]:
     modules = IMPORTABLE_MODULES - {name for _, name in imported}
     taken = hole.taken_here | modules | {name for _, name in imported if name in hole.taken}
     own = collect_bindings(tree, None).bound - {*hole.block.binds, *hole.visible} - same
+    # Names of the compiled file, and builtins that the code of another block in the scope may use.
+    taken |= {name for name in own if name.startswith("_nj") or hasattr(builtins, name)}
     used = taken | own
     return {name: make_fresh_name(name, used) for name in sorted(own & taken)}
 
 
 def find_unrenamable_names(code: str, hole: Hole) -> list[str]:
     """Return the names to be renamed that the code also uses for parameters or attributes."""
-    others = {
-        name
-        for node in ast.walk(ast.parse(code))
-        for name in (
-            {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)}
-            if isinstance(node, FunctionDefinition | ast.Lambda)
-            else collect_bindings(node, None).bound
-            if isinstance(node, ast.ClassDef)
-            else ()
-        )
-    }
+    others = set(re.findall(r"\{\s*(\w+)[^{}]*=\s*[!:}]", code))  # f"{name=}" has the name as text
+    for node in ast.walk(ast.parse(code)):
+        match node:
+            case ast.arg(arg=name):
+                others.add(name)
+            case ast.ClassDef(name=name):
+                others |= {name, *collect_bindings(node, None).bound}
+            case ast.Import(names=aliases):
+                paths = (each.name for each in aliases if not each.asname and "." in each.name)
+                others |= {path.partition(".")[0] for path in paths}
     return [name for name in find_renames(code, hole) if name in others]
 
 
@@ -320,39 +328,27 @@ def rename_variables(code: str, renamed: Mapping[str, str]) -> str:
     import libcst
 
     class Renaming(libcst.CSTTransformer):
-        def leave_Name(
-            self, original_node: libcst.Name, updated_node: libcst.Name
-        ) -> libcst.BaseExpression:
-            return updated_node.with_changes(
-                value=renamed.get(updated_node.value, updated_node.value)
-            )
-
-        def leave_Attribute(
-            self, original_node: libcst.Attribute, updated_node: libcst.Attribute
-        ) -> libcst.BaseExpression:
-            return updated_node.with_changes(attr=original_node.attr)
-
-        def leave_Arg(self, original_node: libcst.Arg, updated_node: libcst.Arg) -> libcst.Arg:
-            return updated_node.with_changes(keyword=original_node.keyword)
-
-        def leave_ImportAlias(
-            self, original_node: libcst.ImportAlias, updated_node: libcst.ImportAlias
-        ) -> libcst.ImportAlias:
-            imported: libcst.ImportAlias = _rename_import(original_node, updated_node, renamed)
-            return imported
+        def on_leave(self, original_node: Any, updated_node: Any) -> Any:
+            match original_node:
+                case libcst.Name(value=name):
+                    new = renamed.get(unicodedata.normalize("NFKC", name), name)
+                    return updated_node.with_changes(value=new)
+                case libcst.Attribute(attr=kept):
+                    return updated_node.with_changes(attr=kept)
+                case libcst.Arg(keyword=kept):
+                    return updated_node.with_changes(keyword=kept)
+                case libcst.MatchKeywordElement(key=kept):
+                    return updated_node.with_changes(key=kept)
+                case libcst.ImportAlias(name=name, asname=asname):
+                    if asname is None and (alias := renamed.get(getattr(name, "value", ""))):
+                        # `import re` becomes `import re as re_2`.
+                        asname = libcst.AsName(libcst.Name(alias))
+                    else:
+                        asname = updated_node.asname
+                    return updated_node.with_changes(name=name, asname=asname)
+            return updated_node
 
     return libcst.parse_module(code).visit(Renaming()).code
-
-
-def _rename_import(original: Any, updated: Any, renamed: Mapping[str, str]) -> Any:
-    """Import under the new name: `import re` becomes `import re as re_2`."""
-    import libcst
-
-    if original.asname is not None or not isinstance(original.name, libcst.Name):
-        return updated.with_changes(name=original.name)
-    new = renamed.get(original.name.value)
-    asname = libcst.AsName(libcst.Name(new)) if new else None
-    return updated.with_changes(name=original.name, asname=asname)
 
 
 def format_with_black(code: str, depth: int) -> str:

@@ -94,16 +94,11 @@ def generate_code(
         reply = yield make_code_request(hole, messages, temperature, turn)
         cost = cost.add_reply(reply)
         code = extract_code(reply.message.text, hole)
-        refusals = (NO_CODE,) if code is None else check(code)
-        if code is not None and not refusals:
-            return Generated(code, (*attempts, GenerationAttempt(code, ())), cost)
-        attempts = (
-            *attempts,
-            GenerationAttempt(reply.message.text if code is None else code, refusals),
-        )
-        refusal = (
-            make_refusal_messages(code, refusals) if code is not None else (UserMessage(NO_CODE),)
-        )
+        refusals = check(code) if code else (NO_CODE,)
+        attempts = (*attempts, GenerationAttempt(code or reply.message.text, refusals))
+        if code and not refusals:
+            return Generated(code, attempts, cost)
+        refusal = make_refusal_messages(code, refusals) if code else (UserMessage(NO_CODE),)
         messages = (*EXAMPLE_MESSAGES, UserMessage(hole.shown), *refusal)
         if temperature is not None:
             temperature = min(1.0, temperature + TEMPERATURE_STEP)
@@ -246,12 +241,8 @@ def unwrap_code(code: str, hole: Hole) -> str:
     found = _find_added_statements([copies[0]], [scope.node], hole)  # type: ignore[list-item]
     if not found:
         return code
-    imports = [
-        statement for statement in tree.body if isinstance(statement, ast.Import | ast.ImportFrom)
-    ]
-    return "".join(
-        _get_text(code, part) for part in (*([statement] for statement in imports), found)
-    )
+    imports = [[each] for each in tree.body if isinstance(each, ast.Import | ast.ImportFrom)]
+    return "".join(_get_text(code, part) for part in (*imports, found))
 
 
 def _find_added_statements(
@@ -266,9 +257,7 @@ def _find_added_statements(
     around = ours[at]
     if isinstance(around, FunctionDefinition | ast.ClassDef):
         # Models often write only the method of a class.
-        copies = [
-            statement for statement in theirs if getattr(statement, "name", None) == around.name
-        ]
+        copies = [each for each in theirs if getattr(each, "name", None) == around.name]
         pairs = zip(_list_suites(copies[0]), _list_suites(around), strict=False) if copies else ()
         return next(
             (found for pair in pairs if (found := _find_added_statements(*pair, hole))), None
@@ -296,9 +285,7 @@ def _list_suites(statement: ast.stmt) -> list[list[ast.stmt]]:
 
 
 def _is_same_code(theirs: StatementList, ours: StatementList) -> bool:
-    return [ast.dump(statement) for statement in theirs] == [
-        ast.dump(statement) for statement in ours
-    ]
+    return [*map(ast.dump, theirs)] == [*map(ast.dump, ours)]
 
 
 def _get_text(code: str, statements: StatementList) -> str:

@@ -158,14 +158,19 @@ def split_import(statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, 
         yield ast.unparse(single), alias.asname or alias.name.partition(".")[0]
 
 
-def has_own_lines(statement: ast.stmt, tree: ast.Module) -> bool:
-    """Return whether no other statement shares the lines of this one."""
-    return not any(
-        other is not statement
-        and other.lineno <= (statement.end_lineno or statement.lineno)
-        and (other.end_lineno or other.lineno) >= statement.lineno
-        for other in tree.body
-    )
+def list_imports_on_own_lines(tree: ast.Module) -> list[ast.Import | ast.ImportFrom]:
+    """Return the imports that share their lines with no other statement."""
+    return [
+        statement
+        for statement in tree.body
+        if isinstance(statement, ast.Import | ast.ImportFrom)
+        and not any(
+            other is not statement
+            and other.lineno <= (statement.end_lineno or statement.lineno)
+            and (other.end_lineno or other.lineno) >= statement.lineno
+            for other in tree.body
+        )
+    ]
 
 
 def _make_single_import(
@@ -247,18 +252,14 @@ def find_taken_names(tree: ast.AST, blocks: Iterable[NaturalBlock]) -> frozenset
 
 def _list_identifiers(node: ast.AST) -> Iterator[str]:
     match node:
-        case ast.Name(id=name) | ast.arg(arg=name):
-            yield name
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-            yield name
         case ast.alias(name=path, asname=name):
             yield name or path.partition(".")[0]
         case ast.Global(names=names) | ast.Nonlocal(names=names):
             yield from names
-        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
+        case ast.Name(id=name) | ast.arg(arg=name) | ast.MatchMapping(rest=str(name)):
             yield name
-        case ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
-            yield name
+        case _ if isinstance(name := getattr(node, "name", None), str):
+            yield name  # of a function, a class, an exception or a pattern
 
 
 def make_fresh_name(name: str, taken: Collection[str]) -> str:

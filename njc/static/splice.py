@@ -14,12 +14,20 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
 
 from njc.analysis.assignment import find_bound_at_end
 from njc.codegen.emit import is_definition
 from njc.codegen.lower import Contained, WrittenBlock, format_literal, list_given_options
 from njc.frontend.name_resolution import collect_bindings, list_suites
-from njc.static.holes import Hole, has_own_lines, make_fresh_name, split_import
+from njc.static.holes import (
+    Hole,
+    find_taken_names,
+    list_imports_on_own_lines,
+    make_fresh_name,
+    split_import,
+)
 from njc.static.lock import hash_code
 from njrt.execution.symbols import find_names
 from njrt.options import Options
@@ -33,15 +41,16 @@ def place_static_code(code: str, hole: Hole, project: Options, runtime: str) -> 
     hoisted, gone = _hoist_imports(tree, hole)
     lines = code.split("\n")
     kept = "\n".join(line for number, line in enumerate(lines, 1) if number not in gone).strip("\n")
-    asks = _asks_model(tree, hole)
+    asks = asks_model(tree, hole)
     above = [
         *_render_declarations(tree, hole),
         *([_render_helper(hole, project, runtime)] if asks else []),
     ]
-    below = [*_render_deletion(code, hole, asks), END_COMMENT]
     at_margin = not (hole.block.placement.indent or hole.block.placement.one_line)
     blank = [""] * (1 + at_margin)
-    own = ast.parse(kept).body
+    own_tree = ast.parse(kept)
+    own = own_tree.body
+    below = [*_render_deletion(own_tree, hole, asks), END_COMMENT]
     parts = [
         "# natural",
         *(f"# {line}".rstrip() for line in hole.instruction.split("\n")),
@@ -56,7 +65,7 @@ def place_static_code(code: str, hole: Hole, project: Options, runtime: str) -> 
 
 def place_contained_code(code: str, hole: Hole, project: Options, runtime: str) -> WrittenBlock:
     """Make a call that runs locked code in a separate process."""
-    asks = _asks_model(ast.parse(code), hole)
+    asks = asks_model(ast.parse(code), hole)
     names = tuple(
         name for name in hole.visible if name in hole.block.names or not hasattr(builtins, name)
     )
@@ -64,7 +73,8 @@ def place_contained_code(code: str, hole: Hole, project: Options, runtime: str) 
     return WrittenBlock(hole.block, code.strip("\n"), contained=contained)
 
 
-def _asks_model(tree: ast.Module, hole: Hole) -> bool:
+def asks_model(tree: ast.Module, hole: Hole) -> bool:
+    """Return whether code calls the function that asks a model."""
     return any(isinstance(node, ast.Name) and node.id == hole.helper for node in ast.walk(tree))
 
 
@@ -140,12 +150,17 @@ def _mark_exits(code: str, tree: ast.Module, name: str) -> list[str]:
 
 def _wrap_expression(lines: list[str], expression: ast.expr, call: str) -> None:
     last, end = (expression.end_lineno or 0) - 1, expression.end_col_offset or 0
-    bare = isinstance(expression, ast.Tuple) and not lines[expression.lineno - 1].encode()[
-        expression.col_offset :
-    ].startswith(b"(")
+    bare = isinstance(expression, ast.Tuple) and not _is_in_parentheses(expression, lines)
     lines[last] = _insert_text(lines[last], end, "))" if bare else ")")
     first = expression.lineno - 1
     lines[first] = _insert_text(lines[first], expression.col_offset, f"{call}(" if bare else call)
+
+
+def _is_in_parentheses(expression: ast.Tuple, lines: list[str]) -> bool:
+    """Distinguish `(a, b)`, one item of a list, from `(a), (b)`."""
+    written = ast.get_source_segment("\n".join(lines), expression)
+    items = ast.parse(f"[{written}]", mode="eval").body.elts  # type: ignore[attr-defined]
+    return [*map(ast.dump, items)] == [ast.dump(expression)]
 
 
 def _insert_statement(lines: list[str], before: ast.stmt, text: str) -> None:
@@ -184,11 +199,7 @@ def _render_declarations(tree: ast.Module, hole: Hole) -> Iterator[str]:
     """Declare the types that only the prompt gives, for readers and type checkers."""
     if not hole.block.scope.is_function:
         return
-    annotated = set()
-    for node in ast.walk(tree):
-        match node:
-            case ast.AnnAssign(target=ast.Name(id=name)):
-                annotated.add(name)
+    annotated = collect_bindings(tree, None).annotations.keys()
     said = {**hole.block.scope.bindings.annotations, **hole.block.scope.bindings.parameters}
     defined = hole.bound_before | annotated | said.keys()
     for path in hole.block.binds:
@@ -211,24 +222,44 @@ def _hoist_imports(tree: ast.Module, hole: Hole) -> tuple[tuple[str, ...], set[i
     """Return the imports that move to the head of the file, and the lines of the code that they take."""
     hoisted: list[str] = []
     gone: set[int] = set()
-    for statement in tree.body:
-        if isinstance(statement, ast.Import | ast.ImportFrom) and has_own_lines(statement, tree):
-            new = [pair for pair in split_import(statement) if pair[0] not in hole.imports]
-            if hole.taken.isdisjoint(name for _, name in new):
-                hoisted += [text for text, _ in new]
-                gone |= list_lines([statement])
+    for statement in list_imports_on_own_lines(tree):
+        new = [pair for pair in split_import(statement) if pair[0] not in hole.imports]
+        if hole.taken.isdisjoint(name for _, name in new):
+            hoisted += [text for text, _ in new]
+            gone |= list_lines([statement])
     return tuple(hoisted), gone
 
 
-def _render_deletion(code: str, hole: Hole, asks: bool) -> Iterator[str]:
+def keep_rival_imports(hole: Hole, code: str, others: Iterable[str]) -> Hole:
+    """Return the hole with names taken that this code, or other code in the file, does not only import."""
+    meanings = _find_meanings(code)
+    rivals = {name for name, text in meanings.items() if not text}
+    for other in others:
+        rivals |= {
+            name for name, text in _find_meanings(other).items() if meanings.get(name, text) != text
+        }
+    imports = {text for text in hole.imports if rivals.isdisjoint(_find_meanings(text))}
+    return replace(hole, taken=hole.taken | rivals, imports=frozenset(imports))
+
+
+@lru_cache(maxsize=1_000)
+def _find_meanings(code: str) -> Mapping[str, str]:
+    """Map each name in code to the import that alone binds it and may move, as text; else to ""."""
+    tree = ast.parse(code)
+    meanings = dict.fromkeys(find_taken_names(tree, ()), "")
+    for statement in list_imports_on_own_lines(tree):
+        rest = ast.Module([other for other in tree.body if other is not statement], [])
+        bound = collect_bindings(rest, None).bound
+        meanings |= {name: text for text, name in split_import(statement) if name not in bound}
+    return meanings
+
+
+def _render_deletion(tree: ast.Module, hole: Hole, asks: bool) -> Iterator[str]:
     """Delete the code's own variables from a module or class, if they are bound and unused later."""
     if hole.block.scope.is_function:
         return
-    tree = ast.parse(code)
-    _, gone = _hoist_imports(tree, hole)
-    tree.body = [statement for statement in tree.body if statement.lineno not in gone]
     nested = find_names(tree, hole.class_name).nested
-    own = collect_bindings(ast.Module(tree.body, []), None).bound - set(hole.block.binds)
+    own = collect_bindings(tree, None).bound - set(hole.block.binds)
     names = sorted((own & find_bound_at_end(tree.body)) - nested.keys())
     names += [hole.helper] * (asks and hole.helper not in nested)
     if names:

@@ -46,11 +46,8 @@ def find_hole_statuses(
     names = {hole.name for hole in holes}
     found = {}
     for hole in holes:
-        best = (
-            find_hole_status(hole, lock, names, hole.mode + LEARNED_SUFFIX)
-            if learned
-            else Missing()
-        )
+        kind = hole.mode + LEARNED_SUFFIX
+        best = find_hole_status(hole, lock, names, kind) if learned else Missing()
         # Stale learned code is ignored, unless a person has edited it.
         is_good = isinstance(best, Locked) or (isinstance(best, Stale) and best.entry.is_edited)
         found[hole.name] = best if is_good else find_hole_status(hole, lock, names, hole.mode)

@@ -19,7 +19,7 @@ from njc.frontend.name_resolution import FunctionDefinition
 from njc.frontend.prompt_references import parse_type
 from njc.static.checks.attributes import find_attribute_problems
 from njc.static.checks.choices import find_choice_problems
-from njc.static.holes import Hole, has_own_lines, split_import
+from njc.static.holes import Hole, list_imports_on_own_lines, split_import
 from njrt.execution.checks import find_snippet_problems
 from njrt.execution.guard.check import find_guard_problems
 from njrt.execution.guard.unchecked import find_unchecked_problems
@@ -79,11 +79,7 @@ def _blank_known_imports(code: str, hole: Hole) -> tuple[str, list[str]]:
     """Blank imports that the head of the file has already; return the names that they bind."""
     lines, tree = code.split("\n"), ast.parse(code)
     names: list[str] = []
-    for statement in tree.body:
-        if not isinstance(statement, ast.Import | ast.ImportFrom) or not has_own_lines(
-            statement, tree
-        ):
-            continue
+    for statement in list_imports_on_own_lines(tree):
         found = list(split_import(statement))
         if hole.imports.issuperset(text for text, _ in found):
             names += [name for _, name in found]

@@ -1,0 +1,227 @@
+"""Code in the place of a block does what the same code does there in plain Python, in static and in auto mode."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from studio import Studio
+
+import njrt
+from njc.codegen.emit import indent_code
+
+PLACES = {
+    "loop": """
+def f(xs, s):
+    hold, y, z = [], 0, 0
+    for i in xs:
+        {block}
+        hold.append((y, z))
+        if i == 99:
+            data = 1
+    return hold, y, z
+""",
+    "closure": """
+def f(xs, s):
+    def inner(i):
+        y = z = 0
+        for i in xs:
+            {block}
+        data = 1
+        return y, z
+    return [inner(i) for i in xs]
+""",
+    "generator": """
+def steps(xs, s):
+    y = z = 0
+    for i in xs:
+        {block}
+        yield y, z
+    data = 1
+def f(xs, s):
+    try:
+        return list(steps(xs, s))
+    finally:
+        print("done")
+""",
+    "handler": """
+def f(xs, s):
+    y = z = 0
+    for i in xs:
+        try:
+            1 / 0
+        except ZeroDivisionError as data:
+            {block}
+        finally:
+            print(y, z)
+    return y, z
+""",
+}
+MODULE = """
+xs, s, i = [1, 2], 'a.b', 2
+{block}
+data = 1
+def f(xs, s):
+    return y, z, data, seen, K
+"""
+CLASS = """
+xs, s, i = [1, 2], 'a.b', 2
+class A:
+    {block}
+def f(xs, s):
+    return A.y, A.z
+"""
+HEAD = "import math\nK = 3\nseen = 'seen'\ndef g(n):\n    return n + 1\n"
+BLOCK = '"""natural\n{}Set <:y>, <:z> by <i>, <xs>, <s>, <K>, <g>; break, continue or return if need be.\n{}"""'
+
+CODES = [
+    "ﬁ = 3\ny = fi + i\nz = ﬁ",
+    "ｄａｔａ = 4\ny = data\nz = ｄａｔａ + 1",
+    "dat = 4\ny = f'{dat = }'\nz = f'{dat=:>3}'",
+    "class P:\n    def __init__(self, v):\n        self.data = v\nmatch P(i):\n    case P(data=data):\n        y = z = data",
+    "match {'a': 1, 'b': [2, 3]}:\n    case {'a': data, **seen}:\n        y = z = (data, seen)\n    case _:\n        y = z = 0",
+    "match [1, 2, 3]:\n    case [1, *data] as seen:\n        y, z = data, seen\n    case _:\n        y = z = 0",
+    "import re\ny = re.escape(s)\nre = 5\nz = re",
+    "re = 5\ny = re\nimport re\nz = re.escape(s)",
+    "import re\ny = re.escape(s)\ndel re\nz = 1",
+    "import json\ny = json.dumps(i)\nfor json in [1, 2]:\n    z = json\nz = 3",
+    "import json as q\ny = q.dumps(i)\nimport re as q\nz = q.escape(s)",
+    "import math\ny = math.floor(2.5)\nz = 1",
+    "from json import dumps as data\ny = data(i)\nz = 1",
+    "def h():\n    import re\n    return re.escape(s)\ny = h()\nz = 1",
+    "y = z = 1\nif i > 1:\n    return (i + 1), 2",
+    "y = z = 1\nif i > 1:\n    return (i), (2)",
+    "y = z = 1\nif i > 1:\n    return ((i, 2), (3, 4))",
+    "y = z = 1\nif i > 1:\n    return (lambda q: q + 1)(i), *xs",
+    "y = z = 1\nif i > 1:\n    return (  # why\n        i,  # a\n        1,\n    )",
+    "y = z = 1\nif i > 1: return '''a\n  b\n''', 'é', ('é',)",
+    "y = z = 1\nif i > 1:\n    return (q := i * 2)",
+    "y = z = '😀'\nif i > 1: y = 'é'; continue",
+    "y = z = 1\nfor q in xs:\n    if q > 1: break\nelse:\n    continue\ny = q",
+    "try:\n    if i > 1:\n        continue\n    y = 1\nfinally:\n    z = 3\n    print('f')",
+    "try:\n    1 / 0\nexcept ZeroDivisionError as data:\n    y = str(data)\nz = 1",
+    "y = z = 1\nif i > 1:\n    raise ValueError(i) from KeyError(1)",
+    "try:\n    raise KeyError(i)\nexcept LookupError as e:\n    y = e.args\nz = 2",
+    "assert (\n    i < 5  # few\n    and (q := i + 1)\n)\ny = z = i",
+    "y = [i for i in range(3)]\nz = [last := q for q in xs][-1] + last",
+    "y = [data := q for q in xs]\nz = data\ndel data",
+    "data, *seen = xs\ny, *z = [data, seen]",
+    "global other\nother = 4\ny = z = other",
+    "data = 0\ndef h():\n    nonlocal data\n    data += 1\nh()\ny = z = data",
+    "def twice(q):\n    return lambda *a: q(*a) + 1\n@twice\ndef h(n: int) -> int:\n    return n\ny = z = h(i)",
+    "def h(**kw):\n    return kw\ny = h(data=1, seen=2)\ndata = 3\nz = dict(data=data)",
+    "y = 'a\\\nb'\nz = '''a\n    b\n\tc  \n'''",
+    "# fmt: off\ny = z = '''a\n    b'''\n# fmt: on",
+    "'''natural\nSet <:q>.\n'''\ny = z = 1  # type: ignore",
+    "sum = 0\nfor q in xs:\n    sum += q\ny = z = sum",
+    "_nj = _nj_try = 5\ny = z = _nj + _nj_try",
+    "class Item:\n    seen = 4\n    other = seen\ny = z = Item.other",
+]
+
+
+def run(text: str, xs: list[int]) -> tuple[str, list[str]]:
+    """Run `f` of a program; return what it returns or raises, and what it prints."""
+    printed: list[str] = []
+    space: dict[str, Any] = {"print": lambda *values: printed.append(repr(values))}
+    exec(compile(text, "program.py", "exec"), space)
+    try:
+        return repr(space["f"](xs, "a.b")), printed
+    except Exception as error:
+        return f"{error!r} from {error.__cause__!r}", printed
+
+
+def compare(studio: Studio, place: str, code: str, mode: str) -> None:
+    """Build a program with this code, and run it beside the program that has the code as text."""
+    template = HEAD + PLACES.get(place, place)
+    margin = next(line for line in template.splitlines() if "{block}" in line).partition("{")[0]
+    built = studio.built(template.format(block=BLOCK.format(margin, margin)), code, mode=mode)
+    text = "if True:\n" + indent_code(code, margin + "    ")
+    assert studio.njc("build", "program.njpy", "--mode", mode, "--locked").exit_code == 0
+    assert studio.read("program.py") == built
+    for xs in ([1], [0, 1, 2, 3]):
+        with njrt.using(model=njrt.Scripted([])):  # no live block may take over
+            assert run(built, xs) == run(template.format(block=text), xs), built
+
+
+@pytest.mark.parametrize("mode", ["static", "auto"])
+@pytest.mark.parametrize("code", CODES)
+def test_code_does_the_same_in_its_place(studio: Studio, code: str, mode: str) -> None:
+    for place in ("loop", random.Random(code).choice(list(PLACES)[1:])):
+        (studio.folder / "njc.lock").unlink(missing_ok=True)
+        compare(studio, place, code, mode)
+
+
+@pytest.mark.parametrize("place", [MODULE, CLASS], ids=["module", "class"])
+@pytest.mark.parametrize(
+    "code",
+    [
+        "try:\n    raise KeyError(i)\nexcept LookupError as e:\n    y = z = e.args",
+        "try:\n    y = z = int(s)\nexcept ValueError as e:\n    y, z = str(e), 2",
+        "for q in xs:\n    if q > 5:\n        w = 1\ny = z = 2",
+        "import re as q\ny = q.escape(s)\nfor q in []:\n    pass\nz = 3",
+    ],
+)
+def test_code_of_a_module_or_class_deletes_what_is_bound(
+    studio: Studio, code: str, place: str
+) -> None:
+    compare(studio, place, code, "static")
+
+
+TWO = '''
+def f(xs, s):
+    """natural
+    Set <:y> by <s>.
+    """
+    """natural
+    Set <:z> by <s>.
+    """
+    return y, z, h(s)
+def h(s):
+    """natural
+    Set <:w> by <s>.
+    """
+    return w
+'''
+IMPORTS = [
+    "from datetime import datetime\n{0} = datetime(2020, 1, 1).year",
+    "import datetime\n{0} = datetime.date(2020, 1, 2).day",
+    "import math as datetime\n{0} = datetime.pi",
+    "datetime = 3\n{0} = datetime",
+    "{0} = [datetime for datetime in s]",
+    "from math import pow\n{0} = pow(2, 3)",
+    "from operator import pow\n{0} = pow(2, 3)",
+    "{0} = pow(2, 3)",
+    "def pow(a, b):\n    return a\n{0} = pow(2, 3)",
+    "import datetime\ndel datetime\n{0} = 1",
+]
+
+
+@pytest.mark.parametrize("mode", ["static", "auto"])
+@pytest.mark.parametrize("seed", range(20))
+def test_imports_of_several_blocks(studio: Studio, seed: int, mode: str) -> None:
+    chosen = random.Random(seed).choices(IMPORTS, k=3)
+    codes = [code.format(name) for code, name in zip(chosen, "yzw", strict=True)]
+    expected = []
+    for code, name in zip(codes, "yzw", strict=True):
+        space: dict[str, Any] = {"s": "ab"}
+        exec(code, space)
+        expected.append(space[name])
+    with njrt.using(model=njrt.Scripted([])):
+        built = studio.built(TWO, *codes, mode=mode)
+        space = {}
+        exec(built, space)
+        assert space["f"]([], "ab") == tuple(expected), built
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["data = 4\ny = z = f'{data = }'", "class data:\n    pass\ny = z = data.__name__"],
+)
+def test_names_that_cannot_change_are_refused(studio: Studio, code: str) -> None:
+    margin = " " * 8
+    source = HEAD + PLACES["loop"].format(block=BLOCK.format(margin, margin))
+    studio.write({"program.njpy": source})
+    arguments = ("build", "program.njpy", "--mode", "static", "--attempts", "1")
+    result = studio.njc(*arguments, replies=[f"```python\n{code}\n```"])
+    assert "`data` means something else in the program: choose another name" in result.output
