@@ -96,12 +96,14 @@ ANTHROPIC = {
 }
 
 
-def make_openai(server: Loopback, key: str = openai_server.KEY) -> RemoteModel:
-    return OpenAI("gpt-4.1", vendor_url=f"{server.url}/v1", key=key, retries=0)
+def make_openai(server: Loopback, key: str = openai_server.KEY, retries: int = 0) -> RemoteModel:
+    return OpenAI("gpt-4.1", vendor_url=f"{server.url}/v1", key=key, retries=retries)
 
 
-def make_anthropic(server: Loopback, key: str = anthropic_server.KEY) -> RemoteModel:
-    return Anthropic("claude-sonnet-4-6", vendor_url=server.url, key=key, retries=0)
+def make_anthropic(
+    server: Loopback, key: str = anthropic_server.KEY, retries: int = 0
+) -> RemoteModel:
+    return Anthropic("claude-sonnet-4-6", vendor_url=server.url, key=key, retries=retries)
 
 
 VENDORS = {"openai": (OpenAIServer, make_openai), "anthropic": (AnthropicServer, make_anthropic)}

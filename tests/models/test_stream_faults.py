@@ -243,6 +243,22 @@ def test_an_error_that_breaks_off_is_counted_and_the_reply_is_asked_for_whole(
         assert [seen.body.get("stream") for seen in server.seen] == [True, None]
 
 
+@pytest.mark.parametrize("encoding", ["br", "zstd", "gzip", "deflate", "x, y"])
+@pytest.mark.parametrize("is_streamed", [False, True])
+@pytest.mark.parametrize("vendor", VENDORS)
+def test_the_status_of_an_error_counts_whatever_its_encoding(
+    vendor: str, is_streamed: bool, encoding: str
+) -> None:
+    valid = {"openai": OPENAI, "anthropic": ANTHROPIC}[vendor]["text"][1]
+    busy = Raw(b"\x00\xff", status=503, headers={"content-encoding": encoding})
+    make_server, make_model = VENDORS[vendor]
+    with make_server([busy, valid]) as server:
+        model = make_model(server, retries=1)
+        model.first_wait = 0.01
+        reply = model.ask(make_streamed(PLAIN) if is_streamed else PLAIN)
+        assert (reply.attempts, len(server.seen)) == ((), 2)
+
+
 async def iterate(chunks: Iterable[bytes]) -> AsyncIterator[bytes]:
     for chunk in chunks:
         yield chunk

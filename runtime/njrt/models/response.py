@@ -109,7 +109,7 @@ async def limit_body(response: Any) -> None:
     if not is_body_limited.get():
         return
     encoding = response.headers.get("content-encoding", "").strip().lower()
-    unpack = _UNPACKERS.get(encoding)
+    unpack = _UNPACKERS.get(encoding, _unpack_nothing if response.is_error else None)
     if unpack is None:
         raise MalformedReplyError(f"its encoding {encoding[:40]!r} was not asked for")
     if encoding:
