@@ -392,9 +392,8 @@ class Door(Codec):
         home = getattr(member, "__module__", None)
         if name in exported or not callable(member) or not isinstance(home, str):
             return
-        if home in ("builtins", module.__name__):
-            return
-        if is_a(member, type) and find_known_name(member):
+        is_known = is_a(member, type) and find_known_name(member)
+        if is_known or home in ("builtins", module.__name__):
             return
         top = module.__name__.partition(".")[0]
         if home.partition(".")[0].lstrip("_") != top.lstrip("_"):

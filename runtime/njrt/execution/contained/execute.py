@@ -91,8 +91,7 @@ def _drive(piece: Piece) -> Execution:
         except StopIteration as end:
             return piece.refuse_kept_functions(end.value)
         if awaited is not Wait:
-            error = TypeError("`await` needs an async block")
-            step = partial(conversation.throw, error)
+            step = partial(conversation.throw, TypeError("`await` needs an async block"))
         else:
             step = partial(conversation.send, piece.receive())
 
