@@ -185,14 +185,12 @@ def _list_stale_learned(
 
 def find_learned_shapes(hole: Hole, lock: StaticLock) -> Mapping[str, str]:
     """Return the shapes of a block's values, if they were learned in any mode."""
-    found = [
-        entry.shapes
-        for (name, kind), entry in sorted(lock.entries.items())
-        if name == hole.name
-        and kind.endswith(LEARNED_SUFFIX)
-        and entry.meaning.instruction == hole.meaning.instruction
-    ]
-    return found[0] if found else {}
+    instruction = hole.meaning.instruction
+    for (name, kind), entry in sorted(lock.entries.items()):
+        is_learned = name == hole.name and kind.endswith(LEARNED_SUFFIX)
+        if is_learned and entry.meaning.instruction == instruction:
+            return entry.shapes
+    return {}
 
 
 def _needs_generation(hole: Hole, status: HoleStatus, request: HoleRequest) -> bool:

@@ -25,6 +25,7 @@ from njc.static.holes import Hole
 from njc.static.lock import StaticLock, format_lock, read_lock, transfer_changes
 from njc.worker import open_worker
 from njrt.errors import ConfigurationError
+from njrt.private_files import lock_folder
 
 
 def find_lock_file(units: Sequence[Unit], project: Project) -> Path:
@@ -106,15 +107,16 @@ def save_lock(lock: StaticLock, before: StaticLock, file: Path) -> None:
 
     Raises ConfigurationError if the file can no longer be read; the whole lock is then in `njc.lock.new` beside it.
     """
-    try:
-        current = read_lock(file)
-    except ConfigurationError as error:
-        aside = file.with_name(f"{file.name}.new")
-        write_all({aside: format_lock(lock).encode()}, {})
-        raise ConfigurationError(f"{error}; the code written meanwhile is in {aside}") from None
-    text = format_lock(transfer_changes(before, lock, current)).encode()
-    if not file.exists() or file.read_bytes() != text:
-        write_all({file: text}, {})
+    with lock_folder(file.parent):  # another process may do the same
+        try:
+            current = read_lock(file)
+        except ConfigurationError as error:
+            aside = file.with_name(f"{file.name}.new")
+            write_all({aside: format_lock(lock).encode()}, {})
+            raise ConfigurationError(f"{error}; the code written meanwhile is in {aside}") from None
+        text = format_lock(transfer_changes(before, lock, current)).encode()
+        if not file.exists() or file.read_bytes() != text:
+            write_all({file: text}, {})
 
 
 def keep_attempts(hole: Hole, result: Generated | GenerationFailed, folder: Path) -> str:

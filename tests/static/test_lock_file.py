@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import tomllib
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from njc.static.files import save_lock
 from njc.static.lock import (
     BlockDigests,
     CheckCounts,
@@ -196,3 +199,16 @@ def test_a_merge_that_keeps_both_codes_is_an_error_with_its_line(tmp_path: Path)
     ):
         read(f"{text}\n{other}", tmp_path)
     assert len(read(text + other.replace('"static"', '"auto"'), tmp_path).entries) == 2
+
+
+def save_entries(file: Path, prefix: str) -> None:
+    for number in range(10):
+        before = read_lock(file)
+        save_lock(add_entries(before, [entry(f"{prefix}.njpy:f{number}")]), before, file)
+
+
+def test_processes_that_save_at_once_lose_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "njc.lock"
+    with ProcessPoolExecutor(3, get_context("spawn")) as pool:
+        list(pool.map(save_entries, [file] * 3, "abc"))
+    assert len(read_lock(file).entries) == 30
