@@ -18,6 +18,7 @@ import pytest
 import njrt
 from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
+from njrt.execution.contained.platforms import find_obstacle
 from njrt.models.scripted import run
 
 PLACES = {
@@ -157,6 +158,18 @@ def test_a_return_or_an_exception_leaves_the_asserts_out(place: str) -> None:
             [run("x = 1", done=True), run("x = 1\nreturn 1", done=True)], protocol="text"
         )
         assert play(compiled, model=model) == []
+
+
+@pytest.mark.skipif(find_obstacle() is not None, reason="this system cannot contain code")
+@pytest.mark.parametrize(
+    "place", [place for place in PLACES if "class C: BLOCK" not in PLACES[place]]
+)
+def test_contained_code_is_mended_too(place: str) -> None:
+    replies = [say(number, "code") for number in (1, 9, 4)]
+    model = njrt.Scripted(replies, protocol="text")
+    compiled = compile_place(place, "Print nothing. ")
+    assert play(compiled, model=model, policy="contained") == [4]
+    assert len(model.requests) == 3
 
 
 def test_an_optimized_program_evaluates_no_assert() -> None:
