@@ -63,12 +63,9 @@ def _render_host(module: Module, block: NaturalBlock, host: ast.stmt, around: se
         return _insert_placeholder(module, block, host)
     parts = [_get_head(module, host)]
     for member in host.body:
-        holds = member.lineno <= block.line <= (member.end_lineno or 0)
-        text = (
-            _render_host(module, block, member, around)
-            if holds
-            else _render_outline(module, member)
-        )
+        text = _render_outline(module, member)
+        if member.lineno <= block.line <= (member.end_lineno or 0):
+            text = _render_host(module, block, member, around)
         parts.append(textwrap.indent(textwrap.dedent(text), "    "))
     return "\n".join(parts)
 
@@ -79,12 +76,8 @@ def _insert_placeholder(module: Module, block: NaturalBlock, host: ast.stmt) -> 
     end = source.get_offset(host.end_lineno or 0, host.end_col_offset or 0)
     if not first <= block.start <= end:
         return _get_source(module, host)
-    text = (
-        source.text[first : block.start]
-        + PLACEHOLDER
-        + source.text[block.end : max(end, block.end)]
-    )
-    return _normalize_text(text)
+    before, after = source.text[first : block.start], source.text[block.end : max(end, block.end)]
+    return _normalize_text(f"{before}{PLACEHOLDER}{after}")
 
 
 def _find_mentioned_names(

@@ -133,7 +133,7 @@ def _make_hole(
         name,
         options.mode or "live",
         options,
-        extract_instruction(ast.literal_eval(block.literal)),
+        _escape_unwritable(extract_instruction(ast.literal_eval(block.literal))),
         tuple(dict.fromkeys((*block.names, *(alias for alias in names if alias in taken)))),
         types,
         list_offered_labels(block, options),
@@ -149,6 +149,11 @@ def _make_hole(
         frozenset(_list_imports(module, block)),
         f"{module.source.path}:{block.line}",
     )
+
+
+def _escape_unwritable(text: str) -> str:
+    """Escape the characters that no Python source can have."""
+    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
 
 
 def split_import(statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:

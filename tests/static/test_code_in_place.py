@@ -225,3 +225,13 @@ def test_names_that_cannot_change_are_refused(studio: Studio, code: str) -> None
     arguments = ("build", "program.njpy", "--mode", "static", "--attempts", "1")
     result = studio.njc(*arguments, replies=[f"```python\n{code}\n```"])
     assert "`data` means something else in the program: choose another name" in result.output
+
+
+@pytest.mark.parametrize(
+    "escape", ["\\r", "\\n", "\\x00", "\\ud800", "\\x0c", "\\u2028", "\\x85", "\\x1a"]
+)
+def test_instructions_with_any_character_are_comments(studio: Studio, escape: str) -> None:
+    source = f'def f(x):\n    """natural\n    Set <:y> by <x>.{escape}y = 9; import nothing\n    """\n    return y\n'
+    space: dict[str, Any] = {}
+    exec(studio.built(source, "y = x"), space)
+    assert space["f"](4) == 4
