@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
 
 from njrt.messages import Reply, Request
 from njrt.models.model import Model
+from njrt.models.network import close_network
 
 Ask = Callable[[Model, Request], Reply]
 
@@ -21,3 +22,10 @@ def ask(request: pytest.FixtureRequest) -> Ask:
     if request.param == "streamed":
         return lambda model, question: model.ask(replace(question, on_text=lambda text: None))
     return lambda model, question: asyncio.run(model.aask(question))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _closed_connections() -> Iterator[None]:
+    """Close the connections to the many servers of a module, before a process has too many files open."""
+    yield
+    close_network()

@@ -130,15 +130,22 @@ def get_network() -> Network:
     with _network_lock:
         if _network is None:
             _network = Network()
-            atexit.register(_network.close)
+            atexit.register(close_network)
         return _network
+
+
+def close_network() -> None:
+    """Close the connections of this process to models; the next request opens new ones."""
+    global _network
+    with _network_lock:
+        network, _network = _network, None
+    if network is not None:
+        network.close()
 
 
 def _reset_after_fork() -> None:
     """Start a new network in a forked process: it has inherited the connections, but not the thread."""
     global _network_lock, _network
-    if _network is not None:
-        atexit.unregister(_network.close)
     _network_lock, _network = threading.Lock(), None
 
 
