@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -89,12 +90,18 @@ class TraceFile:
 
 
 def _is_cut_off(path: Path) -> bool:
-    """Return whether the last line of a file has no end, as after a kill."""
-    if not path.is_file() or not path.stat().st_size:
-        return False
-    with path.open("rb") as file:
-        file.seek(-1, os.SEEK_END)
-        return file.read() != b"\n"
+    """Return whether the last line of a file has no end, as after a kill; another process may be writing it now."""
+    sizes = [-1]
+    while path.is_file() and (size := path.stat().st_size):
+        with path.open("rb") as file:
+            file.seek(-1, os.SEEK_END)
+            if file.read() == b"\n":
+                return False
+        if sizes[-3:] == [size] * 3:
+            return True
+        sizes.append(size)
+        time.sleep(0.01)
+    return False
 
 
 def format_event_line(event: Event) -> str:
