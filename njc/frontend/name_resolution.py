@@ -19,7 +19,6 @@ import functools
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
-from operator import itemgetter
 from typing import Literal
 
 from njrt.private_names import mangle
@@ -200,9 +199,8 @@ def list_declared(module: ScopeNode) -> tuple[frozenset[str], frozenset[str]]:
     """Return the names that some scope of the module declares global, and the names declared global or nonlocal."""
     nodes = [node for node in ast.walk(module) if isinstance(node, ast.Global | ast.Nonlocal)]
     found = [(isinstance(node, ast.Global), name) for node in nodes for name in node.names]
-    return frozenset(name for is_global, name in found if is_global), frozenset(
-        map(itemgetter(1), found)
-    )
+    in_module = frozenset(name for is_global, name in found if is_global)
+    return in_module, frozenset(name for _, name in found)
 
 
 def collect_bindings(node: ScopeNode, class_name: str | None, walrus: bool = True) -> Bindings:

@@ -20,12 +20,7 @@ from njc.codegen.lower import WrittenBlock, choose_aliases
 from njc.codegen.tuned import TunedBlock
 from njc.compiler import Analysis, Compilation, analyze, generate
 from njc.frontend.diagnostics import make_diagnostic
-from njc.frontend.name_resolution import (
-    Global,
-    NameScope,
-    collect_bindings,
-    resolve_name,
-)
+from njc.frontend.name_resolution import Global, NameScope, collect_bindings, resolve_name
 from njc.frontend.parse import can_hold_blocks, can_set_mode
 from njc.frontend.source import SourceFile
 from njc.project.build import Finding

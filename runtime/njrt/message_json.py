@@ -18,6 +18,7 @@ from typing import Any, assert_never
 from njrt.media import Attachment
 from njrt.messages import (
     ANSWER_DECODER,
+    ARGUMENT_DECODER,
     CallAttempt,
     Json,
     Message,
@@ -28,7 +29,6 @@ from njrt.messages import (
     Usage,
     UserMessage,
     WrittenFloat,
-    read_float,
 )
 
 
@@ -238,8 +238,7 @@ def reply_from_json(fields: Mapping[str, Any], model: str) -> Reply:
 
 def _call_from_json(fields: Mapping[str, Any]) -> ToolCall:
     if "raw" in fields:
-        read = json.JSONDecoder(strict=False, parse_float=read_float).decode
-        arguments = read(fields["raw"]) if "arguments" in fields else None
+        arguments = ARGUMENT_DECODER.decode(fields["raw"]) if "arguments" in fields else None
         return ToolCall(fields["id"], fields["name"], arguments, fields["raw"])
     code = {"code": "\n".join(fields["code"])} if "code" in fields else {}
     arguments = code | dict(fields.get("arguments", {}))

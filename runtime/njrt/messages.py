@@ -52,6 +52,8 @@ def round_floats(value: Any) -> Any:
 
 ANSWER_DECODER = json.JSONDecoder(strict=False, parse_float=WrittenFloat)
 """Reads an answer; control characters in strings are allowed, because small models write them."""
+ARGUMENT_DECODER = json.JSONDecoder(strict=False, parse_float=read_float)
+"""Reads arguments in the same way; a number is a `WrittenFloat` only if its float is written in another way."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,7 @@ from typing import Any, BinaryIO
 
 from njc.project.report import format_count
 from njc.project.units import explaining_failure
-from njc.runs.timeline.effect_text import (
-    NO_CHANGE,
-    summarize_variables,
-)
+from njc.runs.timeline.effect_text import NO_CHANGE, summarize_variables
 from njc.runs.timeline.step_builder import StepBuilder, build_steps
 from njc.runs.timeline.steps import JUMPS, Step
 from njc.runs.timeline.trace_lines import (

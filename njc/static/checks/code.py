@@ -56,7 +56,7 @@ def find_code_refusals(
     if hole.options.policy != "open":
         whole = analyze_snippet(code, hole.class_name, 0)
         static_scope = make_static_scope(hole)
-        problems += find_guard_problems(whole.guarded_nodes, whole.names, static_scope)
+        problems += find_guard_problems(whole.checked_nodes, whole.names, static_scope)
         problems += find_unchecked_problems(whole.nodes, whole.names, static_scope)
     problems += find_attribute_problems(tree, hole.block.scope, names.bound, types)
     problems += find_choice_problems(nodes, hole.types, _format_question_template(hole))

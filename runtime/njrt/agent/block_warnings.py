@@ -229,17 +229,17 @@ def read_state(values: Iterable[Any]) -> State | None:
     return state
 
 
+_PLAIN = (str, int, float, bool, bytes, type(None))
+
+
 def _identify(value: Any) -> Any:
-    kind = type(value)
-    return (
-        (kind, value) if is_exactly(value, str, int, float, bool, bytes, type(None)) else id(value)
-    )
+    return (type(value), value) if is_exactly(value, *_PLAIN) else id(value)
 
 
 def _list_held(value: Any) -> Iterator[Any]:
     """Yield the contents of an object; no code of the program runs."""
     kind = type(value)
-    if is_exactly(value, str, int, float, bool, bytes, type(None)):
+    if is_exactly(value, *_PLAIN):
         return
     if issubclass(kind, dict):
         yield from dict.keys(value)

@@ -66,29 +66,30 @@ DIRECT_TEXT_PROMPT = f"""\
 {DIRECT_RULES}
 
 Example:
-Note in <votes> what the <reply> wants, and put its tone into <:tone>. Continue if it is empty.
+Note in <votes> what the <reply> wants, and put its tone into <:tone>.%s
 ---
 votes: dict[str, int], 2 keys = {{'tea': 3, 'coffee': 0}}
 reply: str = 'Two of us would take coffee, please.'
 tone: str, to be bound
-Allowed jumps: `continue`
-
+%s
 ```python
 votes["coffee"] += 2
 tone = "polite"
 ```
+%s"""
+"""With places for the parts about `continue` in its example."""
 
+CONTINUE_PARTS = (
+    " Continue if it is empty.",
+    "Allowed jumps: `continue`\n",
+    """
 The same with reply: str = '':
 
 ```python
 continue
 ```
-"""
-
-CONTINUE_EXAMPLE = re.compile(
-    r" Continue if it is empty\.|Allowed jumps: .*\n|\nThe same with (?s:.*)"
+""",
 )
-"""The parts of this example for blocks that may continue their loop."""
 
 ANSWER_ROLE = "You are a function in a Python program: <x> is an input, <:x> an output. Follow the instruction"
 
@@ -215,10 +216,10 @@ def build_system_prompt(
 ) -> str:
     """Return the system prompt of an effect set; its example has `continue` only if a block `loops`, and may use it."""
     if effects == "direct":
-        prompt = DIRECT_TOOLS_PROMPT if protocol == "tools" else DIRECT_TEXT_PROMPT
+        text = DIRECT_TEXT_PROMPT % (CONTINUE_PARTS if loops else ("", "", ""))
+        prompt = DIRECT_TOOLS_PROMPT if protocol == "tools" else text
         if reasoning == "text":
             prompt = prompt.replace(ONLY_A_BLOCK, END_WITH_A_BLOCK)
-        prompt = prompt if loops else CONTINUE_EXAMPLE.sub("", prompt)
         return prompt + CODE_RULES.get(reasoning, "")
     if protocol == "tools" or effects == "answer":
         return SYSTEM_PROMPTS[effects]

@@ -22,7 +22,7 @@ from typing import Any
 from njrt.agent.tools import EXEC, BlockEffects, list_operations, parse_tool_call
 from njrt.effects import Effect, Exec, Refusal, Run
 from njrt.execution.syntax import parse_python
-from njrt.messages import ToolCall, read_float
+from njrt.messages import ARGUMENT_DECODER, ToolCall
 
 FENCE = re.compile(r"(?P<fence>`{3,}+|~{3,}+)[ \t]*+(?P<language>[\w+-]*+)(?P<rest>.*+)")
 """A line that opens or closes a fenced block; no part of it is matched twice (possessive)."""
@@ -32,7 +32,6 @@ LOOK_COMMENT = re.compile(r"\s*#\s*look\b", re.IGNORECASE)
 PYTHON_TAGS = ("python", "py", "python3", "")
 JSON_WORDS = {"True": "true", "False": "false", "None": "null"}
 PYTHON_WORD = re.compile(rf"(?:{'|'.join(JSON_WORDS)})\b")
-JSON_DECODER = json.JSONDecoder(strict=False, parse_float=read_float)
 
 
 def parse_text_effects(
@@ -176,7 +175,7 @@ def parse_json_calls(text: str) -> tuple[ToolCall | Refusal, ...]:
         if text[position] not in "{[":
             return ()
         try:
-            written, position = JSON_DECODER.raw_decode(text, position)
+            written, position = ARGUMENT_DECODER.raw_decode(text, position)
         except json.JSONDecodeError as slip:
             return (*calls, explain_json_error(slip))
         except (ValueError, RecursionError):

@@ -29,7 +29,7 @@ def find_snippet_problems(
     analysis: SnippetAnalysis, scope: Scope, labels: Collection[str], is_async: bool
 ) -> Iterator[str]:
     """Yield every reason why this snippet cannot run in its block, with its line."""
-    names, nodes = analysis.names, analysis.guarded_nodes
+    names, nodes = analysis.names, analysis.checked_nodes
     for node in names.yields:
         yield f"{format_line_prefix(node)}a block cannot yield"
     if not is_async or scope.namespace is not None:

@@ -161,10 +161,9 @@ def _check_and_compile(
         return Refusal("this must be one expression; statements are not possible here")
     for problem in find_snippet_problems(analysis, scope, labels, is_async):
         return Refusal(problem)
-    for problem in (
-        () if policy == "open" else find_guard_problems(analysis.guarded_nodes, names, scope)
-    ):
-        return Refusal(problem)
+    if policy != "open":
+        for problem in find_guard_problems(analysis.checked_nodes, names, scope):
+            return Refusal(problem)
     _provide_cells(names, scope, policy)
     compile_source = compile_snippet if is_short else compile_snippet.__wrapped__
     layout = _make_layout(analysis, scope, policy)

@@ -123,11 +123,9 @@ def _classify_error(error: BaseException, snippet: Snippet) -> Execution:
     printed = snippet.scope.transcript.take()
     if not (snippet.raised.is_own_error(error) or snippet.raises_mistakes):
         name = error.name if isinstance(error, NameError) else None
-        text, called = (
-            format_failure(error, snippet.code),
-            find_called_function(error, snippet.code),
-        )
-        return make_failure(snippet, error, text, name, printed, *(called or ()))
+        text = format_failure(error, snippet.code)
+        called = find_called_function(error, snippet.code) or ()
+        return make_failure(snippet, error, text, name, printed, *called)
     if snippet.raised.reraises:
         return Jumped(Raised(error.with_traceback(snippet.raised.traceback), True), printed)
     trace = error.__traceback__

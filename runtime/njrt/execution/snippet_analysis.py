@@ -24,8 +24,8 @@ class SnippetAnalysis:
     tree: ast.Module
     nodes: tuple[ast.AST, ...]
     """All nodes, outer ones first."""
-    guarded_nodes: tuple[ast.AST, ...]
-    """The nodes that the guard may refuse: all but operators and the names that are only read."""
+    checked_nodes: tuple[ast.AST, ...]
+    """The nodes that checks look at: all but operators and the names that are only read."""
     names: SnippetNames
     used_names: tuple[str, ...]
     """All names that it binds or reads, sorted."""
@@ -45,7 +45,7 @@ def analyze_snippet(source: str, class_name: str | None, future_flags: int) -> S
     return SnippetAnalysis(
         tree,
         nodes,
-        tuple(node for node in nodes if not _is_never_refused(node)),
+        tuple(node for node in nodes if _is_checked(node)),
         names,
         tuple(sorted({*names.bound, *names.read, *names.nested} - {"__class__"})),
         tuple(find_host_jumps(tree.body)),
@@ -53,10 +53,12 @@ def analyze_snippet(source: str, class_name: str | None, future_flags: int) -> S
     )
 
 
-def _is_never_refused(node: ast.AST) -> bool:
+def _is_checked(node: ast.AST) -> bool:
     if isinstance(node, ast.Name):
-        return isinstance(node.ctx, ast.Load)
-    return isinstance(node, ast.expr_context | ast.operator | ast.unaryop | ast.cmpop | ast.Expr)
+        return not isinstance(node.ctx, ast.Load)
+    return not isinstance(
+        node, ast.expr_context | ast.operator | ast.unaryop | ast.cmpop | ast.Expr
+    )
 
 
 def parse_snippet(source: str) -> ast.Module:

@@ -99,9 +99,8 @@ class Network:
         await asyncio.gather(*self._exchanges, return_exceptions=True)
         for client in self._clients.values():
             await client.close()
-        for _ in range(
-            8
-        ):  # tasks close the generators that were dropped, and then those that these have read
+        # Tasks close the generators that were dropped, and then those that these have read.
+        for _ in range(8):
             await asyncio.sleep(0)
             others = asyncio.all_tasks() - {asyncio.current_task()}
             await asyncio.gather(*others, return_exceptions=True)

@@ -49,10 +49,7 @@ def restore_strict_reply(reply: Reply, schema: Json) -> Reply:
     text = next((call.raw for call in reply.message.calls), reply.message.text)
     try:
         restored = write_json(restore_reply(parse_json(text), schema))
-    except (
-        MalformedReplyError,
-        RecursionError,
-    ):  # RecursionError: nested so deeply that no type is meant
+    except (MalformedReplyError, RecursionError):  # nested so deeply that no type is meant
         return reply
     return replace(reply, message=ModelMessage(restored))
 

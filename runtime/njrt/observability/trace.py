@@ -91,15 +91,15 @@ class TraceFile:
 
 def _is_cut_off(path: Path) -> bool:
     """Return whether the last line of a file has no end, as after a kill; another process may be writing it now."""
-    sizes = [-1]
+    before, waits = -1, 0
     while path.is_file() and (size := path.stat().st_size):
         with path.open("rb") as file:
             file.seek(-1, os.SEEK_END)
             if file.read() == b"\n":
                 return False
-        if sizes[-3:] == [size] * 3:
+        before, waits = size, waits + 1 if size == before else 0
+        if waits == 3:
             return True
-        sizes.append(size)
         time.sleep(0.01)
     return False
 
