@@ -294,10 +294,11 @@ def split_lines(file: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
 
 
 def has_text(step: Step, wanted: str) -> bool:
-    """Return whether a text is in the code, values, prints, messages, predictions or result of a step, in any case."""
-    texts = [step.code, step.ending, step.shown_text, step.reply_text, step.printed]
+    """Return whether a text is in the place, the models or a text of a step (code, values, messages, ...), in any case."""
+    texts = [step.code, step.ending, step.shown_text, step.reply_text, step.printed, step.place]
     texts += [f"{name}: {after}" for name, after in step.changes.items()]
-    return any(wanted.casefold() in text.casefold() for text in (*texts, step.differences))
+    texts += [step.differences, step.model, step.call.model if step.call else ""]
+    return any(wanted.casefold() in text.casefold() for text in texts)
 
 
 def explain_other_file(path: Path, first_line: bytes) -> str:

@@ -93,13 +93,17 @@ class Chunks {
 // Marks in `hits` each step with a text, chunk by chunk; `report` is told of the progress and stops the search.
 async function searchSteps(data, wanted, hits, report) {
   wanted = wanted.toLowerCase();
-  const inJson = JSON.stringify(wanted).slice(1, -1);
+  const inJson = JSON.stringify(wanted).slice(1, -1), { runs, places, models } = data;
+  runs.first.forEach((first, run) => {
+    const names = [places[runs.place[run]], models[runs.model[run]]];
+    if (names.some((name) => name.toLowerCase().includes(wanted))) hits.fill(1, first, first + runs.steps[run]);
+  });
   for (let number = 0; number < data.chunks.length; number++) {
     const text = await readChunkText(number);
     if (text.toLowerCase().includes(inJson)) {
       JSON.parse(text).forEach((fields, index) => {
-        const [, code, result, , changes, printed, shown, reply, , , , [, differences]] = fields;
-        const texts = [code, result, printed, shown, reply, differences, ...changes.map(([name, , after]) => `${name}: ${after}`)];
+        const [, code, result, , changes, printed, shown, reply, model, , , [, differences]] = fields;
+        const texts = [code, result, printed, shown, reply, model, differences, ...changes.map(([name, , after]) => `${name}: ${after}`)];
         if (texts.some((value) => value.toLowerCase().includes(wanted))) hits[data.chunks[number] + index] = 1;
       });
     }
