@@ -531,6 +531,27 @@ def test_results_before_a_case_without_one_are_accepted(tmp_path: Path, n: int) 
     assert Path(cases).read_text().splitlines()[0] == '{"inputs": {"n": 1}, "expect": 1}'
 
 
+def test_lines_that_are_written_while_results_are_accepted_stay(tmp_path: Path) -> None:
+    """Two commands accept results at once: each keeps the results of the other, and the file is written once."""
+    given = [{"inputs": {"mail": f"The invoice {n}"}} for n in (1, 2, 2, 3)]
+    program, cases = write(tmp_path, given)
+    other = {"inputs": {"mail": "The invoice 1"}, "expect": "shipping"}
+    added = CASES[0]
+    texts = []
+
+    def answer_meanwhile(request: Request) -> Any:
+        texts.append(Path(cases).read_text())
+        if len(texts) == 2:
+            lines = [json.dumps(each) for each in (added, other, *given[1:])]
+            Path(cases).write_text("\n".join(lines))
+        return answer(request)
+
+    evaluate(f"{program}:route", cases, "--accept", model=answer_meanwhile)
+    expected = [added, other, *({**each, "expect": "billing"} for each in given[1:])]
+    assert [json.loads(line) for line in Path(cases).read_text().splitlines()] == expected
+    assert len(set(texts[:2])) == len(set(texts[2:4])) == 1, "no file is written before the end"
+
+
 def test_changed_arguments_are_accepted(tmp_path: Path) -> None:
     program, cases = write(tmp_path, [{"inputs": {"tasks": [{"done": False}]}}])
     reply = run("tasks[0]['done'] = True", done=True)

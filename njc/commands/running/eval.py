@@ -31,16 +31,12 @@ from njc.evaluation.cases.summary import (
     format_warnings,
     render_page,
 )
-from njc.evaluation.comparison.results import (
-    ResultFile,
-    check_gates,
-    check_report,
-    parse_gates,
-)
+from njc.evaluation.comparison.results import ResultFile, check_gates, check_report, parse_gates
 from njc.project.outputs import check_output, write_all
 from njc.project.report import format_count
 from njc.target import TargetFunction, get_target, make_absolute
 from njrt.errors import ConfigurationError
+from njrt.private_files import lock_folder
 
 
 @click.command("eval")
@@ -90,11 +86,9 @@ def command(
     check_output(results.path, *inputs)
     if fresh:
         results.path.unlink(missing_ok=True)
-    versions = (
-        []
-        if against is None
-        else [_evaluate_version(against, target, cases, results, repeats, names, jobs)]
-    )
+    versions = []
+    if against is not None:
+        versions = [_evaluate_version(against, target, cases, results, repeats, names, jobs)]
     results.read()
     digest = _run_missing(console, target, numbered, results, repeats, names, jobs)
     summaries = [
@@ -150,13 +144,19 @@ def _run_missing(
 
 
 def _accept_results(target: TargetFunction, cases: Path) -> str:
-    """Write the results of cases that expect nothing into their file; return a note about it."""
+    """Write the results of cases that expect nothing into their file, once; return a note about it."""
+    accepted: dict[str, list[str]] = {}
     numbered = read_cases(cases, needs_result=False)
     open_cases = [each for each in numbered if not each.case.has_expectation]
-    lines = cases.read_text(encoding="utf-8-sig").split("\n")
-    for each in open_cases:
-        lines[each.line - 1] = format_case(accept_case(target, each))
-        write_all({cases: "\n".join(lines).encode()}, {})
+    try:
+        for each in open_cases:
+            accepted.setdefault(each.text, []).append(format_case(accept_case(target, each)))
+    finally:
+        if accepted:
+            with lock_folder(cases.absolute().parent):  # the file may have changed meanwhile
+                lines = cases.read_text(encoding="utf-8-sig").split("\n")
+                lines = [accepted[it].pop(0) if accepted.get(it) else it for it in lines]
+                write_all({cases: "\n".join(lines).encode()}, {})
     return f"{len(open_cases):,} results accepted in {cases}; review the difference"
 
 
