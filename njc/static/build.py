@@ -316,8 +316,7 @@ def _generate_hole(
 
 def _can_stay_live(hole: Hole) -> bool:
     """Return whether a block without code runs live: by its option, else in the mode `auto`."""
-    chosen = hole.options.fallback
-    return hole.mode == "auto" if chosen is None else chosen == "live"
+    return hole.options.fallback == "live" or (hole.mode == "auto" and not hole.options.fallback)
 
 
 def _make_live_result(

@@ -277,11 +277,17 @@ def require_extra() -> None:
 
 
 def normalize_code(code: str, hole: Hole) -> str:
-    """Rename the code's own names if they are taken, and format it for its place."""
+    """Rename the code's own names if they are taken, and format it for its place, unless that changes a docstring."""
     renamed = find_renames(code, hole)
+    code = rename_variables(code, renamed) if renamed else code
     placement = hole.block.placement
     depth = len(placement.indent.expandtabs(4)) // 4 + placement.one_line + (hole.mode == "auto")
-    return format_with_black(rename_variables(code, renamed) if renamed else code, depth)
+    formatted = format_with_black(code, depth)
+    before, after = (
+        [node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)]
+        for text in (code, formatted)
+    )
+    return formatted if before == after else code.strip("\n")
 
 
 def find_renames(code: str, hole: Hole) -> dict[str, str]:

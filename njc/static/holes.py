@@ -159,7 +159,9 @@ def _escape_unwritable(text: str) -> str:
 def split_import(statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
     """Split an import: for each name, the import of it alone and the name that it binds."""
     for alias in statement.names:
-        single = _make_single_import(statement, alias)
+        single: ast.stmt = ast.Import([alias])
+        if isinstance(statement, ast.ImportFrom):
+            single = ast.ImportFrom(statement.module, [alias], statement.level)
         yield ast.unparse(single), alias.asname or alias.name.partition(".")[0]
 
 
@@ -176,14 +178,6 @@ def list_imports_on_own_lines(tree: ast.Module) -> list[ast.Import | ast.ImportF
             for other in tree.body
         )
     ]
-
-
-def _make_single_import(
-    statement: ast.Import | ast.ImportFrom, alias: ast.alias
-) -> ast.Import | ast.ImportFrom:
-    if isinstance(statement, ast.Import):
-        return ast.Import([alias])
-    return ast.ImportFrom(statement.module, [alias], statement.level)
 
 
 def _list_imports(module: Module, block: NaturalBlock) -> Iterator[str]:

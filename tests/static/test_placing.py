@@ -156,6 +156,21 @@ def test_strings_keep_their_lines(studio: Studio) -> None:
     assert space["f"](0) == "one\n  two\n"  # type: ignore[operator]
 
 
+@pytest.mark.parametrize(
+    "docstring", [" Add.  ", "Add.\n\n    All.\n    ", "Add.\n  All.", "", "Add."]
+)
+@pytest.mark.parametrize("margin", ["", "    "])
+def test_docstrings_keep_their_values(studio: Studio, margin: str, docstring: str) -> None:
+    head = "def f():\n" * bool(margin)
+    source = f'{head}{margin}"""natural\n{margin}Define <:g>.\n{margin}"""\n{margin}return g\n'
+    source = source if margin else source.replace("return g", "f = lambda: g")
+    code = f'def g(n):\n    """{docstring}"""\n    return n+1'
+    space: dict[str, object] = {}
+    exec(studio.built(source, code), space)
+    added = space["f"]()  # type: ignore[operator]
+    assert (added.__doc__, added(1)) == (docstring, 2)
+
+
 def test_own_names_leave_a_module_and_a_class(studio: Studio) -> None:
     for name in ("module", "class"):
         source, code = PROGRAMS[name]
