@@ -279,28 +279,19 @@ def _is_in_string(lines: Sequence[str]) -> bool:
 
 def format_lock(lock: StaticLock) -> str:
     """Write a lock as text, its entries in the order of their names."""
-    entries = [lock.entries[key] for key in sorted(lock.entries)]
-    sections = [lock.authority[key] for key in sorted(lock.authority)]
-    tuned = [lock.tuned[key] for key in sorted(lock.tuned)]
-    parts = [
-        *(_format_section("block", _list_entry_fields(entry)) for entry in entries),
+    sections = [
+        *(("block", _list_entry_fields(it)) for _, it in sorted(lock.entries.items())),
         *(
-            _format_section(
-                "authority",
-                {**asdict(it), "instruction": it.key[1], "calls": it.calls or None},
-            )
-            for it in sections
+            ("authority", {**asdict(it), "instruction": key[1], "calls": it.calls or None})
+            for key, it in sorted(lock.authority.items())
         ),
         *(
-            _format_section("tuned", {**asdict(it), "examples": it.examples or None})
-            for it in tuned
+            ("tuned", {**asdict(it), "examples": it.examples or None})
+            for _, it in sorted(lock.tuned.items())
         ),
-        *(
-            _format_section("mcp", _list_server_fields(lock.servers[name]))
-            for name in sorted(lock.servers)
-        ),
+        *(("mcp", _list_server_fields(it)) for _, it in sorted(lock.servers.items())),
     ]
-    return "\n".join([_FILE_HEAD, *parts])
+    return "\n".join([_FILE_HEAD, *(_format_section(*section) for section in sections)])
 
 
 _MULTILINE = ("instruction", "rationale", "code")

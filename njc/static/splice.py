@@ -88,7 +88,10 @@ def place_auto_code(code: str, hole: Hole, runtime: str, shapes: Mapping[str, st
     hoisted, gone = _hoist_imports(tree, hole)
     gone |= list_lines(asserts)
     name = make_fresh_name(f"{runtime}_try", hole.taken)
-    lines = _mark_exits(code, tree, name)
+    is_asked = (
+        "assert" in hole.instruction.lower()
+    )  # else an assert leaves the values to the live block
+    lines = _mark_exits(code, [each for each in tree.body if each not in asserts], name, is_asked)
     kept = [line for number, line in enumerate(lines, 1) if number not in gone]
     conditions = tuple(_format_condition(statement, code) for statement in asserts)
     body = "\n".join(kept).strip("\n") or "pass"
@@ -124,22 +127,25 @@ def list_lines(statements: Iterable[ast.stmt]) -> set[int]:
 def _format_condition(statement: ast.Assert, code: str) -> str:
     written = ast.get_source_segment(code, statement.test)
     text = ast.unparse(statement.test) if written is None or "\n" in written else written
-    return f"({text})" if isinstance(statement.test, _NEEDS_PARENTHESES) else text
+    is_loose = isinstance(statement.test, ast.BoolOp | ast.IfExp | ast.Lambda | ast.NamedExpr)
+    return f"({text})" if is_loose else text
 
 
-_NEEDS_PARENTHESES = (ast.BoolOp, ast.IfExp, ast.Lambda, ast.NamedExpr)
-
-
-def _mark_exits(code: str, tree: ast.Module, name: str) -> list[str]:
+def _mark_exits(code: str, body: list[ast.stmt], name: str, asserts: bool) -> list[str]:
     """Mark how the code leaves the block: its own exceptions, to distinguish them from errors, and its jumps.
 
-    Each text replaces a line of the code; one with a statement put before it has two.
+    With `asserts`, it also leaves by asserts that fail. Each text replaces a line of the code; one with a statement put
+    before it has two.
     """
     lines = code.split("\n")
-    for statement in reversed(list(_find_exits(tree.body))):
+    for statement in reversed(list(_find_exits(body))):
         match statement:
+            case ast.Assert(test=test) if asserts:
+                _wrap_expression(lines, test, "(", f') or {name}.note("assert")')
             case ast.Raise(exc=ast.expr() as value):
                 _wrap_expression(lines, value, f"{name}.meant(")
+            case ast.Raise():
+                _insert_statement(lines, statement, f"{name}.meant()")
             case ast.Return(value=ast.expr() as value):
                 _wrap_expression(lines, value, f"{name}.note_return(")
             case ast.Break() | ast.Continue() | ast.Return():
@@ -148,10 +154,10 @@ def _mark_exits(code: str, tree: ast.Module, name: str) -> list[str]:
     return lines
 
 
-def _wrap_expression(lines: list[str], expression: ast.expr, call: str) -> None:
+def _wrap_expression(lines: list[str], expression: ast.expr, call: str, closing: str = ")") -> None:
     last, end = (expression.end_lineno or 0) - 1, expression.end_col_offset or 0
     bare = isinstance(expression, ast.Tuple) and not _is_in_parentheses(expression, lines)
-    lines[last] = _insert_text(lines[last], end, "))" if bare else ")")
+    lines[last] = _insert_text(lines[last], end, f"){closing}" if bare else closing)
     first = expression.lineno - 1
     lines[first] = _insert_text(lines[first], expression.col_offset, f"{call}(" if bare else call)
 
@@ -176,14 +182,11 @@ def _insert_text(line: str, utf8_column: int, text: str) -> str:
     return data[:utf8_column].decode() + text + data[utf8_column:].decode()
 
 
-_Exit = ast.Raise | ast.Return | ast.Break | ast.Continue
-
-
-def _find_exits(body: Sequence[ast.stmt], in_loop: bool = False) -> Iterator[_Exit]:
-    """Yield the statements that leave the block, in order, without inner functions and loops."""
+def _find_exits(body: Sequence[ast.stmt], in_loop: bool = False) -> Iterator[ast.stmt]:
+    """Yield the statements that leave the block, or may, in order, without inner functions and loops."""
     for statement in body:
         match statement:
-            case ast.Raise() | ast.Return():
+            case ast.Raise() | ast.Assert() | ast.Return():
                 yield statement
             case ast.Break() | ast.Continue() if not in_loop:
                 yield statement

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -174,3 +175,45 @@ def test_an_output_of_another_type_is_left_to_the_live_block(studio: Studio) -> 
     exec(text, space)
     with njrt.using(model=njrt.Scripted(["```python\ny = 'none'\n```"], protocol="text")):
         assert [space["f"](3), space["f"](0)] == ["3", "none"]
+
+
+OWN_EXCEPTIONS = {
+    "a bare raise in a handler of the program": ("if x:\n    raise\ny = 2", "Raise it again.", "ValueError: 1"),
+    "one of the code's own error": ("try:\n    y = x / 0\nexcept ArithmeticError:\n    raise", "Divide.", "ZeroDivisionError"),
+    "one on the line of its condition": ("if x: raise\ny = 2", "Raise it again.", "ValueError: 1"),
+    "one that the code catches": ("try:\n    raise\nexcept ValueError:\n    y = x / 0", "Divide.", "live"),
+    "an exception in except*": ("try:\n    y = x / 0\nexcept* ArithmeticError:\n    raise KeyError(x)", "Divide.", "KeyError: 1"),
+    "a bare raise in except*": ("try:\n    y = x / 0\nexcept* ArithmeticError:\n    raise", "Divide.", "ExceptionGroup"),
+    "a mistake": ("y = x / 0", "Divide.", "live"),
+    "a late assert that the block asks for": ("y = x\nassert y > 1, 'low'", "Assert that <x> is above 1.", "AssertionError: low"),
+    "one of several lines": ("y = x\nassert (\n    y > 0\n    and y > 1\n)", "Assert that <x> is above 1.", "AssertionError"),
+    "one that fails by an error": ("y = x\nassert y / 0", "Assert that <x> can divide.", "live"),
+    "one that the code catches itself": ("try:\n    assert x > 1\n    y = x\nexcept AssertionError:\n    y = 'low'", "Assert that <x> is above 1.", "low"),
+    "a late assert of the model": ("y = x\nassert y > 1", "Double <x>.", "live"),
+    "a guard": ("assert x > 1\ny = x", "Assert that <x> is above 1.", "live"),
+}  # fmt: skip
+"""Code of a block that handles `ValueError(1)`, the instruction, and the result: an exception, or the live block's."""
+
+
+@pytest.mark.parametrize("case", OWN_EXCEPTIONS)
+@pytest.mark.parametrize("is_async", [False, True])
+def test_the_own_exceptions_of_a_block_ask_no_model(
+    studio: Studio, case: str, is_async: bool
+) -> None:
+    code, instruction, expected = OWN_EXCEPTIONS[case]
+    source = (
+        "def f(x):\n    try:\n        raise ValueError(x)\n    except ValueError:\n"
+        f'        """natural\n        {instruction} Put the result for <x> into <:y>.\n        """\n'
+        "        return y\n"
+    )
+    space: dict[str, Any] = {}
+    exec(studio.built(f"{'async ' * is_async}{source}", code, mode="auto"), space)
+    model = njrt.Scripted(lambda request: '```python\ny = "live"\n```', protocol="text")
+    with njrt.using(model=model):
+        try:
+            result = asyncio.run(space["f"](1)) if is_async else space["f"](1)
+        except Exception as error:
+            result = f"{type(error).__name__}: {error}"
+            assert njrt.last_run().tried == "ran"  # type: ignore[union-attr]
+    assert result.startswith(expected)
+    assert len(model.requests) == (expected == "live")

@@ -162,8 +162,7 @@ class _IndexReader:
                         f"{format_count(count, 'line')} cannot be read and {'is' if count == 1 else 'are'} left out, the "
                         f"first is line {number:,}"
                     )
-        no_begin = sum(not run.has_begun for run in self._runs)
-        if no_begin:
+        if no_begin := sum(not run.has_begun for run in self._runs):
             yield f"{format_count(no_begin, 'run')} began before this trace does"
         if back := sum(run.went_back for run in self._runs):
             yield f"the clock went back during {format_count(back, 'run')}; their times are not exact"

@@ -24,24 +24,23 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from njrt.errors import NaturalError
 from njrt.events import Began, Ended, wants_states
 from njrt.execution.contracts import make_contract
+from njrt.execution.raised import RaisedError
 from njrt.outcome import Completed, Outcome, Raised, UserValue
 from njrt.scope.scope import Bound, make_scope
 from njrt.session.run_block import LiveBlock, VariablesLambda
 from njrt.session.session import get_current_run, make_run_id
 from njrt.session.settings import get_listener, get_settings
-from njrt.session.states import Observe, StateObserver, observe_nothing
+from njrt.session.states import StateObserver, observe_nothing
 from njrt.values.shapes import has_shape
 from njrt.values.snapshot import take_snapshot
 
 if TYPE_CHECKING:
     from njrt.session.canary import Canary
 
-Raisable = TypeVar("Raisable")
 T = TypeVar("T")
 AttemptResult = Literal["", "ran", "unfit", "raised", "alarmed"]
 """How an attempt ended: the code ran, its guard did not hold, it failed, its canaries had differed too often; "" while
 it runs."""
-Jump = Literal["break", "continue", "return"]
 _JUMP_OUTCOMES = {"break": "broke", "continue": "continued", "return": "returned"}
 
 
@@ -77,38 +76,28 @@ def attempts() -> Mapping[str, AttemptCounts]:
 class Attempt:
     """One run of such code: the state to restore, and its end."""
 
-    def __init__(
-        self,
-        prompt: str,
-        variables: VariablesLambda,
-        at: str,
-        code: str,
-        is_async: bool,
-        arguments: Mapping[str, Any],
-    ) -> None:
+    def __init__(self, live: LiveBlock) -> None:
         self.how: AttemptResult = ""
-        self._place = at
-        self._live = LiveBlock(prompt, variables, at, code, is_async, arguments)
-        known = {name: arguments[name] for name in ("writes", "types", "cls") if name in arguments}
-        self._scope = make_scope(variables, **known, at=at)
+        self._live, given = live, live.arguments
+        known = {name: given[name] for name in ("writes", "types", "cls") if name in given}
+        self._scope = make_scope(live.variables, **known, at=live.place)
         self._before = self._scope.save_bindings()
         self._kept = take_snapshot(self._scope.list_variables(self._scope.names).values())
-        self._meant: BaseException | None = None
+        self._raised = RaisedError()
+        self._asserts = False
         self._end: tuple[str, UserValue] = ("completed", None)
-        options = self._live.resolve_options() if code else None
+        options = live.resolve_options() if live.code else None
         self._canary: Canary | None = None
         if options is not None and options.canary is not None:
             from njrt.session.canary import Canary
 
-            self._canary = Canary(self._live, options)
-        self._is_alarmed = self._canary is not None and self._canary.has_alarm
-        if self._canary is not None and not self._is_alarmed:
+            self._canary = Canary(live, options)
             self._canary.sample(self._scope)
+        self._is_alarmed = self._canary is not None and self._canary.has_alarm
         self._began = (time.time(), time.monotonic())
-        observe: Observe = observe_nothing
-        if wants_states(get_listener(get_settings())):
-            observe = StateObserver(self._scope).observe
-        self._observe, self._first_state = observe, observe()
+        is_watched = wants_states(get_listener(get_settings()))
+        self._observe = StateObserver(self._scope).observe if is_watched else observe_nothing
+        self._first_state = self._observe()
 
     @property
     def has_failed(self) -> bool:
@@ -138,15 +127,17 @@ class Attempt:
             given("ensures", ()), self._live.variables, given("given"), given("ns"), given("cls")
         )
         if contract is not None and (breach := contract.find_breach(lambda name, value: "...")):
-            raise AssertionError(str(breach))
+            raise ValueError(str(breach))
 
-    def meant(self, error: Raisable) -> Raisable | UserValue:
-        """Mark an exception as the block's own, and return it."""
-        self._meant = error() if isinstance(error, type) else error  # type: ignore[assignment]
-        return self._meant
+    def meant(self, *error: T) -> T | UserValue:
+        """Mark an exception as the block's own, and return it; the present one before a bare `raise`."""
+        return self._raised.record(*error)
 
-    def note(self, jump: Jump) -> None:
-        self._end = (_JUMP_OUTCOMES[jump], None)
+    def note(self, word: Literal["break", "continue", "return", "assert"]) -> bool:
+        """Note a jump, or an assert of the block that fails; return False, for the assert."""
+        self._asserts = word == "assert"
+        self._end = (_JUMP_OUTCOMES.get(word, "completed"), None)
+        return False
 
     def note_return(self, value: T) -> T:
         self._end = ("returned", value)
@@ -167,7 +158,8 @@ class Attempt:
         traceback: TracebackType | None,
     ) -> bool:
         """Undo the changes of the code, unless the error is meant for the program."""
-        if error is None or error is self._meant:
+        is_own = error is None or self._raised.is_own_error(error)
+        if is_own or (self._asserts and isinstance(error, AssertionError)):
             self._finish("ran", Completed() if error is None else Raised(error))
             return False
         if isinstance(error, NaturalError) or not isinstance(error, Exception):
@@ -182,13 +174,13 @@ class Attempt:
         """Count the attempt, report it if no live block follows, and release the program's values."""
         self.how = how
         with _counts_lock:
-            counts = _counts_by_place.get(self._place, AttemptCounts())
+            counts = _counts_by_place.get(self._live.place, AttemptCounts())
             changes = {} if how == "ran" else {how: getattr(counts, how) + 1}
-            _counts_by_place[self._place] = replace(counts, made=counts.made + 1, **changes)
+            _counts_by_place[self._live.place] = replace(counts, made=counts.made + 1, **changes)
         if outcome is not None:
             run, listener, (at, began) = make_run_id(), get_listener(get_settings()), self._began
             parent, state = get_current_run(), self._first_state
-            listener(Began(run, at, self._place, parent=parent, tried=how, state=state))
+            listener(Began(run, at, self._live.place, parent=parent, tried=how, state=state))
             seconds = time.monotonic() - began
             listener(Ended(run, time.time(), outcome, seconds, self._observe()))
             if self._canary is not None:
@@ -197,7 +189,7 @@ class Attempt:
                     end = ("raised", type(outcome.exception))
                 self._canary.start(*end, self._scope, run)
         self._scope.close()
-        self._kept, self._before, self._meant = take_snapshot(()), {}, None
+        self._kept, self._before, self._raised = take_snapshot(()), {}, RaisedError()
         self._end, self._canary = ("completed", None), None
 
 
@@ -211,4 +203,4 @@ def attempt(
     **arguments: Any,
 ) -> Attempt:
     """Start an attempt; `code` names the block and its code, `run` documents the other arguments."""
-    return Attempt(prompt, variables, at, code, is_async, arguments)
+    return Attempt(LiveBlock(prompt, variables, at, code, is_async, arguments))

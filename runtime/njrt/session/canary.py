@@ -159,6 +159,7 @@ class Canary:
         settings, options = self._settings, self._options
         if (
             not options.canary
+            or self.has_alarm
             or settings.steps
             or settings.wrap
             or is_watched()
