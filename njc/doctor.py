@@ -15,12 +15,13 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from njc.project.config import PROJECT_VARIABLES, Project, apply_environment
 from njc.sandbox.bubblewrap import list_remote_models
-from njrt.errors import ConfigurationError, ModelError, NaturalError, NoModelError
+from njrt.errors import ConfigurationError, NaturalError, NoModelError
 from njrt.messages import Request, UserMessage
 from njrt.models.choose import DEFAULT_MODELS, choose_model
 from njrt.models.remote import OWN_KEY_VARIABLE, RemoteModel
@@ -33,7 +34,6 @@ from njrt.options import (
     read_environment_options,
 )
 from njrt.persistence.open_store import get_store, hide_password, is_store_url
-from njrt.persistence.recorder import RecordMode
 from njrt.persistence.recording_place import StoredRecording
 from njrt.production.budgets.budget import parse_budgets
 from njrt.session.layered_model import find_cache_place, find_recorder
@@ -136,13 +136,28 @@ def diagnose(host: HostEnvironment, probe: UrlProbe | None) -> Iterator[HealthCh
         yield HealthCheck("model", "ok", f"{model.name}, {_explain_model_choice(host)}")
         for remote in list_remote_models(model):
             yield from _check_remote(host, remote, probe)
-    yield _check_cache(host)
-    yield from _check_store(host)
-    yield _check_recording(host)
+    checks = {"cache": _check_cache, "store": _check_store, "recording": _check_recording}
+    for name, check in checks.items():
+        yield from _report_failure(name, check, host)
     if host.sandbox is None:
         yield HealthCheck("sandbox", "ok", "`njc run --sandbox` works here")
     else:
         yield HealthCheck("sandbox", "warn", f"`njc run --sandbox` is unavailable: {host.sandbox}")
+
+
+CheckT = TypeVar("CheckT")
+
+
+def _report_failure(
+    name: str, check: Callable[[CheckT], HealthCheck | None], of: CheckT
+) -> Iterator[HealthCheck]:
+    """Yield the result of a check, if it has one; an error that it raises is a failure."""
+    try:
+        result = check(of)
+    except NaturalError as error:
+        result = HealthCheck(name, "fail", str(error), error.exit_code)
+    if result is not None:
+        yield result
 
 
 def _check_python(host: HostEnvironment) -> HealthCheck:
@@ -209,18 +224,14 @@ def _report_missing_model(host: HostEnvironment, error: ConfigurationError) -> H
 
 def _explain_model_choice(host: HostEnvironment) -> str:
     environment = read_environment_options(host.environ)
-    (flags_place, flags), *further = host.options
-    places = ((flags_place, flags), ("NJC_MODEL", environment), *further)
-    for place, options in places:
-        if options.model:
-            return f"set by {place}"
-    for place, options in ((flags_place, flags), *further):
-        if options.base_url:
-            return f"from the server set by {place}"
-    for vendor in DEFAULT_MODELS:
-        if host.environ.get(variable := f"{vendor.upper()}_API_KEY"):
-            return f"the default because {variable} is set"
-    return "from the server set by NJC_BASE_URL"
+    places = (host.options[0], ("NJC_MODEL", environment), *host.options[1:])
+    keys = (f"{vendor.upper()}_API_KEY" for vendor in DEFAULT_MODELS)
+    reasons = chain(
+        (f"set by {place}" for place, options in places if options.model),
+        (f"from the server set by {place}" for place, options in host.options if options.base_url),
+        (f"the default because {key} is set" for key in keys if host.environ.get(key)),
+    )
+    return next(reasons, "from the server set by NJC_BASE_URL")
 
 
 def _check_remote(
@@ -240,7 +251,7 @@ def _check_remote(
         return
     says = f"{remote.server.url} answers in {time.monotonic() - began:.2f} s"
     yield HealthCheck("endpoint", "ok", says)
-    yield _check_round_trip(remote)
+    yield from _report_failure("round trip", _check_round_trip, remote)
 
 
 def _check_key(host: HostEnvironment, remote: RemoteModel) -> HealthCheck:
@@ -266,10 +277,7 @@ def _check_round_trip(remote: RemoteModel) -> HealthCheck:
         timeout=60.0,
     )
     began = time.monotonic()
-    try:
-        reply = remote.ask(request)
-    except ModelError as error:
-        return HealthCheck("round trip", "fail", str(error), error.exit_code)
+    reply = remote.ask(request)
     seconds, usage = time.monotonic() - began, reply.usage
     price = "price unknown" if usage.usd is None else f"${usage.usd:.6f}"
     return HealthCheck(
@@ -280,10 +288,7 @@ def _check_round_trip(remote: RemoteModel) -> HealthCheck:
 
 
 def _check_cache(host: HostEnvironment) -> HealthCheck:
-    try:
-        place = find_cache_place(NO_SETTINGS, host.merged_options, host.environ)
-    except NaturalError as error:
-        return HealthCheck("cache", "fail", str(error), error.exit_code)
+    place = find_cache_place(NO_SETTINGS, host.merged_options, host.environ)
     if place is None:
         return HealthCheck("cache", "ok", "off; NJC_CACHE=on turns it on")
     if is_store_url(place):
@@ -293,55 +298,38 @@ def _check_cache(host: HostEnvironment) -> HealthCheck:
     return HealthCheck("cache", "ok", f"on, in {place}")
 
 
-def _check_store(host: HostEnvironment) -> Iterator[HealthCheck]:
-    """Yield whether the store that the options choose answers; the default one is not opened."""
-    try:
-        if (url := host.merged_options.store) is None:
-            return
-        store = get_store(url, host.environ)
-        store.get("doctor")
-    except NaturalError as error:
-        yield HealthCheck("store", "fail", str(error), error.exit_code)
-    else:
-        yield HealthCheck("store", "ok", f"{store.name} answers")
+def _check_store(host: HostEnvironment) -> HealthCheck | None:
+    """Return whether the store that the options choose answers; the default one is not opened."""
+    if (url := host.merged_options.store) is None:
+        return None
+    store = get_store(url, host.environ)
+    store.get("doctor")
+    return HealthCheck("store", "ok", f"{store.name} answers")
 
 
 def _check_recording(host: HostEnvironment) -> HealthCheck:
-    try:
-        recorder = find_recorder(NO_SETTINGS, host.environ)
-    except NaturalError as error:
-        return HealthCheck("recording", "fail", str(error), error.exit_code)
+    recorder = find_recorder(NO_SETTINGS, host.environ)
     if recorder is None:
         obstacle = find_write_obstacle(host.folder / "recordings")
         says = obstacle or "off; NJC_RECORD=once:PATH records once, then replays"
         return HealthCheck("recording", "warn" if obstacle else "ok", says)
+    obstacle = None
     if isinstance(recorder.place, StoredRecording):
-        return _check_stored_recording(recorder.place, recorder.mode)
-    # Without a path the program decides the name of the recording; only its folder is known.
-    is_named = ":" in host.environ["NJC_RECORD"]
-    path = host.folder / (recorder.path if is_named else recorder.path.parent)
+        name, exists = recorder.place.name, recorder.place.exists()
+    else:
+        # Without a path the program decides the name of the recording; only its folder is known.
+        is_named = ":" in host.environ["NJC_RECORD"]
+        path = host.folder / (recorder.path if is_named else recorder.path.parent)
+        name, exists = str(path), path.exists()
+        obstacle = find_write_obstacle(path.parent if is_named else path)
     if recorder.mode == "none":
-        if path.exists():
-            return HealthCheck("recording", "ok", f"replays {path}")
-        says = f"{path} does not exist; record it with NJC_RECORD=once:{path} and a model"
+        if exists:
+            return HealthCheck("recording", "ok", f"replays {name}")
+        says = f"{name} does not exist; record it with NJC_RECORD=once:{name} and a model"
         return HealthCheck("recording", "fail", says, 3)
-    if obstacle := find_write_obstacle(path.parent if is_named else path):
+    if obstacle:
         return HealthCheck("recording", "fail", obstacle, 2)
-    return HealthCheck("recording", "ok", f"{recorder.mode}, in {path}")
-
-
-def _check_stored_recording(place: StoredRecording, mode: RecordMode) -> HealthCheck:
-    try:
-        exists = place.exists()
-    except NaturalError as error:
-        return HealthCheck("recording", "fail", str(error), error.exit_code)
-    if mode == "none" and not exists:
-        says = (
-            f"{place.name} does not exist; record it with NJC_RECORD=once:{place.name} and a model"
-        )
-        return HealthCheck("recording", "fail", says, 3)
-    says = f"replays {place.name}" if mode == "none" else f"{mode}, in {place.name}"
-    return HealthCheck("recording", "ok", says)
+    return HealthCheck("recording", "ok", f"{recorder.mode}, in {name}")
 
 
 def find_write_obstacle(folder: Path) -> str | None:

@@ -19,7 +19,8 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.plugin import hookimpl
 
-from njc.project.wheel import WheelCompileError, compile_wheel_files, is_source
+from njc.project.units import SUFFIX
+from njc.project.wheel import WheelCompileError, compile_wheel_files
 from njrt.errors import ConfigurationError
 
 
@@ -36,7 +37,7 @@ class NaturalBuildHook(BuildHookInterface[Any]):
         sources = {
             file.distribution_path.replace(os.sep, "/"): Path(file.path)
             for file in included
-            if is_source(file.path)
+            if file.path.endswith(SUFFIX)
         }
         try:
             compiled = compile_wheel_files(sources, Path(self.root))

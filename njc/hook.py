@@ -24,7 +24,10 @@ from njc.project.units import SUFFIX
 def install() -> None:
     """Make `.njpy` files importable in this process; further calls have no effect."""
     if not any(isinstance(finder, NaturalFinder) for finder in sys.meta_path):
-        sys.meta_path.insert(_find_hook_index(), NaturalFinder())
+        # After the finders of built-in modules, before the finder of files.
+        is_usual = PathFinder in sys.meta_path
+        index = sys.meta_path.index(PathFinder) if is_usual else len(sys.meta_path)
+        sys.meta_path.insert(index, NaturalFinder())
 
 
 def uninstall() -> None:
@@ -78,8 +81,3 @@ class NaturalFinder:
         if entry not in self._finders:
             self._finders[entry] = FileFinder(entry, (NaturalLoader, [SUFFIX]))
         return self._finders[entry]
-
-
-def _find_hook_index() -> int:
-    """Return the index for the hook: after the finders of built-in modules, before the finder of files."""
-    return sys.meta_path.index(PathFinder) if PathFinder in sys.meta_path else len(sys.meta_path)

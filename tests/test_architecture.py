@@ -42,7 +42,7 @@ LAYERS: Mapping[str, str] = {
     """,
     "njc": """
         __init__ runs editors evaluation
-        frontend sandbox worker execution_trace
+        frontend sandbox trace_lines worker execution_trace
         analysis
         codegen
         compiler
@@ -88,7 +88,7 @@ EDGE = """
     njrt.observability  listeners trace
     njrt.persistence    cache memory_store open_store postgres_store recorder recording_place redis_store sqlite_store
     njrt.session        attempt block_conversation canary gate interception layered_model prediction session settings
-    njc                 authority cli doctor hatch_plugin hook run setuptools_plugin target worker
+    njc                 cli doctor hatch_plugin hook run setuptools_plugin target trace_lines worker
     njc.mcp             servers
     njc.project         build config load outputs tuned units wheel
     njc.evaluation.cases           case_file runner tuner
@@ -100,7 +100,8 @@ EDGE = """
     njc.static          build files lock
     njc.evaluation.learning by_command study
     njc.editors.type_check      checker stubs
-    njc.runs.timeline        agent breakpoints checkpoints debuggee happenings processes run_controller standard_streams trace_lines
+    njc.runs            authority
+    njc.runs.timeline        agent breakpoints checkpoints debuggee happenings processes run_controller standard_streams
     njc.runs.trace_view      index page
     njc.batch           estimate executors journal local rows store vendor waves
     njc.commands.compiling build check clean show types where
@@ -237,14 +238,13 @@ def test_imports_go_downward(package: str) -> None:
 
 
 GUESTS: Mapping[str, str] = {
-    "njc runs": "runs timeline debug dap trace_view",
+    "njc runs": "runs timeline debug dap trace_view authority",
     "njc editors": "editors language_server notebook type_check pygments_lexer",
     "njc evaluation": "evaluation cases repair learning comparison built_imports execution_trace drift",
     "njc batch": "batch",
     "njc mcp": "mcp",
     "njc migrate": "migrate",
     "njc sandbox": "sandbox",
-    "njc authority": "authority",
     "njc doctor": "doctor",
     "njc wheels": "hatch_plugin setuptools_plugin",
     "njrt production": "production approval budgets canary durable mcp pytest_plugin",
@@ -252,7 +252,6 @@ GUESTS: Mapping[str, str] = {
 """The tools around the core, by package and group; docs/architecture.md opens with them. All else is core."""
 COMMANDS = ("commands", "cli", "__main__")
 FACES_FOR_GUESTS = {
-    ("njc authority", "njc.runs.timeline.trace_lines"),
     ("njc doctor", "njc.sandbox.bubblewrap"),
     ("njc editors", "njc.runs.timeline.effect_text"),
     ("njc editors", "njc.runs.trace_view.index"),

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from njc.evaluation.repair.loop import normalize_layout
-from njrt.message_json import parse_json_lines
+from njc.trace_lines import AskedLine, BeganLine, EndedLine, RepliedLine, TraceLine
 from njrt.models.retry_and_fallback import extract_json
 from njrt.rendering.writer import clip
 
@@ -63,34 +63,26 @@ class _OpenTrace:
     last_text: str = ""
 
 
-def read_runs(lines: Iterable[str]) -> list[TracedRun]:
+def read_runs(lines: Iterable[TraceLine]) -> list[TracedRun]:
     """Return the finished runs of blocks that asked a model, in the order of their ends."""
     opened: dict[str, _OpenTrace] = {}
     runs = []
-    for event in parse_json_lines(lines):
-        run = opened.get(event.get("run", ""))
-        match event.get("event"):
-            case "began":
-                opened[event["run"]] = _OpenTrace(event["place"] or "njrt.llm")
-            case "asked" if run is not None and event["turn"] == 1:
-                run.shown = json.dumps(event["shown"], sort_keys=True)
-            case "replied" if run is not None:
-                run.effects += describe_reply(event["reply"])
-                run.last_text = "\n".join(event["reply"].get("text", ())).strip()
-            case "ended" if run is not None:
-                del opened[event["run"]]
-                if run.effects:
-                    runs.append(_close(run, event))
+    for line in lines:
+        match line:
+            case BeganLine(run=run, place=place):
+                opened[run] = _OpenTrace(place or "njrt.llm")
+            case AskedLine(run=run, turn=1, shown=shown) if run in opened:
+                opened[run].shown = json.dumps(shown, sort_keys=True)
+            case RepliedLine(run=run, reply=reply) if run in opened:
+                opened[run].effects += describe_reply(reply)
+                opened[run].last_text = "\n".join(reply.get("text", ())).strip()
+            case EndedLine(run=run) if run in opened and (ended := opened.pop(run)).effects:
+                ending = f"{line.outcome}: {line.error}" if line.error else line.outcome
+                outcome = f"{ending} [{line.digest[:40] or ended.last_text}]"
+                runs.append(TracedRun(ended.place, ended.shown, tuple(ended.effects), outcome))
             case _:
                 pass
     return runs
-
-
-def _close(run: _OpenTrace, event: Mapping[str, Any]) -> TracedRun:
-    state = event["digest"][:40] if event.get("digest") else run.last_text
-    error = f": {event['error']}" if event.get("error") else ""
-    outcome = f"{event['outcome']}{error} [{state}]"
-    return TracedRun(run.place, run.shown, tuple(run.effects), outcome)
 
 
 def describe_reply(reply: Mapping[str, Any]) -> list[str]:

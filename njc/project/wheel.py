@@ -16,7 +16,7 @@ from njc.frontend.diagnostics import render_diagnostic
 from njc.frontend.source import SourceFile
 from njc.project.config import find_project
 from njc.project.tuned import find_tuned_blocks
-from njc.project.units import SUFFIX, make_unit
+from njc.project.units import make_unit
 
 
 class WheelCompileError(Exception):
@@ -39,8 +39,3 @@ def compile_wheel_files(sources: Mapping[str, Path], project_root: Path) -> dict
     if problems:
         raise WheelCompileError("\n\n".join(problems))
     return compiled
-
-
-def is_source(path: str) -> bool:
-    """Return whether a path in a wheel is the path of a source."""
-    return path.endswith(SUFFIX)

@@ -46,7 +46,7 @@ def command(
     Fixes are tested again, and exported if they pass. Traces need states, which trace files have.
     """
     from njc.evaluation.repair.testing import run_tests
-    from njc.runs.timeline.trace_lines import read_trace
+    from njc.trace_lines import read_trace
     from spsbench.export.records import (
         has_secret,
         list_effect_records,

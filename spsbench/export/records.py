@@ -15,7 +15,7 @@ from typing import Any
 
 from njc.evaluation.repair.reply import complete_program
 from njc.evaluation.repair.testing import FailedTests, PassedTests, TestOutcome
-from njc.runs.timeline.trace_lines import BeganLine, EndedLine, PerformedLine, TraceLine
+from njc.trace_lines import BeganLine, EndedLine, PerformedLine, TraceLine
 from njrt.rendering.redaction import REDACTED, Redactor, classify_name, redact_shapes
 from spsbench.repair.problems import RepairProblem
 from spsbench.repair.prompt import annotate_program

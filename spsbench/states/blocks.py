@@ -18,7 +18,7 @@ from typing import Any
 
 from njc.runs.timeline.step_builder import build_timeline
 from njc.runs.timeline.steps import Step
-from njc.runs.timeline.trace_lines import TraceLine
+from njc.trace_lines import TraceLine
 from spsbench.results import InputError
 from spsbench.states.trace import ProgramState, StateTrace
 

@@ -123,7 +123,7 @@ def run_program(
 
 def read_traces(file: Path) -> list[StateTrace]:
     """Return the traces of a file in one of the two forms, or of a trace file of natural blocks."""
-    from njc.runs.timeline.trace_lines import read_trace
+    from njc.trace_lines import read_trace
     from spsbench.journal import naming
     from spsbench.results import InputError
     from spsbench.states.blocks import read_block_traces

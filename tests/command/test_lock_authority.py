@@ -12,7 +12,7 @@ import pytest
 from workplace import Workplace
 
 import njrt
-from njc.authority import read_reply_effects
+from njc.runs.authority import read_reply_effects
 from njc.static.lock import read_lock
 from njrt import Decision, Edit, PendingEffect
 from njrt.effects import BindOutputs, Done, Effect, Eval, Exec, Lookup, NeedsCode, Run

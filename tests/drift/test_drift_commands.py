@@ -21,6 +21,7 @@ from njc.evaluation.drift import (
     format_difference,
     read_runs,
 )
+from njc.trace_lines import read_trace
 from openai_server import OpenAIServer, says
 
 pytest.importorskip("openai")
@@ -218,7 +219,7 @@ def test_the_outcome_of_a_question_is_its_whole_reply(tmp_path: Path, old: str, 
         trace = tmp_path / f"{number}.jsonl"
         with njrt.using(model=njrt.Scripted([text]), trace=trace):
             njrt.llm("Question?")
-        traces.append(read_runs(trace.read_text().splitlines()))
+        traces.append(read_runs(read_trace(trace)))
     (block,) = compare_runs(*traces)
     is_same = old.strip() == new.strip()
     assert block.same_outcome == is_same
@@ -235,7 +236,7 @@ def test_runs_are_paired_by_what_they_were_shown(tmp_path: Path) -> None:
         with njrt.using(model=model, trace=trace):
             for question in order:
                 njrt.llm(f"Question {question}?")
-        traces.append(read_runs(trace.read_text().splitlines()))
+        traces.append(read_runs(read_trace(trace)))
     (block,) = compare_runs(*traces)
     assert (block.runs, block.same_effects, block.same_outcome) == (3, 2, 2)
     (difference,) = block.differences

@@ -21,7 +21,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-from njc.runs.timeline.trace_lines import BeganLine, read_trace
+from njc.trace_lines import BeganLine, read_trace
 from njrt.effects import Answer, Effect, EffectResult, Refusal, Run
 from njrt.errors import CallLimitError, ServerError
 from njrt.events import (

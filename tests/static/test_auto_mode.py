@@ -12,6 +12,7 @@ from studio import Studio
 
 import njrt
 from njc.evaluation.comparison.results import sum_usage_by_block
+from njc.trace_lines import read_trace
 
 GRAPH = '''\
 class Stop(Exception):
@@ -102,7 +103,7 @@ def test_the_trace_tells_it_too(studio: Studio) -> None:
         converse(space, ["add 1 2", "who?"])
     events = [json.loads(line) for line in studio.read("t.jsonl").splitlines()]
     assert [event.get("tried") for event in events if event["event"] == "began"] == ["ran", "unfit"]
-    used = sum_usage_by_block(studio.read("t.jsonl").splitlines())["program.njpy:13"]
+    used = sum_usage_by_block(read_trace(studio.folder / "t.jsonl"))["program.njpy:13"]
     assert (used.calls, used.by_code, used.unfit, used.raised) == (1, 1, 1, 0)
 
 

@@ -27,6 +27,7 @@ from njc.evaluation.comparison.results import (
 )
 from njc.evaluation.comparison.text import format_text_table, write_advice
 from njc.frontend.source import SourceFile
+from njc.trace_lines import parse_trace
 from njrt.errors import ConfigurationError
 
 SHOP = '''\
@@ -320,15 +321,17 @@ def test_a_wrong_line_of_the_results_is_named(
 
 
 def test_a_broken_trace_is_read_as_far_as_it_goes() -> None:
-    began = {"event": "began", "run": "r", "place": "a.njpy:1"}
+    common = {"run": "r", "at": "2026-01-02T03:04:05Z"}
+    began = {**common, "event": "began", "place": "a.njpy:1"}
     replied = {
+        **common,
         "event": "replied",
-        "run": "r",
+        "turn": 1,
         "seconds": 2.0,
         "reply": {"usage": {"input": 3, "output": 4}},
     }
     lines = [json.dumps(began), json.dumps(replied), json.dumps(replied), '{"event": "beg']
-    (used,) = sum_usage_by_block(lines).values()
+    (used,) = sum_usage_by_block(parse_trace(f"{line}\n".encode() for line in lines)).values()
     assert (used.calls, used.tokens, used.seconds) == (2, 14, 4.0)
 
 

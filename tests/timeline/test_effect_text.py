@@ -10,7 +10,7 @@ from njc.runs.debug.stop_report import choose_prompt_line
 from njc.runs.timeline.channel import RunControlError
 from njc.runs.timeline.effect_text import format_effect, read_effect_text
 from njc.runs.timeline.step_builder import build_timeline
-from njc.runs.timeline.trace_lines import read_trace
+from njc.trace_lines import read_trace
 from njrt.effect_json import effect_to_json
 from njrt.effects import (
     Assign,

@@ -19,7 +19,7 @@ from njc.runs.timeline.navigation import find_difference, find_step_back_out, fi
 from njc.runs.timeline.processes import choose_superfluous
 from njc.runs.timeline.step_builder import build_timeline
 from njc.runs.timeline.steps import Position, Step, Timeline
-from njc.runs.timeline.trace_lines import parse_trace, read_trace
+from njc.trace_lines import parse_trace, read_trace
 from njrt.models.scripted import Scripted, run
 from njrt.persistence.recorder import Recorder
 from njrt.scope.scope import make_scope

@@ -11,14 +11,14 @@ from typing import get_args
 import pytest
 
 import njrt
-from njc.runs.timeline.trace_lines import (
+from njc.runs.trace_view.index import TraceReader
+from njc.trace_lines import (
     AskedLine,
     BeganLine,
     EndedLine,
     EventLine,
     PerformedLine,
     RepliedLine,
-    TraceReader,
     UnreadableLine,
     parse_trace,
     read_trace,

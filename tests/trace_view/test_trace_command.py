@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from njc.commands import njc as njc_command
-from njc.runs.timeline.trace_lines import MAX_LINE_BYTES
 from njc.runs.trace_view.index import Selection, read_index
 from njc.runs.trace_view.tables import TableColumn, format_table, measure_text
 from njc.runs.trace_view.terminal import (
@@ -26,6 +25,7 @@ from njc.runs.trace_view.terminal import (
     format_trace,
     pair_runs,
 )
+from njc.trace_lines import MAX_LINE_BYTES
 from njrt.errors import ConfigurationError
 
 ROOT = Path(__file__).parents[2]

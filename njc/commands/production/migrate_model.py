@@ -15,7 +15,7 @@ import click
 
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import with_console
-from njc.commands.terminal.trace_status import choose_command, read_lines, run_traced
+from njc.commands.terminal.trace_status import choose_command, run_traced
 from njc.evaluation.comparison.text import format_text_table
 from njc.evaluation.drift import (
     ComparedBlock,
@@ -24,6 +24,7 @@ from njc.evaluation.drift import (
     read_runs,
 )
 from njc.project.units import format_path
+from njc.trace_lines import read_written_trace
 from njrt.errors import ConfigurationError
 from njrt.persistence.recording_place import (
     find_copied,
@@ -68,13 +69,13 @@ def command(
             f"the command fails on its recordings, exit code {code}; correct that first: "
             f"{format_path(logs[0])}"
         )
-    if not read_runs(read_lines(before)):
+    if not read_runs(read_written_trace(before)):
         raise ConfigurationError(
             f"no block asked a model while `{shlex.join(words)}` ran: there is nothing to compare"
         )
     environ = {"NJC_RECORD_TO": str(folder / "recordings"), "NJC_REPLACE_MODEL": f"{old}={new}"}
     code = run_traced(console, words, after, logs[1], os.environ | environ)
-    blocks = compare_runs(*(read_runs(read_lines(trace)) for trace in (before, after)))
+    blocks = compare_runs(*(read_runs(read_written_trace(trace)) for trace in (before, after)))
     console.result(_format_report(blocks))
     verdict = f"fails, exit code {code}: {format_path(logs[1])}" if code else "passes"
     console.result(f"\nwith {new} the command {verdict}")

@@ -14,7 +14,7 @@ import click
 
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import with_console
-from njc.commands.terminal.trace_status import choose_command, read_lines
+from njc.commands.terminal.trace_status import choose_command
 from njc.project.units import format_path
 from njrt.persistence.recording_place import is_stored
 
@@ -34,7 +34,7 @@ def command(console: Console, words: Sequence[str], drift: bool) -> int:
         noted = Path(folder, "drift.jsonl")
         environ = {**os.environ, **({"NJC_DRIFT": str(noted)} if drift else {})}
         done = subprocess.run(command, env=environ, stdin=subprocess.DEVNULL, check=False)
-        lines = read_lines(noted)
+        lines = noted.read_text(encoding="utf-8").splitlines() if noted.exists() else []
     if not drift:
         return done.returncode
     console.result(format_drift(lines))

@@ -24,7 +24,7 @@ from njc.commands.terminal.flags import (
     with_console,
 )
 from njc.commands.terminal.status_line import show_status
-from njc.commands.terminal.trace_status import choose_command, read_lines, run_traced
+from njc.commands.terminal.trace_status import choose_command, run_traced
 from njc.evaluation.built_imports.account import (
     describe_build,
     find_import_problem,
@@ -50,6 +50,7 @@ from njc.project.units import SUFFIX, Unit, find_units, format_path
 from njc.static.build import HoleRequest
 from njc.static.files import fill_units, find_lock_file, format_finding_messages, write_static_build
 from njc.static.lock import LEARNED_SUFFIX, LockEntry, read_lock
+from njc.trace_lines import read_written_trace
 from njrt.errors import ConfigurationError, NaturalError
 from njrt.options import Mode
 
@@ -238,7 +239,7 @@ def _run_all(
                     f"run {number} of {mode} (exit code {code}) did not measure the build: {problem}; its output is in "
                     f"{format_path(log)}"
                 )
-            usages = sum_usage_by_block(read_lines(trace))
+            usages = sum_usage_by_block(read_written_trace(trace))
             results.add(ComparedRun(mode, number, code == 0, code, seconds, usages, key[1]))
         run = results.known[key]
         verdict = "passed" if run.passed else f"failed ({run.exit_code})"

@@ -26,7 +26,7 @@ from njc.runs.timeline.happenings import RunSettings, choose_recording
 from njc.runs.timeline.run_controller import RunController
 from njc.runs.timeline.step_builder import build_timeline
 from njc.runs.timeline.steps import Timeline
-from njc.runs.timeline.trace_lines import read_trace
+from njc.trace_lines import read_trace
 from njrt.errors import ConfigurationError, require_packages
 from njrt.options import OPTION_NAMES
 

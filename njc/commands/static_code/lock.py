@@ -12,7 +12,6 @@ from typing import Any
 
 import click
 
-from njc.authority import collect_needs, find_block_keys, remove_stale_authority, widen_authority
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import (
     ATTEMPTS,
@@ -28,6 +27,12 @@ from njc.evaluation.cases.tuner import Form
 from njc.project.config import Project
 from njc.project.report import format_count, format_diff, format_findings
 from njc.project.units import Unit, find_units
+from njc.runs.authority import (
+    collect_needs,
+    find_block_keys,
+    remove_stale_authority,
+    widen_authority,
+)
 from njc.static.build import HoleRequest
 from njc.static.files import fill_units, find_lock_file, find_static_files, save_lock
 from njc.static.holes import Hole

@@ -17,15 +17,8 @@ from typing import TextIO, cast
 
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.status_line import REPAINT_SECONDS, StatusLine, is_status_shown
-from njc.runs.timeline.trace_lines import (
-    AskedLine,
-    BeganLine,
-    EndedLine,
-    RepliedLine,
-    TraceLine,
-    TraceReader,
-    UnansweredLine,
-)
+from njc.runs.trace_view.index import TraceReader
+from njc.trace_lines import AskedLine, BeganLine, EndedLine, RepliedLine, TraceLine, UnansweredLine
 from njrt.errors import ConfigurationError
 
 
@@ -52,11 +45,6 @@ def run_traced(
             stderr=subprocess.STDOUT,
             check=False,
         ).returncode
-
-
-def read_lines(file: Path) -> list[str]:
-    """Return the lines of a file that a command may have written; none if it has not."""
-    return file.read_text(encoding="utf-8-sig").splitlines() if file.exists() else []
 
 
 @contextmanager

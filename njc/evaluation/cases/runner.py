@@ -33,6 +33,14 @@ from njc.project.config import find_project
 from njc.project.tuned import find_tuned_blocks
 from njc.project.units import SUFFIX, make_unit
 from njc.target import InvalidRowError, TargetFunction, bind_arguments, call_function
+from njc.trace_lines import (
+    AskedLine,
+    BeganLine,
+    EndedLine,
+    RepliedLine,
+    TraceLine,
+    read_written_trace,
+)
 from njrt.errors import (
     AuthenticationError,
     BudgetError,
@@ -44,7 +52,6 @@ from njrt.errors import (
     StoreError,
 )
 from njrt.execution.tracebacks import format_error
-from njrt.message_json import parse_json_lines
 from njrt.observability.accounts import watch
 from njrt.rendering.writer import escape_unprintable
 from njrt.session.settings import using
@@ -189,8 +196,8 @@ def run_case(target: TargetFunction, planned: PlannedRun, program: str) -> CaseR
                 raise
             except (Exception, SystemExit, GeneratorExit) as error:
                 problem = _describe_error(error)
-        text = trace.read_text(encoding="utf-8") if trace.exists() else ""  # if a block has run
-        totals, lines = account.totals, list(parse_json_lines(text.splitlines()))
+        lines = read_written_trace(trace)  # if a block has run
+        totals = account.totals
         return CaseResult(
             program,
             planned.numbered.digest,
@@ -205,7 +212,7 @@ def run_case(target: TargetFunction, planned: PlannedRun, program: str) -> CaseR
             round(time.monotonic() - began, 3),
             _format_shown(lines) if problem else "",
             tuple(_list_block_runs(lines, not problem)),
-            tuple(warning for line in lines for warning in line.get("warnings", ())),
+            tuple(it for line in lines if isinstance(line, EndedLine) for it in line.warnings),
         )
 
 
@@ -312,47 +319,43 @@ def _cut(value: Any, most: int = 200) -> str:
     return text if len(text) <= most else f"{text[:most]}..."
 
 
-def _list_block_runs(lines: Sequence[Any], has_passed: bool) -> Iterator[BlockRun]:
-    first_lines: dict[str, Any] = {}
+def _list_block_runs(lines: Sequence[TraceLine], has_passed: bool) -> Iterator[BlockRun]:
+    first_lines: dict[str, BeganLine] = {}
     asked: dict[str, list[tuple[str, str]]] = {}
     sure: dict[str, float] = {}
     for line in lines:
         match line:
-            case {"place": str(), "run": run, "instruction": list()}:
+            case BeganLine(run=run, instruction=[_, *_]):
                 first_lines[run] = line
                 asked[run] = []
-            case {"event": "asked", "run": run, "shown": [*_, {"user": list(shown)}]} if (
-                run in asked
-            ):
+            case AskedLine(run=run, shown=[*_, {"user": list(shown)}]) if run in asked:
                 asked[run].append(("\n".join(shown), ""))
-            case {"event": "replied", "run": run, "reply": {"text": list(text)} as reply} if (
-                asked.get(run)
-            ):
+            case RepliedLine(run=run, reply={"text": list(text)} as fields) if asked.get(run):
                 asked[run][-1] = asked[run][-1][0], "\n".join(text)
-                if "probability" in reply:
-                    sure[run] = reply["probability"]
+                if "probability" in fields:
+                    sure[run] = fields["probability"]
     for name, first in first_lines.items():
         opening, reply = asked[name][0] if len(asked[name]) == 1 else ("", "")
         if len(opening) + len(reply) > MAX_KEPT or not (reply and has_passed):
             opening = reply = ""
-        instruction = "\n".join(first["instruction"])
-        yield BlockRun(
-            instruction, first["effects"], first["model"], opening, reply, sure.get(name)
-        )
+        instruction = "\n".join(first.instruction)
+        yield BlockRun(instruction, first.effects, first.model, opening, reply, sure.get(name))
 
 
-def _format_shown(lines: Sequence[Any]) -> str:
+def _format_shown(lines: Sequence[TraceLine]) -> str:
     parts: list[str] = []
     for line in lines:
         match line:
-            case {"place": place}:
+            case BeganLine(place=place):
                 parts.append(f"== {place}")
-            case {"shown": list(messages)}:
+            case AskedLine(shown=messages):
                 parts += map(_write, messages)
-            case {"reply": reply}:
+            case RepliedLine(reply=reply):
                 parts.append(f"-> {_write(reply)}")
-            case {"warnings": list(warnings)}:
+            case EndedLine(warnings=warnings):
                 parts += [f"warning: {warning}" for warning in warnings]
+            case _:
+                pass
     return "\n".join(parts)[:MAX_SHOWN]
 
 

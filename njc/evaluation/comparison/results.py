@@ -13,6 +13,7 @@ import json
 import math
 import re
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field
 from pathlib import Path
@@ -21,6 +22,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from njc.project.outputs import check_output
 from njc.project.units import format_path
+from njc.trace_lines import BeganLine, RepliedLine, TraceLine
 from njrt.errors import ConfigurationError, require_packages
 from njrt.message_json import parse_json_lines
 from njrt.typed_json import InvalidJsonError, from_json, to_json
@@ -210,25 +212,22 @@ def compute_pass_interval(passed: float, runs: int, z: float = 1.96) -> tuple[fl
     return max(0.0, min(rate, center - half)), min(1.0, max(rate, center + half))
 
 
-def sum_usage_by_block(trace: Iterable[str]) -> dict[str, ModeUsage]:
+def sum_usage_by_block(trace: Iterable[TraceLine]) -> dict[str, ModeUsage]:
     """Add up the model calls in the lines of a trace file, by the place of the block."""
     places: dict[str, str] = {}
-    blocks: dict[str, ModeUsage] = {}
-    for event in parse_json_lines(trace):
-        if event["event"] == "began":
-            place = places[event["run"]] = event["place"] or "elsewhere"
-            if attempt := _ATTEMPT_USAGE.get(event.get("tried", "")):
-                blocks[place] = blocks.get(place, ModeUsage()) + attempt
-        elif event["event"] == "replied":
-            place, usage = places.get(event["run"], "elsewhere"), event["reply"].get("usage", {})
-            blocks[place] = blocks.get(place, ModeUsage()) + ModeUsage(
-                1,
-                usage.get("input", 0),
-                usage.get("output", 0),
-                usage.get("usd") or 0.0,
-                event.get("seconds", 0.0),
-            )
-    return blocks
+    blocks: defaultdict[str, ModeUsage] = defaultdict(ModeUsage)
+    for line in trace:
+        match line:
+            case BeganLine(run=run, place=place, tried=tried):
+                places[run] = place or "elsewhere"
+                if attempt := _ATTEMPT_USAGE.get(tried):
+                    blocks[places[run]] += attempt
+            case RepliedLine(run=run, cost=cost, seconds=seconds):
+                used = ModeUsage(1, cost.input, cost.output, cost.usd or 0.0, seconds)
+                blocks[places.get(run, "elsewhere")] += used
+            case _:
+                pass
+    return dict(blocks)
 
 
 _ATTEMPT_USAGE: Mapping[str, ModeUsage] = {

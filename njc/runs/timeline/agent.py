@@ -40,7 +40,7 @@ from njc.runs.timeline.step_builder import (
     StepBuilder,
 )
 from njc.runs.timeline.steps import Position, Step
-from njc.runs.timeline.trace_lines import parse_trace_line
+from njc.trace_lines import parse_trace_line
 from njrt import Accept, Decision, PendingEffect
 from njrt.effect_json import decision_from_json, effect_to_json
 from njrt.events import Began, Ended, Event, Performed, RunId, Streamed

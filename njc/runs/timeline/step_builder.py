@@ -22,7 +22,7 @@ from njc.runs.timeline.steps import (
     Variables,
     apply_changes,
 )
-from njc.runs.timeline.trace_lines import (
+from njc.trace_lines import (
     AskedLine,
     BeganLine,
     ComparedLine,

@@ -23,7 +23,7 @@ from njc.runs.timeline.effect_text import (
     name_effect,
     summarize_variables,
 )
-from njc.runs.timeline.trace_lines import ModelCallCost, UnreadableLine
+from njc.trace_lines import ModelCallCost, UnreadableLine
 from njrt.events import Prediction
 from njrt.records import record
 from njrt.rendering.writer import remove_unstable_parts

@@ -4,7 +4,8 @@
     index.runs          RunSummary(1, "9f3c-1", place="mail.njpy:12", calls=2, seconds=4.2, ...), ... as a tree
     index.problems      "line 812 is cut off: the program was still writing, or was killed"
 
-Only summaries and offsets of lines are kept in memory. Lines of several processes and runs may be mixed.
+Only summaries and offsets of lines are kept in memory. Lines of several processes and runs may be mixed. A `TraceReader`
+returns the lines of a file that is still being written.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -22,13 +24,15 @@ from njc.project.units import explaining_failure
 from njc.runs.timeline.effect_text import NO_CHANGE, summarize_variables
 from njc.runs.timeline.step_builder import StepBuilder, build_steps
 from njc.runs.timeline.steps import JUMPS, Step
-from njc.runs.timeline.trace_lines import (
+from njc.trace_lines import (
     MAX_LINE_BYTES,
     BeganLine,
     EndedLine,
     EventLine,
+    TraceLine,
     UnansweredLine,
     UnreadableLine,
+    parse_trace,
     parse_trace_line,
 )
 from njrt.errors import ConfigurationError
@@ -290,6 +294,25 @@ def split_lines(file: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
         while len(line) > MAX_LINE_BYTES and not line.endswith(b"\n"):
             line = file.readline(MAX_LINE_BYTES)
             offset += len(line)
+
+
+class TraceReader:
+    """Reads a trace file that is still being written (state: the position, the unfinished line)."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._position = 0
+        self._number = 0
+
+    def read_new(self) -> list[TraceLine]:
+        """Return the new lines since the last call; an unfinished line waits for the next one."""
+        with open(self.path, "rb") as file:
+            file.seek(self._position)
+            lines = list(takewhile(lambda line: line.endswith(b"\n"), file))
+        found = list(parse_trace(lines, self._number + 1))
+        self._position += sum(map(len, lines))
+        self._number += len(lines)
+        return found
 
 
 def has_text(step: Step, wanted: str) -> bool:

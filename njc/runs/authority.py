@@ -25,8 +25,8 @@ from njc.frontend.diagnostics import Diagnostic
 from njc.frontend.parse import parse
 from njc.project.build import read_source
 from njc.project.units import Unit, explaining_failure
-from njc.runs.timeline.trace_lines import BeganLine, PerformedLine, read_trace
 from njc.static.lock import StaticLock
+from njc.trace_lines import BeganLine, PerformedLine, read_trace
 from njrt.agent.answer import parse_answer, unfence
 from njrt.agent.text_protocol import parse_text_calls, parse_text_effects
 from njrt.agent.tools import OPERATIONS, parse_tool_call

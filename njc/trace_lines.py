@@ -1,7 +1,6 @@
 """Reading trace files: one frozen dataclass for each kind of line.
 
     for line in read_trace(Path("trace.jsonl")): ...      BeganLine(run="9f3c-1", place="mail.njpy:12", ...)
-    TraceReader(path).read_new()      the lines of a file that is still being written
 
 An unreadable line is an `UnreadableLine`; unknown fields and kinds of lines, of newer versions, are ignored.
 """
@@ -13,7 +12,6 @@ from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -167,29 +165,15 @@ MAX_LINE_BYTES = 16 << 20
 """Longer lines are not read; lines of njrt have less than a megabyte."""
 
 
-class TraceReader:
-    """Reads a trace file that is still being written (state: the position, the unfinished line)."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._position = 0
-        self._number = 0
-
-    def read_new(self) -> list[TraceLine]:
-        """Return the new lines since the last call; an unfinished line waits for the next one."""
-        with open(self.path, "rb") as file:
-            file.seek(self._position)
-            lines = list(takewhile(lambda line: line.endswith(b"\n"), file))
-        found = list(parse_trace(lines, self._number + 1))
-        self._position += sum(map(len, lines))
-        self._number += len(lines)
-        return found
-
-
 def read_trace(path: Path) -> Iterator[TraceLine]:
     """Yield the lines of a trace file, one by one; one that is cut off is an `UnreadableLine`."""
     with open(path, "rb") as file:
         yield from parse_trace(file)
+
+
+def read_written_trace(path: Path) -> list[TraceLine]:
+    """Return the lines of a trace that a program may have written; none if it has not."""
+    return list(read_trace(path)) if path.exists() else []
 
 
 def parse_trace(lines: Iterable[bytes], first: int = 1) -> Iterator[TraceLine]:
