@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import dis
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
 from types import CodeType, FrameType
 from typing import Any
 
@@ -44,20 +44,8 @@ class ExecutionTrace:
     given: str = ""
     """The variables on entry to the recorded lines, if only some lines of a file are recorded."""
 
-    @classmethod
-    def from_json(cls, written: Mapping[str, Any]) -> ExecutionTrace:
-        return cls(
-            tuple(LineStep(line, changes) for line, changes in written["steps"]),
-            frozenset(written["reached"]),
-            written["given"],
-        )
-
     def to_json(self) -> dict[str, Any]:
-        return {
-            "steps": [[step.line, step.changes] for step in self.steps],
-            "reached": sorted(self.reached),
-            "given": self.given,
-        }
+        return {**asdict(self), "reached": sorted(self.reached)}
 
 
 @dataclass(slots=True)

@@ -19,7 +19,6 @@ from njc.frontend.prompt_references import Reference
 from njc.frontend.source import SourceDecodeError, SourceFile
 from njc.migrate.codemod import MigrationTransformer, UnusedCodeRemover, is_markup
 from njc.migrate.gathering import (
-    NIGHTJARPY,
     ConfigurationCollector,
     LeftoverFinder,
     NaturalCallCollector,
@@ -47,11 +46,6 @@ class LeftAlone:
 
     remarks: tuple[Remark, ...]
     """Its uses of nightjarpy, if any."""
-
-
-def uses_nightjarpy(data: bytes) -> bool:
-    """Return whether a file may be a program for nightjarpy."""
-    return NIGHTJARPY.encode() in data
 
 
 def migrate_program(old: SourceFile, path: str) -> Migration | LeftAlone | str:

@@ -8,14 +8,11 @@ spsbench crux --report crux.jsonl > crux.md
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from spsbench import flags
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.command("crux")

@@ -9,14 +9,11 @@ spsbench repair-report r.jsonl --out report.md
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from spsbench import flags
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.command("repair")

@@ -8,14 +8,11 @@ spsbench suite-report bfcl.jsonl m3.jsonl
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from spsbench import flags
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.command("suite")

@@ -18,9 +18,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal, ParamSpec, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from njrt.messages import Json
+from njrt.typed_json import validate_value
 from spsbench.results import (
     Ordinal,
     SampledRun,
@@ -136,12 +137,7 @@ def fit_value(value: Any, kind: Any) -> Any:
     """Return a value as one of its type, or raise a ValueError with the reason. Anything has a text."""
     if kind is str:
         return str(value)
-    try:
-        return TypeAdapter(kind).validate_python(value)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise ValueError(f"{place}: {first['msg']}" if place else first["msg"]) from None
+    return validate_value(value, kind)
 
 
 def dump_value(value: Any, kind: Any) -> Any:

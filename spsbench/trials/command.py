@@ -7,14 +7,11 @@ spsbench run --methods all --model scripted
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from spsbench import flags
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.command("run")

@@ -10,6 +10,7 @@ import pytest
 
 from njc.evaluation.execution_trace import MAX_STEPS, ExecutionTrace, LineStep, StepRecorder
 from njc.evaluation.repair.annotate import annotate_code, remove_step_comments
+from njrt.typed_json import validate_value
 
 FILENAME = "<traced>"
 
@@ -182,7 +183,7 @@ def test_annotated_code_without_its_comments_is_the_code(name: str) -> None:
 
 def test_what_was_written_is_read_again() -> None:
     _, steps = trace("def f(n):\n    return n", "f('a')")
-    assert ExecutionTrace.from_json(steps.to_json()) == steps
+    assert validate_value(steps.to_json(), ExecutionTrace) == steps
 
 
 def test_long_values_and_long_comments_are_bounded() -> None:

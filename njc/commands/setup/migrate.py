@@ -83,7 +83,7 @@ def command(
 
 def _find_programs(sources: Sequence[Path], out: Path | None) -> Iterator[tuple[Path, Path]]:
     """Find the programs that use nightjarpy, each with the file that it becomes."""
-    from njc.migrate.program import uses_nightjarpy
+    from njc.migrate.gathering import NIGHTJARPY
 
     for source in sources:
         if not source.exists():
@@ -94,7 +94,7 @@ def _find_programs(sources: Sequence[Path], out: Path | None) -> Iterator[tuple[
             )
         root = source.parent if source.is_file() else source
         for file in walk_files(source, ".py") if source.is_dir() else [source]:
-            if uses_nightjarpy(read_file(file)):
+            if NIGHTJARPY.encode() in read_file(file):
                 yield file, (out or root) / file.relative_to(root).with_suffix(SUFFIX)
 
 

@@ -61,6 +61,7 @@ from njc.worker import Message, open_worker
 from njrt.errors import NaturalError
 from njrt.messages import Reply, Request, UserMessage
 from njrt.session.examples import Example, format_example_line
+from njrt.typed_json import validate_value
 
 NO_JUDGEMENT_MESSAGE = (
     "ask no model here: let an `assert` leave to the live block what needs judgement"
@@ -318,7 +319,7 @@ def evaluate_code(
         ExampleFailure(
             example,
             tuple(verdict["differences"]),
-            ExecutionTrace.from_json(verdict["trace"]) if "trace" in verdict else ExecutionTrace(),
+            validate_value(verdict.get("trace", {}), ExecutionTrace),
         )
         for example, verdict in zip(examples.shown, verdicts, strict=False)
         if verdict["verdict"] == "wrong"

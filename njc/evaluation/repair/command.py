@@ -29,6 +29,7 @@ from njc.evaluation.built_imports.account import (
 )
 from njc.evaluation.execution_trace import ExecutionTrace
 from njrt.errors import ConfigurationError
+from njrt.typed_json import from_json
 
 MAX_OUTPUT_CHARS = 1500
 MAX_OUTPUT_BYTES = 4 * MAX_OUTPUT_CHARS
@@ -163,5 +164,6 @@ def _read_last_trace(folder: Path) -> ExecutionTrace:
     files = sorted(folder.glob("*.json"), key=lambda file: file.stat().st_mtime_ns)
     for file in reversed(files):
         with suppress(OSError, ValueError):
-            return ExecutionTrace.from_json(json.loads(file.read_text(encoding="utf-8")))
+            trace: ExecutionTrace = from_json(file.read_text(encoding="utf-8"), ExecutionTrace)
+            return trace
     return ExecutionTrace()

@@ -23,6 +23,7 @@ from njc.evaluation.execution_trace import ExecutionTrace, StepRecorder
 from njc.evaluation.repair.time_limit import TimeLimitError, limit_time
 from njc.worker import open_channel, open_worker
 from njrt.rendering.one_line import write_brief
+from njrt.typed_json import validate_value
 
 STARTUP_SECONDS = 20.0
 DEFAULT_SECONDS = 5.0
@@ -89,7 +90,7 @@ def _run_once(
         )
     if verdict["passed"]:
         return PassedTests()
-    trace = ExecutionTrace.from_json(verdict["trace"])
+    trace = validate_value(verdict["trace"], ExecutionTrace)
     return FailedTests(verdict["test"], verdict["problem"], trace)
 
 
