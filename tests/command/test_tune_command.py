@@ -369,39 +369,57 @@ def test_what_counts_as_better(better: int, worse: int, looks: int, kept: bool) 
     assert is_kept(compare_held_out(before, after, looks), 0.95) is kept
 
 
-def test_a_threshold_for_a_second_model(tmp_path: Path) -> None:
+class TwoModels(RuleServer):
     """The first model is right where it is sure; the second is always right."""
 
-    class Two(RuleServer):
-        def answer_without_script(self, seen: Any) -> Any:
-            if seen.method == "GET":
-                return super().answer_without_script(seen)
-            shown = Shown(seen.body)
-            is_sure = int(shown.mail.split(":")[0]) % 3 != 0
-            right = is_sure or seen.body["model"] == "large"
-            other = {"shipping": "billing", "billing": "shipping"}[shown.right]
-            text = json.dumps({"team": shown.right if right else other})
-            answer = says(text)
-            answer.body["choices"][0]["logprobs"] = {
-                "content": [{"token": text, "logprob": -0.01 if is_sure else -1.0}]
-            }
-            return answer
+    def answer_without_script(self, seen: Any) -> Any:
+        if seen.method == "GET":
+            return super().answer_without_script(seen)
+        shown = Shown(seen.body)
+        is_sure = int(shown.mail.split(":")[0]) % 3 != 0
+        right = is_sure or seen.body["model"] == "large"
+        other = {"shipping": "billing", "billing": "shipping"}[shown.right]
+        text = json.dumps({"team": shown.right if right else other})
+        answer = says(text)
+        answer.body["choices"][0]["logprobs"] = {
+            "content": [{"token": text, "logprob": -0.01 if is_sure else -1.0}]
+        }
+        return answer
 
-    file, lines = tmp_path / "triage.njpy", tmp_path / "cases.jsonl"
+
+def tune_second(folder: Path, *words: str) -> tuple[subprocess.CompletedProcess[str], int]:
+    """Tune with a second model; return how the command ended, and the calls of both models."""
+    file, lines = folder / "triage.njpy", folder / "cases.jsonl"
     file.write_text(PROGRAM.replace("natural\n", 'natural(reasoning="none", effects="answer")\n'))
     lines.write_text("".join(json.dumps(case) + "\n" for case in CASES))
-    with Two(lambda shown: shown.right) as server:
+    with TwoModels(lambda shown: shown.right) as server:
         server.models = ("small", "large")
         done = subprocess.run(
-            [sys.executable, "-m", "njc", "tune", f"{file}:route", str(lines), "--second", "openai/large"],
+            [sys.executable, "-m", "njc", "tune", f"{file}:route", str(lines), "--second", "openai/large", *words],
             env={**os.environ, "NJC_BASE_URL": server.base_url, "NJC_MODEL": "openai/small"},
             capture_output=True,
             text=True,
             check=False,
         )  # fmt: skip
+        return done, sum(seen.method == "POST" for seen in server.seen)
+
+
+def test_a_threshold_for_a_second_model(tmp_path: Path) -> None:
+    done, _ = tune_second(tmp_path)
     assert "answered by the first model alone: " in done.stdout, done.stderr
     assert re.search(r"-> 1\.000 on 12 held-out cases", done.stdout), done.stdout
     assert ", 0 wrong (0.000;" in done.stdout
+
+
+@pytest.mark.parametrize("limit", [20, 47, 83])
+def test_the_calls_for_a_second_model_are_limited(tmp_path: Path, limit: int) -> None:
+    """Measuring the first model's probabilities needs 12 calls, and the check up to 36 of both models."""
+    done, calls = tune_second(tmp_path, "--calls", str(limit))
+    assert done.returncode == 0, done.stderr
+    assert f"second_below=0.0: left out, {limit} calls would not be enough" in done.stderr
+    assert calls <= limit
+    kept = map(json.loads, (tmp_path / "cases.tuning.jsonl").read_text().splitlines())
+    assert sum(result["calls"] for result in kept) == calls
 
 
 @pytest.mark.parametrize(

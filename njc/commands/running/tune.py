@@ -97,7 +97,7 @@ def command(
         repeats,
         jobs,
         calls,
-        reserved=2 * len(held_out) * repeats,
+        reserved=(2 + (second is not None)) * len(held_out) * repeats,
     )
     console.note(f"choosing on {len(choosing)} cases, checking on {len(held_out)} others")
     chosen = tuner.choose(choosing, tokens)
@@ -106,7 +106,6 @@ def command(
     if not chosen:
         console.result("no form is better than the program as it is; nothing is written")
         return
-    tuner.reserved = 0
     before = tuner.run({}, held_out)
     after = tuner.run(chosen, held_out)
     evidence = compare_held_out(before, after, tuner.count_looks(held_out))

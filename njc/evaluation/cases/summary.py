@@ -47,8 +47,9 @@ def format_table(summaries: Sequence[Summary]) -> str:
 
 def _make_table(summaries: Sequence[Summary]) -> tuple[list[str], list[list[str]]]:
     head = ["model", "passed", "rate", "95 % interval", "calls", "tokens", "cost", "seconds"]
+    warnings = [sum(len(run.warnings) for run in each.runs) for each in summaries]
     rows = []
-    for each in summaries:
+    for each, count in zip(summaries, warnings, strict=True):
         runs, (low, high) = each.runs, each.pass_interval
         rows.append(
             [
@@ -60,15 +61,10 @@ def _make_table(summaries: Sequence[Summary]) -> tuple[list[str], list[list[str]
                 f"{sum(run.input + run.output for run in runs):,}",
                 f"${sum(run.usd for run in runs):.4f}",
                 f"{sum(run.seconds for run in runs):.1f}",
+                *[f"{count:,}"] * any(warnings),
             ]
         )
-    if any(run.warnings for each in summaries for run in each.runs):
-        head.append("warnings")
-        rows = [
-            [*row, f"{sum(len(run.warnings) for run in each.runs):,}"]
-            for row, each in zip(rows, summaries, strict=True)
-        ]
-    return head, rows
+    return [*head, *["warnings"] * any(warnings)], rows
 
 
 def format_warnings(

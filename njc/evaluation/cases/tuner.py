@@ -93,6 +93,9 @@ class Score:
     def rank(self) -> tuple[float, float]:
         return round(self.rate, 9), -self.tokens
 
+    def __str__(self) -> str:
+        return f"{self.rate:.3f} in {self.runs} runs, {self.tokens:.0f} tokens"
+
 
 def split_cases(
     cases: Sequence[NumberedCase],
@@ -279,7 +282,7 @@ class Tuner:
             if block is None:
                 continue
             self.places[run.instruction] = f"{self.unit.path}:{block.line}"
-            self.note(f"{self.unit.path}:{block.line}, as it is: {_describe(plain)}")
+            self.note(f"{self.unit.path}:{block.line}, as it is: {plain}")
             form = self.choose_form(block, run, cases, chosen, plain_results, most_tokens)
             if form != PLAIN:
                 chosen[run.instruction] = form
@@ -300,8 +303,10 @@ class Tuner:
             raise ConfigurationError("--second needs a function with one block")
         (instruction,) = self.places
         form = chosen.get(instruction, PLAIN)
-        probe = {instruction: form.add(second_model=second, second_below=0.0)}
-        runs = list_sure_runs(self.run(probe, cases))
+        probe = form.add(second_model=second, second_below=0.0)
+        if not self.has_calls(probe, cases, compute_score(self.run({}, cases))):
+            return chosen
+        runs = list_sure_runs(self.run({instruction: probe}, cases))
         if not runs:
             raise ConfigurationError(
                 "--second needs a block that answers with data, without reasoning"
@@ -331,11 +336,7 @@ class Tuner:
 
         def try_form(form: Form) -> None:
             nonlocal best, results
-            votes = form.options.get("votes", 1)
-            assert isinstance(votes, int)
-            runs = len(cases) * self.repeats * votes + self.reserved
-            if self.used + runs * max(1.0, start.calls) > self.calls:
-                self.note(f"  {form}: left out, {self.calls:,} calls would not be enough")
+            if not self.has_calls(form, cases, start):
                 return
             without = form.cases | best.cases
             for part, margin in ((cases[: len(cases) // 2], MARGIN), (cases, 0.0)):
@@ -345,10 +346,10 @@ class Tuner:
                 other, least = compute_score(known, without), compute_score(plain, without)
                 is_worse = score.rate < other.rate - margin
                 if is_worse or score.tokens > most_tokens * least.tokens:
-                    self.note(f"  {form}: {_describe(score)}")
+                    self.note(f"  {form}: {score}")
                     return
             better = score.rank > other.rank
-            self.note(f"  {form}: {_describe(score)}{' (best so far)' if better else ''}")
+            self.note(f"  {form}: {score}{' (best so far)' if better else ''}")
             if better:
                 best, results = form, tried
 
@@ -365,6 +366,14 @@ class Tuner:
         if is_answer and VOTES * compute_score(results).tokens <= limit:
             try_form(best.add(votes=VOTES))
         return best
+
+    def has_calls(self, form: Form, cases: Sequence[NumberedCase], plain: Score) -> bool:
+        """Return whether a form may be run on cases and then checked, by the calls of plain runs; note it if not."""
+        runs = len(cases) * self.repeats * int(form.options.get("votes", 1)) + self.reserved
+        is_enough = self.used + runs * max(1.0, plain.calls) <= self.calls
+        if not is_enough:
+            self.note(f"  {form}: left out, {self.calls:,} calls would not be enough")
+        return is_enough
 
     def run(self, forms: dict[str, Form], cases: Sequence[NumberedCase]) -> ResultsByCase:
         """Return the results of the cases with these forms; make the missing runs in another process."""
@@ -437,7 +446,3 @@ class Tuner:
         }
         save_lock(replace(after, tuned={**others, **after.tuned}), before, path)
         return path
-
-
-def _describe(score: Score) -> str:
-    return f"{score.rate:.3f} in {score.runs} runs, {score.tokens:.0f} tokens"

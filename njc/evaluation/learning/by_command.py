@@ -214,8 +214,7 @@ def describe_no_run(result: CommandResult) -> str:
     """Return why a block cannot be repaired if its code did not run."""
     last = result.output.rpartition("\n")[2].strip()[:200]
     ending = f"; its output ends with: {last}" if last else ""
+    how = "failed without running its code"
     if result.was_killed:
-        return (
-            f"the command was ended by {result}, so that it is not known what the code did{ending}"
-        )
-    return f"the command failed without running its code{ending}"
+        how = f"was ended by {result}, so that it is not known what the code did"
+    return f"the command {how}{ending}"
