@@ -59,10 +59,8 @@ def build_line_map(pieces: Iterable[Piece]) -> LineMap:
         begins = compiled if at_line_start else compiled + 1
         ends_line = piece.text.endswith(("\n", "\r"))
         if piece.text and (at_line_start or breaks > ends_line):
-            skipped = 0 if at_line_start else 1
-            _append_segment(
-                segments, Segment(begins, piece.line + skipped * piece.is_authors, piece.is_authors)
-            )
+            source = piece.line + (piece.is_authors and not at_line_start)
+            _append_segment(segments, Segment(begins, source, piece.is_authors))
         compiled += breaks
         at_line_start = ends_line if piece.text else at_line_start
     return LineMap(tuple(segments) or LineMap().segments)

@@ -385,7 +385,9 @@ def _make_text_argument(name: str, words: Iterable[str]) -> Argument:
 
 def format_literal(value: object) -> str:
     """Spell a literal value; a string in double quotes, unless that would cost an escape."""
-    return format_string(value) if isinstance(value, str) else ascii(value)
+    if isinstance(value, str):
+        return format_string(value)
+    return "1e999" if value == float("inf") else ascii(value)  # `inf` would be a name
 
 
 def list_given_options(options: Options) -> list[tuple[str, object]]:

@@ -40,8 +40,8 @@ class Module:
 
 
 def can_hold_blocks(data: bytes) -> bool:
-    """Return whether the bytes contain what could be the opening of a natural block, or nearly one."""
-    return _MARKER_BYTES.search(data) is not None
+    """Return whether the bytes contain what could be the opening of a natural block, or nearly one, or are UTF-16."""
+    return _MARKER_BYTES.search(data) is not None or b"\0" in data
 
 
 def can_set_mode(data: bytes) -> bool:

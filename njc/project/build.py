@@ -281,8 +281,6 @@ def _is_fresh(unit: Unit, existing: ExistingFile, source: SourceFile, project: P
 
 def _is_same_text(output: bytes, existing: ExistingFile) -> bool:
     """Return whether a compiled file is already there; a checkout may have changed its line ends."""
-    if existing.state != "compiled":
-        return output == existing.data
     return output.replace(b"\r\n", b"\n") == existing.data.replace(b"\r\n", b"\n")
 
 

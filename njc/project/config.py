@@ -103,7 +103,7 @@ def check_required_version(requirement: str | None, version: str) -> None:
 
 def list_project_files(start: Path) -> list[Path]:
     """List the files that may hold the settings for `start`, nearest first, existing or not."""
-    start = start.absolute()
+    start = Path(os.path.normpath(start.absolute()))
     folder = start if start.is_dir() else start.parent
     files = []
     for candidate in (folder, *folder.parents):
@@ -115,10 +115,10 @@ def list_project_files(start: Path) -> list[Path]:
 
 def _read_table(file: Path) -> Mapping[str, TomlValue] | None:
     try:
-        document = tomllib.loads(file.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        tool = tomllib.loads(file.read_text(encoding="utf-8-sig")).get("tool")
+    except (OSError, UnicodeDecodeError, RecursionError, tomllib.TOMLDecodeError) as error:
         raise ConfigurationError(f"{file}: cannot be read as TOML: {error}") from None
-    table = document.get("tool", {}).get("njc")
+    table = tool.get("njc") if isinstance(tool, dict) else None
     if table is not None and not isinstance(table, dict):
         raise ConfigurationError(f"{file}: [tool.njc] must be a table")
     return table
@@ -155,7 +155,7 @@ def _parse_text(value: TomlValue, folder: Path) -> str:
 
 
 def _parse_path(value: TomlValue, folder: Path) -> Path:
-    return _make_absolute(_parse_text(value, folder), folder)
+    return Path(os.path.normpath(folder / _parse_text(value, folder)))
 
 
 def _parse_patterns(value: TomlValue, folder: Path) -> tuple[str, ...]:
@@ -164,11 +164,7 @@ def _parse_patterns(value: TomlValue, folder: Path) -> tuple[str, ...]:
 
 def _parse_paths(value: TomlValue, folder: Path) -> tuple[Path, ...]:
     texts = _parse_text_list(value, "a directory or a list of them")
-    return tuple(_make_absolute(text, folder) for text in texts)
-
-
-def _make_absolute(text: str, folder: Path) -> Path:
-    return Path(os.path.normpath(folder / text))
+    return tuple(_parse_path(text, folder) for text in texts)
 
 
 def _parse_text_list(value: TomlValue, expected: str) -> Iterator[str]:

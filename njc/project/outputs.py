@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Literal, assert_never
 
 from njc.codegen.header import FileHeader, is_intact, parse_header
-from njc.project.units import SUFFIX, format_path, read_header, walk_files
+from njc.project.units import explaining_failure, format_path, read_header, walk_files
 from njrt.errors import ConfigurationError
 
 OutputState = Literal["absent", "compiled", "edited", "foreign"]
@@ -81,7 +81,15 @@ def find_stale_outputs(roots_of: Mapping[Path, Collection[Path]]) -> tuple[Path,
         file
         for folder, roots in sorted(roots_of.items())
         for file, header in find_compiled_files(folder)
-        if not any((root / _make_source_path(file, folder, header)).exists() for root in roots)
+        if not any(
+            # In place, other output directories may be below this one.
+            (root / path).exists()
+            for root in roots
+            for path in (
+                file.relative_to(folder).with_suffix(Path(header.path).suffix),
+                header.path,
+            )
+        )
     )
 
 
@@ -141,6 +149,12 @@ def write_all(contents: Mapping[Path, bytes], modes: Mapping[Path, int] | None =
                 folder.rmdir()
 
 
+def rewrite_all(contents: Mapping[Path, bytes]) -> None:
+    """Write files like `write_all`, but keep their modes, and links to them."""
+    files = {file.resolve(): data for file, data in contents.items()}
+    write_all(files, {file: file.stat().st_mode & 0o777 for file in files if file.exists()})
+
+
 def check_output(file: Path, *inputs: Path) -> None:
     """Raise ConfigurationError if the directory of a file does not exist, or if the file is one of the inputs."""
     if not (folder := file.absolute().parent).is_dir():
@@ -155,19 +169,12 @@ def remove_files(files: Iterable[Path], within: Iterable[Path]) -> None:
     """Remove files, and the directories inside `within` that this leaves empty."""
     bounds = set(within)
     for file in files:
-        file.unlink(missing_ok=True)
-        for folder in file.parents:
-            if not any(folder != bound and folder.is_relative_to(bound) for bound in bounds):
-                break
-            try:
-                folder.rmdir()
-            except OSError:
-                break
-
-
-def _make_source_path(file: Path, folder: Path, header: FileHeader) -> Path:
-    suffix = ".py" if header.path.endswith(".py") else SUFFIX
-    return file.relative_to(folder).with_suffix(suffix)
+        with explaining_failure(f"remove {format_path(file)}"):
+            file.unlink(missing_ok=True)
+        with suppress(OSError):  # until the first directory that is not empty
+            for folder in file.parents:
+                if any(folder != bound and folder.is_relative_to(bound) for bound in bounds):
+                    folder.rmdir()
 
 
 def _find_leftovers_in(folder: Path) -> Iterator[Path]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import io
 import json
+import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from difflib import unified_diff
@@ -16,7 +18,7 @@ from typing import Any, Literal, assert_never, get_args
 
 from njc import __version__
 from njc.frontend.diagnostics import CODES, Diagnostic, render_diagnostic
-from njc.project.build import Finding, is_error
+from njc.project.build import Finding
 
 ReportFormat = Literal["text", "json", "github", "sarif"]
 REPORT_FORMATS: tuple[ReportFormat, ...] = get_args(ReportFormat)
@@ -42,14 +44,10 @@ def format_findings(findings: Sequence[Finding], format: ReportFormat) -> str:
 
 def summarize_findings(findings: Sequence[Finding], files: int) -> str:
     """Count the findings and the files."""
-    errors = sum(map(is_error, findings))
-    hints = sum(finding.diagnostic.severity == "hint" for finding in findings)
-    warnings = len(findings) - errors - hints
     if not findings:
         return f"{format_count(files, 'file')}, nothing found"
-    counts = [format_count(errors, "error")] * bool(errors)
-    counts += [format_count(warnings, "warning")] * bool(warnings)
-    counts += [format_count(hints, "hint")] * bool(hints)
+    kinds = Counter(finding.diagnostic.severity for finding in findings)
+    counts = [format_count(kinds[it], it) for it in ("error", "warning", "hint") if kinds[it]]
     return f"{', '.join(counts)} in {format_count(files, 'file')}"
 
 
@@ -70,15 +68,12 @@ def format_count(number: int, noun: str) -> str:
 # ── findings for other programs ────────────────────────────────────────────────────────────────────
 
 
-_SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-
-
 def format_json(diagnostics: Iterable[Diagnostic]) -> str:
     """Write findings as a JSON list, one object each."""
     found = [asdict(diagnostic) for diagnostic in diagnostics]
     for each in found:
         del each["imports"]  # the correction of an editor is the replacement alone
-    return json.dumps(found, indent=2, ensure_ascii=False)
+    return json.dumps(found, indent=2)
 
 
 def format_github(diagnostics: Iterable[Diagnostic]) -> str:
@@ -134,13 +129,13 @@ def format_sarif(diagnostics: Sequence[Diagnostic]) -> str:
         _make_sarif_result(diagnostic, rules.index(diagnostic.code)) for diagnostic in diagnostics
     ]
     log = {
-        "$schema": _SARIF_SCHEMA,
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
         "runs": [
             {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
         ],
     }
-    return json.dumps(log, indent=2, ensure_ascii=False)
+    return json.dumps(log, indent=2)
 
 
 def _make_sarif_result(diagnostic: Diagnostic, rule: int) -> dict[str, Any]:
@@ -151,7 +146,9 @@ def _make_sarif_result(diagnostic: Diagnostic, rule: int) -> dict[str, Any]:
         "endLine": diagnostic.end_line,
         "endColumn": diagnostic.end_column,
     }
-    location = {"artifactLocation": {"uri": diagnostic.path}, "region": region}
+    path = diagnostic.path.encode(errors="surrogateescape")
+    uri = re.sub(rb"[^\w./~-]", lambda found: b"%%%02X" % ord(found[0]), path).decode()
+    location = {"artifactLocation": {"uri": uri}, "region": region}
     return {
         "ruleId": diagnostic.code,
         "ruleIndex": rule,

@@ -10,6 +10,7 @@ of the build.
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -56,7 +57,9 @@ def find_units(arguments: Sequence[Path], project: Project) -> tuple[Unit, ...]:
     source has its name.
     """
     places = choose_places(arguments, project)
-    units = {unit.source: unit for place in places for unit in _find_units_at(place, project)}
+    found = [unit for place in places for unit in _find_units_at(place, project)]
+    found.sort(key=lambda unit: unit.root, reverse=True)
+    units = {unit.source: unit for unit in found}  # of directories within each other, the outer one
     if not units:
         raise ConfigurationError(
             "`include` and `exclude` leave nothing to compile; loosen them in [tool.njc] or in the flags"
@@ -169,20 +172,12 @@ def walk_files(folder: Path, suffix: str, above: frozenset[str] = frozenset()) -
     for entry in entries:
         if entry.name.startswith("."):
             continue
-        if _is_folder(entry):
+        if os.path.isdir(entry.path):  # false for a link that is broken or leads to itself
             is_skipped = entry.name in _SKIPPED_FOLDERS
             if not is_skipped and not os.path.exists(os.path.join(entry.path, "pyvenv.cfg")):
                 yield from walk_files(Path(entry.path), suffix, above | {real})
         elif entry.name.endswith(suffix):
             yield Path(entry.path)
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    """Return whether an entry is a directory, or a link to one; not if the link is broken or not readable."""
-    try:
-        return entry.is_dir()
-    except OSError:
-        return False
 
 
 def find_top_package(folder: Path, root: Path) -> Path | None:
@@ -221,8 +216,12 @@ def _find_units_at(place: Path, project: Project) -> list[Unit]:
 
 
 def _make_unit_in_root(source: Path, root: Path, project: Project) -> Unit:
-    base = project.out if project.out is not None else root
-    return Unit(source, root, base / source.relative_to(root).with_suffix(".py"))
+    path = source.relative_to(root)
+    if not {"\n", "\r"}.isdisjoint(str(path)):  # compiled files name it in a comment
+        raise ConfigurationError(
+            f"{str(path)!r}: a name with a line break cannot be compiled; rename it"
+        )
+    return Unit(source, root, (project.out or root) / path.with_suffix(".py"))
 
 
 def is_selected(source: Path, root: Path, project: Project) -> bool:
@@ -239,8 +238,9 @@ def _is_pattern_match(path: str, pattern: str) -> bool:
     parts = path.split("/")
     if "/" not in pattern:
         return any(fnmatchcase(part, pattern) for part in parts)
-    heads = ("/".join(parts[:count]) for count in range(1, len(parts) + 1))
-    return any(fnmatchcase(head, pattern) for head in heads)
+    heads = ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
+    forms = (pattern, re.sub(r"^(\.?|\*\*)/", "", pattern))
+    return any(fnmatchcase(head, form) for head in heads for form in forms)
 
 
 def refuse_hidden_source(unit: Unit) -> None:

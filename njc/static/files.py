@@ -10,12 +10,13 @@ import importlib.util
 import re
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 
 from njc.project.build import Finding, is_error, plan_build, read_source, write_changes
 from njc.project.config import Project
-from njc.project.outputs import write_all
+from njc.project.outputs import rewrite_all, write_all
 from njc.project.tuned import find_tuned_blocks, get_lock_path
 from njc.project.units import Unit, find_package_files, format_path
 from njc.static.build import ContractTask, ContractVerdict, HoleRequest, StaticBuild, fill_holes
@@ -34,12 +35,15 @@ def find_lock_file(units: Sequence[Unit], project: Project) -> Path:
 
 
 def find_static_files(units: Sequence[Unit], project: Project) -> list[StaticFile]:
-    """Find the files with holes."""
-    files = (
-        make_static_file(unit, read_source(unit), project.options, find_tuned_blocks(unit, project))
-        for unit in units
-    )
-    return [file for file in files if file is not None]
+    """Find the files with holes; raises ConfigurationError if the lock cannot distinguish two of them."""
+    files: dict[str, StaticFile] = {}
+    for unit in units:
+        tuned = find_tuned_blocks(unit, project)
+        file = make_static_file(unit, read_source(unit), project.options, tuned)
+        if file is not None and files.setdefault(unit.path, file) is not file:
+            places = f"{files[unit.path].unit.display_path} and {unit.display_path}"
+            raise ConfigurationError(f"{places} have one name in njc.lock, {unit.path}; rename one")
+    return list(files.values())
 
 
 def fill_units(
@@ -75,13 +79,11 @@ def test_contract(task: ContractTask) -> ContractVerdict:
     """Run the code of a block on inputs that Hypothesis makes, in another process; no verdict without it."""
     if importlib.util.find_spec("hypothesis") is None:
         return ContractVerdict()
-    with open_worker("njc.static.contract_worker") as worker:
+    with open_worker("njc.static.contract_worker") as worker, suppress(TimeoutError):
         worker.send(asdict(task))
-        try:
-            found = worker.receive(CONTRACT_SECONDS)
-        except TimeoutError:
-            found = None
-    return ContractVerdict(found["held"], found["refusal"]) if found else ContractVerdict()
+        if found := worker.receive(CONTRACT_SECONDS):
+            return ContractVerdict(found["held"], found["refusal"])
+    return ContractVerdict()
 
 
 def write_static_build(
@@ -112,11 +114,11 @@ def save_lock(lock: StaticLock, before: StaticLock, file: Path) -> None:
             current = read_lock(file)
         except ConfigurationError as error:
             aside = file.with_name(f"{file.name}.new")
-            write_all({aside: format_lock(lock).encode()}, {})
+            write_all({aside: format_lock(lock).encode()})
             raise ConfigurationError(f"{error}; the code written meanwhile is in {aside}") from None
         text = format_lock(transfer_changes(before, lock, current)).encode()
         if not file.exists() or file.read_bytes() != text:
-            write_all({file: text}, {})
+            rewrite_all({file: text})
 
 
 def keep_attempts(hole: Hole, result: Generated | GenerationFailed, folder: Path) -> str:
@@ -125,8 +127,7 @@ def keep_attempts(hole: Hole, result: Generated | GenerationFailed, folder: Path
         return ""
     name = re.sub(r"[^\w.]+", "-", hole.name).strip("-")
     file = folder / ".njc_cache" / "attempts" / f"{name}.md"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(render_attempts(hole, result), encoding="utf-8")
+    write_all({file: render_attempts(hole, result).encode(errors="backslashreplace")})
     return format_path(file)
 
 

@@ -40,7 +40,7 @@ from njc.project.build import (
 )
 from njc.project.config import Project
 from njc.project.fixes import correct
-from njc.project.outputs import write_all
+from njc.project.outputs import rewrite_all
 from njc.project.report import format_count, format_findings, summarize_findings
 from njc.project.units import SUFFIX, Unit, find_units, make_unit, refuse_hidden_source
 from njrt.errors import ConfigurationError
@@ -115,11 +115,11 @@ def _correct_findings(
         correct(result, partial(compile_again, result.unit), with_hints) for result in results
     ]
     changes = {
-        after.unit.source.resolve(): after.source.data
+        after.unit.source: after.source.data
         for before, after in zip(results, corrected, strict=True)
         if before.source.data != after.source.data
     }
-    write_all(changes, {file: file.stat().st_mode & 0o777 for file in changes})
+    rewrite_all(changes)
     before, after = (
         sum(len(result.diagnostics) + with_hints * len(result.hints) for result in some)
         for some in (results, corrected)

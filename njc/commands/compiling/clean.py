@@ -51,18 +51,14 @@ def command(
     chosen: Iterable[Path] = find_stale_outputs(folders)
     if everything:
         chosen = [file for folder in folders for file, _ in find_compiled_files(folder)]
-    found = (
-        (file, find_overwrite_obstacle(file, read_existing_file(file).state)) for file in chosen
-    )
-    obstacles = {} if force else {file: why for file, why in found if why}
+    found = {file: find_overwrite_obstacle(file, read_existing_file(file).state) for file in chosen}
+    obstacles = {} if force else {file: why for file, why in found.items() if why}
     removed = [file for file in chosen if file not in obstacles]
     removed += [file for folder in folders for file in find_leftovers(folder)]
     if not dry_run:
         remove_files(removed, within=folders)
     for file in removed:
-        console.print_detail(
-            f"removed {format_path(file)}" if not dry_run else f"would remove {format_path(file)}"
-        )
+        console.print_detail(f"{'would remove' if dry_run else 'removed'} {format_path(file)}")
     for why in obstacles.values():
         console.findings(f"error: {why}")
     console.note(f"{format_count(len(removed), 'file')} {'would be ' if dry_run else ''}removed")

@@ -12,7 +12,7 @@ from njc.analysis.block_findings import find_containment_problem
 from njc.analysis.contracts import format_assert
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import (
-    SOURCE,
+    FILE,
     TEXT_OR_JSON,
     project_flags,
     resolve_project,
@@ -34,7 +34,7 @@ CompilerStage = Literal["blocks", "lower"]
 
 
 @click.command("show")
-@SOURCE
+@click.argument("source", metavar="FILE", type=FILE)
 @click.option(
     "--stage",
     type=click.Choice(["blocks", "lower"]),
@@ -61,13 +61,13 @@ def command(
     match stage:
         case "blocks":
             if format == "json":
-                console.json(list(_describe_blocks(compilation)), ensure_ascii=False)
+                console.json(list(_describe_blocks(compilation)))
             else:
                 console.result("\n\n".join(map(_format_block, _describe_blocks(compilation))))
         case "lower" if result.output is not None:
             text = result.output.decode(task.source.encoding)
             if format == "json":
-                console.json({"compiled": text}, ensure_ascii=False)
+                console.json({"compiled": text})
             else:
                 console.result(text.rstrip("\n"))
         case "lower":

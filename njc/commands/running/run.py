@@ -12,7 +12,7 @@ import click
 
 from njc.commands.terminal.console import CommandFunction, Console, add_options
 from njc.commands.terminal.flags import (
-    SOURCE,
+    PATH,
     parse_set_flags,
     project_flags,
     refuse_options,
@@ -132,7 +132,7 @@ _INTERRUPTED_EXIT_CODE = 130
 @click.command(
     "run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
 )
-@SOURCE
+@click.argument("source", metavar="FILE", type=PATH)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.option(
     "-m", "--module", "is_module", is_flag=True, help="FILE is a module's name, as in python -m."

@@ -14,7 +14,7 @@ import click
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import PATH, refuse_options, with_console
 from njc.project.outputs import write_all
-from njc.project.units import format_path
+from njc.project.units import format_path, read_file
 from njrt.errors import ConfigurationError
 
 NAME = "natural-code"
@@ -33,7 +33,7 @@ def command(console: Console, into: Path | None, force: bool) -> None:
         click.echo(text, nl=False)
         return
     path = (into / NAME / "SKILL.md").absolute()
-    if path.exists() and path.read_text(encoding="utf-8") != text and not force:
+    if path.exists() and read_file(path) != text.encode() and not force:
         raise ConfigurationError(f"{format_path(path)} differs; --force overwrites it")
     write_all({path: text.encode()})
     console.note(f"wrote {format_path(path)}")

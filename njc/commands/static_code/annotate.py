@@ -30,7 +30,7 @@ from njc.project.build import (
 )
 from njc.project.config import Project
 from njc.project.fixes import apply_replacements, correct
-from njc.project.outputs import write_all
+from njc.project.outputs import rewrite_all
 from njc.project.report import format_count, format_diff
 from njc.project.units import Unit, find_units
 from njc.static.annotate import (
@@ -81,7 +81,7 @@ def command(
             name = unit.display_path
             console.result(format_diff(before.text, after.text, name, name))
     if write:
-        write_all(changed, {file: file.stat().st_mode & 0o777 for file in changed})
+        rewrite_all(changed)
     done = "annotated" if write else "to be annotated; --write does it"
     console.note(f"{format_count(len(changed), 'file')} {done}" if changed else "no type to add")
     if unasked is not None:

@@ -138,8 +138,7 @@ def command(
     statuses = find_hole_statuses(holes, lock)
     alarms = find_alarms(chosen or holes, statuses)
     console.result("\n".join(_format_statuses(chosen or holes, statuses, alarms, why)))
-    for line in _format_tuned(lock, units):
-        console.result(line)
+    console.result("\n".join(_format_tuned(lock, units)))
     for entry in find_unused(lock):
         console.note(f"unused: {entry.name} ({entry.mode}); `njc lock --update` removes it")
     unwritten = sum(not isinstance(status, Locked) for status in statuses.values())

@@ -41,11 +41,11 @@ class Console:
 
     def result(self, text: str) -> None:
         if text:
-            click.echo(colorize(text))
+            print_result(colorize(text))
 
-    def json(self, value: object, *, ensure_ascii: bool = True) -> None:
+    def json(self, value: object) -> None:
         """Print a result as JSON, never coloured."""
-        click.echo(json.dumps(value, indent=2, ensure_ascii=ensure_ascii))
+        click.echo(json.dumps(value, indent=2))
 
     def findings(self, text: str) -> None:
         """Print findings."""
@@ -75,7 +75,7 @@ class Console:
         from njc.runs.trace_view.tables import format_table
 
         for line in format_table(columns, rows, get_output_width()):
-            click.echo(line)
+            print_result(line)
 
 
 class ProgressLine:
@@ -95,6 +95,12 @@ class ProgressLine:
             return
         self._shown = True
         paint_progress(f"{self._activity} {done}/{of}" if done < of else "")
+
+
+def print_result(line: str) -> None:
+    """Print to standard output; characters that its encoding lacks are escaped."""
+    encoding = sys.stdout.encoding or "utf-8"
+    click.echo(line.encode(encoding, "backslashreplace").decode(encoding))
 
 
 def paint_progress(line: str) -> None:

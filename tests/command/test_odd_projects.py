@@ -1,0 +1,262 @@
+"""`njc` on odd projects: names, settings and files that no tutorial has, each with what a user may expect."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+
+import pytest
+from workplace import GREETING, MISSPELT, Workplace, clean_environment
+
+import njrt
+from njrt.messages import Request
+
+# ── Which files are compiled, and where to ───────────────────────────────────────────────────────
+
+PROJECTS: Mapping[str, tuple[Mapping[str, str], str, list[str] | str]] = {
+    # files, the command, and then the compiled files or a part of the error
+    "no settings: `tool` is a number": (
+        {"pyproject.toml": "tool = 3\n", "a.njpy": GREETING},
+        "build a.njpy",
+        ["a.py"],
+    ),
+    "no settings: `tool` is a list": (
+        {"pyproject.toml": "[[tool]]\nnjc = 1\n", "a.njpy": GREETING},
+        "build a.njpy",
+        ["a.py"],
+    ),
+    "settings as deep as a tree of lists": (
+        {"pyproject.toml": f"a = {'[' * 5000}{']' * 5000}\n", "a.njpy": GREETING},
+        "build a.njpy",
+        "pyproject.toml: cannot be read as TOML",
+    ),
+    "a directory inside another, the inner one last": (
+        {"src/shop/a.njpy": GREETING},
+        "build src src/shop -o out",
+        ["out/shop/a.py"],
+    ),
+    "a directory inside another, the inner one first": (
+        {"src/shop/a.njpy": GREETING},
+        "build src/shop src -o out",
+        ["out/shop/a.py"],
+    ),
+    "a file inside a directory": (
+        {"src/shop/a.njpy": GREETING},
+        "build src src/shop/a.njpy -o out",
+        ["out/shop/a.py"],
+    ),
+    "a name with a line feed": (
+        {"a\nimport os #.njpy": GREETING, "b.njpy": GREETING},
+        "build . -o out",
+        "'a\\nimport os #.njpy': a name with a line break cannot be compiled",
+    ),
+    "a name with a carriage return": (
+        {"a\rb.njpy": "x = 1\n"},
+        "build . -o out",
+        "a name with a line break cannot be compiled",
+    ),
+    "names with blanks, dashes, dots and other letters": (
+        {"my src/größe/a-b.c.njpy": GREETING, "my src/a.njpy/(b).njpy": GREETING},
+        "build . -o out",
+        ["out/my src/a.njpy/(b).py", "out/my src/größe/a-b.c.py"],
+    ),
+    "exclude below the root": (
+        {"a.njpy": GREETING, "b/a.njpy": GREETING},
+        "build . -o out --exclude ./a.njpy",
+        ["out/b/a.py"],
+    ),
+    "exclude from the root on": (
+        {"a.njpy": GREETING, "b/a.njpy": GREETING},
+        "build . -o out --exclude /b/",
+        ["out/a.py"],
+    ),
+    "exclude at any depth": (
+        {"a.njpy": GREETING, "b/a.njpy": GREETING, "b/c.njpy": GREETING},
+        "build . -o out --exclude **/a.njpy",
+        ["out/b/c.py"],
+    ),
+    "include at any depth": (
+        {"a.njpy": GREETING, "b/a.njpy": GREETING, "b/c.njpy": GREETING},
+        "build . -o out --include **/a.njpy",
+        ["out/a.py", "out/b/a.py"],
+    ),
+    "exclude one level down": (
+        {"a.njpy": GREETING, "b/a.njpy": GREETING},
+        "build . -o out --exclude */a.njpy",
+        ["out/a.py"],
+    ),
+    "a directory where a file is shown": ({"src/a.njpy": GREETING}, "show src", "is a directory"),
+    "a directory of two files": (
+        {"src/a.njpy": GREETING, "src/b.njpy": GREETING},
+        "show src",
+        "is a directory",
+    ),
+    "output into a file": ({"a.njpy": GREETING}, "build a.njpy -o a.njpy", "cannot write a.njpy/"),
+    "text in UTF-16": (
+        {"a.njpy": GREETING.encode("utf-16-le").decode("latin-1")},
+        "build a.njpy",
+        "save the file as UTF-8 if it is UTF-16",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROJECTS)
+def test_what_is_compiled(here: Workplace, name: str) -> None:
+    files, command, expected = PROJECTS[name]
+    here.write(files)
+    result = here.njc(*command.split(" "))
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    if isinstance(expected, str):
+        assert (result.exit_code in (1, 2), here.files()) == (True, sorted(files))
+        assert expected in result.stderr
+        return
+    assert result.exit_code == 0, result.stderr
+    assert [file for file in here.files() if file.endswith(".py")] == expected
+    assert here.njc(*command.split(" "), "--check").exit_code == 0
+
+
+def test_settings_beside_the_working_directory_do_not_count_for_other_projects(
+    here: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here.write({"one/pyproject.toml": '[tool.njc]\nout = "wrong"\n', "two/a.njpy": GREETING})
+    monkeypatch.chdir(here.folder / "one")
+    assert here.njc("build", "../two").exit_code == 0
+    assert here.files() == ["one/pyproject.toml", "two/a.njpy", "two/a.py"]
+
+
+def test_other_output_directories_in_the_sources_are_not_stale(here: Workplace) -> None:
+    here.write({"src/a.njpy": GREETING, "src/shop/b.njpy": GREETING})
+    assert here.njc("build", "src", "-o", "src/out").exit_code == 0
+    assert here.njc("build", "src").exit_code == 0
+    assert here.njc("build", "src", "--check").exit_code == 0
+    assert "0 files removed" in here.njc("clean", "src").stderr
+    (here.folder / "src/a.njpy").unlink()
+    assert "2 files removed" in here.njc("clean", "src").stderr
+    assert here.files("src/out") == ["src/out/shop/b.py"]
+
+
+# ── Files that cannot be changed, and links ──────────────────────────────────────────────────────
+
+
+def test_a_file_that_cannot_be_removed_is_an_error(here: Workplace) -> None:
+    here.write({"src/a.njpy": GREETING})
+    here.njc("build", "src", "-o", "out")
+    script = (
+        "import os, sys\n"
+        "def refuse(event, arguments):\n"
+        "    if event == 'os.remove':\n"
+        "        raise PermissionError(13, 'Permission denied')\n"
+        "sys.addaudithook(refuse)\n"
+        "sys.argv[0] = 'njc'\n"
+        "from njc.cli import main\n"
+        "main()\n"
+    )
+    result = here.python("-c", script, "clean", "src", "-o", "out", "--all")
+    assert result.stderr == "error: cannot remove out/a.py: Permission denied\n"
+    assert result.returncode == 2
+
+
+def test_links_to_sources_and_their_modes_are_kept(here: Workplace) -> None:
+    here.write({"far/a.njpy": GREETING.replace("<name>", "< name >")})
+    far, link = here.folder / "far/a.njpy", here.folder / "src/a.njpy"
+    link.parent.mkdir()
+    link.symlink_to(far)
+    far.chmod(0o664)
+    assert here.njc("check", "--fix", "src").exit_code == 0
+    assert (link.is_symlink(), far.stat().st_mode & 0o777) == (True, 0o664)
+    assert far.read_text() == GREETING
+
+
+def write_code(request: Request) -> str:
+    """Answer with code for the greeting."""
+    return '```python\ngreeting = f"Hello {name}"\n```'
+
+
+def test_a_link_to_the_lock_and_its_mode_are_kept(here: Workplace) -> None:
+    here.write({"src/a.njpy": GREETING, "far/lock": "version = 1\n"})
+    (here.folder / "far/lock").chmod(0o664)
+    (here.folder / "src/njc.lock").symlink_to("../far/lock")
+    with njrt.using(model=njrt.Scripted(write_code, protocol="text")):
+        assert here.njc("build", "src", "--mode", "static").exit_code == 0
+    assert (here.folder / "src/njc.lock").is_symlink()
+    assert "Hello {name}" in here.read("far/lock")
+    assert (here.folder / "far/lock").stat().st_mode & 0o777 == 0o664
+
+
+def test_two_sources_of_one_name_do_not_share_static_code(here: Workplace) -> None:
+    here.write({"one/a.njpy": GREETING, "two/a.njpy": GREETING.replace("Greet", "Welcome")})
+    with njrt.using(model=njrt.Scripted(write_code, protocol="text")):
+        result = here.njc("build", "one", "two", "--mode", "static")
+        assert result.exit_code == 2
+        assert "one/a.njpy and two/a.njpy have one name in njc.lock" in result.stderr
+        assert here.njc("build", "one", "two").exit_code == 0
+        assert here.njc("build", ".", "--mode", "static").exit_code == 0
+
+
+# ── What is printed ──────────────────────────────────────────────────────────────────────────────
+
+FOREIGN = MISSPELT.replace("Greet", "Grüße 日本 😀")
+ODD_NAME = b"src/caf\xe9 50%20.njpy"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+@pytest.mark.parametrize(
+    "command", ["check src", "show src/a.njpy", "show src/a.njpy --stage lower"]
+)
+def test_any_text_is_printed_in_any_encoding(here: Workplace, command: str, encoding: str) -> None:
+    here.write({"src/a.njpy": FOREIGN})
+    for form in ("text", "json"):
+        result = subprocess.run(
+            [sys.executable, "-m", "njc", *command.split(), "--output-format", form],
+            env=clean_environment() | {"PYTHONIOENCODING": encoding},
+            capture_output=True,
+            timeout=120,
+            check=False,
+        )
+        assert b"Traceback" not in result.stderr
+        assert result.returncode == 1
+        text = result.stdout.decode(encoding)
+        if form == "json" and text:
+            found = json.loads(text)
+            assert "nmae" in str(found)
+
+
+def test_names_that_are_not_utf8_are_named_in_json_and_in_uris(here: Workplace) -> None:
+    (here.folder / "src").mkdir()
+    try:
+        with open(ODD_NAME, "wb") as file:
+            file.write(MISSPELT.encode())
+    except OSError:
+        pytest.skip("this file system has names in UTF-8 only")
+    for form in ("json", "sarif"):
+        found = json.loads(here.process("check", "src", "--output-format", form).stdout)
+        if form == "json":
+            assert os.fsencode(found[0]["path"]) == ODD_NAME
+        else:
+            place = found["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
+            assert place["artifactLocation"]["uri"] == "src/caf%E9%2050%2520.njpy"
+    (here.folder / "src" / os.fsdecode(ODD_NAME[4:])).write_text(GREETING)
+    assert here.njc("build", "src", "-o", "out").exit_code == 0
+    assert "1 up to date" in here.njc("build", "src", "-o", "out").stderr
+
+
+@pytest.mark.parametrize("option", ["max-usd = inf", "max-seconds = inf"])
+def test_a_limit_may_be_infinite(here: Workplace, option: str) -> None:
+    program = GREETING + 'print(greet("Anna"))\n'
+    here.write({"pyproject.toml": f"[tool.njc]\n{option}\n", "a.njpy": program})
+    assert here.njc("build", "a.njpy").exit_code == 0
+    space: dict[str, object] = {}
+    with njrt.using(model=njrt.Scripted(write_code, protocol="text")):
+        exec(compile(here.read("a.py"), "a.py", "exec"), space)
+
+
+def test_a_guide_that_is_not_text_is_kept(here: Workplace) -> None:
+    file = here.folder / "skills/natural-code/SKILL.md"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"\xff")
+    result = here.njc("skill", "--into", "skills")
+    assert (result.exit_code, file.read_bytes()) == (2, b"\xff")
+    assert "differs; --force overwrites it" in result.stderr
