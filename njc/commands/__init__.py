@@ -39,7 +39,7 @@ COMMAND_GROUPS: Mapping[str, Mapping[str, Entry]] = {
         "explain": Entry("compiling", "njc explain NJ201"),
         "where": Entry("compiling", "njc where compiled_out/mail.py:40"),
         "annotate": Entry("static_code", "njc annotate src/mail.njpy"),
-        "types": Entry("compiling", "njc types src"),
+        "types": Entry("compiling", "njc types src -- mypy --strict"),
         "clean": Entry("compiling", "njc clean src"),
         "init": Entry("setup", "njc init shop"),
     },
@@ -57,7 +57,7 @@ COMMAND_GROUPS: Mapping[str, Mapping[str, Entry]] = {
         "doctor": Entry("setup", "njc doctor"),
     },
     "Static code": {
-        "static": Entry("static_code", "njc static src"),
+        "static": Entry("static_code", "njc static src --learn traces"),
         "lock": Entry("static_code", "njc lock src --mode static"),
         "compare": Entry("running", "njc compare -- pytest -q"),
     },

@@ -27,7 +27,7 @@ from njrt.errors import ConfigurationError
 OutputState = Literal["absent", "compiled", "edited", "foreign"]
 
 STUB_SUFFIX = ".pyi"
-_TEMPORARY_NAME = re.compile(r"\..+\.pyi?\.(\d+)\.tmp")
+_TEMPORARY_NAME = re.compile(r"\..+\.(?:pyi?|njpy|lock|lock\.new)\.(\d+)\.tmp")
 """A temporary file before its rename; the number is the id of the writing process."""
 
 

@@ -16,7 +16,7 @@ from njc.frontend.diagnostics import render_diagnostic
 from njc.frontend.source import SourceFile
 from njc.project.config import find_project
 from njc.project.tuned import find_tuned_blocks
-from njc.project.units import make_unit
+from njc.project.units import make_unit, refuse_hidden_source
 
 
 class WheelCompileError(Exception):
@@ -30,7 +30,8 @@ def compile_wheel_files(sources: Mapping[str, Path], project_root: Path) -> dict
     problems: list[str] = []
     for path, file in sorted(sources.items()):
         source = SourceFile(path, file.read_bytes())
-        tuned = find_tuned_blocks(make_unit(file, project), project, environ={})
+        refuse_hidden_source(unit := make_unit(file, project))
+        tuned = find_tuned_blocks(unit, project, environ={})
         compilation = compile_source(source, project=project.options, tuned=tuned)
         if compilation.output is None:
             problems += [render_diagnostic(found, source) for found in compilation.diagnostics]

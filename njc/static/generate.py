@@ -13,7 +13,7 @@ import textwrap
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 
-from njc.codegen.emit import find_first_line
+from njc.codegen.emit import find_first_line, find_lines_in_strings
 from njc.frontend.name_resolution import FunctionDefinition, list_suites, walk_outwards
 from njc.static.context import PLACEHOLDER
 from njc.static.holes import Hole
@@ -295,7 +295,12 @@ def _get_text(code: str, statements: StatementList) -> str:
     while first > 1 and lines[first - 2].lstrip().startswith("#"):
         first -= 1
     last = statements[-1].end_lineno or statements[-1].lineno
-    return textwrap.dedent("\n".join(lines[first - 1 : last])) + "\n"
+    text, kept = lines[statements[0].lineno - 1], find_lines_in_strings(code)
+    margin = text[: len(text) - len(text.lstrip())]
+    return "".join(
+        f"{line if number in kept else line.removeprefix(margin)}\n"
+        for number, line in enumerate(lines[first - 1 : last], first)
+    )
 
 
 _IMPORT_SOURCES = {

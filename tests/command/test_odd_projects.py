@@ -12,6 +12,7 @@ import pytest
 from workplace import GREETING, MISSPELT, Workplace, clean_environment
 
 import njrt
+from njc.commands import COMMANDS
 from njrt.messages import Request
 
 # ── Which files are compiled, and where to ───────────────────────────────────────────────────────
@@ -127,6 +128,19 @@ def test_settings_beside_the_working_directory_do_not_count_for_other_projects(
     assert here.files() == ["one/pyproject.toml", "two/a.njpy", "two/a.py"]
 
 
+@pytest.mark.parametrize(
+    "command", ["build one two", "check one/a.njpy two/b.njpy", "clean one two"]
+)
+def test_sources_of_two_projects_are_refused(here: Workplace, command: str) -> None:
+    settings = '[tool.njc]\nout = "out"\n'
+    here.write({"one/pyproject.toml": settings, "one/a.njpy": GREETING, "two/b.njpy": GREETING})
+    assert here.njc(*command.split()).exit_code == 0
+    here.write({"two/pyproject.toml": settings})
+    result = here.njc(*command.split())
+    assert result.exit_code == 2
+    assert "settings are in one/pyproject.toml and two/pyproject.toml" in result.stderr
+
+
 def test_other_output_directories_in_the_sources_are_not_stale(here: Workplace) -> None:
     here.write({"src/a.njpy": GREETING, "src/shop/b.njpy": GREETING})
     assert here.njc("build", "src", "-o", "src/out").exit_code == 0
@@ -168,6 +182,16 @@ def test_links_to_sources_and_their_modes_are_kept(here: Workplace) -> None:
     assert here.njc("check", "--fix", "src").exit_code == 0
     assert (link.is_symlink(), far.stat().st_mode & 0o777) == (True, 0o664)
     assert far.read_text() == GREETING
+
+
+def test_leftovers_of_killed_writers_are_removed(here: Workplace) -> None:
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    names = ("a.py", "a.pyi", "a.njpy", "njc.lock", "njc.lock.new")
+    here.write({f"src/.{name}.{process.pid}.tmp": "" for name in names})
+    here.write({"src/a.njpy": GREETING, f"src/.other.{process.pid}.tmp": ""})
+    assert here.njc("clean", "src").exit_code == 0
+    assert here.files() == [f"src/.other.{process.pid}.tmp", "src/a.njpy"]
 
 
 def write_code(request: Request) -> str:
@@ -251,6 +275,18 @@ def test_a_limit_may_be_infinite(here: Workplace, option: str) -> None:
     space: dict[str, object] = {}
     with njrt.using(model=njrt.Scripted(write_code, protocol="text")):
         exec(compile(here.read("a.py"), "a.py", "exec"), space)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("types", "no issues found"), ("static", "'traces' does not exist")]
+)
+def test_examples_of_the_help_have_all_that_is_needed(
+    here: Workplace, name: str, message: str
+) -> None:
+    here.write({"src/a.njpy": GREETING})
+    _, *words = COMMANDS[name].example.split()
+    result = here.njc(*words)
+    assert message in result.stdout + result.stderr
 
 
 def test_a_guide_that_is_not_text_is_kept(here: Workplace) -> None:

@@ -91,6 +91,14 @@ def test_errors_stop_the_wheel(here: Workplace, project: str) -> None:
     assert not [file for file in here.files() if file.endswith(".whl")]
 
 
+@pytest.mark.parametrize("project", [HATCH, SETUPTOOLS], ids=["hatchling", "setuptools"])
+def test_a_wheel_replaces_no_python_file(here: Workplace, project: str) -> None:
+    here.write({"pyproject.toml": project, **SOURCES, "src/shop/mail.py": "mine = 1\n"})
+    built = build_wheel(here)
+    assert built.returncode != 0
+    assert "src/shop/mail.py beside it are the same module" in built.stdout + built.stderr
+
+
 def test_a_source_distribution_of_setuptools_carries_the_sources(here: Workplace) -> None:
     here.write({"pyproject.toml": SETUPTOOLS, **SOURCES})
     program = "from setuptools import build_meta as b; print(b.build_sdist('dist'))"

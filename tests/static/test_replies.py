@@ -64,6 +64,12 @@ def test_a_copy_of_the_program_is_taken_away(code: str, hole: Hole) -> None:
     assert unwrap_code(code, hole) == INNER
 
 
+def test_texts_keep_their_margin(hole: Hole) -> None:
+    method = METHOD.replace("len(mail)", '"""\n                Re:\n  \n\tFwd:"""')
+    inner = INNER.replace("len(mail)", '"""\n                Re:\n  \n\tFwd:"""')
+    assert unwrap_code(f"class Box:\n{method}", hole) == inner
+
+
 def test_its_imports_are_kept(hole: Hole) -> None:
     assert unwrap_code(f"import re\nclass Box:\n{METHOD}", hole) == f"import re\n{INNER}"
 

@@ -126,7 +126,9 @@ def _build(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
         from njc.editors.type_check.stubs import plan_stubs
 
         stubs = plan_stubs(stubbed, project, force=flags["force"])
-        plan = replace(plan, changes=(*plan.changes, *stubs))
+        plan = replace(
+            plan, changes=(*plan.changes, *(it for it in stubs if it.before != it.after))
+        )
     if flags["diff"]:
         console.result("\n".join(map(_make_diff, plan.changes)))
     elif not dry_run:
@@ -141,8 +143,7 @@ def _show_findings(
 ) -> None:
     if format == "text":
         console.findings(format_findings(findings, format))
-        if findings:
-            console.findings(summarize_findings(findings, files))
+        console.findings(summarize_findings(findings, files) if findings else "")
     else:
         console.result(format_findings(findings, format))
 

@@ -16,6 +16,7 @@ from njc.commands.terminal.console import CommandFunction, add_options
 from njc.commands.terminal.console import with_console as with_console
 from njc.project.config import Project, check_required_version, find_project
 from njc.project.report import REPORT_FORMATS
+from njc.project.units import format_path
 from njrt.errors import ConfigurationError
 from njrt.options import (
     OPTION_CHOICES,
@@ -122,7 +123,13 @@ def selection_flags(command: CommandFunction) -> CommandFunction:
 
 def resolve_project(places: Sequence[Path], flags: Mapping[str, FlagValue]) -> Project:
     """Read the settings for sources at `places`: flags, environment, project file; raises ConfigurationError."""
-    project = find_project(places[0] if places else Path(), os.environ)
+    projects = [find_project(place, os.environ) for place in places or [Path()]]
+    files = sorted({format_path(it.file) for it in projects if it.file})
+    if len(files) > 1:
+        which = " and ".join(files)
+        raise ConfigurationError(
+            f"these sources have settings in {which}; run njc for each of them"
+        )
     options = (
         *flags.get("options", ()),
         *([f"mode={mode}"] if (mode := flags.get("mode")) else ()),
@@ -130,9 +137,8 @@ def resolve_project(places: Sequence[Path], flags: Mapping[str, FlagValue]) -> P
     settings = {name: flags[name] for name in _SETTING_NAMES if flags.get(name)}
     if "out" in settings:
         settings["out"] = Path(os.path.normpath(settings["out"].absolute()))
-    project = replace(
-        project, **settings, options=merge_option_layers(parse_set_flags(options), project.options)
-    )
+    merged = merge_option_layers(parse_set_flags(options), projects[0].options)
+    project = replace(projects[0], **settings, options=merged)
     check_required_version(project.required_version, __version__)
     return project
 
