@@ -126,10 +126,7 @@ def resolve_project(places: Sequence[Path], flags: Mapping[str, FlagValue]) -> P
     projects = [find_project(place, os.environ) for place in places or [Path()]]
     files = sorted({format_path(it.file) for it in projects if it.file})
     if len(files) > 1:
-        which = " and ".join(files)
-        raise ConfigurationError(
-            f"these sources have settings in {which}; run njc for each of them"
-        )
+        raise ConfigurationError(f"settings are in {' and '.join(files)}; run njc for each of them")
     options = (
         *flags.get("options", ()),
         *([f"mode={mode}"] if (mode := flags.get("mode")) else ()),
