@@ -285,10 +285,7 @@ def make_reference(address: int) -> WireValue:
 
 def encode_dict(held: dict[Any, WireValue]) -> WireValue:
     """Return a dict in wire form."""
-    return {
-        "type": "dict",
-        "items": [{"key": key, "value": value} for key, value in held.items()],
-    }
+    return {"type": "dict", "items": [{"key": key, "value": value} for key, value in held.items()]}
 
 
 def make_data_effect_calls(statements: list[ast.stmt]) -> ToolCallGenerator:

@@ -15,12 +15,7 @@ import re
 from collections.abc import Iterator
 
 from njc.analysis.asked_changes import only_judges
-from njc.analysis.authority import (
-    ANSWER_REMEDY,
-    Authority,
-    find_fixed_changes,
-    find_obstacles,
-)
+from njc.analysis.authority import ANSWER_REMEDY, Authority, find_fixed_changes, find_obstacles
 from njc.analysis.control_words import find_doubtful_names, find_implied_jumps, list_named_jumps
 from njc.analysis.inference import TypeReader
 from njc.frontend.blocks import NaturalBlock

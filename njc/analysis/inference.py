@@ -16,13 +16,7 @@ from functools import cached_property, partial
 
 from njc.analysis.expressions import ExpressionReader
 from njc.analysis.read_only import is_read_only
-from njc.analysis.types import (
-    MAX_DEPTH,
-    Typed,
-    find_signature_scope,
-    make_builtin_type,
-    unquote,
-)
+from njc.analysis.types import MAX_DEPTH, Typed, find_signature_scope, make_builtin_type, unquote
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.name_resolution import NameScope, list_bound_names, walk_outwards, walk_statements
 from njc.frontend.prompt_references import parse_type

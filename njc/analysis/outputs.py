@@ -59,9 +59,7 @@ _NAMESPACE_FUNCTIONS = frozenset({"locals", "vars", "eval", "exec", "globals"})
 
 
 def check_flow(
-    module: Module,
-    blocks: Sequence[NaturalBlock],
-    outputs: BlockOutputs,
+    module: Module, blocks: Sequence[NaturalBlock], outputs: BlockOutputs
 ) -> Iterator[Diagnostic]:
     """Check the outputs of the blocks of every scope."""
     scopes: dict[NameScope, list[NaturalBlock]] = {}

@@ -330,11 +330,7 @@ def _read_words(block: NaturalBlock, reference: Reference, types: TypeReader) ->
 
 
 def _read_stored(
-    block: NaturalBlock,
-    reference: Reference,
-    before: str,
-    stored: re.Match[str],
-    types: TypeReader,
+    block: NaturalBlock, reference: Reference, before: str, stored: re.Match[str], types: TypeReader
 ) -> Iterator[str]:
     """Yield the type of a stored result, as the clause before it states it."""
     if any(stored[name] for name in ("many", *_SCALARS)):

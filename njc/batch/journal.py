@@ -107,11 +107,7 @@ class RequestJournal:
         return int(idle), float(seconds), RowUsage(*used)
 
     def put_waiting(
-        self,
-        row: BatchRow,
-        requests: Iterable[WaitingRequest],
-        idle: int,
-        seconds: float,
+        self, row: BatchRow, requests: Iterable[WaitingRequest], idle: int, seconds: float
     ) -> None:
         """Keep the requests that a row waits for."""
         run = self._store.get_fact("run")

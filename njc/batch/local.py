@@ -21,14 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from njc.batch.executors import SubmitRow
-from njc.batch.rows import (
-    BatchRow,
-    DeadProcessError,
-    RowOutcome,
-    RowUsage,
-    make_failure,
-    read_rows,
-)
+from njc.batch.rows import BatchRow, DeadProcessError, RowOutcome, RowUsage, make_failure, read_rows
 from njc.batch.store import BatchCounts, BatchStore
 from njrt.errors import ModelError, NaturalError, ServerError
 

@@ -21,12 +21,7 @@ from typing import Any
 
 from njc.batch.estimate import ASSUMED_OUTPUT_TOKENS, price_requests
 from njc.batch.journal import BatchLimits, RequestJournal, SentBatch, StoredReply
-from njc.batch.rows import (
-    BatchRow,
-    make_failure,
-    make_result,
-    read_rows,
-)
+from njc.batch.rows import BatchRow, make_failure, make_result, read_rows
 from njc.batch.store import BatchStore
 from njc.batch.suspension import RowReplies, choose_replaying_model, pass_row, read_usage
 from njc.batch.vendor import (

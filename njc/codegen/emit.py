@@ -349,11 +349,7 @@ def _format_expectation(written: WrittenBlock, room: int) -> list[str]:
         return [line] * bool(items)
     inner = ", ".join(items)
     lines = [f"{inner}"] if len(inner) <= room - 4 else [f"{item}," for item in items]
-    return [
-        f"{written.attempt}.expect(",
-        *(f"    {line}" for line in lines),
-        ")",
-    ]
+    return [f"{written.attempt}.expect(", *(f"    {line}" for line in lines), ")"]
 
 
 def _format_guard(written: WrittenBlock, room: int) -> list[str]:

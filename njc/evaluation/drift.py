@@ -80,8 +80,6 @@ def read_runs(lines: Iterable[TraceLine]) -> list[TracedRun]:
                 ending = f"{line.outcome}: {line.error}" if line.error else line.outcome
                 outcome = f"{ending} [{line.digest[:40] or ended.last_text}]"
                 runs.append(TracedRun(ended.place, ended.shown, tuple(ended.effects), outcome))
-            case _:
-                pass
     return runs
 
 

@@ -323,11 +323,7 @@ def _has_own_yield(body: Sequence[ast.stmt]) -> bool:
 
 
 def _search_expression(
-    module: Module,
-    body: Sequence[ast.stmt],
-    position: int,
-    owner: ast.AST | None,
-    frame: Frame,
+    module: Module, body: Sequence[ast.stmt], position: int, owner: ast.AST | None, frame: Frame
 ) -> Iterator[BlockOrDiagnostic]:
     """Decide whether an expression statement is a natural block, nearly one, or neither."""
     statement, source = body[position], module.source

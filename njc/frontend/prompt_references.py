@@ -197,14 +197,7 @@ def _has_keyword(path: str) -> bool:
 
 
 _NON_TYPE_NODES = (ast.Tuple, ast.GeneratorExp, ast.Starred, ast.Compare, ast.BoolOp, ast.IfExp)
-_NON_TYPE_PARTS = (
-    ast.NamedExpr,
-    ast.Yield,
-    ast.YieldFrom,
-    ast.Await,
-    ast.Lambda,
-    ast.JoinedStr,
-)
+_NON_TYPE_PARTS = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await, ast.Lambda, ast.JoinedStr)
 
 
 def is_type(expression: ast.expr) -> bool:

@@ -78,11 +78,7 @@ def add_server(section: ServerSection, folder: Path) -> ServerSection:
     described = replace(section, server=name)
     module = write_module(described, tools)
     write_all({file: module.encode()}, {})
-    return replace(
-        described,
-        digest=hash_text(module),
-        tools=compute_digests(tools),
-    )
+    return replace(described, digest=hash_text(module), tools=compute_digests(tools))
 
 
 def check_server(section: ServerSection, folder: Path) -> Iterator[str]:

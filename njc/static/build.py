@@ -147,10 +147,7 @@ def fill_holes(files: Sequence[StaticFile], lock: StaticLock, request: HoleReque
 
 
 def _compile_filled(
-    file: StaticFile,
-    entries: Mapping[str, LockEntry],
-    lock: StaticLock,
-    findings: list[Finding],
+    file: StaticFile, entries: Mapping[str, LockEntry], lock: StaticLock, findings: list[Finding]
 ) -> Compilation:
     """Compile a file with the code of its holes; its errors are added to the findings."""
     codes = {name: entry.code for name, entry in entries.items() if not entry.live}
@@ -510,5 +507,3 @@ def _list_definitions(tree: ast.Module) -> Iterator[str]:
                 yield ast.unparse(node)
             case ast.Assign(value=ast.Subscript() | ast.BinOp()):
                 yield ast.unparse(node)
-            case _:
-                pass

@@ -12,13 +12,7 @@ from typing import Literal
 
 from spsbench.crux.prediction import StateScore
 from spsbench.crux.scoring import CruxTask
-from spsbench.results import (
-    Ordinal,
-    SampledRun,
-    Timestamp,
-    TrialLine,
-    format_usage,
-)
+from spsbench.results import Ordinal, SampledRun, Timestamp, TrialLine, format_usage
 from spsbench.states.actions import Action
 
 CruxForm = Literal["direct", "action", "path", "trace"]

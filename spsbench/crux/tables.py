@@ -12,13 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from statistics import fmean
 
 from njc.evaluation.comparison.results import compute_pass_interval
-from spsbench.crux.results import (
-    AnswerResult,
-    CruxRun,
-    CruxUsage,
-    GenerationsResult,
-    StateResult,
-)
+from spsbench.crux.results import AnswerResult, CruxRun, CruxUsage, GenerationsResult, StateResult
 from spsbench.report.by_problem import group_passes, list_difference_rows, list_rate_cells
 from spsbench.report.files import make_uniform
 from spsbench.report.measures import BOOTSTRAP_ROUNDS, SEED

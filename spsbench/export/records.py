@@ -129,8 +129,6 @@ def list_effect_records(lines: Iterable[TraceLine]) -> Iterator[EffectRecord]:
                 block = runs.pop(run)
                 if line.outcome != "failed":
                     yield from _make_records(block, line.outcome)
-            case _:
-                continue
 
 
 def _make_records(block: _BlockTrace, ending: str) -> Iterator[EffectRecord]:

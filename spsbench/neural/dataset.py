@@ -22,11 +22,7 @@ from spsbench.report.results_report import render_template
 from spsbench.states.actions import ACTIONS, TakenStep, list_taken_steps
 from spsbench.states.programs import record_call
 from spsbench.states.trace import StackState, StateTrace, list_stacks
-from spsbench.states.trajectories import (
-    Trajectory,
-    read_trajectory_lines,
-    write_trajectory_lines,
-)
+from spsbench.states.trajectories import Trajectory, read_trajectory_lines, write_trajectory_lines
 
 PARTS: Mapping[str, float] = {"train": 0.96, "valid": 0.02, "test": 0.02}
 STATES_PER_PROGRAM = 6
@@ -130,12 +126,7 @@ def render_card(seed: int, programs: int, files: Mapping[str, Sequence[Trajector
     """Return the data card in Markdown."""
     counts = {name: count_steps(found) for name, found in files.items()}
     return render_template(
-        "spsbench.neural",
-        "card.md",
-        seed=seed,
-        programs=programs,
-        counts=counts,
-        actions=ACTIONS,
+        "spsbench.neural", "card.md", seed=seed, programs=programs, counts=counts, actions=ACTIONS
     )
 
 

@@ -68,10 +68,7 @@ class StepEncoder:
         ]
 
     def encode_action(self, action: Action, line: int | None) -> list[int]:
-        return [
-            *self._mark(f"<{action}>"),
-            *([self._mark_line(line)] if line is not None else []),
-        ]
+        return [*self._mark(f"<{action}>"), *([self._mark_line(line)] if line is not None else [])]
 
     def encode_answer(self, before: StackState, after: StackState | None) -> list[int]:
         """Return the ids of the state that an action leads to, as changes of the state before."""

@@ -289,10 +289,7 @@ def _add_method(writer: _Writer) -> None:
     lines.append(f"        return {returned}")
     writer.helpers += lines
     writer.uses.append(
-        lambda target, read: [
-            f"b = {name}({read})",
-            f"{target} = b.{method}({writer.number()})",
-        ]
+        lambda target, read: [f"b = {name}({read})", f"{target} = b.{method}({writer.number()})"]
     )
     if writer.random.random() < 0.4:
         writer.helpers += [

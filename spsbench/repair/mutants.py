@@ -170,5 +170,3 @@ def _list_places(node: ast.AST, starts: list[int]) -> Iterator[_Place]:
             yield "constant", begin(node), end(node), re.compile(r"True|False"), other
         case ast.Constant(value=int(number)) if abs(number) < 10**9:
             yield "constant", begin(node), end(node), re.compile(r"\d+"), {str(number): str(number + 1)}  # fmt: skip
-        case _:
-            pass

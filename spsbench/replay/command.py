@@ -31,12 +31,7 @@ from spsbench import flags
     help="Results published with the traces, to compare with.",
 )
 @click.option("--export", is_flag=True, help="Convert a trace of njrt to published form.")
-def command(
-    traces: TextIO,
-    programs: Path | None,
-    results: TextIO | None,
-    export: bool,
-) -> None:
+def command(traces: TextIO, programs: Path | None, results: TextIO | None, export: bool) -> None:
     """Replay published traces, and compare answers and checks.
 
     TRACES has one JSON object a line: file_name, model, run, trace; of the lines of one run, the last counts. DIR

@@ -25,13 +25,7 @@ from spsbench.report.plots import (
     number_methods,
 )
 from spsbench.report.results_report import render_template
-from spsbench.report.table import (
-    Cell,
-    Table,
-    TableRow,
-    format_table_as_text,
-    format_tables_as_csv,
-)
+from spsbench.report.table import Cell, Table, TableRow, format_table_as_text, format_tables_as_csv
 from spsbench.report.tables import (
     build_count_table,
     build_full_table,

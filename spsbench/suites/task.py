@@ -22,13 +22,7 @@ from pydantic import TypeAdapter
 
 from njrt.messages import Json
 from njrt.typed_json import validate_value
-from spsbench.results import (
-    Ordinal,
-    SampledRun,
-    Timestamp,
-    TrialLine,
-    format_usage,
-)
+from spsbench.results import Ordinal, SampledRun, Timestamp, TrialLine, format_usage
 
 P = ParamSpec("P")
 T = TypeVar("T")

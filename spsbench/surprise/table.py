@@ -61,11 +61,7 @@ def list_alarm_rows(results: Sequence[SurpriseResult]) -> list[tuple[str, ...]]:
         for measure, part, whole in (
             ("precision (alarms at a mistake, of alarms)", hits, len(alarms)),
             ("recall (alarms at a mistake, of mistakes)", hits, mistakes),
-            (
-                "false alarms (of right effects)",
-                len(alarms) - hits,
-                len(compared) - mistakes,
-            ),
+            ("false alarms (of right effects)", len(alarms) - hits, len(compared) - mistakes),
         ):
             share, interval = format_share(part, whole)
             rows.append((model, measure, share, str(part), str(whole), interval))

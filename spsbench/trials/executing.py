@@ -69,9 +69,7 @@ class TrialStoppedError(Exception):
 
 
 def execute_job(
-    job: Job,
-    stop: threading.Event | None = None,
-    read_clock: Callable[[], float] = time.monotonic,
+    job: Job, stop: threading.Event | None = None, read_clock: Callable[[], float] = time.monotonic
 ) -> TrialResult:
     """Run a job; `stop` ends it early, with a `TrialStoppedError`. Its limit of time is by `read_clock`, in seconds."""
     with tempfile.TemporaryDirectory(prefix="spsbench-", ignore_cleanup_errors=True) as name:

@@ -17,12 +17,7 @@ from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import with_console
 from njc.commands.terminal.trace_status import choose_command, run_traced
 from njc.evaluation.comparison.text import format_text_table
-from njc.evaluation.drift import (
-    ComparedBlock,
-    compare_runs,
-    format_difference,
-    read_runs,
-)
+from njc.evaluation.drift import ComparedBlock, compare_runs, format_difference, read_runs
 from njc.project.units import format_path
 from njc.trace_lines import read_written_trace
 from njrt.errors import ConfigurationError

@@ -127,10 +127,7 @@ def command(
         save_lock(replace(remove_entries(lock, removed), tuned=current), lock, file)
         names = {hole.name for hole in chosen or holes}
         request = HoleRequest(
-            attempts=attempts,
-            jobs=jobs,
-            only=lambda hole: hole.name in names,
-            notify=console.note,
+            attempts=attempts, jobs=jobs, only=lambda hole: hole.name in names, notify=console.note
         )
         build = fill_units(units, project, request)
         console.findings(format_findings(build.findings, "text"))
@@ -222,10 +219,7 @@ def _find_unused_in_units(
 
 
 def _format_statuses(
-    holes: Sequence[Hole],
-    statuses: Mapping[str, HoleStatus],
-    alarms: Mapping[str, str],
-    why: bool,
+    holes: Sequence[Hole], statuses: Mapping[str, HoleStatus], alarms: Mapping[str, str], why: bool
 ) -> Iterator[str]:
     width = max((len(hole.name) for hole in holes), default=0)
     for hole in holes:

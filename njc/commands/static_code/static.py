@@ -20,11 +20,7 @@ from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import ATTEMPTS, MODE, project_flags, resolve_project, with_console
 from njc.commands.terminal.status_line import show_status
 from njc.evaluation.comparison.text import format_text_table
-from njc.evaluation.learning.by_command import (
-    CommandRepairResult,
-    TestedProgram,
-    repair_by_command,
-)
+from njc.evaluation.learning.by_command import CommandRepairResult, TestedProgram, repair_by_command
 from njc.evaluation.learning.evaluate import SECONDS_PER_EXAMPLE
 from njc.evaluation.learning.study import LearningResult, learn_from_examples, read_examples
 from njc.project.report import format_count
@@ -101,9 +97,7 @@ def command(
     chosen = {find_named_hole(place, holes).name for place in places if ":" in place}
     lock = read_lock(file)
     request = HoleRequest(
-        attempts=attempts,
-        notify=console.note,
-        only=lambda hole: not chosen or hole.name in chosen,
+        attempts=attempts, notify=console.note, only=lambda hole: not chosen or hole.name in chosen
     )
     request = keep_results(request, lock, file)
     if words:

@@ -80,8 +80,6 @@ class StatusLine:
                 self.end_call(run)
             case Ended(run=run, warnings=warnings):
                 self.end_run(run, len(warnings))
-            case _:
-                pass
 
     def receive_streamed(self, event: Streamed) -> None:
         """Show the end of a text that is coming in."""

@@ -86,5 +86,3 @@ def _show_trace_line(read: TraceLine, line: StatusLine, places: dict[str, str]) 
             line.end_call(run)
         case EndedLine(run=run, warnings=warnings):
             line.end_run(run, len(warnings))
-        case _:
-            pass

@@ -148,11 +148,7 @@ def _make_environment(program: str, mirror: Mirror, project: Project) -> dict[st
 
 
 def _make_command(
-    program: str,
-    arguments: Sequence[str],
-    places: Sequence[Path],
-    mirror: Mirror,
-    own_folder: Path,
+    program: str, arguments: Sequence[str], places: Sequence[Path], mirror: Mirror, own_folder: Path
 ) -> list[str]:
     """Return the command as the user wrote it, with the sources to check behind it."""
     named = [os.path.relpath(mirror.locate(place), own_folder) for place in places]

@@ -354,8 +354,6 @@ def _format_shown(lines: Sequence[TraceLine]) -> str:
                 parts.append(f"-> {_write(reply)}")
             case EndedLine(warnings=warnings):
                 parts += [f"warning: {warning}" for warning in warnings]
-            case _:
-                pass
     return "\n".join(parts)[:MAX_SHOWN]
 
 

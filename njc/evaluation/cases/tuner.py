@@ -97,9 +97,7 @@ class Score:
         return f"{self.rate:.3f} in {self.runs} runs, {self.tokens:.0f} tokens"
 
 
-def split_cases(
-    cases: Sequence[NumberedCase],
-) -> tuple[list[NumberedCase], list[NumberedCase]]:
+def split_cases(cases: Sequence[NumberedCase]) -> tuple[list[NumberedCase], list[NumberedCase]]:
     """Return the cases to choose on and the held-out cases, in the order of the file; equal cases stay together."""
 
     def order(case: NumberedCase) -> str:

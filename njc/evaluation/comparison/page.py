@@ -76,10 +76,7 @@ def _draw_plots(rows: Sequence[ModeSummary]) -> Iterator[tuple[str, str]]:
 
 
 def _draw_bars(
-    title: str,
-    bars: dict[str, float],
-    form: str,
-    intervals: Sequence[tuple[float, float]] | None,
+    title: str, bars: dict[str, float], form: str, intervals: Sequence[tuple[float, float]] | None
 ) -> str:
     """Draw horizontal bars with their labels and values above them, as SVG for an HTML page."""
     import matplotlib

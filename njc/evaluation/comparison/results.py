@@ -225,8 +225,6 @@ def sum_usage_by_block(trace: Iterable[TraceLine]) -> dict[str, ModeUsage]:
             case RepliedLine(run=run, cost=cost, seconds=seconds):
                 used = ModeUsage(1, cost.input, cost.output, cost.usd or 0.0, seconds)
                 blocks[places.get(run, "elsewhere")] += used
-            case _:
-                pass
     return dict(blocks)
 
 

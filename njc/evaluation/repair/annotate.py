@@ -26,11 +26,7 @@ _STEP_COMMENT = re.compile(r"#\s*(?:\(\d+\) .*|not reached)")
 
 
 def annotate_code(
-    code: str,
-    trace: ExecutionTrace,
-    first_line: int = 1,
-    *,
-    max_chars: int = MAX_COMMENT_CHARS,
+    code: str, trace: ExecutionTrace, first_line: int = 1, *, max_chars: int = MAX_COMMENT_CHARS
 ) -> str:
     """Write the steps of a run as comments into its code.
 

@@ -211,8 +211,6 @@ class _RunBuilder:
             case EndedLine():
                 self.fields["seconds"] = max(0.0, line.seconds)
                 self.has_states = line.changes is not None
-            case _:
-                pass
         for step in self.steps.add(line):
             self._add_step(step)
 

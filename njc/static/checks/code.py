@@ -269,8 +269,6 @@ def _check_type(node: ast.expr, classes: Classes, around: frozenset[str]) -> Ite
             yield f"the schema must be a type, not the text {text!r}"
         case ast.List() | ast.Tuple() | ast.Set():
             yield "the schema must be a type: for a choice write Literal[...], for several list[...]"
-        case _:
-            return
 
 
 def _check_subscript(

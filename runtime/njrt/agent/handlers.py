@@ -68,15 +68,7 @@ from njrt.execution.execute import (
 from njrt.execution.interruptions import is_interruption
 from njrt.execution.tracebacks import cut_middle, format_error, is_stack_deep
 from njrt.options import Policy
-from njrt.outcome import (
-    Broke,
-    Completed,
-    Continued,
-    Outcome,
-    Raised,
-    Returned,
-    UserValue,
-)
+from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned, UserValue
 from njrt.rendering.describe import render_value
 from njrt.rendering.redaction import Redactor
 from njrt.rendering.shown_classes import find_shown_classes, find_signature_classes

@@ -345,10 +345,7 @@ def _decode_number(value: WireValue, variables: WireVariables) -> int:
 
 
 def _decode_form(
-    form: JsonForm,
-    is_scalar: bool,
-    value: WireValue,
-    variables: WireVariables,
+    form: JsonForm, is_scalar: bool, value: WireValue, variables: WireVariables
 ) -> UserValue:
     if not is_scalar and isinstance(value, Mapping) and value.get("type") == "Ref":
         return _decode_reference(form.declared, value, variables)

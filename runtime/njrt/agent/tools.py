@@ -83,7 +83,7 @@ WIRE_DEFINITIONS: Json = {
             ),
             make_object_schema({"key": WIRE_SCHEMA, "value": WIRE_SCHEMA}),
         ]
-    },
+    }
 }
 JUMP_SCHEMA: Json = {"anyOf": [_SCALAR, REFERENCE_SCHEMA]}
 

@@ -186,8 +186,6 @@ def _is_same_import(name: str, node: ast.AST, scope: Scope) -> bool:
             for alias in aliases:
                 if (alias.asname or alias.name) == name:
                     return getattr(sys.modules.get(module), alias.name, None) is found.value
-        case _:
-            pass
     return False
 
 

@@ -97,8 +97,6 @@ def _replace_restated_inputs(
                 is_input = not scope.can_bind(mangle(name, scope.class_name))
                 if is_input and _is_current_class(statement, scope):
                     yield statement, "pass"
-            case _:
-                pass
 
 
 def _is_current_class(definition: ast.ClassDef, scope: Scope) -> bool:

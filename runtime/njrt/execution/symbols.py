@@ -206,17 +206,12 @@ class _NameCollector(ast.NodeVisitor):
         if node.names[0].name == "*" and self.table.kind == "block":
             self.star_imports.append(node)
 
-    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
+    def visit_ExceptHandler(self, node: ast.ExceptHandler | ast.MatchAs | ast.MatchStar) -> None:
         if node.name:
             self.bind(node.name, node)
         self.generic_visit(node)
 
-    def visit_MatchAs(self, node: ast.MatchAs | ast.MatchStar) -> None:
-        if node.name:
-            self.bind(node.name, node)
-        self.generic_visit(node)
-
-    visit_MatchStar = visit_MatchAs
+    visit_MatchAs = visit_MatchStar = visit_ExceptHandler
 
     def visit_MatchMapping(self, node: ast.MatchMapping) -> None:
         if node.rest:

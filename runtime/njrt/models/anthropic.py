@@ -49,11 +49,7 @@ from njrt.models.remote import (
     Server,
     make_missing_key_error,
 )
-from njrt.models.response import (
-    MalformedReplyError,
-    check_token_counts,
-    validate_reply,
-)
+from njrt.models.response import MalformedReplyError, check_token_counts, validate_reply
 from njrt.models.streaming import MessageAssembler
 from njrt.models.strict_schema import make_strict_schema, restore_strict_reply
 
@@ -262,11 +258,7 @@ def _build_tool_result(result: ToolResult) -> Body:
 
 
 def _build_tool(tool: Tool) -> Body:
-    return {
-        "name": tool.name,
-        "description": tool.description,
-        "input_schema": tool.parameters,
-    }
+    return {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
 
 
 def parse_content(blocks: list[ContentBlock], raw_blocks: list[Json], name: str) -> ModelMessage:

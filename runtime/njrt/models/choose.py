@@ -23,13 +23,7 @@ from njrt.errors import ConfigurationError, NoModelError
 from njrt.models.model import Model
 from njrt.models.retry_and_fallback import FallbackModel
 from njrt.models.wrapped import adapt_model
-from njrt.options import (
-    DEFAULTS,
-    ON_WORDS,
-    Options,
-    merge_option_layers,
-    read_environment_options,
-)
+from njrt.options import DEFAULTS, ON_WORDS, Options, merge_option_layers, read_environment_options
 
 DEFAULT_MODELS: Mapping[str, str] = {
     "anthropic": "claude-sonnet-5-5",

@@ -44,11 +44,7 @@ from njrt.models.conversation import (
 )
 from njrt.models.prices import compute_cost
 from njrt.models.remote import MAX_RETRIES, OWN_KEY_VARIABLE, THINKING_TOKENS, RemoteModel, Server
-from njrt.models.response import (
-    MalformedReplyError,
-    check_token_counts,
-    validate_reply,
-)
+from njrt.models.response import MalformedReplyError, check_token_counts, validate_reply
 from njrt.models.sends import Sends
 from njrt.models.streaming import CompletionAssembler
 from njrt.models.strict_schema import make_strict_schema, restore_strict_reply

@@ -19,15 +19,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from njrt.errors import ModelError
-from njrt.messages import (
-    ModelMessage,
-    Protocol,
-    Reply,
-    Request,
-    ToolCall,
-    ToolMessage,
-    UserMessage,
-)
+from njrt.messages import ModelMessage, Protocol, Reply, Request, ToolCall, ToolMessage, UserMessage
 
 Said: TypeAlias = (
     Reply | ModelMessage | str | Mapping[str, Any] | ToolCall | Sequence[ToolCall] | Exception

@@ -18,12 +18,7 @@ from typing import Any
 from njrt.message_json import write_json
 from njrt.messages import Json, ModelMessage, Reply, make_object_schema
 from njrt.models.response import MalformedReplyError, parse_json
-from njrt.values.json_choices import (
-    JsonValue,
-    SchemaMatcher,
-    list_alternatives,
-    resolve_reference,
-)
+from njrt.values.json_choices import JsonValue, SchemaMatcher, list_alternatives, resolve_reference
 
 REPLY = "reply"
 """The property of the root object that holds the reply."""

@@ -21,12 +21,7 @@ from typing import Literal
 
 from njrt.effect_json import format_call
 from njrt.errors import RecordingError, RecordingMismatchError, RecordingMissingError
-from njrt.message_json import (
-    format_json_line,
-    hash_conversation,
-    reply_from_json,
-    reply_to_json,
-)
+from njrt.message_json import format_json_line, hash_conversation, reply_from_json, reply_to_json
 from njrt.messages import Message, Protocol, Reply, Request, UserMessage
 from njrt.models.model import Ask
 from njrt.persistence.open_recording import OpenRecording, list_shown

@@ -30,12 +30,7 @@ from njrt.outcome import Outcome, Raised
 from njrt.rendering.redaction import Redactor
 from njrt.scope.scope import SavedBindings, Scope
 from njrt.session.prediction import EffectPredictor
-from njrt.session.session import (
-    Session,
-    describe_effect,
-    make_effect_server,
-    with_lifecycle_events,
-)
+from njrt.session.session import Session, describe_effect, make_effect_server, with_lifecycle_events
 from njrt.session.states import Observe, observe_nothing, observe_scope, render_variables
 
 if typing.TYPE_CHECKING:
@@ -130,9 +125,7 @@ def converse_about(
 
 
 def with_code_on_request(
-    block: Block,
-    scope: Scope,
-    begin: Callable[[Block, AnswerForm | None, int], AnswerConversation],
+    block: Block, scope: Scope, begin: Callable[[Block, AnswerForm | None, int], AnswerConversation]
 ) -> Conversation:
     """Yield the conversation of a block; one that answers continues as `direct` if the model asks for code."""
     is_answer = block.options.effects == "answer"

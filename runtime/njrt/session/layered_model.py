@@ -20,12 +20,7 @@ from njrt.models.choose import choose_model, list_model_names
 from njrt.models.model import Layer, LayeredModel, Model
 from njrt.options import OFF_WORDS, ON_WORDS, Options
 from njrt.private_files import find_cache_folder
-from njrt.session.settings import (
-    Settings,
-    get_environment_recorder,
-    get_settings,
-    resolve_options,
-)
+from njrt.session.settings import Settings, get_environment_recorder, get_settings, resolve_options
 
 if TYPE_CHECKING:
     from njrt.persistence.cache import ReplyStore
@@ -132,10 +127,7 @@ def add_second_model(model: Model, options: Options) -> Model:
 
 
 def make_budget_layer(
-    settings: Settings,
-    options: Options,
-    choose: Callable[[], Model],
-    environ: Mapping[str, str],
+    settings: Settings, options: Options, choose: Callable[[], Model], environ: Mapping[str, str]
 ) -> Budgeted | None:
     """Return the layer of all budgets here: of `with using`, of the option, and always of NJC_BUDGET."""
     texts = {options.budget, environ.get("NJC_BUDGET")} - {None, ""}

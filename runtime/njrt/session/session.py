@@ -56,12 +56,7 @@ from njrt.options import Options
 from njrt.outcome import Outcome, Raised
 from njrt.scope.scope import Scope
 from njrt.session.interception import DecisionRecord, intercept, list_interceptors
-from njrt.session.layered_model import (
-    NO_MODEL,
-    find_recorder,
-    make_layered_model,
-    share_budgets,
-)
+from njrt.session.layered_model import NO_MODEL, find_recorder, make_layered_model, share_budgets
 from njrt.session.limits import Meter, Metered, list_open_meters, read_limits
 from njrt.session.prediction import EffectPredictor, OpenPrediction
 from njrt.session.settings import (

@@ -25,10 +25,7 @@ _MOST_OUTPUT = 2_000
 
 
 async def run_on_recording(
-    file: Path,
-    place: str,
-    recording: Path,
-    environ: Mapping[str, str],
+    file: Path, place: str, recording: Path, environ: Mapping[str, str]
 ) -> str:
     """Run a program on a recording, with no model, and return the steps of the block at `place` as text."""
     with tempfile.TemporaryDirectory(prefix="njc-lsp-") as folder:

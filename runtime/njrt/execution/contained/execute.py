@@ -27,12 +27,7 @@ from njrt.execution.contained.process import ChildProcess, start_child
 from njrt.execution.contained.wire import Data, WireError
 from njrt.execution.guard.check import list_program_modules
 from njrt.execution.results import Execution, Failed, Jumped, make_execution, make_failure
-from njrt.execution.tracebacks import (
-    cut_middle,
-    format_error,
-    format_program_frames,
-    leaves_block,
-)
+from njrt.execution.tracebacks import cut_middle, format_error, format_program_frames, leaves_block
 from njrt.outcome import Raised
 from njrt.scope.scope import read_cell
 from njrt.timeouts import await_with_timeout, call_with_timeout

@@ -99,8 +99,6 @@ def find_guard_problems(
                     yield format_refusal(name, node)
                 if node.returns is not None:
                     yield from _find_annotation_problems(node.returns)
-            case _:
-                continue
 
 
 def _find_positions(nodes: Sequence[ast.AST]) -> Iterator[ast.Name]:
@@ -129,8 +127,6 @@ def list_program_modules(scope: Scope) -> tuple[str, ...]:
                 found.add(value.__name__.partition(".")[0])
             case Absent.UNBOUND if name not in scope.bindable:
                 found.add(name)
-            case _:
-                continue
     return tuple(sorted(found))
 
 
@@ -194,8 +190,6 @@ def find_assignments(nodes: Sequence[ast.AST]) -> Iterator[tuple[ast.expr, ast.N
                 yield from ((value, target) for target in targets if isinstance(target, ast.Name))
             case ast.NamedExpr(value=value, target=target):
                 yield value, target
-            case _:
-                continue
 
 
 def resolve_member(node: ast.expr, modules: dict[str, ModuleType]) -> UserValue:

@@ -45,8 +45,6 @@ def find_unchecked_problems(
                 yield _format_namespace_refusal("__dict__", node)
             case ast.Attribute(attr="obj") if names_error:
                 yield f"{format_line_prefix(node)}`obj` of an exception is refused in a block"
-            case _:
-                pass
         yield from _find_loose_getter(node, called, scope)
     yield from _find_module_values(nodes, find_modules(nodes, scope))
 
