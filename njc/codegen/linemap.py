@@ -110,7 +110,7 @@ def format_line_map(line_map: LineMap) -> str:
 def parse_line_map(compiled: bytes) -> LineMap | None:
     """Read the line map of a compiled file; None if it has no map."""
     lines = read_line_map_text(compiled)
-    if lines is None:
+    if not lines:  # stubs have an empty one
         return None
     marks = _SEGMENT.findall(lines)
     return LineMap(

@@ -23,7 +23,7 @@ from njc.frontend.source import SourceFile
 from njc.project.config import Project
 from njc.project.outputs import ExistingFile, find_overwrite_obstacle, read_existing_file, write_all
 from njc.project.tuned import find_tuned_blocks
-from njc.project.units import Unit, read_file
+from njc.project.units import Unit, explaining_failure, format_path, read_file
 from njrt.options import Options
 
 if TYPE_CHECKING:
@@ -144,15 +144,12 @@ def plan_build(
 
 def write_changes(plan: BuildPlan) -> None:
     """Write the changed files, all or none; the compiled file of an executable source is executable."""
-    write_all(
-        {change.unit.output: change.after for change in plan.changes},
-        {
-            change.unit.output: mode
-            for change in plan.changes
-            if change.unit.output.suffix == ".py"
-            if (mode := change.unit.source.stat().st_mode & 0o777) & 0o111
-        },
-    )
+    write_all({change.unit.output: change.after for change in plan.changes})
+    for unit in plan.units:
+        with explaining_failure(f"make {format_path(unit.output)} executable"):
+            bits, mode = unit.source.stat().st_mode & 0o111, unit.output.stat().st_mode
+            if bits & ~mode:
+                unit.output.chmod(mode | bits)
 
 
 def compile_all(

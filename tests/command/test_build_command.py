@@ -237,6 +237,9 @@ def test_an_executable_source_gives_an_executable_file(here: Workplace) -> None:
     here.njc("build", "a.njpy")
     assert (here.folder / "a.py").stat().st_mode & stat.S_IXUSR
     assert here.read("a.py").startswith("#!/usr/bin/env python3\n")
+    (here.folder / "a.py").chmod(0o640)
+    here.njc("build", "a.njpy")
+    assert (here.folder / "a.py").stat().st_mode & 0o777 == 0o751
 
 
 def test_a_watch_builds_again(here: Workplace) -> None:

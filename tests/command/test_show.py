@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from workplace import MISSPELT, NOT_PYTHON, Workplace
+from workplace import GREETING, MISSPELT, NOT_PYTHON, Workplace
 
 from njc.frontend.diagnostics import CODES
 
@@ -117,6 +117,9 @@ def test_where_goes_both_ways(here: Workplace) -> None:
         ("a.py:x", "is not a place"),
         ("a.py:0", "is not a place"),
         ("a.py:1", "a.py was not compiled by njc"),
+        ("inserted.py:12", "inserted.py was edited after the build"),
+        ("added.py:1", "added.py was edited after the build"),
+        ("right.pyi:1", "right.pyi was edited after the build, or is a stub"),
         ("a.py:9", "a.py has no line 9; its last is 2"),
         ("wrong.njpy:99", "wrong.njpy has no line 99"),
         ("none.py:1", "cannot read none.py"),
@@ -125,7 +128,12 @@ def test_where_goes_both_ways(here: Workplace) -> None:
     ],
 )
 def test_where_not(here: Workplace, place: str, message: str) -> None:
-    here.write({"a.py": "x = 1\n", "wrong.njpy": MISSPELT})
+    here.write({"a.py": "x = 1\n", "wrong.njpy": MISSPELT, "right.njpy": GREETING})
+    here.njc("build", "right.njpy", *["--stubs"] * (place == "right.pyi:1"))
+    compiled = here.read("right.py")
+    here.write(
+        {"added.py": f"{compiled}x = 1\n", "inserted.py": compiled.replace("\ndef", "\n\ndef")}
+    )
     result = here.njc("where", place)
     assert result.exit_code == 2
     assert message in result.stderr

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from njc.codegen.header import parse_header
+from njc.codegen.header import is_intact, parse_header
 from njc.codegen.linemap import find_compiled_line, find_source_line, parse_line_map
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import OUT, project_flags, resolve_project, with_console
@@ -52,8 +52,9 @@ def find_counterpart(file: Path, line: int, project: Project) -> tuple[Path, int
             raise ConfigurationError(f"{name} has errors; `njc check {name}` shows them")
         return unit.output, find_compiled_line(compilation.line_map, line)
     header, line_map = parse_header(data), parse_line_map(data)
-    if header is None or line_map is None:
-        raise ConfigurationError(f"{format_path(file)} was not compiled by njc; build it first")
+    problem = "was edited after the build, or is a stub" if header else "was not compiled by njc"
+    if header is None or line_map is None or not is_intact(data):
+        raise ConfigurationError(f"{format_path(file)} {problem}; build it again")
     beside = file.absolute().with_suffix(SUFFIX)
     candidates = [*(root / header.path for root in project.src), beside]
     source = next((place for place in candidates if place.exists()), Path(header.path))
