@@ -109,11 +109,8 @@ def ask_for_type(missing: MissingType, source: SourceFile) -> str:
     last = min(getattr(node, "end_lineno", None) or block.end_line + 5, first + MAX_SHOWN_LINES)
     shown = "".join(source.line(number).rstrip("\r\n") + "\n" for number in range(first, last + 1))
     classes = sorted(_list_classes(block))
-    role = (
-        f"Which type has the parameter `{missing.name}`, which the instruction only reads?"
-        if missing.is_input
-        else f"Which type has the variable `{missing.name}`, which the instruction binds?"
-    )
+    kind, use = ("parameter", "only reads") if missing.is_input else ("variable", "binds")
+    role = f"Which type has the {kind} `{missing.name}`, which the instruction {use}?"
     return (
         "This is a part of a Python program. The string that starts with `natural` is an instruction: it reads <x> and binds "
         f"<:x>.\n\n{shown}\n{role} Answer with the type alone, such as str, bool, float, list[str], "
@@ -149,11 +146,8 @@ def read_type(answer: str, missing: MissingType, types: TypeReader) -> ProposedT
     if ast.unparse(tree.body) in _UNSPECIFIC or isinstance(tree.body, ast.Constant):
         return None
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    if (
-        not missing.is_input
-        and _CODE.search(missing.block.words)
-        and not names & _list_classes(missing.block)
-    ):
+    is_data = not names & _list_classes(missing.block)
+    if not missing.is_input and is_data and _CODE.search(missing.block.words):
         return None
     return ProposedType(text, imports)
 

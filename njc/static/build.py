@@ -191,17 +191,9 @@ def find_learned_shapes(hole: Hole, lock: StaticLock) -> Mapping[str, str]:
 
 
 def _needs_generation(hole: Hole, status: HoleStatus, request: HoleRequest) -> bool:
-    if request.locked or not request.only(hole):
+    if request.locked or not request.only(hole) or isinstance(status, Locked):
         return False
-    match status:
-        case Locked():
-            return False
-        case Stale(entry):
-            return not entry.is_edited
-        case Missing():
-            return True
-        case _:
-            assert_never(status)
+    return isinstance(status, Missing) or not status.entry.is_edited
 
 
 def _fill_without_model(
@@ -500,10 +492,10 @@ def _needs_its_place(code: str, hole: Hole) -> bool:
 
 
 def _list_definitions(tree: ast.Module) -> Iterator[str]:
-    """Yield the imports, classes and types at the top of a program."""
+    """Yield the imports, classes, types and constants at the top of a program."""
     for node in tree.body:
         match node:
             case ast.ImportFrom(level=0) | ast.Import() | ast.ClassDef():
                 yield ast.unparse(node)
-            case ast.Assign(value=ast.Subscript() | ast.BinOp()):
+            case ast.Assign(value=ast.Subscript() | ast.BinOp() | ast.Constant()):
                 yield ast.unparse(node)

@@ -14,14 +14,18 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from types import ModuleType
 from typing import Any
 
 from njc.worker import Message, open_channel
 from njrt.execution.contracts import parse_assert
+from njrt.timeouts import Allowance, DeadlineExceeded
 from njrt.values.encode import decode_values
 
 EXAMPLES = 200
+RUN_SECONDS, ALL_SECONDS = 2.0, 6.0
+"""Limits of one run of the code and of all; a run that is stopped does not count."""
 MAX_SHOWN = 200
 MEMORY_BYTES = 2 << 30
 _FUNCTION, _ROUND, _NAMES = "_nj_block", "_nj_round", "_nj_names"
@@ -42,26 +46,44 @@ def test_contract(task: Message) -> dict[str, Any]:
     recorded = list(decode_recorded(task["recorded"], namespace))
     exec(write_function(task["code"], kinds or (recorded[0] if recorded else ())), namespace)
 
+    allowance, has_ended = Allowance(ALL_SECONDS), False
+
     def run(values: dict[str, Any]) -> bool | None:
         """Return whether the asserts after the block were reached, and held; None for inputs that the block never has."""
+        nonlocal has_ended
+        if allowance.left <= 0:
+            return False
         try:
             if not all(holds(text, namespace | values) for text in task["requires"]):
                 return None
-            after = namespace[_FUNCTION](**copy.deepcopy(values))
-        except Exception:
-            return False  # exceptions of the code are the program's affair
+            code = partial(namespace[_FUNCTION], **copy.deepcopy(values))
+            after = allowance.call(RUN_SECONDS, code)
+        except Exception as error:  # exceptions of the code are the program's affair
+            has_ended = has_ended or not isinstance(error, DeadlineExceeded)
+            return False
+        has_ended = True
         if not isinstance(after, Names):
             return False  # a jump leaves the block before its asserts
         for text in task["ensures"]:
-            if not holds(text, namespace | after):
-                raise BrokenContractError(describe(text, values, after))
+            try:
+                problem = "" if holds(text, namespace | after) else "is false"
+            except NameError:  # of the program, and not here
+                raise
+            except Exception as error:
+                problem = f"raises {type(error).__name__}: {error}"
+            if problem:
+                raise BrokenContractError(
+                    f"{describe(values, after)}, and `assert {text}` {problem}"
+                )
         return True
 
     try:
         held = sum(map(bool, map(run, recorded))) + run_on_made_inputs(run, kinds)
     except BrokenContractError as error:
         return {"held": 0, "refusal": str(error)}
-    return {"held": held, "refusal": ""}
+    endless = allowance.left <= 0 and not has_ended
+    refusal = f"the code does not end: each run took over {RUN_SECONDS:g} s" if endless else ""
+    return {"held": held, "refusal": refusal}
 
 
 def run_on_made_inputs(
@@ -121,15 +143,15 @@ def holds(text: str, names: Mapping[str, Any]) -> bool:
     return bool(eval(compile(ast.Expression(test), "assert", "eval"), dict(names)))
 
 
-def describe(text: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """Return a counterexample as text."""
+def describe(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """Return a run as text."""
     given = ", ".join(f"{name}={cut(value)}" for name, value in before.items())
     made = ", ".join(
         f"{name}={cut(value)}"
         for name, value in after.items()
         if name != _ROUND and (name not in before or value != before[name])
     )
-    return f"with {given} it gives {made or 'nothing'}, and `assert {text}` is false"
+    return f"with {given} it gives {made or 'nothing'}"
 
 
 def cut(value: Any) -> str:

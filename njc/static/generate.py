@@ -77,12 +77,11 @@ class GenerationFailed:
 
 CodeCheck = Callable[[str], tuple[str, ...]]
 """Returns the reasons why code is refused."""
-Generation = Generator[Request, Reply, Generated | GenerationFailed]
 
 
 def generate_code(
     hole: Hole, check: CodeCheck, max_attempts: int = MAX_ATTEMPTS, temperature: float | None = None
-) -> Generation:
+) -> Generator[Request, Reply, Generated | GenerationFailed]:
     """Ask for the code of a hole until it passes the checks, at most `max_attempts` times.
 
     A given `temperature` rises with each refusal: at the same one, small models repeat themselves.

@@ -108,9 +108,8 @@ def find_holes(module: Module, blocks: Sequence[NaturalBlock], project: Options)
         seen[name] += 1
         if options.mode in (None, "live") or block.is_fstring or block.interface is not None:
             continue
-        if options.mode == "auto" and (
-            block.scope.kind == "class" or options.policy == "contained"
-        ):
+        is_alone = block.scope.kind == "class" or options.policy == "contained"
+        if options.mode == "auto" and is_alone:
             continue  # an attempt would leave its own name in the class, and is a part of the program
         name += f"#{seen[name]}" if seen[name] > 1 else ""
         yield _make_hole(module, blocks, outputs, block, name, options)

@@ -168,6 +168,19 @@ VERDICTS = {
         ContractTask((), "rows.sort()", {"rows": "list[int]"}, (), ("rows == sorted(rows)",)),
         ContractVerdict(200),
     ),
+    "never ends": (
+        ContractTask((), "while n == n: pass", {"n": "int"}, (), ("n",)),
+        ContractVerdict(0, "the code does not end: each run took over 2 s"),
+    ),
+    "an assert that raises": (
+        ContractTask((), "x = {}", {"n": "int"}, (), ("x['sum'] > n",)),
+        ContractVerdict(0, "with n=0 it gives x={}, and `assert x['sum'] > n` raises KeyError: 'sum'"),
+    ),
+    "a name that is not here": (ContractTask((), "x = n", {"n": "int"}, (), ("x < LIMIT",)), ContractVerdict()),
+    "a constant": (
+        ContractTask(("LIMIT = 5",), "x = 7", {"n": "int"}, (), ("x < LIMIT",)),
+        ContractVerdict(0, "with n=0 it gives x=7, and `assert x < LIMIT` is false"),
+    ),
     "no such type": (ContractTask((), "x = n", {"n": "Missing"}, (), ("x == n",)), ContractVerdict()),
     "ends the process": (ContractTask((), "import os; os._exit(3)", {"n": "int"}, (), ("x",)), ContractVerdict()),
 }  # fmt: skip
@@ -182,6 +195,18 @@ def test_inputs_on_which_the_code_jumps_do_not_count() -> None:
     code = "if n > 3: break\nx = n"
     verdict = run_contract(ContractTask((), code, {"n": "int"}, (), ("x <= 3",)))
     assert 0 < verdict.held < 200, verdict
+
+
+def test_inputs_on_which_the_code_does_not_end_do_not_count() -> None:
+    code = "while n > 3: pass\nx = n"
+    verdict = run_contract(ContractTask((), code, {"n": "int"}, (), ("x <= 3",)))
+    assert 0 < verdict.held < 200, verdict
+
+
+def test_constants_of_the_program_are_read_by_the_asserts(studio: Studio) -> None:
+    program = DIGITS.replace("total >= 0", "total >= LEAST")
+    studio.built(f"LEAST = 0\n{program}", WRONG, RIGHT)
+    assert read_contract(studio.folder) == "held on 200 inputs"
 
 
 def test_the_counterexample_is_small() -> None:

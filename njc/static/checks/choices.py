@@ -62,10 +62,8 @@ def _describe_wrong_value(value: ast.expr, choices: Sequence[str]) -> str:
             return f"not {found!r}"
         case ast.JoinedStr() | ast.BinOp(op=ast.Add()):
             return f"`{ast.unparse(value)}` may be any text"
-        case ast.Call(func=ast.Attribute(attr=method)) if method in _TEXT_METHODS:
-            return f"`{ast.unparse(value)}` may be any text"
-        case ast.Subscript(value=ast.Call(func=ast.Attribute(attr=method))) if (
-            method in _TEXT_METHODS
+        case ast.Call(func=method) | ast.Subscript(value=ast.Call(func=method)) if (
+            isinstance(method, ast.Attribute) and method.attr in _TEXT_METHODS
         ):
             return f"`{ast.unparse(value)}` may be any text"
     return ""
