@@ -55,21 +55,29 @@ def make_mcp_server(
     """Return a server of these functions, with budgets for each client; raises ConfigurationError."""
     from mcp.server import MCPServer
     from mcp.server.mcpserver.exceptions import InvalidSignature
+    from mcp.server.mcpserver.tools import Tool
     from pydantic import PydanticUserError
 
     from njc import __version__
 
-    server = MCPServer(name, version=__version__, log_level="WARNING")
+    tools: list[Tool] = []
     names = [target.name.rpartition(":")[2].replace(".", "_") for target in targets]
-    for target, tool in zip(targets, names, strict=True):
-        if names.count(tool) > 1:
-            raise ConfigurationError(f"two functions have the name `{tool}`; serve them apart")
+    for target, name_of_tool in zip(targets, names, strict=True):
+        if names.count(name_of_tool) > 1:
+            raise ConfigurationError(
+                f"two functions have the name `{name_of_tool}`; serve them apart"
+            )
         try:
-            server.add_tool(make_tool(target, budgets), name=tool)
+            tool = Tool.from_function(make_tool(target, budgets), name=name_of_tool)
+            arguments = tool.fn_metadata.arg_model  # of the SDK, which ignores unknown arguments
+            arguments.model_config["extra"] = "forbid"
+            arguments.model_rebuild(force=True)
+            tools.append(tool)
         except (InvalidSignature, PydanticUserError, TypeError, ValueError) as error:
             first = str(error).splitlines()[0]
             raise ConfigurationError(f"`{target.name}` cannot be a tool: {first}") from None
-    return server
+        tool.parameters["additionalProperties"] = False
+    return MCPServer(name, version=__version__, log_level="WARNING", tools=tools)
 
 
 def make_tool(target: TargetFunction, budgets: Sequence[Budget]) -> Callable[..., Any]:

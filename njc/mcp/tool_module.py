@@ -181,11 +181,14 @@ def _write_docstring(tool: Tool, parameters: Sequence[TypedName]) -> str:
 def _drop_unused_imports(lines: Sequence[str]) -> Iterator[str]:
     """Yield the lines; an import has only names that are used."""
     rest = "\n".join(line for line in lines if not line.startswith(("from ", "import ")))
+    previous = None
     for line in lines:
         start, found, names = line.partition(" import ")
         if line.startswith(("from typing", "from pydantic")) and found:
             kept = [name for name in names.split(", ") if re.search(rf"\b{name}\b", rest)]
-            if kept:
-                yield f"{start} import {', '.join(kept)}"
-        else:
+            if not kept:
+                continue
+            line = f"{start} import {', '.join(kept)}"
+        if line or previous:
             yield line
+        previous = line

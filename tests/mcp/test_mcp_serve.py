@@ -184,6 +184,10 @@ def test_tools_have_the_types_and_texts_of_the_functions(tmp_path: Path) -> None
             wrong = await client.call_tool("fail", {"number": "three"})
             assert wrong.is_error
             assert "valid integer" in get_text(wrong)
+            assert tools["fail"].input_schema["additionalProperties"] is False
+            unknown = await client.call_tool("fail", {"number": 3, "nubmer": 4})
+            assert unknown.is_error
+            assert "nubmer" in get_text(unknown)
 
     replies: list[Any] = [{"team": "sales"}, {"order": {"item": "lamp", "count": 3}}]
     with njrt.using(model=njrt.Scripted(replies)):

@@ -72,6 +72,13 @@ def test_functions_are_typed_and_results_are_objects(folder: Path) -> None:
     assert asyncio.run(box.add_async(4, 5)) == 9
     assert box.pay("7") == "paid 7"
     assert read_calls(folder)[-1] == "pay 7 None"
+    line = box.OrderFilter(
+        kind=None, until=None, parts=[box.OrderFilter(until="2", parts=None)], X=None
+    )
+    assert json.loads(box.list_sent(line, [{"a": line}])) == (
+        {"filter": {"until": None, "parts": [{"until": "2"}], "X": None}}
+        | {"more": [{"a": {"until": None, "parts": [{"until": "2"}], "X": None}}]}
+    )
     picture = box.draw()
     assert isinstance(picture, str)
     assert isinstance(picture, ToolText)

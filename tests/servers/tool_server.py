@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
 from pathlib import Path
@@ -30,6 +31,14 @@ class User(BaseModel):
     boss: User | None = None
 
 
+class OrderFilter(BaseModel, extra="allow"):
+    """A choice of orders."""
+
+    until: str | None
+    kind: str | None = None
+    parts: list[OrderFilter] = []
+
+
 def note(line: str) -> None:
     with (FOLDER / "calls.txt").open("a", encoding="utf-8") as file:
         file.write(line + "\n")
@@ -54,6 +63,15 @@ def pay(order: str, cents: int | None = None) -> str:
     """Pay an order."""
     note(f"pay {order} {cents}")
     return f"paid {order}"
+
+
+@server.tool(annotations=reads)
+def list_sent(filter: OrderFilter, more: list[dict[str, OrderFilter]]) -> str:
+    """Return the arguments as they were sent."""
+    sent = [
+        {key: value.model_dump(exclude_unset=True) for key, value in each.items()} for each in more
+    ]
+    return json.dumps({"filter": filter.model_dump(exclude_unset=True), "more": sent})
 
 
 @server.tool(annotations=reads)

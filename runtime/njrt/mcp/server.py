@@ -352,8 +352,28 @@ def _to_json(arguments: Mapping[str, Any], optional: Sequence[str]) -> dict[str,
     """Return arguments as JSON: models by their fields that are set, with the names of the schema."""
     from pydantic import TypeAdapter
 
-    given = {k: v for k, v in arguments.items() if v is not None or k not in optional}
+    given = {k: _prune(v) for k, v in arguments.items() if v is not None or k not in optional}
     made: dict[str, Any] = TypeAdapter(dict[str, Any]).dump_python(
         given, mode="json", by_alias=True, exclude_unset=True
     )
     return made
+
+
+def _prune(value: Any) -> Any:
+    """Return a value with models as dicts, by the names of the schema, without optional fields that are None."""
+    from pydantic import BaseModel
+
+    match value:
+        case BaseModel():
+            fields = type(value).model_fields
+            return {
+                (fields[name].alias or name) if name in fields else name: _prune(held)
+                for name, held in value
+                if name in value.model_fields_set
+                and (held is not None or name not in fields or fields[name].is_required())
+            }
+        case dict():
+            return {key: _prune(held) for key, held in value.items()}
+        case list() | tuple():
+            return [_prune(held) for held in value]
+    return value
