@@ -219,6 +219,28 @@ def test_every_mutation_of_a_response_is_a_reply_or_a_model_error(vendor, reques
     assert 0 < replies < len(faults)
 
 
+@pytest.mark.parametrize("vendor", VENDORS)
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        ({"message": "the model is down", "code": 502}, "the model is down"),
+        ("rate limited", "rate limited"),
+        ({"message": "the key KEY is spent"}, "no explanation"),
+    ],
+)
+def test_an_error_with_a_status_of_success_is_the_servers_message(vendor, error, said):
+    make_server, make_model = VENDORS[vendor]
+    with make_server() as server:
+        model = make_model(server)
+        key = openai_server.KEY if vendor == "openai" else anthropic_server.KEY
+        server.script[:] = [Raw(json.dumps({"error": error, "user": "me"}).replace("KEY", key))]
+        with pytest.raises(ServerError) as raised:
+            model.ask(PLAIN)
+    assert str(raised.value) == (
+        f"{server.url}{'/v1' * (vendor == 'openai')} sent an error in place of a reply for {model.name}: {said}"
+    )
+
+
 ENCODINGS = ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-7", "latin-1", "cp1252", "cp037", "shift_jis")  # fmt: skip
 CONTENT_TYPES = ("", ";", "text/plain", "text/html; charset=utf-16", "application/octet-stream", "application/json; charset=\xff",
                  "application/problem+json", "multipart/form-data; boundary=x", "text/event-stream", "x" * 3_000)  # fmt: skip

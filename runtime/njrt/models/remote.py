@@ -218,6 +218,7 @@ class RemoteModel(CallLister):
         whole = partial(self.call_server, call, **body, timeout=request.timeout)
         response = await self.stream_or_wait(request, sends, stream, whole)
         try:
+            _check_for_error(response, self._key)
             return self.read_response(response, request)
         except MalformedReplyError:
             with suppress(MalformedReplyError):
@@ -333,6 +334,10 @@ class RemoteModel(CallLister):
                 f"no reply from {format_model_location(self.name, self.server)} within {seconds:g} s, "
                 "retries included; raise `max_call_seconds` or ask a faster model"
             ) from None
+        except _ReportedError as error:
+            raise ServerError(
+                f"{self.server.url} sent an error in place of a reply for {self.name}: {error}"
+            ) from None
         except MalformedReplyError as error:
             raise ServerError(
                 f"{self.server.url} sent an unreadable reply for {self.name} ({error}); "
@@ -435,7 +440,10 @@ def make_model_error(
 
 
 def _make_model_error(failure: Exception, name: str, server: Server, key: str | None) -> ModelError:
-    message, status = _get_server_message(failure), getattr(failure, "status_code", None)
+    message, status = (
+        _get_server_message(getattr(failure, "body", None)),
+        getattr(failure, "status_code", None),
+    )
     said = f"(HTTP {status}: {message})"
     kind: type[ModelError] = ServerError
     match status:
@@ -482,8 +490,19 @@ def make_missing_key_error(name: str, server: Server) -> AuthenticationError:
     return AuthenticationError(f"no key to ask {name} with; set {server.key_variable}")
 
 
-def _get_server_message(failure: Exception) -> str:
-    body = getattr(failure, "body", None)
+class _ReportedError(MalformedReplyError):
+    """A response with a status of success has an error in its body, as of gateways; the message is the server's."""
+
+
+def _check_for_error(response: Any, key: str | None) -> None:
+    """Raise _ReportedError for a body with an error and no reply; without the message if it repeats the key."""
+    is_reply = not isinstance(response, dict) or response.get("choices") or response.get("content")
+    if not is_reply and response.get("error"):
+        message = _get_server_message(response)
+        raise _ReportedError("no explanation" if key and key in message else message)
+
+
+def _get_server_message(body: Any) -> str:
     if isinstance(body, dict):
         body = body.get("error", body)
     if isinstance(body, dict):
