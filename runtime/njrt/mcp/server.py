@@ -360,7 +360,7 @@ def _to_json(arguments: Mapping[str, Any], optional: Sequence[str]) -> dict[str,
 
 
 def _prune(value: Any) -> Any:
-    """Return a value with models as dicts, by the names of the schema, without optional fields that are None."""
+    """Return a value with models as dicts, by the names of the schema; an optional field with None is left out."""
     from pydantic import BaseModel
 
     match value:
