@@ -282,10 +282,12 @@ def _find_read_type(
 ) -> tuple[Typed | None, Typed | None]:
     """Return the type at the end of a path, and the type of the object that holds the last attribute."""
     root, *attributes = path.split(".")
-    itself = types.expand(Typed(ast.Name(root, ast.Load()), block.scope))
-    if attributes and (found := types.class_of_type(itself)) is not None:
-        return _find_class_attribute_type(found, attributes, types), None
-    typed = types.infer(ast.Name(root, ast.Load()), block.scope)
+    name = ast.Name(root, ast.Load())
+    if attributes:
+        itself = types.expand(Typed(name, block.scope))
+        if (found := types.class_of_type(itself)) is not None:
+            return _find_class_attribute_type(found, attributes, types), None
+    typed = types.infer(name, block.scope)
     if typed is None and root in block.binds:
         typed = types.output_type(root, block.scope)
     owner = typed
