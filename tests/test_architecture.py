@@ -84,7 +84,7 @@ EDGE = """
     njrt.execution.contained execute operations process seccomp server wire
     njrt.execution.guard effects
     njrt.mcp            server sessions
-    njrt.models         anthropic breaker choose network openai pydantic_ai rate_limit remote retry_and_fallback scripted sends streaming wrapped
+    njrt.models         anthropic breaker choose network openai pydantic_ai rate_limit remote retries retry_and_fallback scripted streaming wrapped
     njrt.observability  listeners trace
     njrt.persistence    cache memory_store open_store postgres_store recorder recording_place redis_store sqlite_store
     njrt.session        attempt block_conversation canary gate interception layered_model prediction session settings

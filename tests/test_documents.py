@@ -72,7 +72,10 @@ def test_the_figures_of_the_readme_are_those_of_the_project() -> None:
     data = sum(
         len(re.findall(r'^ +effects="answer",$', program, re.MULTILINE)) for program in compiled
     )
-    assert f"the benchmark's {len(compiled)} programs, which have type hints, {data} of the {blocks} blocks" in text
+    assert (
+        f"the benchmark's {len(compiled)} programs, which have type hints, {data} of the {blocks} blocks"
+        in text
+    )
     recording = ROOT / "examples" / "recordings" / "mailbox.jsonl"
     replies = len(recording.read_text().splitlines()) - 1
     assert f"{replies} replies in {recording.stat().st_size / 1000:.0f} KB" in text

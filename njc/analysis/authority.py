@@ -1,13 +1,13 @@
-"""The authority of a block: the jumps that it is offered, and whether its model may run code.
+"""Decide the authority of a block: the jumps that it may take, and whether its model may run code.
 
     Put into <:team: Literal["billing", "shipping"]> the team for <ticket>.      ticket: str
         ──decide_authority──>   Authority(labels=(), effects="answer", reason="its outputs are data ...")
     Add <query> to <graph>, or break.                                            graph: dict[str, set[str]]
         ──decide_authority──>   Authority(labels=("break",), effects="direct", reason="it may change `graph` ...")
 
-A block is offered the jumps that its text names. It needs no code if every output is a plain name with a type that JSON
-carries, and none of its inputs can be changed. Not detected: a text that asks for exact computing, or for a change through
-an object inside a read-only container; in these cases the model itself asks for code.
+A block may take the jumps that its text names. It needs no code if each output is a plain variable with a type that has a
+JSON form, and none of its inputs can be changed. Not detected: texts that ask for an exact computation, or for a change of
+an object inside a read-only container; the model may request code for these.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Authority:
 
     @cached_property
     def remedy(self) -> str:
-        """How to write the block so that it needs no code; empty if more than two changes are needed, or one obstacle has no remedy."""
+        """How to write the block so that it needs no code; empty if it takes more than two changes, or if one obstacle has no remedy."""
         remedies = [obstacle.remedy for obstacle in self.obstacles[:3]]
         return "; ".join(remedies) if all(remedies) and len(remedies) <= 2 else ""
 
@@ -75,7 +75,7 @@ class Authority:
 
 @record
 class Obstacle:
-    """A reason why a block needs code, and how to remove this reason."""
+    """Why a block needs code, and how to avoid it."""
 
     reason: str
     remedy: str = ""
@@ -89,7 +89,7 @@ class Obstacle:
 
 @dataclass(frozen=True)
 class ChangeableInput:
-    """An input of a changeable type; its texts are computed when they are read."""
+    """An input of a changeable type; `reason` and `remedy` are made when they are read."""
 
     path: str
     typed: Typed
@@ -203,7 +203,7 @@ def _find_output_obstacle(block: NaturalBlock, path: str, types: TypeReader) -> 
 
 
 def _find_return_obstacle(block: NaturalBlock, types: TypeReader) -> Iterator[Obstacle]:
-    """Yield an obstacle if JSON does not carry the annotated return type; nothing without an annotation."""
+    """Yield an obstacle if JSON does not carry the annotated return type; none without an annotation."""
     scope = block.scope
     returns = getattr(scope.node, "returns", None)
     if scope.kind not in ("function", "async function") or returns is None:
@@ -217,12 +217,12 @@ def _find_return_obstacle(block: NaturalBlock, types: TypeReader) -> Iterator[Ob
 
 @dataclass(frozen=True, slots=True)
 class FixedChange:
-    """A change to an input with a read-only type, which a text asks for."""
+    """A change that a text asks for, of an input with a read-only type."""
 
     asked: AskedChange
     typed: Typed
     is_scalar: bool
-    """Whether not even code could change it."""
+    """Whether the value is immutable, so that code cannot change it either."""
 
 
 def find_fixed_changes(block: NaturalBlock, types: TypeReader) -> Iterator[FixedChange]:
@@ -247,7 +247,7 @@ _USED_NOT_READ = frozenset(
     f"collections.abc.{name}"
     for name in ("Callable", "Iterator", "Generator", "AsyncIterator", "AsyncGenerator")
 ) | {f"typing.{name}" for name in ("Callable", "AsyncIterator", "AsyncGenerator")}
-"""Types of values that a text names in order to call them, or to take their items."""
+"""Types of values that are named to be called or iterated over."""
 
 
 def _find_input_obstacle(
@@ -300,7 +300,7 @@ def _find_read_type(
 def _find_class_obstacle(
     root: str, attributes: list[str], block: NaturalBlock, types: TypeReader
 ) -> Iterator[Obstacle]:
-    """Yield what can be changed through a class, a type of the library or an alias that the text names."""
+    """Yield the changes that a block could make through a class, a type of a library or an alias that its text names."""
     scope = block.scope
     path = ".".join([root, *attributes])
     found = types.class_of_type(types.expand(Typed(ast.Name(root, ast.Load()), scope)))

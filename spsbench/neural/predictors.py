@@ -1,10 +1,10 @@
-"""Predictors, which answer the actions of a debugger without running the program: the network, and two baselines.
+"""Predict the state after an action of a debugger, without running the program: the network, and two baselines.
 
 NeuralDebugger(network).predict(source, state, "step_over")     StackState(...), or None: the program has ended
 
 last state   the variables as they are, at the line after (before, for inverse actions)
-n-gram       the most frequent answer in the training data after this action, event and line of code; with less of
-             these if they are new
+n-gram       the most frequent answer in the training data after this action, event and line of code; less of
+             them is compared if they are new
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from spsbench.states.trajectories import Trajectory
 
 MAX_ANSWER = 200
 MAX_CONTEXT = 1_500
-"""Tokens of a source and a state."""
+"""The largest number of tokens of a source and a state."""
 
 
 class NoPredictionError(ValueError):
-    """No answer is a state."""
+    """The answer is not a state, or the program is too long."""
 
 
 class Predictor(Protocol):
-    """Answers actions."""
+    """Predicts the state after an action."""
 
     def predict(
         self, source: str, state: StackState, action: Action, line: int | None = None
@@ -51,7 +51,7 @@ class Predictor(Protocol):
 
 @dataclass(slots=True)
 class NeuralDebugger:
-    """Answers by a network (state: the last source and the last state, as the network has read them)."""
+    """Predicts by a network (state: the last source and the last state, as the network has read them)."""
 
     network: Network
     names: list[str] = field(init=False)
@@ -95,24 +95,24 @@ class NeuralDebugger:
 
 @dataclass(frozen=True, slots=True)
 class LastState:
-    """Answers with the same state, one line further."""
+    """Predicts the same variables on the next line."""
 
     def predict(
         self, source: str, state: StackState, action: Action, line: int | None = None
     ) -> StackState | None:
-        """Return the next line of the innermost function, or the line of a breakpoint."""
+        """Return the state on the next line of the innermost function, or on the line of a breakpoint."""
         *outer, frame = state.frames
         following = frame.line + (-1 if is_inverse(action) else 1)
         return StackState("line", (*outer, Frame(line or max(1, following), frame.locals)))
 
 
 Answer = tuple[str, ...]
-"""Names of tokens, with lines written from the current one on: `<line +1>`."""
+"""Names of tokens; numbers of lines are relative to the current line: `<line +1>`."""
 
 
 @dataclass(slots=True)
 class NGram:
-    """Answers with the most frequent answer in like places (state: how often each answer was there)."""
+    """Predicts the most frequent answer in a context (state: the counts of the answers)."""
 
     counts: defaultdict[object, Counter[Answer]] = field(
         default_factory=lambda: defaultdict(Counter)
@@ -121,7 +121,7 @@ class NGram:
 
     @classmethod
     def learn(cls, trajectories: Iterable[Trajectory]) -> NGram:
-        """Return the counts of training data."""
+        """Count the answers in training data."""
         made = cls()
         names = made.encoder.vocabulary.list_names()
         for trajectory in trajectories:
@@ -149,7 +149,7 @@ class NGram:
 
 
 def _list_keys(lines: list[str], state: StackState, action: Action) -> Iterator[object]:
-    """Yield keys, the most exact first: two lines of code, one, its first word, none."""
+    """Yield keys, the most specific first: two lines of code, one, its first word, none."""
     place = state.frames[-1].line
     text = lines[place - 1].strip() if 0 < place <= len(lines) else ""
     other = lines[place - (2 if is_inverse(action) else 0) : place + 1][:1]

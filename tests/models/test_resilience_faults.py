@@ -29,8 +29,8 @@ from njrt.models.breaker import BreakerModel
 from njrt.models.model import Model
 from njrt.models.openai import OpenAI
 from njrt.models.rate_limit import RateLimitModel
+from njrt.models.retries import read_retry_after
 from njrt.models.retry_and_fallback import FallbackModel, RetryModel, is_failure
-from njrt.models.sends import read_retry_after
 from njrt.models.vote import VoteModel
 from njrt.persistence.memory_store import MemoryStore
 from openai_server import KEY, OpenAIServer, says

@@ -23,7 +23,7 @@ from njrt.execution.guard.allowed import (
     REFUSED_BUILTINS,
     SUBMODULES,
 )
-from njrt.execution.guard.modules import open_module
+from njrt.execution.guard.module_proxies import open_module
 from njrt.execution.guard.runtime import CHECKED_BUILTINS, ComputingModule
 
 PLAIN = (str, bytes, int, float, complex, types.NoneType)

@@ -20,7 +20,7 @@ import ast
 import sys
 from collections.abc import Collection, Iterator
 
-from njrt.execution.guard.modules import is_importable, open_module
+from njrt.execution.guard.module_proxies import is_importable, open_module
 from njrt.execution.symbols import SnippetNames
 from njrt.private_names import mangle
 from njrt.rendering.signatures import read_annotations

@@ -45,7 +45,7 @@ from njrt.models.conversation import (
 from njrt.models.prices import compute_cost
 from njrt.models.remote import MAX_RETRIES, OWN_KEY_VARIABLE, THINKING_TOKENS, RemoteModel, Server
 from njrt.models.response import MalformedReplyError, check_token_counts, validate_reply
-from njrt.models.sends import Sends
+from njrt.models.retries import RetryingSender
 from njrt.models.streaming import CompletionAssembler
 from njrt.models.strict_schema import make_strict_schema, restore_strict_reply
 
@@ -125,11 +125,11 @@ class OpenAI(RemoteModel):
         # Without a key the SDK would look for the vendor's; own servers mostly need none.
         return self._key or ("none" if self.is_own_server else None)
 
-    async def exchange(self, request: Request, sends: Sends) -> Reply:
+    async def exchange(self, request: Request, sender: RetryingSender) -> Reply:
         if self._model is None:
             async with self._listing:
-                self._model = self._model or await self._find_first_model(sends)
-        return await super().exchange(request, sends)
+                self._model = self._model or await self._find_first_model(sender)
+        return await super().exchange(request, sender)
 
     def get_api(self) -> Any:
         return self.get_client().chat.completions
@@ -150,9 +150,9 @@ class OpenAI(RemoteModel):
         counted = validate_reply(response, CountedCompletion).usage
         return self._price(*parse_completion_usage(counted), is_batch) if counted else None
 
-    async def _find_first_model(self, sends: Sends) -> str:
+    async def _find_first_model(self, sender: RetryingSender) -> str:
         list_models = partial(self.call_server, self.get_client().models.with_raw_response.list)
-        response = await sends.run(list_models, is_billed=False)
+        response = await sender.run(list_models, is_billed=False)
         for model in validate_reply(response, ModelList).data or ():
             return model.id
         raise ModelNotFoundError(f"{self.server.url} lists no model; set NJC_MODEL to its name")

@@ -56,7 +56,7 @@ from njrt.models.remote import (
     shorten_message,
 )
 from njrt.models.response import MalformedReplyError, check_token_counts, escape_surrogates
-from njrt.models.sends import Sends, was_sent
+from njrt.models.retries import RetryingSender, was_sent
 from njrt.models.streaming import REPORT_SECONDS, BrokenStreamError, OnText
 from njrt.models.strict_schema import make_strict_schema, restore_strict_reply
 
@@ -131,10 +131,10 @@ class PydanticAI(RemoteModel):
             error.was_sent = was_sent(failure)
         return error
 
-    async def exchange(self, request: Request, sends: Sends) -> Reply:
-        return await self.exchange_schema(request, partial(self._exchange_once, sends))
+    async def exchange(self, request: Request, sender: RetryingSender) -> Reply:
+        return await self.exchange_schema(request, partial(self._exchange_once, sender))
 
-    async def _exchange_once(self, sends: Sends, request: Request) -> Reply:
+    async def _exchange_once(self, sender: RetryingSender, request: Request) -> Reply:
         from pydantic_ai.exceptions import ContentFilterError
 
         request = replace(request, system=escape_surrogates(request.system))
@@ -144,7 +144,7 @@ class PydanticAI(RemoteModel):
             ServerError,
         )
         try:
-            response = await self._ask_or_stream(request, sends)
+            response = await self._ask_or_stream(request, sender)
         except ContentFilterError as error:
             return Reply(ModelMessage(shorten_message(error.message)), "refusal", model=self.name)
         except known:
@@ -177,7 +177,7 @@ class PydanticAI(RemoteModel):
         """Return an error of the program's own model; an error of an SDK may contain the key."""
         return None if isinstance(self._given, str) else error
 
-    async def _ask_or_stream(self, request: Request, sends: Sends) -> ai.ModelResponse:
+    async def _ask_or_stream(self, request: Request, sender: RetryingSender) -> ai.ModelResponse:
         from pydantic_ai.direct import model_request
 
         model = self._get_model()
@@ -186,7 +186,7 @@ class PydanticAI(RemoteModel):
         stream = partial(self._stream_response, model, messages, settings, parameters)
         whole = partial(model_request, model, messages, model_settings=settings)
         whole = partial(whole, model_request_parameters=parameters)
-        return await self.stream_or_wait(request, sends, stream, whole)
+        return await self.stream_or_wait(request, sender, stream, whole)
 
     async def _stream_response(
         self,

@@ -4,7 +4,7 @@
         ──> AuthenticationError: https://api.openai.com/v1 refused the key for openai/gpt-4.1;
             check OPENAI_API_KEY
 
-The SDK has the connection and the key, `Sends` the retries. Error messages name the remedy and never show a key.
+The SDK has the connection and the key, `RetryingSender` the retries. Error messages name the remedy and never show a key.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from njrt.models.response import (
     is_body_limited,
     parse_json,
 )
-from njrt.models.sends import (
+from njrt.models.retries import (
     FIRST_WAIT,
-    Sends,
+    RetryingSender,
     get_status,
     list_causes,
     read_headers,
@@ -131,15 +131,15 @@ class RemoteModel(CallLister):
         """Return the key for the SDK's client; None: it looks for the vendor's."""
         return self._key
 
-    async def exchange(self, request: Request, sends: Sends) -> Reply:
-        """Ask the server, by `sends`; runs on the network's loop."""
+    async def exchange(self, request: Request, sender: RetryingSender) -> Reply:
+        """Ask the server, by `sender`; runs on the network's loop."""
         api = self.get_api()
 
         async def exchange(request: Request) -> Reply:
             body = self.make_body(request)
             if request.wants_probability:
                 request = replace(request, on_text=None)  # the tokens come with a whole response
-            return await self.call_or_stream(api, request, body, self.assembler(), sends)
+            return await self.call_or_stream(api, request, body, self.assembler(), sender)
 
         return await self.exchange_schema(request, exchange)
 
@@ -207,7 +207,7 @@ class RemoteModel(CallLister):
         request: Request,
         body: Mapping[str, Any],
         assembler: ReplyAssembler,
-        sends: Sends,
+        sender: RetryingSender,
     ) -> Reply:
         """Return the reply of `api.create`; streamed if the request wants that and the server can.
 
@@ -216,19 +216,19 @@ class RemoteModel(CallLister):
         stream = partial(self._stream, api, request, body, assembler)
         call = api.with_raw_response.create
         whole = partial(self.call_server, call, **body, timeout=request.timeout)
-        response = await self.stream_or_wait(request, sends, stream, whole)
+        response = await self.stream_or_wait(request, sender, stream, whole)
         try:
             _check_for_error(response, self._key)
             return self.read_response(response, request)
         except MalformedReplyError:
             with suppress(MalformedReplyError):
-                sends.unusable = self.read_usage(response)
+                sender.unusable = self.read_usage(response)
             raise
 
     async def stream_or_wait(
         self,
         request: Request,
-        sends: Sends,
+        sender: RetryingSender,
         stream: Callable[[OnText], Awaitable[T]],
         whole: Callable[[], Awaitable[T]],
     ) -> T:
@@ -236,7 +236,7 @@ class RemoteModel(CallLister):
         refused_stream = False
         if request.on_text is not None and self.can_stream:
             try:
-                return await sends.run(partial(stream, request.on_text))
+                return await sender.run(partial(stream, request.on_text))
             except self.unstreamable:
                 refused_stream = True
             except self.get_failure_types() as failure:
@@ -245,8 +245,8 @@ class RemoteModel(CallLister):
                     raise
             except BrokenStreamError as failure:
                 place = format_model_location(self.name, self.server)
-                await sends.count_broken_stream(place, str(failure))
-        response = await sends.run(whole)
+                await sender.count_broken_stream(place, str(failure))
+        response = await sender.run(whole)
         self.can_stream = self.can_stream and not refused_stream
         return response
 
@@ -312,13 +312,15 @@ class RemoteModel(CallLister):
         return make_model_error(failure, self.name, self.server, self._key)
 
     async def _exchange_with_timeout(self, request: Request) -> Reply:
-        sends = Sends(self.name, request, self.get_failure_types, self._retries, self.first_wait)
-        call = partial(self.exchange, request, sends)
+        sender = RetryingSender(
+            self.name, request, self.get_failure_types, self._retries, self.first_wait
+        )
+        call = partial(self.exchange, request, sender)
         is_body_limited.set(True)
         try:
-            return sends.finish(await self._call_with_errors(call, request.timeout, request))
+            return sender.finish(await self._call_with_errors(call, request.timeout, request))
         except NaturalError as error:
-            sends.fail(error)
+            sender.fail(error)
             raise
 
     async def _call_with_errors(

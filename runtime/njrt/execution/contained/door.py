@@ -33,7 +33,7 @@ from njrt.execution.guard.allowed import (
     SAFE_NAMES,
     is_checked_name,
 )
-from njrt.execution.guard.modules import open_module
+from njrt.execution.guard.module_proxies import open_module
 from njrt.execution.guard.runtime import ComputingModule, check_read, find_target
 from njrt.gates import CallRules, GatedFunction, find_gate, find_plain_function, wrap_gated
 from njrt.outcome import UserValue

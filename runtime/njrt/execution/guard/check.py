@@ -23,7 +23,7 @@ from njrt.execution.guard.allowed import (
     SUBMODULES,
     is_checked_name,
 )
-from njrt.execution.guard.modules import is_importable, open_module
+from njrt.execution.guard.module_proxies import is_importable, open_module
 from njrt.execution.guard.runtime import CHECKED_BUILTINS, ComputingModule, find_refused_attribute
 from njrt.execution.symbols import SnippetNames, format_line_prefix
 from njrt.outcome import UserValue

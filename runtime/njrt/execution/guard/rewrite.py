@@ -18,7 +18,7 @@ from collections.abc import Collection
 from typing import Any
 
 from njrt.execution.guard.allowed import is_checked_name
-from njrt.execution.guard.modules import import_member, import_module
+from njrt.execution.guard.module_proxies import import_member, import_module
 from njrt.execution.guard.runtime import check_match_class, check_store, read_attribute
 from njrt.private_names import mangle
 

@@ -1,12 +1,13 @@
-"""Send a request to a model's server, again if it fails, and account for the calls that may be billed.
+"""Send a request to a model's server, retry it if it fails, and record the attempts that may be billed.
 
-    HTTP 429, wait, HTTP 200                  one call: a refusal by status is not billed
+    HTTP 429, wait, HTTP 200                  one call: error responses are not billed
     no connection, wait, HTTP 200             one call: nothing was sent
     lost connection, wait, HTTP 200           two calls: the first may be billed
     a stream that breaks off, HTTP 200        two calls
 
-Retries are as in the vendors' SDKs, which report nothing. Before a call after one that may be billed, the limits and
-the budgets are asked (`Request.before_call`). Not detected: retries by the providers of PydanticAI.
+Requests are retried as by the vendors' SDKs, which do not report it. Before a request that may have been
+billed is sent again, the limits and the budgets are checked (`Request.before_call`). Not detected: retries by the
+providers of PydanticAI.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ T = TypeVar("T")
 FIRST_WAIT = 0.5
 LONGEST_WAIT = 8.0
 LONGEST_WANTED_WAIT = 120.0
-"""Seconds: the first wait, the longest, and the longest that a server may want by `Retry-After`."""
+"""Seconds before a retry: the first time, at most, and the longest `Retry-After` that is waited for."""
 
 UNSENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError"})
-"""The names of httpx's exceptions of requests that were not sent."""
+"""Names of httpx exceptions that are raised before a request is sent."""
 
 
-class Sends:
-    """The requests to a server for one exchange (state: calls without a reply that may be billed)."""
+class RetryingSender:
+    """Sends the requests of one exchange (state: the attempts without a reply that may be billed)."""
 
     def __init__(
         self,
@@ -57,7 +58,7 @@ class Sends:
         self._began: float | None = None
 
     async def run(self, send: Callable[[], Awaitable[T]], *, is_billed: bool = True) -> T:
-        """Return the result of `send`, called again after failures that may pass; `is_billed`: it asks a model."""
+        """Return the result of `send`; call it again after failures that may pass. `is_billed` if it asks a model."""
         while True:
             if is_billed:
                 self._began = time.monotonic()
@@ -84,11 +85,11 @@ class Sends:
             )
 
     async def _count_lost(self) -> bool:
-        """Count the last request as a call without a reply; whether another may follow, by the limits and budgets."""
+        """Record the last request as lost; return whether the limits and budgets allow another."""
         self._lost.append(self._make_attempt("ServerError", Usage(usd=0.0)))
         self._began = None
         if self._before_call is not None:
-            # It may write to a store; the network's loop does not wait for that.
+            # It may write to a store, which must not block the event loop.
             try:
                 await asyncio.to_thread(self._before_call, Usage(usd=0.0))
             except LimitError:
@@ -96,7 +97,7 @@ class Sends:
         return True
 
     def finish(self, reply: Reply) -> Reply:
-        """Return the reply with all calls, if there were several."""
+        """Return the reply with all its attempts, if there were several."""
         if not self._lost:
             return reply
         attempts = (*self._lost, self._make_attempt("used", reply.usage))
@@ -104,7 +105,7 @@ class Sends:
         return replace(reply, usage=used, attempts=attempts)
 
     def fail(self, error: NaturalError) -> None:
-        """Note in an error the calls that were made before it, if there were several or one that has been counted."""
+        """Add the attempts so far to an error, if there were several or one that has been counted."""
         attempts = list(self._lost)
         if self._began is not None and isinstance(error, ModelError):
             used = self.unusable or Usage(usd=0.0)
@@ -118,7 +119,7 @@ class Sends:
 
 
 def may_pass(failure: Exception) -> bool:
-    """Return whether a documented exception of an SDK is one after which a request is sent again."""
+    """Return whether a request is sent again after this documented exception of an SDK."""
     headers, status = read_headers(failure), get_status(failure)
     if status is None:
         return "Connection" in type(failure).__name__ or "Timeout" in type(failure).__name__
@@ -158,7 +159,7 @@ def read_headers(failure: Exception) -> Mapping[str, str]:
 
 
 def read_retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Return the seconds of a server's `Retry-After`; None without a valid one."""
+    """Return the seconds of a server's `Retry-After`; None if it is missing or invalid."""
     for name, parts in (("retry-after-ms", 1000), ("retry-after", 1)):
         with suppress(ValueError):
             seconds = float(headers.get(name) or "") / parts
