@@ -26,7 +26,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -35,7 +35,7 @@ from njc.sandbox.limits import NOBODY, Limits
 from njc.sandbox.proxy import Endpoint, serve_proxy
 from njc.sandbox.seccomp import build_filter
 from njrt.errors import ConfigurationError
-from njrt.models.choose import choose_model
+from njrt.models.choose import choose_model, list_model_names
 from njrt.models.model import Model
 from njrt.models.remote import RemoteModel, Server
 from njrt.models.retry_and_fallback import FallbackModel
@@ -88,18 +88,29 @@ def find_sandbox_obstacle() -> str | None:
 
 
 def list_servers(choices: Iterable[Options], environ: Mapping[str, str]) -> tuple[Server, ...]:
-    """Return the servers of all models that these options choose; options without a model are skipped."""
+    """Return the servers of all models that these options choose, also of second models.
+
+    Options without a usable model are skipped. Models in Python have no server here, and their modules are not imported.
+    """
     servers: dict[Server, None] = {}
     for options in choices:
-        try:
-            model = choose_model(options, environ)
-        except ConfigurationError:
-            continue
-        servers |= {
-            remote.server: None
-            for remote in list_remote_models(model)
-            if remote.server.url.startswith("http")
-        }
+        named = list_model_names(options, environ)
+        second = list_model_names(Options(model=options.second_model), {})
+        for names in [named, second] if second else [named]:
+            known = [name for name in names if not name.startswith("python:")]
+            if names and not known:
+                continue
+            try:
+                model = choose_model(
+                    replace(options, model=",".join(known)), {**environ, "NJC_REPLACE_MODEL": ""}
+                )
+            except ConfigurationError:
+                continue
+            servers |= {
+                remote.server: None
+                for remote in list_remote_models(model)
+                if remote.server.url.startswith("http")
+            }
     return tuple(servers)
 
 

@@ -91,7 +91,8 @@ def reply_with(probability: float | None, text: str = '{"spam": true}') -> Reply
 def ask(first: Any, wants: bool = True, second: Any = None) -> tuple[Reply, int]:
     large = njrt.Scripted(lambda _: second or "large", name="large", protocol="text")
     model = CascadeModel(njrt.Scripted(lambda _: first, protocol="text"), large, 0.9)
-    reply = model.ask(Request("", (UserMessage("x"),), wants_probability=wants))
+    schema = {"type": "object"} if wants else None
+    reply = model.ask(Request("", (UserMessage("x"),), schema=schema))
     return reply, len(large.requests)
 
 

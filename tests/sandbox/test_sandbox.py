@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from loopback import Answer, Loopback
-from njc.sandbox.bubblewrap import find_sandbox_obstacle
+from njc.sandbox.bubblewrap import find_sandbox_obstacle, list_servers
+from njrt.options import Options
 from openai_server import KEY, OpenAIServer, calls
 
 OBSTACLE = find_sandbox_obstacle()
@@ -168,6 +169,25 @@ def test_a_model_that_only_a_block_names_is_reached_too(tmp_path: Path) -> None:
         environ = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.base_url}
         result = run(tmp_path, program, "--sandbox", environ=environ)
     assert (result.stdout, result.returncode) == ("1\n", 0), result.stderr
+
+
+def test_the_servers_of_models_are_found_without_code_of_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "evil_model.py").write_text("raise SystemExit('imported outside of the sandbox')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    own = {"base_url": "http://127.0.0.1:9/v1"}
+    choices = [
+        Options(model="python:evil_model:m"),
+        Options(model="openai/a,python:evil_model:m", second_model="python:evil_model:m"),
+        Options(model="python:evil_model:m", second_model="anthropic/b"),
+        Options(model="unknown"),
+        Options(model="openai/own", **own),
+    ]
+    keys = {"OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY}
+    for environ in (keys, keys | {"NJC_REPLACE_MODEL": "unknown=python:evil_model:m"}):
+        urls = [server.url for server in list_servers(choices, environ)]
+        assert urls == ["https://api.openai.com/v1", "https://api.anthropic.com", own["base_url"]]
 
 
 @needs_sandbox

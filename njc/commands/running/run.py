@@ -109,9 +109,11 @@ def run_in_sandbox(
 
 
 def _list_model_options(unit: Unit, project: Project) -> Iterator[Options]:
-    """Yield all options that may choose a model: of the program, then of its blocks."""
+    """Yield all options that may choose a model: of the program and of predictions, then of its blocks."""
     outer = (read_environment_options(os.environ), project.options)
     yield merge_option_layers(*outer)
+    if predictor := os.environ.get("NJC_PREDICT"):
+        yield Options(model=predictor)
     for block in compile_source(read_source(unit), project=project.options).blocks:
         yield merge_option_layers(block.options, *outer)
 

@@ -41,8 +41,9 @@ class CascadeModel(WrappedModel):
 
     async def answer(self, request: Request, calls: Calls) -> Reply:
         attempts = Attempts(request, calls)
-        reply = await attempts.ask(self.first)
-        if not (isinstance(reply, Reply) and request.wants_probability):
+        is_judged = request.schema is not None
+        reply = await attempts.ask(self.first, wants_probability=is_judged)
+        if not (isinstance(reply, Reply) and is_judged):
             return attempts.finish(reply)
         if reply.probability is None and reply.message.text.strip():
             raise ConfigurationError(
