@@ -19,7 +19,12 @@ from pathlib import Path
 from njc.batch.journal import RequestJournal
 from njc.batch.rows import read_rows
 from njc.batch.store import BatchStore
-from njc.batch.suspension import RowReplies, choose_measured_model, pass_row
+from njc.batch.suspension import (
+    RowReplies,
+    UnmeasuredModelError,
+    choose_measured_model,
+    pass_row,
+)
 from njc.target import TargetFunction
 from njrt.errors import CostLimitError
 from njrt.messages import Usage
@@ -74,7 +79,7 @@ def estimate_batch(
         replies = RowReplies(journal.read_replies(row.index))
         try:
             pass_row(target, row, replies, partial(choose_measured_model, replies=replies))
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, UnmeasuredModelError):
             raise
         except BaseException:
             continue  # it will be a failed row

@@ -25,11 +25,13 @@ from njc.project.units import explaining_failure
 from njc.target import InvalidRowError
 from njrt.errors import (
     AuthenticationError,
+    BudgetError,
     ConfigurationError,
     CostLimitError,
     ModelError,
     ModelNotFoundError,
     NaturalError,
+    StoreError,
 )
 from njrt.message_json import format_json_line
 from njrt.messages import read_float
@@ -155,14 +157,25 @@ def make_failure(
     if isinstance(error, NaturalError) and error.place:
         described["place"] = error.place
     line = _format_line(row.index, {"line": row.line, "error": described}, usage, seconds)
-    stop = None  # all other rows would fail by this error, too
-    if isinstance(error, ConfigurationError | AuthenticationError | ModelNotFoundError) or (
-        isinstance(error, CostLimitError) and BUDGET_OPTION.format("usd") in str(error)
-    ):
+    stop = None
+    if isinstance(error, NaturalError) and _concerns_all_rows(error):
         stop = error
         stop.run = None  # it goes from process to process
     is_outage = isinstance(error, ModelError | DeadProcessError) and stop is None
     return RowOutcome(row.index, line, True, usage, stop, is_outage)
+
+
+def _concerns_all_rows(error: NaturalError) -> bool:
+    """Return whether other rows would fail by this error, too."""
+    match error:
+        case ConfigurationError() | AuthenticationError() | ModelNotFoundError() | StoreError():
+            return True
+        case BudgetError():  # not that of a run, a `with` or a tenant, which belongs to the row
+            is_shared = error.period in ("", "total") or error.renews is not None
+            return is_shared and not error.owner
+        case CostLimitError():
+            return BUDGET_OPTION.format("usd") in str(error)
+    return False
 
 
 def describe_error(error: BaseException) -> str:

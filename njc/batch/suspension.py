@@ -29,8 +29,8 @@ from njrt.models.model import Model, ModelAround
 from njrt.models.openai import OpenAI
 from njrt.models.remote import RemoteModel
 from njrt.models.response import MalformedReplyError, escape_surrogates
-from njrt.models.retry_and_fallback import FallbackModel
 from njrt.models.scripted import Scripted
+from njrt.models.vote import VoteModel
 from njrt.persistence.cache import make_request_key
 from njrt.session.settings import wrapping
 from njrt.timeouts import Interruption
@@ -41,6 +41,10 @@ GRACE_SECONDS = 0.02
 """Seconds that other tasks may take to ask, if timers or threads are running."""
 
 MAX_CANCELLATIONS = 5
+
+
+class UnmeasuredModelError(ConfigurationError):
+    """A model whose requests are known only when they are sent, such as one in Python."""
 
 
 class Suspended(Interruption):
@@ -83,8 +87,8 @@ class RowReplies:
         )
         return bool(second) and (first <= second or second <= first)
 
-    def take(self, model: RemoteModel, request: Request) -> StoredReply | None:
-        """Return the reply to a request; None if it is missing, and is to be sent."""
+    def take(self, model: RemoteModel, request: Request, count: int = 1) -> StoredReply | None:
+        """Return the reply to a request; None if it is missing, and is to be sent, `count` times."""
         key = make_request_key(request, model.name)
         with self.lock:
             if self.is_closed:
@@ -103,7 +107,7 @@ class RowReplies:
             elif reply is not None or name in self.schemaless:
                 form, request = "plain", replace(request, schema=None)
             body = format_json_line(escape_surrogates(model.make_body(request)))
-            self.missing.append(WaitingRequest(key, number, name, body, form))
+            self.missing += [WaitingRequest(key, number, name, body, form)] * count
             return None
 
     def close(self) -> None:
@@ -133,16 +137,18 @@ class ReplayingModel(ModelAround):
 
     model: RemoteModel
     replies: RowReplies
+    count: int = 1
+    """How many equal requests are sent."""
 
     def ask(self, request: Request) -> Reply:
-        stored = self.replies.take(self.model, request)
+        stored = self.replies.take(self.model, request, self.count)
         if stored is None:
             self.replies.close()
             raise Suspended
         return self._read(stored, request)
 
     async def aask(self, request: Request) -> Reply:
-        stored = self.replies.take(self.model, request)
+        stored = self.replies.take(self.model, request, self.count)
         if stored is None:
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self.replies.waiters.append(waiter)
@@ -190,10 +196,21 @@ def choose_replaying_model(
 
 
 def choose_measured_model(model: Model, replies: RowReplies) -> Model:
-    """Return the model of a block, with its first requests measured and not sent."""
-    if isinstance(model, FallbackModel):
-        model = model.models[0]
-    return ReplayingModel(model, replies) if isinstance(model, RemoteModel) else model
+    """Return the model of a block, with its first requests measured and not sent; a scripted model answers itself.
+
+    Of models that are asked in turn it is the first; of votes each request counts. Raises UnmeasuredModelError.
+    """
+    count = 1
+    while not isinstance(model, RemoteModel | Scripted):
+        parts = (*getattr(model, "models", ()), getattr(model, "model", None))
+        inner = [part for part in parts if hasattr(part, "aask")]
+        if not inner:
+            raise UnmeasuredModelError(
+                f"requests to {model.name} cannot be measured without being sent"
+            )
+        count *= len(inner) if isinstance(model, VoteModel) else 1
+        model = inner[0]
+    return ReplayingModel(model, replies, count) if isinstance(model, RemoteModel) else model
 
 
 def pass_row(

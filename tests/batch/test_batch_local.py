@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from batch_workplace import BatchWorkplace, expect
+from batch_workplace import PROGRAM, BatchWorkplace, expect
 from computed_server import ComputedServer
 
 from njc.batch.executors import open_executor
@@ -320,6 +320,60 @@ def test_the_cost_is_limited(here: BatchWorkplace) -> None:
         assert all("result" in line for line in here.read_results())
         here.batch("--max-usd", "1", environ=server.environment)
     assert len(here.read_results()) == 12
+
+
+@pytest.mark.parametrize("per", ["day", "total", "run"])
+def test_a_budget_of_all_rows_stops_the_batch(here: BatchWorkplace, per: str) -> None:
+    here.write_program()
+    here.write_rows({"mail": f"mail {number}"} for number in range(4))
+    with ComputedServer() as server:
+        budget = {"NJC_BUDGET": f"tokens=1 per={per}", "NJC_STORE": str(here.folder / "store")}
+        environ = server.environment | budget
+        printed = here.batch("-j", "1", environ=environ, code=1 if per == "run" else 3)
+        assert server.seen == []
+        assert f"the budget `tokens=1 per={per}` allows" in printed
+        failed = [line["error"]["type"] for line in here.read_results()]
+        assert failed == ["BudgetError"] * (4 if per == "run" else 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "count"),
+    [
+        ("(votes=3)", 6),
+        ('(second_model="openai/gpt-4.1-mini", second_below=0.9)', 2),
+        ('(model="openai/gpt-4.1,anthropic/claude-sonnet-4-6")', 2),
+        ('(model="python:own_model:m")', None),
+    ],
+)
+def test_an_estimate_of_combined_models_sends_nothing(
+    here: BatchWorkplace, options: str, count: int | None
+) -> None:
+    here.write_program(PROGRAM.replace('"""natural\n', f'"""natural{options}\n'))
+    here.write_program(OWN_MODEL, "own_model.py")
+    here.write_rows({"mail": f"mail {number}"} for number in range(2))
+    with ComputedServer() as server:
+        code = 2 if count is None else 0
+        printed = here.batch("--estimate", environ=server.environment, code=code)
+        assert server.seen == []
+    if count is None:
+        assert "requests to own cannot be measured without being sent" in printed
+    else:
+        assert f"first requests of 2 rows: {count}, about" in printed
+
+
+OWN_MODEL = """\
+class Own:
+    name, protocol = "own", "text"
+
+    def ask(self, request):
+        raise AssertionError("a request was sent")
+
+    aask = ask
+
+
+def open_model(name):
+    return Own()
+"""
 
 
 def test_an_estimate_sends_nothing(here: BatchWorkplace) -> None:
