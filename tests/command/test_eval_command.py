@@ -517,6 +517,26 @@ def test_a_file_of_results_that_ends_anywhere_is_continued(tmp_path: Path) -> No
         assert (f"{known} runs are known" in result.output) == (known > 0), (end, result.output)
 
 
+@pytest.mark.parametrize(
+    ("variable", "value", "is_known"),
+    [
+        ("NJC_MODEL", "openai/other", False),
+        ("NJC_REPLACE_MODEL", "=other", False),
+        ("NJC_BASE_URL", "http://127.0.0.1:9/v1", False),
+        ("NJC_TEMPERATURE", "0.5", False),
+        ("NJC_STORE", "memory:", True),
+    ],
+)
+def test_results_of_other_settings_are_not_taken_for_those_of_these(
+    tmp_path: Path, variable: str, value: str, is_known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, cases = write(tmp_path, [{"inputs": {"n": 1}, "expect": 1}], PROGRAM + LEAVING)
+    evaluate(f"{file}:leave", cases, model=answer)
+    monkeypatch.setenv(variable, value)
+    result = evaluate(f"{file}:leave", cases, model=answer)
+    assert ("1 runs are known" in result.output) == is_known, result.output
+
+
 def accumulate_lines(lines: list[bytes]) -> list[bytes]:
     """Each line with all lines before it."""
     return [b"".join(lines[: count + 1]) for count in range(len(lines))]

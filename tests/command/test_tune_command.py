@@ -98,6 +98,9 @@ class RuleServer(OpenAIServer):
         return says(f"It is about {shown.mail}.\n{reply}" if shown.is_reasoned else reply)
 
 
+PORTS: dict[Path, int] = {}
+
+
 def tune(
     folder: Path,
     answer: Callable[[Shown], str],
@@ -111,7 +114,10 @@ def tune(
     file, lines = folder / "triage.njpy", folder / "cases.jsonl"
     file.write_text(program)
     lines.write_text("".join(json.dumps(case) + "\n" for case in cases))
-    with RuleServer(answer) as server:
+    given = RuleServer(answer)
+    given.port = PORTS.get(folder, 0)  # results of another server are not taken
+    with given as server:
+        PORTS[folder] = int(server.url.rpartition(":")[2])
         done = subprocess.run(
             [sys.executable, "-m", "njc", command, f"{file}:{function}", str(lines), *words],
             cwd=folder,

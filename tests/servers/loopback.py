@@ -108,6 +108,9 @@ class Loopback:
     `abandoned` is set when a client has left in the middle of an answer that does not end.
     """
 
+    port = 0
+    """The port, for a server that is started again; 0 for any."""
+
     def __init__(self, script: Iterable[Response] = ()) -> None:
         self.script = list(script)
         self.seen: list[Seen] = []
@@ -143,7 +146,7 @@ class Loopback:
             self.connections += 1
 
     def __enter__(self) -> Loopback:
-        self._server = _Server(("127.0.0.1", 0), _handler(self))
+        self._server = _Server(("127.0.0.1", self.port), _handler(self))
         self._server.daemon_threads = True
         self._thread = threading.Thread(
             target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True

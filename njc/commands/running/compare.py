@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shlex
 import tempfile
 import time
@@ -45,7 +46,7 @@ from njc.evaluation.comparison.results import (
 )
 from njc.evaluation.comparison.text import format_comparison_text
 from njc.project.build import read_source
-from njc.project.config import Project
+from njc.project.config import Project, describe_result_options
 from njc.project.units import SUFFIX, Unit, find_units, format_path
 from njc.static.build import HoleRequest
 from njc.static.files import fill_units, find_lock_file, format_finding_messages, write_static_build
@@ -220,10 +221,11 @@ def _run_all(
     """
     assert project.out is not None, "a comparison has a directory"
     build = describe_build(find_units(sources, project))
+    digest = hash_build(build, describe_result_options(project, os.environ))
     results = ResultFile(project.out.parent / "trials.jsonl", ComparedRun)
     results.read()
     for number in range(1, runs + 1):
-        key = (mode, hash_build(build), number)
+        key = (mode, digest, number)
         log = project.out.parent / f"{mode}-{number}.log"
         if key not in results.known:
             trace = log.with_suffix(".trace.jsonl")

@@ -56,9 +56,10 @@ def describe_build(units: Iterable[Unit]) -> tuple[BuiltFile, ...]:
     return tuple(build)
 
 
-def hash_build(build: Iterable[BuiltFile]) -> str:
-    """Return one digest for all files of a build."""
-    return hashlib.sha256("".join(file.digest for file in build).encode()).hexdigest()[:16]
+def hash_build(build: Iterable[BuiltFile], options: str = "") -> str:
+    """Return one digest for all files of a build, and the options with which it runs."""
+    text = "".join(file.digest for file in build) + options
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def make_build_environment(build: Sequence[BuiltFile], out: Path, folder: Path) -> dict[str, str]:

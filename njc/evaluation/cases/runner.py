@@ -3,7 +3,7 @@
     run_case(target, case, "openai/gpt-4.1-mini", 1)      CaseResult(passed=False, problem="expected 'billing', got 'it'", ...)
 
 Results are appended to a file, and a run that is interrupted continues from it. A result counts for one text of the case
-and of the program. Not detected: changes of modules that the program imports.
+and of the program, and for the options that are set, such as the model. Not detected: changes of modules that the program imports.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from typing import Any
 from njc.codegen.tuned import serialize_tuned
 from njc.evaluation.cases.case_file import Case, NumberedCase
 from njc.evaluation.comparison.results import ResultFile
-from njc.project.config import find_project
+from njc.project.config import describe_result_options, find_project
 from njc.project.tuned import find_tuned_blocks
 from njc.project.units import SUFFIX, make_unit
 from njc.target import InvalidRowError, TargetFunction, bind_arguments, call_function
@@ -130,13 +130,12 @@ CaseResults = ResultFile[CaseResult]
 
 
 def compute_program_digest(program: Path, target: str) -> str:
-    """Return a digest of a program's file, of its tuned forms, and of the function's name."""
+    """Return a digest of a program's file, its tuned forms and the function's name, and of the options that are set."""
     text = program.read_bytes() if program.is_file() else b""
-    tuned = ""
+    tuned, project = "", find_project(program, os.environ)
     if program.suffix == SUFFIX:
-        project = find_project(program, os.environ)
         tuned = serialize_tuned(find_tuned_blocks(make_unit(program, project), project))
-    name = target.rpartition(":")[2] + tuned
+    name = target.rpartition(":")[2] + tuned + describe_result_options(project, os.environ)
     return hashlib.sha256(text + name.encode()).hexdigest()[:12]
 
 
