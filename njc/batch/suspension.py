@@ -44,7 +44,7 @@ MAX_CANCELLATIONS = 5
 
 
 class UnmeasuredModelError(ConfigurationError):
-    """A model whose requests are known only when they are sent, such as one in Python."""
+    """The requests to a model, such as one in Python, are known only when they are sent."""
 
 
 class Suspended(Interruption):

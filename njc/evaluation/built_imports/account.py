@@ -57,7 +57,7 @@ def describe_build(units: Iterable[Unit]) -> tuple[BuiltFile, ...]:
 
 
 def hash_build(build: Iterable[BuiltFile], options: str = "") -> str:
-    """Return one digest for all files of a build, and the options with which it runs."""
+    """Return one digest for all files of a build and the `options` of its runs."""
     text = "".join(file.digest for file in build) + options
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
