@@ -22,16 +22,8 @@ from spsbench.task import ProgramFile, Task
 TASK_NAMES = (
     *("average_of_three", "balance_parentheses", "battle", "calendar", "character_builder"),
     *("coffeeshop", "email_classification", "enemy", "fact_checking", "feed_filtering"),
-    *(
-        "filter_numbers",
-        "get_enemy",
-        "graph",
-        "gsm8k",
-        "health_data",
-        "mask_sensitive_info",
-        "menu",
-    ),
-    *("pos_tagging", "proposer_verifier", "sentiment", "stores", "stream_generator"),
+    *("filter_numbers", "get_enemy", "graph", "gsm8k", "health_data", "mask_sensitive_info"),
+    *("menu", "pos_tagging", "proposer_verifier", "sentiment", "stores", "stream_generator"),
     *("task_completion", "tiny_bookshop", "wordle_solver"),
 )
 REWRITTEN_TASK_NAMES = (

@@ -175,47 +175,11 @@ def _find_meant(words: re.Pattern[str], text: str) -> re.Match[str] | None:
 
 _WORD = re.compile(r"\b(?P<label>break|continue|return)\b", re.IGNORECASE)
 _BEFORE = re.compile(r"(?P<word>[\w'’>]+)?(?P<gap>[^\w'’>]*)\Z")
-_VERB_FOLLOWS = frozenset(
-    [
-        "and",
-        "or",
-        "but",
-        "then",
-        "else",
-        "otherwise",
-        "to",
-        "must",
-        "should",
-        "shall",
-        "may",
-        "can",
-        "could",
-        "will",
-        "would",
-        "might",
-        "do",
-        "does",
-        "not",
-        "never",
-        "please",
-        "just",
-        "simply",
-        "only",
-        "also",
-        "immediately",
-        "directly",
-        "now",
-        "finally",
-        "you",
-        "it",
-        "we",
-        "which",
-        "that",
-        "loop",
-        "so",
-        "else>",
-    ]
-)
+_VERB_FOLLOWS = frozenset([
+    "and", "or", "but", "then", "else", "otherwise", "to", "must", "should", "shall", "may", "can", "could",
+    "will", "would", "might", "do", "does", "not", "never", "please", "just", "simply", "only", "also",
+    "immediately", "directly", "now", "finally", "you", "it", "we", "which", "that", "loop", "so", "else>",
+])  # fmt: skip
 """The words that a verb follows within a sentence."""
 _AFTER = {
     "break": re.compile(

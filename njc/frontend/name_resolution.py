@@ -151,22 +151,10 @@ def is_bound(name: str, scope: NameScope, outputs: BlockOutputs) -> bool:
     return name in scope.bindings.bound or name in outputs.get(scope, ())
 
 
-_MODULE_NAMES = frozenset(
-    [
-        "__name__",
-        "__file__",
-        "__doc__",
-        "__package__",
-        "__spec__",
-        "__loader__",
-        "__path__",
-        "__builtins__",
-        "__annotations__",
-        "__debug__",
-        "__dict__",
-        "__cached__",
-    ]
-)
+_MODULE_NAMES = frozenset([
+    "__name__", "__file__", "__doc__", "__package__", "__spec__", "__loader__", "__path__", "__builtins__",
+    "__annotations__", "__debug__", "__dict__", "__cached__",
+])  # fmt: skip
 
 
 def is_defined(name: str, scope: NameScope, outputs: BlockOutputs) -> bool:

@@ -23,20 +23,7 @@ from pydantic import BaseModel
 Schema = Mapping[str, Any]
 
 _SCALARS = {"string": "str", "integer": "int", "number": "int | float", "boolean": "bool", "null": "None"}  # fmt: skip
-_RESERVED = {
-    "self",
-    "cls",
-    "server",
-    "result",
-    "str",
-    "int",
-    "float",
-    "bool",
-    "list",
-    "dict",
-    "tuple",
-    "njrt",
-}
+_RESERVED = {"self", "cls", "server", "result", "str", "int", "float", "bool", "list", "dict", "tuple", "njrt"}  # fmt: skip
 """Names that generated code uses itself."""
 _CLASS_RESERVED = {"Any", "BaseModel", "ConfigDict", "Field", "Literal", "McpServer", "None", "True", "False"}  # fmt: skip
 _MOST_DEPTH = 30

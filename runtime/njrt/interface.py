@@ -40,21 +40,9 @@ from njrt.errors import ConfigurationError
 from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned, UserValue
 
 __all__ = [
-    "Aliases",
-    "Answer",
-    "Broke",
-    "Completed",
-    "Continued",
-    "Handler",
-    "Handling",
-    "Interface",
-    "Raised",
-    "Ref",
-    "ReferenceNumber",
-    "Refusal",
-    "Returned",
-    "Wire",
-]
+    "Aliases", "Answer", "Broke", "Completed", "Continued", "Handler", "Handling", "Interface", "Raised", "Ref",
+    "ReferenceNumber", "Refusal", "Returned", "Wire",
+]  # fmt: skip
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _NAME_FORM = "1 to 64 letters, digits, `_` or `-`, as vendors require of tools"

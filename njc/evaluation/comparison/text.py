@@ -15,17 +15,7 @@ from collections.abc import Iterator, Sequence
 
 from njc.evaluation.comparison.results import ModeSummary, ModeUsage
 
-MODE_HEADINGS = (
-    "mode",
-    "passed",
-    "95 % interval",
-    "build s",
-    "build tokens",
-    "run s",
-    "calls",
-    "tokens",
-    "USD",
-)
+MODE_HEADINGS = ("mode", "passed", "95 % interval", "build s", "build tokens", "run s", "calls", "tokens", "USD")  # fmt: skip
 
 
 def format_mode_cells(row: ModeSummary) -> tuple[str, ...]:
@@ -61,17 +51,7 @@ def format_text_table(
     )
 
 
-BLOCK_HEADINGS = (
-    "block",
-    "mode",
-    "calls",
-    "tokens",
-    "USD",
-    "model s",
-    "by code",
-    "unfit",
-    "raised",
-)
+BLOCK_HEADINGS = ("block", "mode", "calls", "tokens", "USD", "model s", "by code", "unfit", "raised")  # fmt: skip
 
 
 def format_block_rows(rows: Sequence[ModeSummary]) -> list[tuple[str, ...]]:

@@ -49,16 +49,7 @@ RUN_COLUMN_TYPES = {
     **dict.fromkeys(("first", "steps", "digest", "digest2"), "I"),
     "unchanged": "B",
 }
-_PLAIN_COLUMNS = (
-    "start",
-    "seconds",
-    "calls",
-    "effects",
-    "refusals",
-    "surprises",
-    "failures",
-    "depth",
-)
+_PLAIN_COLUMNS = ("start", "seconds", "calls", "effects", "refusals", "surprises", "failures", "depth")  # fmt: skip
 STEP_COLUMN_TYPES = {
     "start": "d",
     **dict.fromkeys(("call", "code", "usd"), "f"),

@@ -22,21 +22,7 @@ from njrt.durable.workflows import launch, shut_down, take_over, workflow, workf
 from njrt.values.failures import StepFailedError
 
 __all__ = [
-    "EffectInDoubtError",
-    "StepFailedError",
-    "VersionWarning",
-    "WorkflowQuestion",
-    "WorkflowVersionError",
-    "ask_person",
-    "decide",
-    "effect",
-    "effect_key",
-    "gather",
-    "launch",
-    "list_questions",
-    "map",
-    "shut_down",
-    "take_over",
-    "workflow",
-    "workflow_id",
-]
+    "EffectInDoubtError", "StepFailedError", "VersionWarning", "WorkflowQuestion", "WorkflowVersionError",
+    "ask_person", "decide", "effect", "effect_key", "gather", "launch", "list_questions", "map", "shut_down",
+    "take_over", "workflow", "workflow_id",
+]  # fmt: skip

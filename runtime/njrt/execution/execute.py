@@ -28,16 +28,8 @@ from njrt.scope.scope import Scope, read_cell
 from njrt.timeouts import DeadlineExceeded, await_with_timeout, call_with_timeout
 
 __all__ = [
-    "Execution",
-    "Failed",
-    "Jumped",
-    "Ran",
-    "Snippet",
-    "aexecute",
-    "execute",
-    "make_time_limit_error",
-    "prepare",
-]
+    "Execution", "Failed", "Jumped", "Ran", "Snippet", "aexecute", "execute", "make_time_limit_error", "prepare",
+]  # fmt: skip
 
 
 def execute(snippet: Snippet, *, seconds: float | None = None) -> Execution:

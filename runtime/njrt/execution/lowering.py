@@ -166,17 +166,9 @@ def _build_scaffold(layout: ScopeLayout, body: list[ast.stmt]) -> ast.Module:
     assert isinstance(host, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
     assert isinstance(host.body[0], ast.Nonlocal)
     private = [
-        RAISED_NAME,
-        CATCHABLE_NAME,
-        CLASS_NAME,
-        MANAGER_NAME,
-        ASYNC_MANAGER_NAME,
-        BOUND_NAME,
-        TYPE_NAME,
-        SUPER_NAME,
-        *CHECKS,
-        *((EXIT_KIND_NAME, EXIT_VALUE_NAME) if layout.in_class else ()),
-    ]
+        RAISED_NAME, CATCHABLE_NAME, CLASS_NAME, MANAGER_NAME, ASYNC_MANAGER_NAME, BOUND_NAME, TYPE_NAME, SUPER_NAME,
+        *CHECKS, *((EXIT_KIND_NAME, EXIT_VALUE_NAME) if layout.in_class else ()),
+    ]  # fmt: skip
     at = _get_location(declared)
     declared.targets[-1:] = [ast.Name(name, ast.Store(), **at) for name in private]
     host.body[0].names[-1:] = private

@@ -3,12 +3,4 @@
 from njrt.mcp.results import Resource, ToolConnectionError, ToolError, ToolText, ToolTimeoutError
 from njrt.mcp.server import McpServer, Progress
 
-__all__ = [
-    "McpServer",
-    "Progress",
-    "Resource",
-    "ToolConnectionError",
-    "ToolError",
-    "ToolText",
-    "ToolTimeoutError",
-]
+__all__ = ["McpServer", "Progress", "Resource", "ToolConnectionError", "ToolError", "ToolText", "ToolTimeoutError"]  # fmt: skip

@@ -31,23 +31,10 @@ if TYPE_CHECKING:
     from njrt.models.vote import VoteModel
 
 __all__ = [
-    "Anthropic",
-    "BreakerModel",
-    "CascadeModel",
-    "Condition",
-    "FallbackModel",
-    "Model",
-    "OpenAI",
-    "PydanticAI",
-    "RateLimitModel",
-    "RetryModel",
-    "Scripted",
-    "VoteModel",
-    "get_model",
-    "is_failure",
-    "is_server_failure",
+    "Anthropic", "BreakerModel", "CascadeModel", "Condition", "FallbackModel", "Model", "OpenAI", "PydanticAI",
+    "RateLimitModel", "RetryModel", "Scripted", "VoteModel", "get_model", "is_failure", "is_server_failure",
     "is_unusable_reply",
-]
+]  # fmt: skip
 
 _LOADED_LATER = {
     "Anthropic": "anthropic",

@@ -186,18 +186,10 @@ _SHAPES: Mapping[str, tuple[_Shape, ...]] = {
 _NAME_TRIGGERS = tuple(
     form
     for word in [
-        "passw",
-        "passp",
-        "passc",
-        "pwd",
-        "secret",
-        "redential",
-        "uthorization",
-        "jwt",
-        "pikey",
+        "passw", "passp", "passc", "pwd", "secret", "redential", "uthorization", "jwt", "pikey",
     ]
     for form in (word, word.upper())
-)
+)  # fmt: skip
 _NAME_TRIGGERS += ("-token", "-auth", "SSHPASS", "sshpass", "Pass", "Pwd", "Secret", "PiKey", "_key", "-key", "Key", "KEY", "_tok", "-tok", "Tok", "_TOK", "-TOK", "ssion_id", "ssionid", "ssionId", "SSION_ID", "cvc", "cvv", "otp")  # fmt: skip
 _NAME_TRIGGER = re.compile("|".join(map(re.escape, _NAME_TRIGGERS)))
 

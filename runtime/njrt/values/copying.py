@@ -36,15 +36,9 @@ MAX_COPIED_OBJECTS = 5_000
 
 _ATOMS = (bool, int, float, complex, str, bytes, type(None), type(...), type(NotImplemented), range)
 _KEPT_TYPES = (
-    types.ModuleType,
-    type,
-    types.FunctionType,
-    types.BuiltinFunctionType,
-    types.GenericAlias,
-    types.UnionType,
-    enum.Enum,
-    re.Pattern,
-)
+    types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType, types.GenericAlias, types.UnionType,
+    enum.Enum, re.Pattern,
+)  # fmt: skip
 _KEPT_CLASSES: Mapping[str, frozenset[str]] = {
     "datetime": frozenset({"date", "time", "datetime", "timedelta", "timezone"}),
     "zoneinfo": frozenset({"ZoneInfo"}),

@@ -27,20 +27,10 @@ _get_module = type.__dict__["__module__"].__get__
 _get_module_namespace = vars(ModuleType)["__dict__"].__get__
 
 _STANDARD_FOLDER = enum.__file__.rpartition("enum.")[0]
-_LIBRARIES = frozenset(
-    [
-        "njrt",
-        "pydantic",
-        "pydantic_core",
-        "attr",
-        "attrs",
-        "typing_extensions",
-        "numpy",
-        "pandas",
-        "django",
-        "sqlalchemy",
-    ]
-)
+_LIBRARIES = frozenset([
+    "njrt", "pydantic", "pydantic_core", "attr", "attrs", "typing_extensions", "numpy", "pandas", "django",
+    "sqlalchemy",
+])  # fmt: skip
 _HEAP_TYPE = 1 << 9
 """The flag Py_TPFLAGS_HEAPTYPE: the class was made by a class statement."""
 

@@ -23,14 +23,9 @@ MAX_SNAPSHOT_OBJECTS = 20_000
 """Objects that are copied at most; it takes some ten milliseconds."""
 
 _SKIPPED_TYPES = (
-    types.ModuleType,
-    type,
-    types.FunctionType,
-    types.BuiltinFunctionType,
-    types.MethodType,
-    types.GeneratorType,
+    types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.GeneratorType,
     types.CoroutineType,
-)
+)  # fmt: skip
 RestoreStep = Callable[[], None]
 
 

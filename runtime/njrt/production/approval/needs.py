@@ -29,20 +29,10 @@ from njrt.effects import (
 )
 from njrt.execution.syntax import parse_python
 
-DYNAMIC_NAMES = frozenset(
-    [
-        "getattr",
-        "setattr",
-        "delattr",
-        "vars",
-        "eval",
-        "exec",
-        "compile",
-        "__import__",
-        "attrgetter",
-        "methodcaller",
-    ]
-)
+DYNAMIC_NAMES = frozenset([
+    "getattr", "setattr", "delattr", "vars", "eval", "exec", "compile", "__import__", "attrgetter",
+    "methodcaller",
+])  # fmt: skip
 """Functions that let code reach attributes that its text does not show."""
 
 
