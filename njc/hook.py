@@ -14,6 +14,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.machinery import FileFinder, ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -63,9 +64,12 @@ class NaturalFinder:
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Find a module's `.njpy` file, unless an earlier entry of the path has the module."""
-        entries = [entry or os.getcwd() for entry in (sys.path if path is None else path)]
+        # Python, too, ignores entries of other types, and a working directory that is gone.
+        entries = [it for it in (sys.path if path is None else path) if isinstance(it, str)]
         for number, entry in enumerate(entries):
-            spec = self._get_finder(entry).find_spec(fullname)
+            spec = None
+            with suppress(FileNotFoundError):
+                spec = self._get_finder(entry or os.getcwd()).find_spec(fullname)
             if spec is not None and spec.loader is not None:
                 spec.cached = None
                 # Without entries PathFinder would search sys.path.

@@ -68,6 +68,8 @@ def apply_environment(
         for variable, key in PROJECT_VARIABLES.items()
         if (value := environ.get(variable))
     }
+    if not settings:
+        return project
     return _apply_settings(project, settings, (folder or Path()).absolute(), "the environment")
 
 

@@ -13,7 +13,7 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -126,8 +126,9 @@ def find_source_root(place: Path, project: Project) -> Path:
 
 def format_path(path: Path) -> str:
     """Write a path as a user would type it: relative to the working directory if it is inside."""
-    here = Path.cwd()
-    return path.relative_to(here).as_posix() if path.is_relative_to(here) else path.as_posix()
+    with suppress(ValueError, FileNotFoundError):  # it is elsewhere, or has been removed
+        return path.relative_to(Path.cwd()).as_posix()
+    return path.as_posix()
 
 
 @contextmanager

@@ -141,3 +141,21 @@ def test_folders_of_the_path_may_be_written_in_any_way(here: Workplace) -> None:
     for folder in ("src", "./src", "tests/../src", "tests/.././src/"):
         program = f"import sys\nsys.path.insert(0, {folder!r})\nimport mod\nprint(mod.NAME)\n"
         assert run(here, program).split() == ["mod"], folder
+
+
+def test_entries_of_the_path_that_python_ignores_are_ignored(here: Workplace) -> None:
+    here.write({"src/mod.njpy": "NAME = __name__\n", "gone/empty.txt": ""})
+    program = """
+        import os, pathlib, shutil, sys
+        sys.path[:0] = [pathlib.Path("src"), b"src", None, "", "nowhere"]
+        sys.path.append(os.path.abspath("src"))
+        os.chdir("gone")
+        shutil.rmtree(os.getcwd())
+        import colorsys, mod
+        print(mod.NAME, colorsys.__name__)
+        try:
+            import no_such_module
+        except ModuleNotFoundError:
+            print("not found")
+        """
+    assert run(here, program).split("\n") == ["mod colorsys", "not found", ""]

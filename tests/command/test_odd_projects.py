@@ -152,6 +152,23 @@ def test_other_output_directories_in_the_sources_are_not_stale(here: Workplace) 
     assert here.files("src/out") == ["src/out/shop/b.py"]
 
 
+def test_a_working_directory_that_is_gone(here: Workplace) -> None:
+    here.write({"src/a.njpy": MISSPELT, "src/b.njpy": GREETING})
+    script = (
+        "import os, shutil, sys\n"
+        "os.mkdir('gone')\n"
+        "os.chdir('gone')\n"
+        "shutil.rmtree(os.getcwd())\n"
+        "from njc.cli import main\n"
+        "main()\n"
+    )
+    source = here.folder / "src/a.njpy"
+    result = here.python("-c", script, "check", str(source))
+    assert (result.returncode, result.stdout.split(":")[0]) == (1, str(source)), result.stderr
+    result = here.python("-c", script, "build", str(here.folder / "src/b.njpy"))
+    assert (result.returncode, here.files("src")[-1]) == (0, "src/b.py"), result.stderr
+
+
 # ── Files that cannot be changed, and links ──────────────────────────────────────────────────────
 
 
