@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -405,6 +406,29 @@ def test_a_missing_recording_fails_no_case(tmp_path: Path) -> None:
     assert result.exit_code == 3
     assert "there is no recording" in result.output
     assert "2 of 2" in evaluate(f"{program}:route", cases, model=answer).output
+
+
+def test_results_beside_a_failure_are_kept(tmp_path: Path) -> None:
+    """Of four cases at a time one ends the command, before the others are answered."""
+    cases_of_all = [{"inputs": {"mail": f"item-{n}"}, "expect": "billing"} for n in range(8)]
+    program, cases = write(tmp_path, cases_of_all)
+    has_failed, begun = threading.Event(), threading.Barrier(4)
+
+    def answer_late(request: Request) -> Any:
+        if not has_failed.is_set():
+            begun.wait(30)
+        if "item-2" in str(request.messages[0]):
+            has_failed.set()
+            raise njrt.AuthenticationError("the key is no longer valid")
+        assert has_failed.wait(30)
+        return answer(request)
+
+    result = evaluate(f"{program}:route", cases, "-j", "4", model=answer_late)
+    assert (result.exit_code, "no longer valid" in result.output) == (3, True)
+    known = {each.digest: each.case.inputs["mail"] for each in read_cases(Path(cases))}
+    kept = map(json.loads, (tmp_path / "cases.results.jsonl").read_text().splitlines())
+    assert {known[result["case"]] for result in kept} >= {"item-0", "item-1", "item-3"}
+    assert "8 of 8" in evaluate(f"{program}:route", cases, model=answer).output
 
 
 LEAVING = """

@@ -178,6 +178,42 @@ def test_code_may_ask_a_model_while_it_is_run(studio: Studio) -> None:
     assert "3 of 3 right" in result.stdout
 
 
+@pytest.mark.parametrize(
+    ("failure", "learned"),
+    [
+        (njrt.ServerError("too busy"), False),
+        (njrt.BudgetError("spent"), False),
+        (njrt.AuthenticationError("no key"), False),
+        (njrt.RejectedRequestError("too long"), True),
+        (njrt.ReplyError("refused"), True),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_failure_of_the_setting_is_none_of_the_code(
+    studio: Studio, failure: Exception, learned: bool
+) -> None:
+    """Code asks a question that cannot be answered; only if the question is at fault, the code is wrong."""
+    studio.write({"shop.njpy": JUDGE})
+    space = live(JUDGE)
+    replies = [fenced('it = "bill"')] * 2
+    script = njrt.Scripted(replies, protocol="text")
+    with njrt.using(model=script, examples=studio.folder / "t.jsonl"):
+        for mail in ("pay 3 EUR", "pay 4 EUR"):
+            space["kind"](mail)
+
+    def say(request: Request) -> str:
+        if "What is this" in said(request) and "There is code" not in said(request):
+            raise failure
+        return fenced('it = llm(f"What is this? {mail}")')
+
+    words = ("static", "--learn", "t.jsonl", "shop.njpy", "--attempts", "1")
+    result = studio.njc(*words, replies=say)
+    assert result.exit_code == (1 if learned else 3), result.output
+    assert ("0 of 2 right" in result.stdout) == learned
+    assert ("static-learned" in studio.read("njc.lock")) == learned
+    assert str(failure) in result.stderr or learned
+
+
 def test_code_that_was_tried_before_is_sent_back(studio: Studio) -> None:
     studio.write({"shop.njpy": SHOP})
     record(studio)

@@ -165,19 +165,28 @@ def collect_results(
 def run_cases(
     target: TargetFunction, planned: Sequence[PlannedRun], program: str, jobs: int
 ) -> Iterator[CaseResult]:
-    """Yield the results of the runs, of one model after the other, up to `jobs` at a time."""
+    """Yield the results of the runs, of one model after the other, up to `jobs` at a time.
+
+    After an error of `_STOPPING` no run begins, and it is raised after the results of those that have begun.
+    """
     for model, runs in groupby(planned, key=lambda run: run.model):
         asking = set_variable("NJC_REPLACE_MODEL", f"={model}") if model else nullcontext()
         with asking, ThreadPoolExecutor(jobs) as pool:
             waiting = list(runs)
             running: set[Future[CaseResult]] = set()
+            errors: list[BaseException] = []
             try:
                 while waiting or running:
                     while waiting and len(running) < jobs:
                         enter = copy_context().run
                         running.add(pool.submit(enter, run_case, target, waiting.pop(0), program))
                     done, running = wait(running, return_when=FIRST_COMPLETED)
-                    yield from (future.result() for future in done)
+                    if found := [error for future in done if (error := future.exception())]:
+                        waiting.clear()
+                        errors += found
+                    yield from (future.result() for future in done if not future.exception())
+                if errors:
+                    raise errors[0]
             finally:
                 pool.shutdown(wait=False, cancel_futures=True)
 

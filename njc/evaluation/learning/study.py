@@ -58,7 +58,7 @@ from njc.static.lock import (
 )
 from njc.static.staleness import Locked, describe_hole_status, find_hole_statuses
 from njc.worker import Message, open_worker
-from njrt.errors import NaturalError
+from njrt.errors import RejectedRequestError, ReplyError
 from njrt.messages import Reply, Request, UserMessage
 from njrt.session.examples import Example, format_example_line
 from njrt.typed_json import validate_value
@@ -349,7 +349,7 @@ def _run_worker(task: WorkerTask, hole: Hole, ask: Callable[[Request], Reply]) -
                 )
                 try:
                     worker.send({"text": ask(request).message.text})
-                except NaturalError as error:
+                except (RejectedRequestError, ReplyError) as error:  # others are not the code's
                     worker.send({"error": str(error)})
         except TimeoutError:
             return
