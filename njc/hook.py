@@ -15,6 +15,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cache
 from importlib.machinery import FileFinder, ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -58,7 +59,7 @@ class NaturalFinder:
     """Finds `.njpy` modules on sys.path and in packages."""
 
     def __init__(self) -> None:
-        self._finders: dict[str, FileFinder] = {}
+        self._get_finder = cache(lambda entry: FileFinder(entry, (NaturalLoader, [SUFFIX])))
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -79,9 +80,4 @@ class NaturalFinder:
 
     def invalidate_caches(self) -> None:
         """Drop cached directory listings; called by `importlib.invalidate_caches`."""
-        self._finders.clear()
-
-    def _get_finder(self, entry: str) -> FileFinder:
-        if entry not in self._finders:
-            self._finders[entry] = FileFinder(entry, (NaturalLoader, [SUFFIX]))
-        return self._finders[entry]
+        self._get_finder.cache_clear()

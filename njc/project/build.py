@@ -237,8 +237,8 @@ def make_compile_result(task: CompileTask, compilation: Compilation) -> CompileR
         module = parse(task.source)
         if isinstance(module, Diagnostic):
             output, diagnostics = None, (*diagnostics, module)
-    bare_source = SourceFile(task.source.path, task.source.data)
-    return CompileResult(task.unit, bare_source, output, diagnostics, compilation.hints)
+    bare = SourceFile(task.source.path, task.source.data)
+    return CompileResult(task.unit, bare, output, diagnostics, compilation.hints)
 
 
 def collect_findings(results: Iterable[CompileResult], warnings: str) -> tuple[Finding, ...]:
@@ -270,10 +270,9 @@ def _compile_in_processes(tasks: Sequence[CompileTask], workers: int) -> Iterato
 
 
 def _is_fresh(unit: Unit, existing: ExistingFile, source: SourceFile, project: Project) -> bool:
-    if existing.state != "compiled":
-        return False
     tuned = serialize_tuned(find_tuned_blocks(unit, project))
-    return existing.header == make_header(source, project.options, written=tuned)
+    header = make_header(source, project.options, written=tuned)
+    return existing.state == "compiled" and existing.header == header
 
 
 def _is_same_text(output: bytes, existing: ExistingFile) -> bool:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import difflib
 import os
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -68,9 +68,7 @@ def apply_environment(
         for variable, key in PROJECT_VARIABLES.items()
         if (value := environ.get(variable))
     }
-    if not settings:
-        return project
-    return _apply_settings(project, settings, (folder or Path()).absolute(), "the environment")
+    return _apply_settings(project, settings, folder or Path(), "the environment")
 
 
 _WITHOUT_RESULT = {"store", "budget", "tenant", "canary", "canary_tolerated", "canary_false_alarms", "canary_seed"}  # fmt: skip
@@ -90,7 +88,7 @@ def make_project(table: Mapping[str, TomlValue], file: Path) -> Project:
     options = {key.replace("-", "_"): value for key, value in table.items() if _is_option(key)}
     settings = {key: value for key, value in table.items() if not _is_option(key)}
     project = Project(file=file, options=make_options(options, where))
-    return _apply_settings(project, settings, file.parent.absolute(), where)
+    return _apply_settings(project, settings, file.parent, where)
 
 
 def check_required_version(requirement: str | None, version: str) -> None:
@@ -168,23 +166,23 @@ def _parse_text(value: TomlValue, folder: Path) -> str:
 
 
 def _parse_path(value: TomlValue, folder: Path) -> Path:
-    return Path(os.path.normpath(folder / _parse_text(value, folder)))
+    return Path(os.path.abspath(folder / _parse_text(value, folder)))
 
 
 def _parse_patterns(value: TomlValue, folder: Path) -> tuple[str, ...]:
-    return tuple(_parse_text_list(value, "a list of patterns"))
+    return tuple(_parse_texts(value, "a list of patterns"))
 
 
 def _parse_paths(value: TomlValue, folder: Path) -> tuple[Path, ...]:
-    texts = _parse_text_list(value, "a directory or a list of them")
+    texts = _parse_texts(value, "a directory or a list of them")
     return tuple(_parse_path(text, folder) for text in texts)
 
 
-def _parse_text_list(value: TomlValue, expected: str) -> Iterator[str]:
+def _parse_texts(value: TomlValue, expected: str) -> list[str]:
     values = [value] if isinstance(value, str) else value
     if not isinstance(values, list) or not all(isinstance(text, str) and text for text in values):
         raise ValueError(expected)
-    return iter(values)
+    return values
 
 
 def _parse_warnings(value: TomlValue, folder: Path) -> str:

@@ -34,14 +34,8 @@ class NaturalSyntaxError(SyntaxError):
         first = next(filter(is_error, findings))
         diagnostic = first.diagnostic
         line = None if diagnostic.code == "NJ002" else first.source.line(diagnostic.line)
-        place = (
-            file,
-            diagnostic.line,
-            diagnostic.column,
-            line,
-            diagnostic.end_line,
-            diagnostic.end_column,
-        )
+        end = diagnostic.end_line, diagnostic.end_column
+        place = (file, diagnostic.line, diagnostic.column, line, *end)
         super().__init__(f"{diagnostic.message} [{diagnostic.code}]", place)
         self.findings = tuple(findings)
 

@@ -36,8 +36,9 @@ class Unit:
 
     @property
     def path(self) -> str:
-        """The source's path relative to its root, with forward slashes."""
-        return self.source.relative_to(self.root).as_posix()
+        """The source's path relative to its root, with forward slashes; bytes that are not UTF-8 are escaped."""
+        path = self.source.relative_to(self.root).as_posix()
+        return os.fsencode(path).decode(errors="backslashreplace")
 
     @property
     def display_path(self) -> str:

@@ -29,11 +29,6 @@ from njrt.errors import ConfigurationError
 from njrt.private_files import lock_folder
 
 
-def find_lock_file(units: Sequence[Unit], project: Project) -> Path:
-    """Return the lock file of these sources."""
-    return get_lock_path(project, units[0].root)
-
-
 def find_static_files(units: Sequence[Unit], project: Project) -> list[StaticFile]:
     """Find the files with holes; raises ConfigurationError if the lock cannot distinguish two of them."""
     files: dict[str, StaticFile] = {}
@@ -51,7 +46,7 @@ def fill_units(
 ) -> StaticBuild:
     """Fill the holes of all units, and save new code in the lock."""
     files = find_static_files(units, project)
-    file = find_lock_file(units, project)
+    file = get_lock_path(project, units[0].root)
     lock = read_lock(file) if files else StaticLock()
     request = keep_results(request or HoleRequest(), lock, file)
     build = fill_holes(files, lock, request)

@@ -28,7 +28,7 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -175,10 +175,9 @@ def add_entries(lock: StaticLock, entries: Iterable[LockEntry]) -> StaticLock:
     return replace(lock, entries={**lock.entries, **added})
 
 
-def remove_entries(lock: StaticLock, keys: Iterable[LockKey]) -> StaticLock:
+def remove_entries(lock: StaticLock, keys: Collection[LockKey]) -> StaticLock:
     """Return the lock without some entries."""
-    gone = set(keys)
-    return replace(lock, entries={key: it for key, it in lock.entries.items() if key not in gone})
+    return replace(lock, entries={key: it for key, it in lock.entries.items() if key not in keys})
 
 
 def transfer_changes(before: StaticLock, after: StaticLock, current: StaticLock) -> StaticLock:

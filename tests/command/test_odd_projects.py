@@ -282,6 +282,18 @@ def test_names_that_are_not_utf8_are_named_in_json_and_in_uris(here: Workplace) 
     (here.folder / "src" / os.fsdecode(ODD_NAME[4:])).write_text(GREETING)
     assert here.njc("build", "src", "-o", "out").exit_code == 0
     assert "1 up to date" in here.njc("build", "src", "-o", "out").stderr
+    with njrt.using(model=njrt.Scripted(write_code, protocol="text")):
+        assert here.njc("build", "src", "--mode", "static").exit_code == 0
+    assert r'name = "caf\\xe9 50%20.njpy:greet"' in here.read("src/njc.lock")
+    assert "1 up to date" in here.njc("build", "src", "--mode", "static", "--locked").stderr
+
+
+@pytest.mark.parametrize("command", ["lock --mode static", "static --test true --repair"])
+def test_a_directory_with_a_colon_is_no_block(here: Workplace, command: str) -> None:
+    here.write({"a:b/c.njpy": GREETING})
+    result = here.njc(*command.split(), "a:b")
+    assert "nothing says what to compile" not in result.stderr
+    assert "c.njpy:greet" in here.njc("lock", "--mode", "static", "a:b", "a:b/c.njpy").stdout
 
 
 @pytest.mark.parametrize("option", ["max-usd = inf", "max-seconds = inf"])

@@ -46,7 +46,6 @@ from njc.project.units import SUFFIX, Unit, find_units, make_unit, refuse_hidden
 from njrt.errors import ConfigurationError
 
 _STDIN = Path("-")
-_STDIN_FILENAME = Path(f"stdin{SUFFIX}")
 
 
 @click.command("check")
@@ -81,7 +80,7 @@ def command(console: Console, sources: Sequence[Path], watch: bool, **flags: Any
 
 
 def _check(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) -> int:
-    stdin_filename = flags["stdin_filename"] or _STDIN_FILENAME
+    stdin_filename = flags["stdin_filename"] or Path(f"stdin{SUFFIX}")
     project = resolve_project([stdin_filename] if _STDIN in sources else sources, flags)
     contents = _read_contents(sources, project, stdin_filename)
     results = compile_all(

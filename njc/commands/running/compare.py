@@ -47,9 +47,10 @@ from njc.evaluation.comparison.results import (
 from njc.evaluation.comparison.text import format_comparison_text
 from njc.project.build import read_source
 from njc.project.config import Project, describe_result_options
+from njc.project.tuned import get_lock_path
 from njc.project.units import SUFFIX, Unit, find_units, format_path
 from njc.static.build import HoleRequest
-from njc.static.files import fill_units, find_lock_file, format_finding_messages, write_static_build
+from njc.static.files import fill_units, format_finding_messages, write_static_build
 from njc.static.lock import LEARNED_SUFFIX, LockEntry, read_lock
 from njc.trace_lines import read_written_trace
 from njrt.errors import ConfigurationError, NaturalError
@@ -163,7 +164,7 @@ def _split_arguments(arguments: Sequence[str]) -> tuple[list[Path], list[str]]:
 
 def _list_available_modes(units: Sequence[Unit], project: Project) -> list[str]:
     """List all modes, static-learned only if code has been learned."""
-    lock = read_lock(find_lock_file(units, project))
+    lock = read_lock(get_lock_path(project, units[0].root))
     learned = any(entry.mode.endswith(LEARNED_SUFFIX) for entry in lock.entries.values())
     return [mode for mode in MODES if learned or mode != "static-learned"]
 

@@ -26,6 +26,7 @@ from njc.commands.terminal.flags import (
 from njc.evaluation.cases.tuner import Form
 from njc.project.config import Project
 from njc.project.report import format_count, format_diff, format_findings
+from njc.project.tuned import get_lock_path
 from njc.project.units import Unit, find_units
 from njc.runs.authority import (
     collect_needs,
@@ -34,7 +35,7 @@ from njc.runs.authority import (
     widen_authority,
 )
 from njc.static.build import HoleRequest
-from njc.static.files import fill_units, find_lock_file, find_static_files, save_lock
+from njc.static.files import fill_units, find_static_files, save_lock
 from njc.static.holes import Hole
 from njc.static.lock import (
     LEARNED_SUFFIX,
@@ -103,11 +104,11 @@ def command(
         refuse_options("needs --authority", "check", "runs")
     if keep:
         refuse_options("writes code again; --keep keeps it", "update")
-    sources = [Path(place) for place in places if ":" not in place]
-    blocks = [place for place in places if ":" in place]
+    blocks = [place for place in places if ":" in place and not Path(place).exists()]
+    sources = [Path(place) for place in places if place not in blocks]
     project = resolve_project(sources, flags)
     units = find_units(sources, project)
-    file = find_lock_file(units, project)
+    file = get_lock_path(project, units[0].root)
     if authority:
         refuse_options("is about static code; --authority is not", "update", "keep", "why")
         if blocks:

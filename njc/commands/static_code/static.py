@@ -24,9 +24,10 @@ from njc.evaluation.learning.by_command import CommandRepairResult, TestedProgra
 from njc.evaluation.learning.evaluate import SECONDS_PER_EXAMPLE
 from njc.evaluation.learning.study import LearningResult, learn_from_examples, read_examples
 from njc.project.report import format_count
+from njc.project.tuned import get_lock_path
 from njc.project.units import find_units
 from njc.static.build import HoleRequest
-from njc.static.files import find_lock_file, find_static_files, keep_results
+from njc.static.files import find_static_files, keep_results
 from njc.static.lock import read_lock
 from njrt.errors import ConfigurationError
 
@@ -86,15 +87,16 @@ def command(
             "`--repair --test COMMAND`"
         )
     words = [] if test is None else _read_command(test)
-    sources = [Path(place) for place in places if ":" not in place]
+    blocks = [place for place in places if ":" in place and not Path(place).exists()]
+    sources = [Path(place) for place in places if place not in blocks]
     project = resolve_project(sources, {**flags, "mode": flags["mode"] or "static"})
     units = find_units(sources, project)
-    file = find_lock_file(units, project)
+    file = get_lock_path(project, units[0].root)
     files = find_static_files(units, project)
     holes = [hole for found in files for hole in found.holes]
     if not holes:
         raise ConfigurationError("these sources have no static block")
-    chosen = {find_named_hole(place, holes).name for place in places if ":" in place}
+    chosen = {find_named_hole(block, holes).name for block in blocks}
     lock = read_lock(file)
     request = HoleRequest(
         attempts=attempts, notify=console.note, only=lambda hole: not chosen or hole.name in chosen
