@@ -64,7 +64,7 @@ def apply_environment(
 ) -> Project:
     """Override settings by the variables `NJC_*`; paths are relative to `folder`, or the working directory."""
     settings = {
-        key: value.split(",") if key in _LIST_KEYS else value
+        key: [it.strip() for it in value.split(",") if it.strip()] if key in _LIST_KEYS else value
         for variable, key in PROJECT_VARIABLES.items()
         if (value := environ.get(variable))
     }

@@ -121,7 +121,7 @@ def find_source_root(place: Path, project: Project) -> Path:
     place = Path(os.path.normpath(place.absolute()))
     for root in project.src:
         if place.is_relative_to(root):
-            return root
+            return root.parent if root.is_file() else root
     return place if place.is_dir() else place.parent
 
 

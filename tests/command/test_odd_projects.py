@@ -34,6 +34,11 @@ PROJECTS: Mapping[str, tuple[Mapping[str, str], str, list[str] | str]] = {
         "build a.njpy",
         "pyproject.toml: cannot be read as TOML",
     ),
+    "a source root that is a file": (
+        {"pyproject.toml": '[tool.njc]\nsrc = "src/a.njpy"\nout = "out"\n', "src/a.njpy": GREETING},
+        "build",
+        ["out/a.py"],
+    ),
     "a directory inside another, the inner one last": (
         {"src/shop/a.njpy": GREETING},
         "build src src/shop -o out",

@@ -81,7 +81,7 @@ def test_the_environment_overrides_the_file() -> None:
     project = make_project({"out": "build", "exclude": ["a"], "model": "m"}, FILE)
     environ = {
         "NJC_OUT": "there",
-        "NJC_EXCLUDE": "b,c",
+        "NJC_EXCLUDE": "b, c,",
         "NJC_WARNINGS": "error",
         "NJC_REQUIRED_VERSION": "",
         "NJC_MODEL": "n",
