@@ -83,7 +83,9 @@ def find_package_files(units: Iterable[Unit], project: Project) -> tuple[Unit, .
         and not file.with_suffix(SUFFIX).exists()
         and read_header(file) is None
     )
-    return tuple(sorted(found, key=lambda unit: unit.source))
+    # In place, also by way of a link, they are there already.
+    copies = (unit for unit in found if unit.output.resolve() != unit.source.resolve())
+    return tuple(sorted(copies, key=lambda unit: unit.source))
 
 
 def make_unit(file: Path, project: Project) -> Unit:

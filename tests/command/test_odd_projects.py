@@ -242,6 +242,18 @@ def test_two_sources_of_one_name_do_not_share_static_code(here: Workplace) -> No
         assert here.njc("build", ".", "--mode", "static").exit_code == 0
 
 
+@pytest.mark.parametrize("out", ["src", "link", "src/../link"])
+def test_python_files_are_not_copied_onto_themselves(here: Workplace, out: str) -> None:
+    here.write({"src/shop/__init__.py": "X = 1\n", "src/shop/a.njpy": GREETING})
+    (here.folder / "link").symlink_to("src")
+    for flags in ([], ["--force"], ["--check"]):
+        result = here.njc("build", "src", "-o", out, *flags)
+        assert result.exit_code == 0, result.stderr
+    assert here.njc("clean", "src", "-o", out, "--all").exit_code == 0
+    assert here.files("src") == ["src/shop/__init__.py", "src/shop/a.njpy"]
+    assert here.read("src/shop/__init__.py") == "X = 1\n"
+
+
 # ── What is printed ──────────────────────────────────────────────────────────────────────────────
 
 FOREIGN = MISSPELT.replace("Greet", "Grüße 日本 😀")
