@@ -282,6 +282,42 @@ def test_any_text_is_printed_in_any_encoding(here: Workplace, command: str, enco
             assert "nmae" in str(found)
 
 
+ODD_WORDS = """\
+def f(error: int) -> str:
+    \"""natural
+    Put the note: <error>, into <:hint: str>. Say {note: 1} and <:note: 2 +>.
+    \"""
+    return hint
+"""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "check a.njpy --output-format json",
+        "check a.njpy --output-format github",
+        "check a.njpy --output-format sarif",
+        "build a.njpy -o out --output-format json",
+        "show b.njpy --stage lower",
+        "build b.njpy -o out --diff",
+    ],
+)
+def test_output_for_programs_has_no_colors(here: Workplace, command: str) -> None:
+    here.write({"a.njpy": ODD_WORDS, "b.njpy": ODD_WORDS.replace(" and <:note: 2 +>", "")})
+    plain, colored = (
+        here.process(*command.split(), environ=environ) for environ in ({}, {"FORCE_COLOR": "1"})
+    )
+    assert plain.stdout
+    assert colored.stdout == plain.stdout
+
+
+def test_standard_output_may_be_closed(here: Workplace) -> None:
+    here.write({"a.njpy": MISSPELT})
+    command = f"{sys.executable} -m njc check a.njpy >&-"
+    result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60)
+    assert (result.returncode, result.stderr) == (1, "1 error in 1 file\n")
+
+
 def test_names_that_are_not_utf8_are_named_in_json_and_in_uris(here: Workplace) -> None:
     (here.folder / "src").mkdir()
     try:

@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from njc.commands.terminal.console import Console, ProgressLine
+from njc.commands.terminal.console import Console, ProgressLine, colorize
 from njc.commands.terminal.flags import (
     JOBS,
     OUTPUT_FORMAT,
@@ -99,7 +99,8 @@ def _check(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
         ]
     findings = collect_findings(results, project.warnings)
     if flags["format"] != "text" or console.verbosity > -2:
-        console.result(format_findings(findings, flags["format"]))
+        text = format_findings(findings, flags["format"])
+        console.result(colorize(text) if flags["format"] == "text" else text)
     console.note(summarize_findings(findings, len(contents)))
     return int(any(map(is_error, findings)))
 

@@ -41,7 +41,7 @@ class Console:
 
     def result(self, text: str) -> None:
         if text:
-            print_result(colorize(text))
+            print_result(text)
 
     def json(self, value: object) -> None:
         """Print a result as JSON, never coloured."""
@@ -99,7 +99,7 @@ class ProgressLine:
 
 def print_result(line: str) -> None:
     """Print to standard output; characters that its encoding lacks are escaped."""
-    encoding = sys.stdout.encoding or "utf-8"
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"  # it may be closed
     click.echo(line.encode(encoding, "backslashreplace").decode(encoding))
 
 
