@@ -74,6 +74,7 @@ RUNTIME_VARIABLES: Mapping[str, str] = {
     "NJC_RECORD": "The variable: `MODE` or `MODE:PATH`; the mode `off` records nothing.",
     "NJC_RECORD_TO": "Record again, into copies of the recordings below this folder.",
     "NJC_REPLACE_MODEL": "`OLD=NEW`: ask the model NEW in place of OLD; without OLD, of every model.",
+    "NJC_REPLAY": "Ask no configured model; `njc replay` sets it.",
     "NJC_STORE_SECRET": "The key that signs entries of a store, and checks them when they are read.",
     "NJC_TRACE": "",
 }

@@ -6,6 +6,7 @@ The forms of what docs/drift.md shows are checked here.
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -76,7 +77,7 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("NJC_RECORD", f"once:{RECORDING}")
     with SortingServer() as server:
         result = run_program(server.environment)
-    assert result.exit_code == 0, result.output
+    assert result.returncode == 0, result.stderr
     return tmp_path
 
 
@@ -84,8 +85,9 @@ def command(*mails: str) -> list[str]:
     return ["--", sys.executable, "-m", "njc", "run", "prog.njpy", *mails]
 
 
-def run_program(environ: dict[str, str]) -> Result:
-    return njc("replay", *command("invoice 1", "spam 2"), environ=environ)
+def run_program(environ: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    words = [word for word in command("invoice 1", "spam 2") if word != "--"]
+    return subprocess.run(words, env={**os.environ, **environ}, capture_output=True, text=True)
 
 
 def njc(*arguments: str, environ: dict[str, str] | None = None) -> Result:
@@ -97,6 +99,18 @@ def test_recordings_that_match_have_no_drift(program: Path) -> None:
     result = njc("replay", "--drift", *command("invoice 1", "spam 2"))
     assert result.exit_code == 0, result.output
     assert "all requests are in the recordings" in result.output
+
+
+@pytest.mark.parametrize("record", ["", "all:new.jsonl", "new:new.jsonl", "none:missing.jsonl"])
+@pytest.mark.parametrize("flags", [(), ("--drift",)])
+def test_no_model_is_asked_if_there_is_no_recording(
+    program: Path, flags: tuple[str, ...], record: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NJC_RECORD", record)
+    with SortingServer() as server:
+        result = njc("replay", *flags, *command("invoice 1"), environ=server.environment)
+        assert result.exit_code == (1 if flags else 3), result.output
+        assert server.seen == []
 
 
 DRIFTS = {

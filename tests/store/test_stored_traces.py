@@ -41,10 +41,27 @@ def test_the_command_shows_a_stored_trace(tmp_path: Path) -> None:
         njrt.llm("How many?")
     command = [sys.executable, "-m", "njc", "trace"]
     environ = os.environ | {"NJC_STORE": url}
-    shown = subprocess.run(
-        [*command, "store:nightly"], env=environ, capture_output=True, text=True, timeout=100
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "pyproject.toml").write_text(f'[tool.njc]\nstore = "{url}"\n')
+    for folder, variables in ((tmp_path, environ), (project, dict(os.environ))):
+        shown = subprocess.run(
+            [*command, "store:nightly"],
+            env=variables,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=100,
+        )
+        assert "completed" in shown.stdout or "returned" in shown.stdout, shown.stderr
+    used = subprocess.run(
+        [sys.executable, "-m", "njc", "usage"],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        timeout=100,
     )
-    assert "completed" in shown.stdout or "returned" in shown.stdout
+    assert used.stderr == f"{tmp_path}/s.sqlite3: no budget has been used\n"
     missing = subprocess.run(
         [*command, "store:none"], env=environ, capture_output=True, text=True, timeout=100
     )

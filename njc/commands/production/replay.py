@@ -26,13 +26,13 @@ from njrt.persistence.recording_place import is_stored
 def command(console: Console, words: Sequence[str], drift: bool) -> int:
     """Run COMMAND (pytest -q) on recordings; ask no model.
 
-    With --drift a request that is not in the recording gets the reply that was recorded in its place, and is listed with
+    A block without a recording is an error; NJC_RECORD=none:FILE names one for a program that is not a test. With --drift a request that is not in the recording gets the reply that was recorded in its place, and is listed with
     the first difference. Exit code 1: something no longer matches.
     """
     command = choose_command(words)
     with tempfile.TemporaryDirectory() as folder:
         noted = Path(folder, "drift.jsonl")
-        environ = {**os.environ, **({"NJC_DRIFT": str(noted)} if drift else {})}
+        environ = {**os.environ, "NJC_REPLAY": "1"} | ({"NJC_DRIFT": str(noted)} if drift else {})
         done = subprocess.run(command, env=environ, stdin=subprocess.DEVNULL, check=False)
         lines = noted.read_text(encoding="utf-8").splitlines() if noted.exists() else []
     if not drift:

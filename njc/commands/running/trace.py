@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from njc.commands.terminal.console import Console, get_output_width
-from njc.commands.terminal.flags import FILE, refuse_options, with_console
+from njc.commands.terminal.flags import FILE, find_store_url, refuse_options, with_console
 from njc.project.outputs import check_output
 from njc.project.units import format_path
 from njc.runs.trace_view.index import RunSummary, Selection, TraceIndex, read_index
@@ -89,7 +89,7 @@ def _open_trace(place: str) -> Path:
     """Return the file of a trace; for a trace in the store, a temporary copy."""
     if not place.startswith(PLACE_PREFIX):
         return Path(place)
-    store = get_store(os.environ.get("NJC_STORE"), os.environ)
+    store = get_store(find_store_url(), os.environ)
     lines = store.read_log(make_trace_key(place.removeprefix(PLACE_PREFIX)))
     if not lines:
         raise ConfigurationError(f"the store {store.name} has no trace `{place}`")

@@ -49,8 +49,15 @@ REPEATS = click.option("--repeats", type=COUNT, default=1, metavar="N", help="Ru
 CASE_JOBS = click.option(
     "-j", "--jobs", type=COUNT, default=1, metavar="N", help="Cases at a time."
 )
+
+
+def find_store_url() -> str | None:
+    """Return the store that the environment or the project of the working directory sets."""
+    return os.environ.get("NJC_STORE") or find_project(Path.cwd(), os.environ).options.store
+
+
 STORE = click.option(
-    "--store", "url", envvar="NJC_STORE", metavar="URL", help="The store (docs/storage.md)."
+    "--store", "url", default=find_store_url, metavar="URL", help="The store (docs/storage.md)."
 )
 OUT = click.option(
     "-o", "--out", type=PATH, metavar="DIR", help="Output directory (default: in place)."

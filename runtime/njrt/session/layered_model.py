@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
-from njrt.errors import ConfigurationError
+from njrt.errors import ConfigurationError, RecordingMissingError
 from njrt.messages import Protocol, Reply, Request
 from njrt.models.choose import choose_model, list_model_names
 from njrt.models.model import Layer, LayeredModel, Model
@@ -72,6 +72,10 @@ def make_layered_model(
     """
 
     def choose() -> Model:
+        if settings.model is None and environ.get("NJC_REPLAY"):
+            raise RecordingMissingError(
+                "`njc replay` asks no model, and there is no recording of this block; name one: NJC_RECORD=none:FILE"
+            )
         model = settings.model or choose_model(options, os.environ)
         if options.second_below is not None:
             model = add_second_model(model, options)
