@@ -1,6 +1,7 @@
 """The comments for the compiler: options for a file, and findings to be ignored.
 
 # njc: model=openai/gpt-4.1, max_effects=20      before the first statement: for the whole file
+# njc: budget="usd=5 per=day"                    a value with blanks or commas has quotes
 # njc: ignore[NJ204]                             there: in the whole file
 # njc: ignore[NJ204, NJ301]                      above a place, or behind it: at this place
 # njc: ignore                                    every code that can be ignored
@@ -22,7 +23,9 @@ from njrt.options import Options, find_option_problem, parse_option
 
 _COMMENT = re.compile(r"#[ \t]*njc:[ \t]*(?P<text>[^\r\n]*)")
 _IGNORE = re.compile(r"ignore(?:\[(?P<codes>[\w, \t]*)\])?[ \t]*(?:#|\Z)")
-_SETTING = re.compile(r"(?P<name>[\w-]+)[ \t]*=[ \t]*(?P<value>[^\s,]+)[ \t]*(?:,|[ \t]|\Z)")
+_SETTING = re.compile(
+    r"""(?P<name>[\w-]+)[ \t]*=[ \t]*(?:(?P<quote>["'])(?P<text>.*?)(?P=quote)|(?P<value>[^\s,]+))[ \t]*(?:,|[ \t]|\Z)"""
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,7 @@ def _read_settings(
             yield make_diagnostic(source, "NJ003", *at, "expected `key=value` or `ignore[CODE]`")
             return
         name = setting["name"]
-        value = parse_option(name, setting["value"])
+        value = parse_option(name, setting["value"] or setting["text"])
         if problem := find_option_problem(name, value):
             at = (comment.start("text") + setting.start(), comment.start("text") + setting.end())
             yield make_diagnostic(source, "NJ003", *at, problem)

@@ -21,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from html import escape
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -186,7 +187,7 @@ class NaturalCells:
         for number, line in enumerate(lines):
             if line.strip() == MARK:
                 return [*lines[:number], f"{MARKED}\n", *lines[number + 1 :]]
-            if line.strip():
+            if line.strip() and not line.lstrip().startswith("#"):
                 break
         return lines
 
@@ -287,7 +288,8 @@ def waking(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
 
 
 def _is_marked(text: str) -> bool:
-    return next((line for line in text.splitlines() if line.strip()), "").strip() == MARKED
+    lines = filter(None, map(str.strip, text.splitlines()))
+    return MARKED in takewhile(lambda line: line.startswith("#"), lines)
 
 
 def _is_tree_of(tree: ast.Module, text: str) -> bool:

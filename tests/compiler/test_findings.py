@@ -115,6 +115,28 @@ def test_blocks_that_may_do_something(prompt: str, after: str) -> None:
     assert "NJ213" not in {finding.code for finding in find_findings(prompt, after)}
 
 
+@pytest.mark.parametrize(
+    ("comment", "budget", "calls"),
+    [
+        ('budget="usd=5 per=day", max_calls=3', "usd=5 per=day", 3),
+        (
+            "max_calls=3 budget='usd=5 per=day; tokens=9 per=run'",
+            "usd=5 per=day; tokens=9 per=run",
+            3,
+        ),
+        ("budget='usd=5'", "usd=5", None),
+    ],
+)
+def test_values_with_blanks_in_comments_have_quotes(
+    comment: str, budget: str, calls: int | None
+) -> None:
+    text = f'# njc: {comment}\n"""natural\nSet <:y: int> to 1.\n"""\nprint(y)\n'
+    compilation = compile_source(SourceFile("p.njpy", text.encode()))
+    assert compilation.diagnostics == ()
+    options = compilation.blocks[0].options
+    assert (options.budget, options.max_calls) == (budget, calls)
+
+
 def test_comments_in_strings_are_text() -> None:
     text = 'x = 1\ny = """\n# njc: model=a\n# njc: ignroe\n"""\nz = "# njc: max_calls=3"\n'
     text += '"""natural\nPrint <x>.\n"""\n'

@@ -40,11 +40,11 @@ CELLS: list[tuple[str, dict[str, str]]] = [
         {"text/plain": "(3, 4, 5)"},
     ),
     (
-        "\n%%njpy\nprices: tuple[int, ...] = (3, 4, 5)\n"
+        "\n# the sum\n%%njpy\nprices: tuple[int, ...] = (3, 4, 5)\n"
         '"""natural\nPut the sum of <prices> into <:total: int>.\n"""',
         {},
     ),
-    ("%njpy trace", {"text/html": "<td", "text/plain": "In[6]:3  scripted  completed"}),
+    ("%njpy trace", {"text/html": "<td", "text/plain": "In[6]:4  scripted  completed"}),
     ("%njpy on", {}),
     (
         '!echo from the shell\n"""natural\nAppend <total> to <shown>.\n"""\nshown',
