@@ -43,11 +43,13 @@ from njc.static.holes import Hole
 from njc.static.lock import (
     LEARNED_SUFFIX,
     LockEntry,
+    LockKey,
     StaticLock,
     TokenCounts,
     add_entries,
     describe_authors,
     hash_code,
+    remove_entries,
 )
 from njc.static.staleness import (
     HoleStatus,
@@ -90,6 +92,8 @@ class HoleRequest:
     """Called with a line before each step."""
     test_contract: Callable[[ContractTask], ContractVerdict] = lambda task: ContractVerdict()
     """Runs the code of a block on inputs, and the asserts around it."""
+    anew: tuple[LockKey, ...] = ()
+    """Entries that are written again; they stay in the lock until there is new code for their blocks."""
     only: Callable[[Hole], bool] = lambda hole: True
     """Selects the holes that models are asked for; other holes without locked code are skipped."""
 
@@ -118,6 +122,7 @@ class StaticBuild:
 
 def fill_holes(files: Sequence[StaticFile], lock: StaticLock, request: HoleRequest) -> StaticBuild:
     """Fill the holes of all files, from the lock or by asking models, and compile the files."""
+    lock = remove_entries(lock, request.anew)
     holes = [(file, hole) for file in files for hole in file.holes]
     statuses = find_hole_statuses([hole for _, hole in holes], lock, learned=request.learned)
     to_write = [
@@ -282,13 +287,14 @@ def _generate_hole(
         )
     )
     at = request.keep_attempts(hole, result)
+    fallback = hole.options.fallback or ("live" if hole.mode == "auto" else "error")
     match result:
         case Generated(code) if needs_judgement(hole, code):
             return _make_live_result(hole, result, request, JUDGEMENT_REASON)
         case Generated(code):
             entry = make_lock_entry(hole, normalize_code(code, hole), result, request.today())
             return HoleResult(replace(entry, contract=judge(code).evidence))
-        case GenerationFailed(attempts) if _can_stay_live(hole):
+        case GenerationFailed(attempts) if fallback == "live":
             reason = f"no code passed the checks in {format_count(len(attempts), 'attempt')}"
             return _make_live_result(hole, result, request, reason)
         case GenerationFailed(attempts):
@@ -301,11 +307,6 @@ def _generate_hole(
             return HoleResult(findings=(make_hole_finding(file, hole, "NJ401", message, hint),))
         case _:
             assert_never(result)
-
-
-def _can_stay_live(hole: Hole) -> bool:
-    """Return whether a block without code runs live: by its option, else in the mode `auto`."""
-    return hole.options.fallback == "live" or (hole.mode == "auto" and not hole.options.fallback)
 
 
 def _make_live_result(

@@ -23,7 +23,7 @@ from njc.static.build import ContractTask, ContractVerdict, HoleRequest, StaticB
 from njc.static.fit import StaticFile, make_static_file
 from njc.static.generate import Generated, GenerationFailed
 from njc.static.holes import Hole
-from njc.static.lock import StaticLock, format_lock, read_lock, transfer_changes
+from njc.static.lock import StaticLock, add_unwritten, format_lock, read_lock, transfer_changes
 from njc.worker import open_worker
 from njrt.errors import ConfigurationError
 from njrt.private_files import lock_folder
@@ -51,7 +51,7 @@ def fill_units(
     request = keep_results(request or HoleRequest(), lock, file)
     build = fill_holes(files, lock, request)
     if build.lock != lock and not request.locked:
-        save_lock(build.lock, lock, file)
+        request.keep(build.lock)
     return build
 
 
@@ -60,7 +60,7 @@ def keep_results(request: HoleRequest, lock: StaticLock, file: Path) -> HoleRequ
     return replace(
         request,
         today=lambda: time.strftime("%Y-%m-%d"),
-        keep=lambda written: save_lock(written, lock, file),
+        keep=lambda written: save_lock(add_unwritten(written, lock), lock, file),
         keep_attempts=lambda hole, result: keep_attempts(hole, result, file.parent),
         test_contract=test_contract,
     )

@@ -180,6 +180,13 @@ def remove_entries(lock: StaticLock, keys: Collection[LockKey]) -> StaticLock:
     return replace(lock, entries={key: it for key, it in lock.entries.items() if key not in keys})
 
 
+def add_unwritten(written: StaticLock, before: StaticLock) -> StaticLock:
+    """Return the lock with the earlier entries of blocks that it has no code for."""
+    names = {name for name, _ in written.entries}
+    kept = {key: entry for key, entry in before.entries.items() if key[0] not in names}
+    return replace(written, entries={**kept, **written.entries})
+
+
 def transfer_changes(before: StaticLock, after: StaticLock, current: StaticLock) -> StaticLock:
     """Return `current` with the changes from `before` to `after`, except for code edited in it since."""
     edited = {

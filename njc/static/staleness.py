@@ -8,7 +8,7 @@ lock has nothing                    Missing()
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from njc.static.holes import Hole
@@ -101,7 +101,7 @@ def describe_hole_status(status: HoleStatus) -> str:
             return "missing: no code has been written for it"
         case Stale(entry, changed):
             edited = ", and its code was edited" if entry.is_edited else ""
-            return f"stale: {_join_words(_PART_DESCRIPTIONS[part] for part in changed)} changed{edited}"
+            return f"stale: {' and '.join(_PART_DESCRIPTIONS[part] for part in changed)} changed{edited}"
         case Locked(entry) if entry.live:
             return f"stays live: {entry.live}"
         case Locked(entry):
@@ -114,8 +114,3 @@ _PART_DESCRIPTIONS = {
     "interface": "its names, types or jumps",
     "context": "the program around it",
 }
-
-
-def _join_words(words: Iterable[str]) -> str:
-    *most, last = words
-    return f"{', '.join(most)} and {last}" if most else last

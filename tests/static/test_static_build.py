@@ -7,6 +7,7 @@ import pstats
 import subprocess
 import sys
 import threading
+from typing import Any
 
 import pytest
 from studio import Studio
@@ -284,6 +285,64 @@ def test_update_writes_one_block_anew(studio: Studio) -> None:
     result = studio.njc("lock", ".", "--mode", "static", "--update", "shop.njpy:sum")
     assert result.exit_code == 2
     assert "there is no static block `shop.njpy:sum`" in result.stderr
+
+
+UPDATE_FAILURES = {
+    "no code": (["I cannot do this."] * 9, 1),
+    "the server is down": ([ServerError("the server is down")], 3),
+    "the second block fails": ([GOOD.replace("spent += price", "spent = spent + price")], 3),
+}
+
+
+@pytest.mark.parametrize(("replies", "exit_code"), UPDATE_FAILURES.values(), ids=UPDATE_FAILURES)
+@pytest.mark.parametrize("edit", ["", "2 * "])
+def test_code_stays_until_there_is_other_code(
+    studio: Studio, replies: list[Any], exit_code: int, edit: str
+) -> None:
+    """`njc lock --update BLOCK` fails: the code of the block, edited or not, is used as before."""
+    studio.write({"a.njpy": SHOP, "b.njpy": SHOP})
+    studio.njc("build", ".", "--mode", "static", replies=[GOOD, GOOD])
+    text = studio.read("njc.lock").replace("spent += price", f"spent += {edit}price")
+    studio.write({"njc.lock": text})
+    answers = iter([*replies, ServerError("the server is down")])
+
+    def reply(request: Request) -> Any:
+        answer = next(answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    blocks = ("b.njpy:total", "a.njpy:total")
+    result = studio.njc("lock", ".", "--mode", "static", "--update", *blocks, replies=reply)
+    assert result.exit_code == exit_code, result.output
+    entries = read_lock(studio.folder / "njc.lock").entries
+    codes = {name: entry.code for (name, _), entry in entries.items()}
+    assert f"spent += {edit}price" in codes["b.njpy:total"]
+    has_new = len(replies) == 1 and isinstance(replies[0], str)
+    assert ("spent = spent + price" in codes["a.njpy:total"]) == has_new
+    assert studio.njc("build", ".", "--mode", "static", "--locked").exit_code == 0
+
+
+def test_new_code_replaces_learned_code(studio: Studio) -> None:
+    studio.write({"shop.njpy": SHOP})
+    studio.njc("build", ".", "--mode", "static", replies=[GOOD])
+    lock = studio.read("njc.lock")
+    learned = lock.replace('"static"', '"static-learned"').partition("[[block]]")[2]
+    studio.write({"njc.lock": f"{lock}\n[[block]]{learned}"})
+    other = GOOD.replace("spent += price", "spent = spent + price")
+    words = ("lock", ".", "--mode", "static", "--update", ":total")
+    assert studio.njc(*words, replies=[other]).exit_code == 0
+    assert studio.read("njc.lock").count("[[block]]") == 1
+    assert "spent = spent + price" in studio.read("njc.lock")
+
+
+def test_update_asks_no_model_for_code_that_has_moved(studio: Studio) -> None:
+    studio.write({"old.njpy": SHOP})
+    studio.njc("build", ".", "--mode", "static", replies=[GOOD])
+    (studio.folder / "old.njpy").rename(studio.folder / "shop.njpy")
+    result = studio.njc("lock", ".", "--mode", "static", "--update")
+    assert (result.exit_code, len(studio.asked)) == (0, 1), result.output
+    assert "old.njpy" not in studio.read("njc.lock")
 
 
 def test_update_removes_what_is_unused(studio: Studio) -> None:

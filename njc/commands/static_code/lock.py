@@ -24,6 +24,7 @@ from njc.commands.terminal.flags import (
     with_console,
 )
 from njc.evaluation.cases.tuner import Form
+from njc.project.build import Finding
 from njc.project.config import Project
 from njc.project.report import format_count, format_diff, format_findings
 from njc.project.tuned import get_lock_path
@@ -116,22 +117,27 @@ def command(
         return _lock_authority(console, units, file, runs, check)
     holes = [hole for found in find_static_files(units, project) for hole in found.holes]
     chosen = [find_named_hole(block, holes) for block in blocks]
-    lock = read_lock(file)
+    lock, findings = read_lock(file), tuple[Finding, ...]()
     find_unused = partial(_find_unused_in_units, units=units, project=project)
     if keep:
         save_lock(_keep_code(lock, chosen or holes), lock, file)
     elif update:
-        unused = [(entry.name, entry.mode) for entry in find_unused(lock)]
-        removed = list(itertools.chain(*map(_list_keys, chosen))) or unused
+        names = {hole.name for hole in chosen or holes}
+        anew = tuple(itertools.chain(*map(_list_keys, chosen)))
+        request = HoleRequest(
+            attempts=attempts,
+            jobs=jobs,
+            anew=anew,
+            only=lambda hole: hole.name in names,
+            notify=console.note,
+        )
+        findings = fill_units(units, project, request).findings
+        lock = read_lock(file)
+        unused = [(entry.name, entry.mode) for entry in find_unused(lock) if not chosen]
         stale = _find_stale_tuned(lock, units)
         current = {key: each for key, each in lock.tuned.items() if key not in stale}
-        save_lock(replace(remove_entries(lock, removed), tuned=current), lock, file)
-        names = {hole.name for hole in chosen or holes}
-        request = HoleRequest(
-            attempts=attempts, jobs=jobs, only=lambda hole: hole.name in names, notify=console.note
-        )
-        build = fill_units(units, project, request)
-        console.findings(format_findings(build.findings, "text"))
+        save_lock(replace(remove_entries(lock, unused), tuned=current), lock, file)
+        console.findings(format_findings(findings, "text"))
     lock = read_lock(file)
     statuses = find_hole_statuses(holes, lock)
     alarms = find_alarms(chosen or holes, statuses)
@@ -141,7 +147,7 @@ def command(
         console.note(f"unused: {entry.name} ({entry.mode}); `njc lock --update` removes it")
     unwritten = sum(not isinstance(status, Locked) for status in statuses.values())
     console.note(f"{format_count(len(holes), 'static block')}, {unwritten} to be written")
-    return int(bool(unwritten))
+    return int(bool(unwritten or findings))
 
 
 def _lock_authority(
