@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any, Literal, assert_never
 
 from njc.batch.rows import (
@@ -33,7 +33,7 @@ from njc.batch.rows import (
 )
 from njc.target import bind_arguments, call_function, get_target
 from njrt.errors import require_packages
-from njrt.observability.accounts import Watch, watch
+from njrt.observability.accounts import watch
 from njrt.session.limits import limit
 
 ExecutorKind = Literal["async", "threads", "processes", "dask", "ray"]
@@ -164,43 +164,40 @@ def _begin_process() -> None:
 
 def call_target(name: str, row: BatchRow, usd: float | None = None) -> RowOutcome:
     """Call the function `name` for a row, which may cost at most `usd`."""
-    began = time.monotonic()
-    with _open_account(usd) as account:
+    with _measuring(usd) as measure:
         try:
             target = get_target(name)
             result = call_function(target, *bind_arguments(target, parse_row(row)))
         except BaseException as error:  # a thread or a process of the executor gets no interrupt
-            return make_failure(row, error, read_usage(account), time.monotonic() - began)
-        return make_result(row, result, read_usage(account), time.monotonic() - began)
+            return make_failure(row, error, *measure())
+        return make_result(row, result, *measure())
 
 
 async def acall_target(name: str, row: BatchRow, usd: float | None = None) -> RowOutcome:
     """Do the same on a running event loop."""
-    began = time.monotonic()
-    with _open_account(usd) as account:
+    with _measuring(usd) as measure:
         try:
             target = get_target(name)
             positional, keywords = bind_arguments(target, parse_row(row))
             result = await target.function(*positional, **keywords)
         except BaseException as error:
-            return make_failure(row, error, read_usage(account), time.monotonic() - began)
-        return make_result(row, result, read_usage(account), time.monotonic() - began)
+            return make_failure(row, error, *measure())
+        return make_result(row, result, *measure())
 
 
 @contextmanager
-def _open_account(usd: float | None) -> Iterator[Watch]:
-    with watch() as account:
-        if usd is None:
-            yield account
-        else:
-            with limit(usd=usd, option=BUDGET_OPTION):
-                yield account
+def _measuring(usd: float | None) -> Iterator[Callable[[], tuple[RowUsage, float]]]:
+    """Yield a function that returns the usage and the seconds so far; at most `usd` may be spent."""
+    began = time.monotonic()
+    within = nullcontext() if usd is None else limit(usd=usd, option=BUDGET_OPTION)
+    with watch() as account, within:
 
+        def measure() -> tuple[RowUsage, float]:
+            used = account.totals
+            usage = RowUsage(used.calls, used.input_tokens, used.output_tokens, used.usd)
+            return usage, time.monotonic() - began
 
-def read_usage(account: Watch) -> RowUsage:
-    """Return the usage of the runs of a row."""
-    totals = account.totals
-    return RowUsage(totals.calls, totals.input_tokens, totals.output_tokens, totals.usd)
+        yield measure
 
 
 @contextmanager

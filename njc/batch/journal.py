@@ -193,11 +193,8 @@ class RequestJournal:
     def count_batches(self) -> tuple[int, int, int]:
         """Return the numbers of batches, waves, and requests in them, that were sent so far."""
         query = "SELECT count(*), coalesce(max(wave), 0), coalesce(sum(requests), 0) FROM batches"
-        batches, waves, requests = self._store.read_one(f"{query} WHERE state != 'new'") or (
-            0,
-            0,
-            0,
-        )
+        found = self._store.read_one(f"{query} WHERE state != 'new'")
+        batches, waves, requests = found or (0, 0, 0)
         return batches, waves, requests
 
     def set_batch_state(self, number: int, state: str, vendor_id: str | None, at: float) -> None:
@@ -290,14 +287,14 @@ class RequestJournal:
     def measure_unsent(self) -> dict[str, tuple[int, int]]:
         """Return the requests that can be sent, and their bytes, by model."""
         query = f"SELECT model, count(*), sum(size) FROM {_READY} GROUP BY model"
-        return _read_sizes(self._connection.execute(query, (self._count,)))
+        found = self._connection.execute(query, (self._count,))
+        return {model: (count, size) for model, count, size in found}
 
     def measure_sent(self) -> dict[str, tuple[int, int]]:
         """Return the requests in batches that have not ended, and their bytes, by model."""
-        query = (
-            "SELECT model, count(*), sum(size) FROM requests WHERE batch IS NOT NULL GROUP BY model"
-        )
-        return _read_sizes(self._connection.execute(query))
+        query = "SELECT model, count(*), sum(size) FROM requests WHERE batch IS NOT NULL"
+        found = self._connection.execute(f"{query} GROUP BY model")
+        return {model: (count, size) for model, count, size in found}
 
     def list_schemaless_models(self) -> frozenset[str]:
         """Return the models that have refused a schema and then answered the request without it."""
@@ -321,7 +318,3 @@ class RequestJournal:
             (*place, reply.body, reply.problem, kind, form),
         )
         self._connection.execute("DELETE FROM requests WHERE id = ?", (name,))
-
-
-def _read_sizes(found: Iterable[tuple[str, int, int]]) -> dict[str, tuple[int, int]]:
-    return {model: (count, size) for model, count, size in found}

@@ -98,11 +98,10 @@ class BatchStore:
 
     def count_changed_rows(self) -> int:
         """Return the number of rows with another text than at their call."""
-        query = (
+        return self.read_number(
             "SELECT count(*) FROM present JOIN (SELECT row, digest FROM results UNION SELECT row, digest FROM waiting) "
             "AS known USING (row) WHERE known.digest != present.digest"
         )
-        return self.read_number(query)
 
     def count_known_rows(self) -> int:
         """Return the number of rows with a result, or with replies on the way to one."""
@@ -120,7 +119,7 @@ class BatchStore:
         self, row: BatchRow, outcome: RowOutcome, *, used_replies: bool = False
     ) -> None:
         """Keep a row's result and forget its requests; with `used_replies`, its usage has theirs."""
-        used, counts = outcome.usage, self._counts
+        used, counts, present = outcome.usage, self._counts, (row.index, row.digest)
         values = (used.calls, used.input, used.output, used.usd)
         with self.connection as connection:
             had_result = self.read_one("SELECT 1 FROM results WHERE row = ?", row.index) is not None
@@ -128,11 +127,9 @@ class BatchStore:
                 self._bank_usage("results", "row = ?", row.index)
             connection.execute(
                 "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (row.index, row.digest, outcome.line, outcome.failed, time.time_ns(), *values),
+                (*present, outcome.line, outcome.failed, time.time_ns(), *values),
             )
-            connection.execute(
-                "INSERT OR REPLACE INTO present VALUES (?, ?)", (row.index, row.digest)
-            )
+            connection.execute("INSERT OR REPLACE INTO present VALUES (?, ?)", present)
             had_requests = self.forget_requests(row.index, is_banked=not used_replies)
         if counts is None or had_result or had_requests:
             self._counts = None
@@ -166,12 +163,10 @@ class BatchStore:
 
     def measure_rows(self) -> tuple[float, float] | None:
         """Return the mean cost of the rows that were done, and half its 95 % interval; None without any."""
-        found = self.read_one(
-            "SELECT count(*), sum(usd), sum(usd * usd) FROM results WHERE calls > 0"
-        )
-        if not found or not found[0]:
+        query = "SELECT count(*), sum(usd), sum(usd * usd) FROM results WHERE calls > 0"
+        count, total, squares = self.read_one(query) or (0, 0.0, 0.0)
+        if not count:
             return None
-        count, total, squares = found
         mean = total / count
         variance = max(0.0, squares - count * mean * mean) / (count - 1) if count > 1 else math.inf
         return mean, 1.96 * math.sqrt(variance / count)

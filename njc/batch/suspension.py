@@ -158,9 +158,8 @@ class ReplayingModel(ModelAround):
 
     def _read(self, stored: StoredReply, request: Request) -> Reply:
         if stored.body is None:
-            kind: type[ModelError] = (
-                ServerError if stored.kind == "server" else RejectedRequestError
-            )
+            is_lost = stored.kind == "server"
+            kind: type[ModelError] = ServerError if is_lost else RejectedRequestError
             raise kind(f"{self.model.name}: {stored.problem}")
         if stored.form == "plain":
             request = replace(request, schema=None)

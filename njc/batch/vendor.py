@@ -164,9 +164,8 @@ class VendorBatches(ABC):
         for _ in range(_MAX_PAGES):
             page = call_vendor(model, f"{batches}.with_raw_response.list", limit=100, **place)
             yield from page["data"]
-            if not page["data"] or not page.get("has_more"):
-                return
-            if _is_before(page["data"][-1], since):
+            is_last = not (page["data"] and page.get("has_more"))
+            if is_last or _is_before(page["data"][-1], since):
                 return
             place = {self.cursor: str(page["data"][-1]["id"])}
 
@@ -246,9 +245,7 @@ class OpenAIBatches(VendorBatches):
             case "failed":
                 problems = (found.get("errors") or {}).get("data") or []
                 message = "; ".join(str(problem.get("message")) for problem in problems)
-                is_too_large = any(
-                    problem.get("code") == "token_limit_exceeded" for problem in problems
-                )
+                is_too_large = "token_limit_exceeded" in [each.get("code") for each in problems]
                 return BatchStatus("failed", done, message, files, is_too_large)
             case _:  # validating, in_progress, finalizing, cancelling
                 return BatchStatus("running", done)

@@ -316,10 +316,8 @@ class Waves:
     def _get_model(self, name: str) -> RemoteModel:
         if name not in self.models:
             plain, _, url = name.partition(" ")
-            options = make_options(
-                {"model": plain} | ({"base_url": url} if url else {}), "the batch"
-            )
-            model = choose_model(options, os.environ)
+            given = {"model": plain} | ({"base_url": url} if url else {})
+            model = choose_model(make_options(given, "the batch"), os.environ)
             if not isinstance(model, RemoteModel):
                 raise ConfigurationError(f"the batch was begun with {plain}, which cannot be asked")
             self.models[name] = model

@@ -13,11 +13,9 @@ The format is from linux/filter.h and linux/seccomp.h; the numbers of the calls 
 from __future__ import annotations
 
 import errno
-import struct
 from collections.abc import Iterator
 
-_MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
-"""The column in the tables below, and the kernel's number of the architecture (AUDIT_ARCH)."""
+from njrt.execution.contained import seccomp as bpf
 
 _REFUSED_CALLS = """
     acct 163 89, add_key 248 217, adjtimex 159 171, bpf 321 280, chroot 161 51, clock_adjtime 305 266,
@@ -52,64 +50,52 @@ _IOCTL_CALL = "ioctl 16 29"
 _TERMINAL_INPUT = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
 _SET_ID_BITS = 0o6000
 
-_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_ALLOW, _KILL, _FAIL = 0x7FFF0000, 0x80000000, 0x00050000
-_NUMBER_OFFSET, _ARCHITECTURE_OFFSET, _ARGUMENTS_OFFSET = 0, 4, 16
-
-Instruction = tuple[int, int, int, int]
-"""Operation, instructions to skip if true, instructions to skip if false, operand."""
+_ARGUMENTS_OFFSET = 16
 
 
 def build_filter(machine: str) -> bytes | None:
     """Return the filter for a machine as `platform.machine()` names it; None if there is no table for it."""
-    if machine not in _MACHINES:
+    if machine not in bpf.MACHINES:
         return None
-    column, architecture = _MACHINES[machine]
-    return b"".join(
-        struct.pack("<HBBI", *instruction)
-        for instruction in _list_instructions(column, architecture)
-    )
+    column, architecture = bpf.MACHINES[machine]
+    return bpf.assemble(architecture, _list_instructions(column))
 
 
-def _list_instructions(column: int, architecture: int) -> Iterator[Instruction]:
-    yield _LOAD, 0, 0, _ARCHITECTURE_OFFSET
-    yield _EQUAL, 1, 0, architecture
-    yield _RETURN, 0, 0, _KILL
-    yield _LOAD, 0, 0, _NUMBER_OFFSET
+def _list_instructions(column: int) -> Iterator[bpf.Instruction]:
     if column == 0:  # the calls of the x32 interface have other numbers
-        yield _AT_LEAST, 0, 1, 0x40000000
-        yield _RETURN, 0, 0, _FAIL | errno.ENOSYS
+        yield bpf.AT_LEAST, 0, 1, bpf.X32_CALLS
+        yield bpf.RETURN, 0, 0, bpf.FAIL | errno.ENOSYS
     for table, code in ((_REFUSED_CALLS, errno.EPERM), (_MISSING_CALLS, errno.ENOSYS)):
         for number, _ in _read_table(table, column):
-            yield _EQUAL, 0, 1, number
-            yield _RETURN, 0, 0, _FAIL | code
+            yield bpf.EQUAL, 0, 1, number
+            yield bpf.RETURN, 0, 0, bpf.FAIL | code
     for number, argument in _read_table(_MODE_CALLS, column):
-        yield from _check_argument(number, argument, [(_ANY_BIT, _SET_ID_BITS)], errno.EPERM)
+        yield from _check_argument(number, argument, [(bpf.ANY_BIT, _SET_ID_BITS)], errno.EPERM)
     for number, _ in _read_table(_CLONE_CALL, column):
-        yield from _check_argument(number, 0, [(_ANY_BIT, _NAMESPACE_FLAGS)], errno.EPERM)
+        yield from _check_argument(number, 0, [(bpf.ANY_BIT, _NAMESPACE_FLAGS)], errno.EPERM)
     for number, _ in _read_table(_IOCTL_CALL, column):
-        tests = [(_EQUAL, request) for request in _TERMINAL_INPUT]
+        tests = [(bpf.EQUAL, request) for request in _TERMINAL_INPUT]
         yield from _check_argument(number, 1, tests, errno.EPERM)
     for number, _ in _read_table(_SOCKET_CALLS, column):
-        yield _EQUAL, 0, len(_ALLOWED_FAMILIES) + 3, number
-        yield _LOAD, 0, 0, _ARGUMENTS_OFFSET
+        yield bpf.EQUAL, 0, len(_ALLOWED_FAMILIES) + 3, number
+        yield bpf.LOAD, 0, 0, _ARGUMENTS_OFFSET
         for position, family in enumerate(_ALLOWED_FAMILIES):
-            yield _EQUAL, len(_ALLOWED_FAMILIES) - position, 0, family
-        yield _RETURN, 0, 0, _FAIL | errno.EAFNOSUPPORT
-        yield _RETURN, 0, 0, _ALLOW
-    yield _RETURN, 0, 0, _ALLOW
+            yield bpf.EQUAL, len(_ALLOWED_FAMILIES) - position, 0, family
+        yield bpf.RETURN, 0, 0, bpf.FAIL | errno.EAFNOSUPPORT
+        yield bpf.RETURN, 0, 0, bpf.ALLOW
+    yield bpf.RETURN, 0, 0, bpf.ALLOW
 
 
 def _check_argument(
     number: int, argument: int, tests: list[tuple[int, int]], code: int
-) -> Iterator[Instruction]:
+) -> Iterator[bpf.Instruction]:
     """Fail a call if its argument passes one of the tests; else allow it."""
-    yield _EQUAL, 0, len(tests) + 3, number
-    yield _LOAD, 0, 0, _ARGUMENTS_OFFSET + 8 * argument
+    yield bpf.EQUAL, 0, len(tests) + 3, number
+    yield bpf.LOAD, 0, 0, _ARGUMENTS_OFFSET + 8 * argument
     for position, (operation, operand) in enumerate(tests):
         yield operation, len(tests) - position, 0, operand
-    yield _RETURN, 0, 0, _ALLOW
-    yield _RETURN, 0, 0, _FAIL | code
+    yield bpf.RETURN, 0, 0, bpf.ALLOW
+    yield bpf.RETURN, 0, 0, bpf.FAIL | code
 
 
 def _read_table(table: str, column: int) -> Iterator[tuple[int, int]]:

@@ -86,12 +86,11 @@ def _read_parts(result: CallToolResult) -> Iterator[Part]:
                 yield Resource(str(block.uri), None, block.mime_type or "")
             case "resource":
                 held = block.resource
-                content = (
-                    held.text
-                    if isinstance(held, TextResourceContents)
-                    else base64.b64decode(held.blob)
-                )
-                yield Resource(str(held.uri), content, held.mime_type or "")
+                if isinstance(held, TextResourceContents):
+                    yield Resource(str(held.uri), held.text, held.mime_type or "")
+                else:
+                    content = base64.b64decode(held.blob)
+                    yield Resource(str(held.uri), content, held.mime_type or "")
 
 
 def _make_media(cls: type[Image] | type[Audio], data: str, media_type: str) -> Part:

@@ -145,34 +145,19 @@ def _describe(error: BaseException) -> str:
 # ── the loop ─────────────────────────────────────────────────────────────────────────────────────
 
 
-class _Loop:
-    """The event loop of this process (state: its thread); another one after a fork."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._process = 0
-        self._loop: asyncio.AbstractEventLoop | None = None
-
-    def get(self) -> asyncio.AbstractEventLoop:
-        with self._lock:
-            if self._loop is None or self._process != os.getpid():
-                self._loop, self._process = asyncio.new_event_loop(), os.getpid()
-                threading.Thread(
-                    target=self._loop.run_forever, name=THREAD_NAME, daemon=True
-                ).start()
-            return self._loop
-
-    def is_running(self) -> bool:
-        return self._loop is not None and self._process == os.getpid()
-
-
-_loop = _Loop()
+_loops: dict[int, asyncio.AbstractEventLoop] = {}
+"""The event loop of this process, by its id: another one after a fork."""
+_starting = threading.Lock()
 _sessions: WeakSet[Session] = WeakSet()
 
 
 def submit(coroutine: Coroutine[Any, Any, T]) -> Future[T]:
     """Run a coroutine on the loop; cancelling the future cancels it."""
-    return asyncio.run_coroutine_threadsafe(coroutine, _loop.get())
+    with _starting:
+        if (process := os.getpid()) not in _loops:
+            loop = _loops[process] = asyncio.new_event_loop()
+            threading.Thread(target=loop.run_forever, name=THREAD_NAME, daemon=True).start()
+    return asyncio.run_coroutine_threadsafe(coroutine, _loops[process])
 
 
 def is_on_loop() -> bool:
@@ -189,7 +174,7 @@ def open_session(make_client: Callable[[], AbstractAsyncContextManager[Client]])
 
 @atexit.register
 def _close_all() -> None:
-    if not _loop.is_running():
+    if os.getpid() not in _loops:
         return
 
     async def close() -> None:

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import errno
 import struct
+from collections.abc import Iterable
 
-_MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
-"""The column in the table below, and the kernel's number of the architecture (AUDIT_ARCH)."""
+MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
+"""The column in tables of calls, and the kernel's number of the architecture (AUDIT_ARCH)."""
 
 _ALLOWED_CALLS = """
     read 0 63, write 1 64, recvfrom 45 207, sendto 44 206, close 3 57, poll 7 -, ppoll 271 73,
@@ -27,32 +28,39 @@ _ALLOWED_CALLS = """
 """
 """Name, number on x86_64, number on aarch64."""
 
-_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
-_ALLOW, _KILL, _FAIL = 0x7FFF0000, 0x80000000, 0x00050000
+LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+ALLOW, KILL, FAIL = 0x7FFF0000, 0x80000000, 0x00050000
 _NUMBER_OFFSET, _ARCHITECTURE_OFFSET = 0, 4
-_X32_CALLS = 0x40000000
+X32_CALLS = 0x40000000
+"""The first number of the calls of the x32 interface."""
 _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 38, 22, 2
+
+Instruction = tuple[int, int, int, int]
+"""Operation, instructions to skip if true, instructions to skip if false, operand."""
 
 
 def build_filter(machine: str) -> bytes | None:
     """Return the filter for a machine as `platform.machine()` names it; None for a machine without a table."""
-    if machine not in _MACHINES:
+    if machine not in MACHINES:
         return None
-    column, architecture = _MACHINES[machine]
+    column, architecture = MACHINES[machine]
     numbers = [line.split()[1 + column] for line in _ALLOWED_CALLS.split(",")]
-    instructions = [
-        (_LOAD, 0, 0, _ARCHITECTURE_OFFSET),
-        (_EQUAL, 1, 0, architecture),
-        (_RETURN, 0, 0, _KILL),
-        (_LOAD, 0, 0, _NUMBER_OFFSET),
-        (_AT_LEAST, 0, 1, _X32_CALLS),
-        (_RETURN, 0, 0, _FAIL | errno.EPERM),
-    ]
+    instructions = [(AT_LEAST, 0, 1, X32_CALLS), (RETURN, 0, 0, FAIL | errno.EPERM)]
     for number in numbers:
         if number != "-":
-            instructions += [(_EQUAL, 0, 1, int(number)), (_RETURN, 0, 0, _ALLOW)]
-    instructions.append((_RETURN, 0, 0, _FAIL | errno.EPERM))
-    return b"".join(struct.pack("<HBBI", *instruction) for instruction in instructions)
+            instructions += [(EQUAL, 0, 1, int(number)), (RETURN, 0, 0, ALLOW)]
+    return assemble(architecture, [*instructions, (RETURN, 0, 0, FAIL | errno.EPERM)])
+
+
+def assemble(architecture: int, instructions: Iterable[Instruction]) -> bytes:
+    """Return a program that tests the number of each call of this architecture; a call of another one kills."""
+    head = (
+        (LOAD, 0, 0, _ARCHITECTURE_OFFSET),
+        (EQUAL, 1, 0, architecture),
+        (RETURN, 0, 0, KILL),
+        (LOAD, 0, 0, _NUMBER_OFFSET),
+    )
+    return b"".join(struct.pack("<HBBI", *each) for each in (*head, *instructions))
 
 
 def install_filter(program: bytes) -> None:
