@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import njrt
-from loopback import Answer, Seen
+from loopback import Answer, Seen, Status
 from njc.commands import njc as njc_command
 from njc.evaluation.drift import (
     compare_runs,
@@ -166,6 +166,32 @@ def test_another_model_is_compared_by_block(program: Path, write: bool) -> None:
     assert (Path(RECORDING).read_bytes() == recorded) is not write
     if write:
         assert b"junk" in Path(RECORDING).read_bytes()
+
+
+class FailingServer(SortingServer):
+    """Refuses the key for what is about spam until it is `paid`."""
+
+    paid = False
+
+    def answer_without_script(self, seen: Seen) -> Answer | Status:  # type: ignore[override]
+        if not self.paid and "spam" in str(seen.body["messages"][1:]):
+            return Status(401)
+        return super().answer_without_script(seen)
+
+
+def test_recordings_stay_if_the_new_model_does_not_answer_all(program: Path) -> None:
+    recorded = Path(RECORDING).read_bytes()
+    models = ("openai/gpt-4.1", "openai/gpt-5-mini")
+    with FailingServer(spam="junk") as server:
+        arguments = ("migrate-model", "--write", *models, *command("invoice 1", "spam 2"))
+        result = njc(*arguments, environ=server.environment)
+        assert (result.exit_code, Path(RECORDING).read_bytes()) == (2, recorded), result.output
+        assert "openai/gpt-5-mini left requests unanswered; nothing is written" in result.output
+        server.paid, asked = True, len(server.seen)
+        result = njc(*arguments, environ=server.environment)
+        assert result.exit_code == 1, result.output
+        assert len(server.seen) - asked == 2, "only what is missing is asked for"
+    assert b"junk" in Path(RECORDING).read_bytes()
 
 
 def test_equal_answers_are_no_difference(program: Path) -> None:

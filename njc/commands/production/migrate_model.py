@@ -19,7 +19,7 @@ from njc.commands.terminal.trace_status import choose_command, run_traced
 from njc.evaluation.comparison.text import format_text_table
 from njc.evaluation.drift import ComparedBlock, compare_runs, format_difference, read_runs
 from njc.project.units import format_path
-from njc.trace_lines import read_written_trace
+from njc.trace_lines import UnansweredLine, read_written_trace
 from njrt.errors import ConfigurationError
 from njrt.persistence.recording_place import (
     find_copied,
@@ -70,11 +70,15 @@ def command(
         )
     environ = {"NJC_RECORD_TO": str(folder / "recordings"), "NJC_REPLACE_MODEL": f"{old}={new}"}
     code = run_traced(console, words, after, logs[1], os.environ | environ)
-    blocks = compare_runs(*(read_runs(read_written_trace(trace)) for trace in (before, after)))
+    traces = [read_written_trace(trace) for trace in (before, after)]
+    blocks = compare_runs(*map(read_runs, traces))
     console.result(_format_report(blocks))
     verdict = f"fails, exit code {code}: {format_path(logs[1])}" if code else "passes"
     console.result(f"\nwith {new} the command {verdict}")
     recorded = sorted((folder / "recordings").rglob("*.jsonl"))
+    lost = [line.error for line in traces[1] if isinstance(line, UnansweredLine)]
+    if write and lost:
+        raise ConfigurationError(f"{new} left requests unanswered; nothing is written: {lost[0]}")
     if write:
         for file in recorded:
             target = find_copied(file.relative_to(folder / "recordings"))
