@@ -12,7 +12,7 @@ left unchanged.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from njc.codegen.emit import find_import_place
@@ -42,9 +42,8 @@ def correct(result: CompileResult, recompile: Recompile, with_hints: bool = Fals
     return result
 
 
-def apply_replacements(source: SourceFile, diagnostics: Iterable[Diagnostic]) -> SourceFile:
+def apply_replacements(source: SourceFile, diagnostics: Sequence[Diagnostic]) -> SourceFile:
     """Put the replacements of the diagnostics into the text; of two that overlap, the first counts."""
-    diagnostics = list(diagnostics)
     edits = sorted(
         {
             (

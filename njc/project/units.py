@@ -51,11 +51,13 @@ class Unit:
         return self.source.suffix == ".py"
 
 
-def find_units(arguments: Sequence[Path], project: Project) -> tuple[Unit, ...]:
+def find_units(
+    arguments: Sequence[Path], project: Project, *, writes: bool = True
+) -> tuple[Unit, ...]:
     """Return the sources of the arguments, or else of the project, in a fixed order.
 
-    Raises ConfigurationError if there are no sources, if two of them share an output, or if a Python file beside a
-    source has its name.
+    Raises ConfigurationError if there are no sources and, for a command that `writes`, if two of them share an output,
+    or if a Python file beside a source has its name.
     """
     places = choose_places(arguments, project)
     found = [unit for place in places for unit in _find_units_at(place, project)]
@@ -65,7 +67,8 @@ def find_units(arguments: Sequence[Path], project: Project) -> tuple[Unit, ...]:
         raise ConfigurationError(
             "`include` and `exclude` leave nothing to compile; loosen them in [tool.njc] or in the flags"
         )
-    _refuse_shared_outputs(units.values())
+    if writes:
+        _refuse_shared_outputs(units.values())
     return tuple(units[source] for source in sorted(units))
 
 

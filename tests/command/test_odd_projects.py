@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 from workplace import GREETING, MISSPELT, Workplace, clean_environment
@@ -122,6 +124,33 @@ def test_what_is_compiled(here: Workplace, name: str) -> None:
     assert result.exit_code == 0, result.stderr
     assert [file for file in here.files() if file.endswith(".py")] == expected
     assert here.njc(*command.split(" "), "--check").exit_code == 0
+
+
+def test_files_by_name_are_checked_without_regard_to_their_outputs(here: Workplace) -> None:
+    settings = '[tool.njc]\nout = "out"\n'
+    here.write({"pyproject.toml": settings, "a/x.njpy": GREETING, "b/x.njpy": MISSPELT})
+    result = here.njc("check", "a/x.njpy", "b/x.njpy")
+    assert (result.exit_code, result.stdout.split(":")[0]) == (1, "b/x.njpy")
+    assert here.njc("build", "a/x.njpy", "b/x.njpy").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "matters"),
+    [
+        ("src/a.njpy", True),
+        ("out/a.py", True),
+        ("out/a.pyi", True),
+        ("pyproject.toml", True),
+        ("shop/pyproject.toml", True),
+        ("njc.lock", True),
+        ("poetry.lock", False),
+        ("notes.md", False),
+    ],
+)
+def test_the_hook_for_commits_runs_after_changes_that_matter(path: str, matters: bool) -> None:
+    hooks = (Path(__file__).parents[2] / ".pre-commit-hooks.yaml").read_text()
+    (pattern,) = re.findall(r"^  files: (.+)$", hooks.partition("id: njc-build")[2], re.MULTILINE)
+    assert bool(re.search(pattern, path)) is matters
 
 
 def test_settings_beside_the_working_directory_do_not_count_for_other_projects(

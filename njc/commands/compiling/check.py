@@ -135,7 +135,7 @@ def _read_contents(
 ) -> dict[Unit, SourceFile]:
     """Read the sources: the files, or the one on standard input."""
     if _STDIN not in sources:
-        units = find_units(sources, project)
+        units = find_units(sources, project, writes=False)
         for unit in units:
             refuse_hidden_source(unit)
         return {unit: read_source(unit) for unit in units}
