@@ -544,3 +544,34 @@ def test_the_runtime_alone_can_do_it(studio: Studio) -> None:
     assert name.strip().startswith('code="program.njpy:shop ')
     assert '_nj_try.note("break")\n                break\n' in text
     assert Path("program.py").exists()
+
+
+DOUBLE = '''\
+def double(x: int, least: int = 0):
+    """natural
+    Put into <:y: int> the double of <x>.
+    """
+    assert y % 2 == 0
+    return y
+'''
+BROKEN, KEPT = ({"y": value} for value in (5, 6))
+
+
+@pytest.mark.parametrize(
+    ("asserts", "replies", "asked", "differences"),
+    [
+        ("y % 2 == 0", [BROKEN, KEPT], 2, []),
+        ("y % 2 == 0", [BROKEN] * 9, 4, ["`y` is 5, by code 6"]),
+        ("y % 2 == 0 or least is None", [BROKEN, KEPT], 1, ["`y` is 5, by code 6"]),
+        ("y == 2 * x", [BROKEN, KEPT], 2, []),
+    ],
+)
+def test_replies_that_break_the_contract_are_corrected(
+    studio: Studio, asserts: str, replies: list[Said], asked: int, differences: list[str]
+) -> None:
+    """They are mistakes of the model and not of the code; a contract with other variables is not checked."""
+    program = Program(studio, DOUBLE.replace("y % 2 == 0", asserts), "y = 2 * x")
+    left = iter(replies)
+    result, runs = program.call("double", 3, says=lambda request: next(left))
+    assert (result, len(program.asked)) == (6, asked)
+    assert [list(run.canary.differences) for run in runs if run.canary] == [differences]

@@ -31,8 +31,6 @@ from njrt.persistence.recording_place import (
 FOLDER = Path(".njc_cache") / "migrate-model"
 MOST_DIFFERENCES = 5
 
-_HEADINGS = ("block", "runs", "same effects", "same outcome")
-
 
 @click.command("migrate-model", context_settings={"allow_interspersed_args": False})
 @click.argument("old")
@@ -98,7 +96,7 @@ def _format_report(blocks: Sequence[ComparedBlock]) -> str:
         (block.place, str(block.runs), str(block.same_effects), str(block.same_outcome))
         for block in blocks
     ]
-    lines = [format_text_table(_HEADINGS, rows)]
+    lines = [format_text_table(("block", "runs", "same effects", "same outcome"), rows)]
     for block in blocks:
         for difference in block.differences[:MOST_DIFFERENCES]:
             shown = "\n".join(f"  {line}" for line in format_difference(difference))

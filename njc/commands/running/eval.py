@@ -102,9 +102,8 @@ def command(
         )
         for name in names
     ]
-    title = f"{target} on {format_count(len(numbered), 'case')}" + (
-        f", {repeats} times" if repeats > 1 else ""
-    )
+    times = f", {repeats} times" if repeats > 1 else ""
+    title = f"{target} on {format_count(len(numbered), 'case')}{times}"
     console.result(f"{title}\n\n{format_table(summaries)}")
     if failures := "\n".join(format_failures(numbered, summaries)):
         console.result(f"\n{failures}")

@@ -300,7 +300,8 @@ def start_block(
             scope.lend(name, value)
     elif block.options.effects in ("direct", "answer"):
         scope.lend("ask", make_asker(scope, session, is_async))
-    checked = () if code or canary is not None else ensures
+    # A canary has copies of the block's variables; the others may have changed since.
+    checked = () if code or (canary is not None and given is not None) else ensures
     contract = make_contract(checked, variables, given, ns, cls)
     conversation = converse_about(block, scope, session, tried, canary, contract)
     if path := session.settings.examples or session.environ.get("NJC_EXAMPLES"):
