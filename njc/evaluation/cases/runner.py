@@ -167,7 +167,7 @@ def run_cases(
 ) -> Iterator[CaseResult]:
     """Yield the results of the runs, of one model after the other, up to `jobs` at a time.
 
-    After an error of `_STOPPING` no run begins, and it is raised after the results of those that have begun.
+    After an error of `_STOPPING` no run is started, and the error is raised when the others have ended.
     """
     for model, runs in groupby(planned, key=lambda run: run.model):
         asking = set_variable("NJC_REPLACE_MODEL", f"={model}") if model else nullcontext()
