@@ -149,9 +149,16 @@ def write_all(contents: Mapping[Path, bytes], modes: Mapping[Path, int] | None =
                 folder.rmdir()
 
 
-def rewrite_all(contents: Mapping[Path, bytes]) -> None:
-    """Write files like `write_all`, but keep their modes, and links to them."""
-    files = {file.resolve(): data for file, data in contents.items()}
+def rewrite_all(changes: Mapping[Path, tuple[bytes, bytes]]) -> None:
+    """Write files like `write_all`, from the bytes before to those after; keep their modes, and links to them.
+
+    Raises ConfigurationError, too, if a file has been changed meanwhile.
+    """
+    for file, (before, _) in changes.items():
+        if file.exists() and file.read_bytes() != before:
+            problem = "was changed meanwhile; run the command again"
+            raise ConfigurationError(f"{format_path(file)} {problem}")
+    files = {file.resolve(): after for file, (_, after) in changes.items()}
     write_all(files, {file: file.stat().st_mode & 0o777 for file in files if file.exists()})
 
 

@@ -112,8 +112,9 @@ def save_lock(lock: StaticLock, before: StaticLock, file: Path) -> None:
             write_all({aside: format_lock(lock).encode()})
             raise ConfigurationError(f"{error}; the code written meanwhile is in {aside}") from None
         text = format_lock(transfer_changes(before, lock, current)).encode()
-        if not file.exists() or file.read_bytes() != text:
-            rewrite_all({file: text})
+        old = file.read_bytes() if file.exists() else b""
+        if old != text:
+            rewrite_all({file: (old, text)})
 
 
 def keep_attempts(hole: Hole, result: Generated | GenerationFailed, folder: Path) -> str:

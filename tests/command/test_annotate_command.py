@@ -113,6 +113,18 @@ def test_written_types_make_blocks_answer(tmp_path: Path) -> None:
     assert (after, asked) == (text, [])
 
 
+def test_an_edit_while_a_model_answers_is_kept(tmp_path: Path) -> None:
+    edited = PROGRAM + "# edited\n"
+
+    def edit(text: str) -> str:
+        (tmp_path / "letters.njpy").write_text(edited)
+        return "str"
+
+    done, text, _ = annotate(tmp_path, {}, "--write", answer=edit)
+    assert (done.returncode, text) == (2, edited)
+    assert "letters.njpy was changed meanwhile; run the command again" in done.stderr
+
+
 def test_without_a_model_the_stated_types_are_written(tmp_path: Path) -> None:
     file = tmp_path / "letters.njpy"
     file.write_text(PROGRAM.replace("<:mood> how", "<:mood> (a float) how"))

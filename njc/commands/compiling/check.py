@@ -115,7 +115,7 @@ def _correct_findings(
         correct(result, partial(compile_again, result.unit), with_hints) for result in results
     ]
     changes = {
-        after.unit.source: after.source.data
+        after.unit.source: (before.source.data, after.source.data)
         for before, after in zip(results, corrected, strict=True)
         if before.source.data != after.source.data
     }

@@ -67,7 +67,7 @@ def command(
     units = find_units(sources, project)
     if cases and len(units) != 1:
         raise ConfigurationError("--cases needs one source")
-    changed: dict[Path, bytes] = {}
+    changed: dict[Path, tuple[bytes, bytes]] = {}
     unasked: NoModelError | None = None
     for unit in units:
         before = read_source(unit)
@@ -77,7 +77,7 @@ def command(
         if cases and after.data != before.data and not annotator.passes(before, after, *cases):
             continue
         if after.data != before.data:
-            changed[unit.source] = after.data
+            changed[unit.source] = before.data, after.data
             name = unit.display_path
             console.result(format_diff(before.text, after.text, name, name))
     if write:
