@@ -127,9 +127,7 @@ def _follow_statement(statement: ast.stmt, state: frozenset[str], flow: Flow) ->
             if flow.breaks:  # or Python will refuse the program
                 flow.breaks[-1].append(state)
             return None
-        case ast.Return() | ast.Raise() | ast.Continue():
-            return None
-        case ast.Assert(test=ast.Constant(value=False)):
+        case ast.Return() | ast.Raise() | ast.Continue() | ast.Assert(ast.Constant(value=False)):
             return None
         case ast.Delete(targets=targets):
             return state - {ast.unparse(target) for target in targets}

@@ -99,9 +99,7 @@ class ExpressionReader(TypeDefinitions):
                 return self.mapping_part(owner, scope, 1, depth) or self.element_of(
                     owner, scope, depth
                 )
-            case ast.Call(func=function):
-                return self._result_of(function, scope, depth)
-            case ast.Await(value=ast.Call(func=function)):
+            case ast.Call(func=function) | ast.Await(value=ast.Call(func=function)):
                 return self._result_of(function, scope, depth)
         return None
 

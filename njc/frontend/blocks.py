@@ -259,12 +259,9 @@ def _search_compound(
         case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
             scope = make_scope(module, statement, frame.scope)
             yield from _search_suite(module, statement.body, statement, Frame(scope))
-        case ast.For(body=body, orelse=orelse) | ast.AsyncFor(body=body, orelse=orelse):
-            yield from _search_suite(module, body, statement, enter_loop(frame))
-            yield from _search_suite(module, orelse, statement, frame)
-        case ast.While(body=body, orelse=orelse):
-            yield from _search_suite(module, body, statement, enter_loop(frame))
-            yield from _search_suite(module, orelse, statement, frame)
+        case ast.For() | ast.AsyncFor() | ast.While():
+            yield from _search_suite(module, statement.body, statement, enter_loop(frame))
+            yield from _search_suite(module, statement.orelse, statement, frame)
         case ast.If():
             chain = list_branches(statement)
             for branch in chain:

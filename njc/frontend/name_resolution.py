@@ -365,10 +365,8 @@ def list_suites(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
         case ast.If():
             yield from (branch.body for branch in list_branches(statement))
             yield list_branches(statement)[-1].orelse
-        case ast.While(body=body, orelse=orelse):
-            yield from (body, orelse)
-        case ast.For(body=body, orelse=orelse) | ast.AsyncFor(body=body, orelse=orelse):
-            yield from (body, orelse)
+        case ast.While() | ast.For() | ast.AsyncFor():
+            yield from (statement.body, statement.orelse)
         case ast.With(body=body) | ast.AsyncWith(body=body):
             yield body
         case ast.Try() | ast.TryStar():

@@ -12,13 +12,13 @@ from __future__ import annotations
 import ast
 import operator
 import os
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from threading import Lock as Mutex
-from typing import TypeVar, assert_never
+from typing import assert_never
 
 from njc.analysis.contracts import find_contract, format_assert
 from njc.compiler import Compilation
@@ -60,7 +60,7 @@ from njc.static.staleness import (
     find_hole_statuses,
 )
 from njrt.messages import Reply, Request
-from njrt.models.model import Model
+from njrt.models.model import Model, answer_all
 from njrt.observability.listeners import Notified, make_added_listener
 from njrt.options import DEFAULTS, merge_option_layers, read_environment_options
 from njrt.private_names import mangle
@@ -281,11 +281,10 @@ def _generate_hole(
     most = 1 if hole.mode == "static-raw" else request.attempts
     check = make_code_check(file, hole)
     judge = cache(lambda code: find_contract_verdict(file, hole, code, request))
-    result = author.run_conversation(
-        generate_code(
-            hole, lambda code: check(code) or judge(code).refusals, most, author.temperature
-        )
+    conversation = generate_code(
+        hole, lambda code: check(code) or judge(code).refusals, most, author.temperature
     )
+    result = answer_all(conversation, author.ask)
     at = request.keep_attempts(hole, result)
     fallback = hole.options.fallback or ("live" if hole.mode == "auto" else "error")
     match result:
@@ -338,9 +337,6 @@ def make_lock_entry(
 # ── the model that writes the code of a block ──────────────────────────────────────────────────────
 
 
-ConversationResult = TypeVar("ConversationResult")
-
-
 @dataclass(frozen=True, slots=True)
 class Author:
     """A model, and the temperature that it writes code best at."""
@@ -350,24 +346,12 @@ class Author:
     is_remote: bool
     """Whether a vendor serves it, who answers several questions at once."""
 
-    def run_conversation(
-        self, conversation: Generator[Request, Reply, ConversationResult]
-    ) -> ConversationResult:
-        """Answer all requests of a conversation."""
-        try:
-            request = next(conversation)
-            while True:
-                request = conversation.send(self._add_requested_model(self.model.ask(request)))
-        except StopIteration as end:
-            result: ConversationResult = end.value
-            return result
-
-    def _add_requested_model(self, reply: Reply) -> Reply:
-        """Return a reply that names the requested model, if its server uses another name.
+    def ask(self, request: Request) -> Reply:
+        """Return the reply, which names the requested model, if its server uses another name.
 
         A vendor's `gpt-4.1-2025-04-14` is more precise and stays; the `local` of a private server does not.
         """
-        asked = self.model.name
+        asked, reply = self.model.name, self.model.ask(request)
         if reply.model.startswith(asked.split("/", 1)[-1]):
             return reply
         return replace(reply, model=f"{asked} ({reply.model})" if reply.model else asked)

@@ -320,29 +320,20 @@ def _list_server_fields(section: ServerSection) -> dict[str, Any]:
     return {key: value for key, value in given if value and (key, value) != ("timeout", 60.0)}
 
 
+_ENTRY_KEYS = (
+    *("name", "mode", "meaning", "model", "date", "attempts", "tokens", "usd", "digest", "edited"),
+    *("score", "checks", "shapes", "contract", "live", "rationale", "code"),
+)
+
+
 def _list_entry_fields(entry: LockEntry) -> dict[str, Any]:
-    checks = entry.checks and {
-        key: value for key, value in asdict(entry.checks).items() if value != ""
-    }
-    return {
-        "name": entry.name,
-        "mode": entry.mode,
-        "meaning": asdict(entry.meaning),
-        "model": entry.model,
-        "date": entry.date,
-        "attempts": entry.attempts,
-        "tokens": asdict(entry.tokens),
-        "usd": entry.usd,
-        "digest": entry.digest,
-        "edited": entry.is_edited or None,
-        "score": entry.score and asdict(entry.score),
-        "checks": checks,
-        "shapes": dict(sorted(entry.shapes.items())) or None,
-        "contract": entry.contract or None,
-        "live": entry.live or None,
-        "rationale": entry.rationale or None,
-        "code": entry.code,
-    }
+    fields = asdict(entry) | {"edited": entry.is_edited}
+    fields["shapes"] = dict(sorted(entry.shapes.items()))
+    for key in ("edited", "shapes", "contract", "live", "rationale"):
+        fields[key] = fields[key] or None
+    if entry.checks:
+        fields["checks"] = {key: it for key, it in fields["checks"].items() if it != ""}
+    return {key: fields[key] for key in _ENTRY_KEYS}
 
 
 def _format_value(value: object) -> str:

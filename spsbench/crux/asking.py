@@ -23,7 +23,7 @@ import click
 from njrt.errors import ModelError, RejectedRequestError
 from njrt.messages import ModelMessage, Request, UserMessage
 from njrt.models.choose import choose_model
-from njrt.models.model import LayeredModel, Model
+from njrt.models.model import LayeredModel, Model, answer_all
 from njrt.options import Options
 from spsbench import flags
 from spsbench.crux.conversations import Question, ask_for_state, converse, score_state
@@ -57,7 +57,6 @@ from spsbench.states.trace import StateTrace
 from spsbench.studies.study import (
     StudyLimits,
     UsageCounter,
-    answer_all,
     format_study_error,
     is_prompt_too_long,
 )

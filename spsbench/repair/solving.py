@@ -27,6 +27,7 @@ from njc.evaluation.repair.testing import FailedTests, PassedTests, TestOutcome,
 from njc.static.generate import NO_CODE
 from njrt.errors import ModelError
 from njrt.messages import ModelMessage, Request, UserMessage
+from njrt.models.model import answer_all
 from njrt.models.scripted import Scripted
 from spsbench import flags
 from spsbench.journal import compute_digest, naming, read_data_file, read_results_file
@@ -48,12 +49,7 @@ from spsbench.repair.table import REPORT
 from spsbench.results import InputError, Results
 from spsbench.sampling import draw_sample
 from spsbench.script import SCRIPTED
-from spsbench.studies.study import (
-    answer_all,
-    format_study_error,
-    is_prompt_too_long,
-    load_study_model,
-)
+from spsbench.studies.study import format_study_error, is_prompt_too_long, load_study_model
 from spsbench.trials.experiment import Experiment, run_experiment
 from spsbench.trials.machine import read_timestamp
 from spsbench.trials.workers import LostTrial, Workers

@@ -83,21 +83,18 @@ def _write_object(value: Any, limit: int, outer: tuple[int, ...]) -> Pieces:
         yield f"{get_class_name(cls)}.{attributes['_name_']}"
     elif attributes:
         yield f"{get_class_name(cls)}("
-        yield from _join((f"{name}=", held) for name, held in attributes.items())(limit, outer)
+        fields = ((f"{name}=", held) for name, held in attributes.items())
+        yield from _join(fields, limit, outer)
         yield ")"
     else:
         yield f"<{get_class_name(cls)}>"
 
 
-def _join(parts: Iterable[tuple[str, Any]]) -> Callable[[int, tuple[int, ...]], Pieces]:
+def _join(parts: Iterable[tuple[str, Any]], limit: int, outer: tuple[int, ...]) -> Pieces:
     """Yield labelled values, with commas between them."""
-
-    def write(limit: int, outer: tuple[int, ...]) -> Pieces:
-        for number, (label, part) in enumerate(parts):
-            yield (", " if number else "") + label
-            yield from _write(part, limit, outer)
-
-    return write
+    for number, (label, part) in enumerate(parts):
+        yield (", " if number else "") + label
+        yield from _write(part, limit, outer)
 
 
 def _make_repr_writer(cls: Any) -> WriteValue:
@@ -124,7 +121,7 @@ def _make_text_writer(cls: Any) -> WriteValue:
 def _make_sequence_writer(cls: Any, opening: str = "[", closing: str = "]") -> WriteValue:
     def write(value: Any, limit: int, outer: tuple[int, ...]) -> Pieces:
         yield opening
-        yield from _join(("", item) for item in cls.__iter__(value))(limit, outer)
+        yield from _join((("", item) for item in cls.__iter__(value)), limit, outer)
         yield closing
 
     return write
@@ -134,7 +131,7 @@ def _write_tuple(
     value: tuple[Any, ...], limit: int, outer: tuple[int, ...], single: str = ","
 ) -> Pieces:
     yield "("
-    yield from _join(("", item) for item in tuple.__iter__(value))(limit, outer)
+    yield from _join((("", item) for item in tuple.__iter__(value)), limit, outer)
     yield f"{single})" if tuple.__len__(value) == 1 else ")"
 
 

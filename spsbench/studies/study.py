@@ -14,11 +14,11 @@ import io
 import re
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any
 
 import njrt
 from njrt.errors import (
@@ -50,10 +50,6 @@ from spsbench.suite import load_manual_program, load_natural_program
 from spsbench.trials.answering import InterpreterModel
 from spsbench.trials.experiment import Experiment, run_experiment
 from spsbench.trials.machine import read_timestamp
-
-Asked = TypeVar("Asked")
-Answered = TypeVar("Answered")
-Result = TypeVar("Result")
 
 StudyValue = Any
 """The value that the program returned."""
@@ -231,19 +227,6 @@ def is_prompt_too_long(error: Exception) -> bool:
         isinstance(error, RejectedRequestError)
         and any(words in str(error) for words in ("context", "too long"))
     )
-
-
-def answer_all(
-    questions: Generator[Asked, Answered, Result], answer: Callable[[Asked], Answered]
-) -> Result:
-    """Answer the questions of a generator, and return its result."""
-    try:
-        question = next(questions)
-        while True:
-            question = questions.send(answer(question))
-    except StopIteration as end:
-        result: Result = end.value
-        return result
 
 
 # ── common parts of the commands of the case studies ───────────────────────────────────────────────

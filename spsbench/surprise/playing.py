@@ -300,9 +300,11 @@ def _mutate(tree: ast.Module) -> Iterator[PlantedMutation]:
                 yield _plant("wrong value", tree, index, ast.Constant(wrong))
             case ast.Break() | ast.Continue() | ast.Return() | ast.Raise():
                 yield _plant("dropped jump", tree, index, ast.Pass())
-            case ast.Expr(ast.Call()) | ast.AugAssign():
-                yield _plant("dropped statement", tree, index, ast.Pass())
-            case ast.Assign([ast.Subscript() | ast.Attribute()]):
+            case (
+                ast.Expr(ast.Call())
+                | ast.AugAssign()
+                | ast.Assign([ast.Subscript() | ast.Attribute()])
+            ):
                 yield _plant("dropped statement", tree, index, ast.Pass())
 
 

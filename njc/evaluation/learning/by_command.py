@@ -36,6 +36,7 @@ from njc.static.fit import StaticFile, normalize_code, require_extra
 from njc.static.holes import Hole
 from njc.static.lock import LockEntry, StaticLock, add_entries, hash_code
 from njrt.errors import ConfigurationError
+from njrt.models.model import answer_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +195,7 @@ def _repair_hole(
     budget = RepairBudget(request.attempts, temperature=author.temperature)
     judge = cache(lambda code: find_contract_verdict(file, hole, code, request))
     repair = HoleRepair(hole, make_learning_check(file, hole, judge), run, make_command_prompt)
-    repaired = author.run_conversation(repair_code(repair, entry.code, budget))
+    repaired = answer_all(repair_code(repair, entry.code, budget), author.ask)
     keep_repair_attempts(hole, repaired, request)
     if repaired.attempts and repaired.evaluation.result.has_passed:
         new = make_repaired_entry(hole, entry, repaired, request.today(), judge)

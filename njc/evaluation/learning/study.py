@@ -60,6 +60,7 @@ from njc.static.staleness import Locked, describe_hole_status, find_hole_statuse
 from njc.worker import Message, open_worker
 from njrt.errors import RejectedRequestError, ReplyError
 from njrt.messages import Reply, Request, UserMessage
+from njrt.models.model import answer_all
 from njrt.session.examples import Example, format_example_line
 from njrt.typed_json import validate_value
 
@@ -165,7 +166,7 @@ def _learn_hole(
         repairs,
     )
     budget = RepairBudget(request.attempts, temperature=author.temperature)
-    learned = author.run_conversation(repair_code(repair, entry.code, budget))
+    learned = answer_all(repair_code(repair, entry.code, budget), author.ask)
     keep_repair_attempts(hole, learned, request)
     studied = replace(
         studied,

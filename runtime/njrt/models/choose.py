@@ -87,7 +87,9 @@ def _choose_default(base_url: str | None, environ: Mapping[str, str]) -> Model:
 def _choose_named(name: str, base_url: str | None, environ: Mapping[str, str]) -> Model:
     match name.split(":", 1):
         case ["pydantic-ai", model] if model:
-            return _get_pydantic_ai(model)
+            from njrt.models.pydantic_ai import PydanticAI
+
+            return _share(("pydantic-ai", model), lambda: PydanticAI(model))
         case ["python", place] if place:
             return _get_own_model(place)
     match name.split("/", 1):
@@ -138,12 +140,6 @@ def _get_anthropic(model: str, environ: Mapping[str, str]) -> Model:
 
     key, url = environ.get("ANTHROPIC_API_KEY"), find_vendor_url(environ)
     return _share_model(Anthropic, model, key, environ, vendor_url=url)
-
-
-def _get_pydantic_ai(name: str) -> Model:
-    from njrt.models.pydantic_ai import PydanticAI
-
-    return _share(("pydantic-ai", name), lambda: PydanticAI(name))
 
 
 def _get_own_model(place: str) -> Model:

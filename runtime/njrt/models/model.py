@@ -14,7 +14,7 @@ async def answer(self, request, ask):       a layer, written once for threads an
 from __future__ import annotations
 
 import typing
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from functools import partial
 from typing import Any
 
@@ -22,6 +22,8 @@ from njrt.messages import Protocol, Reply, Request
 from njrt.records import record
 
 T = typing.TypeVar("T")
+Asked = typing.TypeVar("Asked")
+Answered = typing.TypeVar("Answered")
 
 
 class Model(typing.Protocol):
@@ -113,3 +115,14 @@ def run_without_waiting(coroutine: Coroutine[Any, Any, T]) -> T:
         raise
     coroutine.close()
     raise RuntimeError("a coroutine waited where nothing can be awaited")
+
+
+def answer_all(questions: Generator[Asked, Answered, T], answer: Callable[[Asked], Answered]) -> T:
+    """Answer the questions of a generator, and return its result."""
+    try:
+        question = next(questions)
+        while True:
+            question = questions.send(answer(question))
+    except StopIteration as end:
+        result: T = end.value
+        return result

@@ -314,7 +314,10 @@ class Door(Codec):
             case "op", [str(name), target, *rest] if name in ALL:
                 operands = [decode(target), *map(decode, rest)]
                 self._check_target(operands[0])
-                self._check_operation(name, operands)
+                if name not in _OF_FOUND_CLASSES and self._is_only_found(operands[0]):
+                    self._refuse_found_class(operands[0])
+                if name == "__setitem__":
+                    self._refuse_function(operands[2])
                 return _limit_text(name, ALL[name](*operands))
             case "call", [target, list(args), dict(named)]:
                 function = decode(target)
@@ -409,12 +412,6 @@ class Door(Codec):
         if is_a(target, type) and find_known_name(target):
             raise Refused(TypeError, "contained code cannot change Python's library")
         self._refuse_function(new)
-
-    def _check_operation(self, name: str, operands: list[Any]) -> None:
-        if name not in _OF_FOUND_CLASSES and self._is_only_found(operands[0]):
-            self._refuse_found_class(operands[0])
-        if name == "__setitem__":
-            self._refuse_function(operands[2])
 
     def _refuse_function(self, value: Any) -> None:
         if is_a(value, Handed):

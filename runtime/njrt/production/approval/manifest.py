@@ -18,7 +18,6 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
 
 from njrt.decisions import Abort, Accept, Decision, PendingEffect, Reject
 from njrt.effects import AskModel
@@ -96,17 +95,10 @@ def read_manifest(path: str | Path) -> Manifest:
     """Read the manifest of a lock file."""
     try:
         document = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
-        authorities = validate_authorities(document)
+        sections = document.get("authority", ())
+        authorities = validate_value(sections, tuple[BlockAuthority, ...])
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, InvalidJsonError) as error:
         raise ConfigurationError(
             f"the manifest {path} cannot be read: {error}; `njc lock --authority` writes one"
         ) from None
     return Manifest(str(path), authorities)
-
-
-def validate_authorities(document: Mapping[str, Any]) -> tuple[BlockAuthority, ...]:
-    """Return the sections of a parsed lock file; raises `InvalidJsonError`."""
-    found: tuple[BlockAuthority, ...] = validate_value(
-        document.get("authority", ()), tuple[BlockAuthority, ...]
-    )
-    return found
