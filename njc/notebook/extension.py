@@ -76,11 +76,8 @@ def format_diagnostics(findings: Sequence[Diagnostic], source: SourceFile) -> st
 
 
 def _is_earlier_cells(statement: ast.stmt) -> bool:
-    return (
-        isinstance(statement, ast.ImportFrom)
-        and statement.module == "__main__"
-        and [alias.name for alias in statement.names] == ["*"]
-    )
+    is_import = isinstance(statement, ast.ImportFrom)
+    return is_import and ast.unparse(statement) == EARLIER_CELLS.strip()
 
 
 def _ends_with_block(statement: ast.stmt) -> bool:
