@@ -15,8 +15,10 @@ from typing import Any
 import pytest
 
 from njc.evaluation.cases.case_file import read_cases
-from njc.evaluation.cases.runner import BlockRun, CaseResult
+from njc.evaluation.cases.runner import BlockRun, CaseResult, CaseResults
 from njc.evaluation.cases.tuner import (
+    Form,
+    Tuner,
     choose_examples,
     choose_threshold,
     compare_held_out,
@@ -25,6 +27,9 @@ from njc.evaluation.cases.tuner import (
     list_block_runs,
     split_cases,
 )
+from njc.project.config import find_project
+from njc.project.tuned import NO_EVIDENCE
+from njc.project.units import make_unit
 from njc.static.lock import read_lock
 from openai_server import OpenAIServer, says
 
@@ -316,6 +321,29 @@ def test_a_broken_section_is_an_error_with_its_file(tmp_path: Path) -> None:
         assert done.returncode == 2
         assert "njc.lock" in done.stderr
         assert message in done.stderr
+
+
+def test_a_choice_replaces_the_sections_of_the_blocks_that_were_measured(tmp_path: Path) -> None:
+    """A block that ran, and is best as it is, loses its section: with it the choice was not measured."""
+    program = tmp_path / "triage.njpy"
+    program.write_text(PROGRAM)
+    unit, project = make_unit(program, find_project(program, {})), find_project(program, {})
+    tuner = Tuner(
+        print, f"{program}:route", unit, project, CaseResults(tmp_path / "out.jsonl", CaseResult), "", 1, 1, 9, 0
+    )  # fmt: skip
+    old, new = Form({"votes": 3}), Form({"reasoning": "text"})
+    for model in ("other", "small"):
+        tuner.name = model
+        tuner.places = dict.fromkeys(("one", "two", "three"), "triage.njpy:5")
+        tuner.write({"one": old, "two": old, "three": old}, NO_EVIDENCE)
+    tuner.places = dict.fromkeys(("one", "two"), "triage.njpy:5")
+    tuner.write({"one": new}, NO_EVIDENCE)
+    sections = read_lock(tmp_path / "njc.lock").tuned.values()
+    assert {(it.model, it.instruction.strip()): dict(it.options) for it in sections} == {
+        **{("other", name): {"votes": 3} for name in ("one", "two", "three")},
+        ("small", "one"): {"reasoning": "text"},
+        ("small", "three"): {"votes": 3},
+    }
 
 
 def test_the_halves_depend_on_the_cases_alone(tmp_path: Path) -> None:

@@ -440,7 +440,7 @@ class Tuner:
         others = {
             key: section
             for key, section in before.tuned.items()
-            if key[2] != self.name or key[1] not in forms
+            if key[2] != self.name or key[1] not in self.places  # else measured without its section
         }
         save_lock(replace(after, tuned={**others, **after.tuned}), before, path)
         return path
