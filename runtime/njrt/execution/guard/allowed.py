@@ -5,7 +5,7 @@
     x.__class__.__mro__          refused: attributes that lead from any object into the interpreter
     asyncio.run(main())          refused: of asyncio, only what waits is allowed
 
-`check.py` uses the lists before the code runs; `runtime.py`, `modules.py` and `effects.py` use them while it runs.
+`check.py` uses the lists before the code runs; `runtime.py`, `module_proxies.py` and `effects.py` use them while it runs.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
 
 Everything that the prompt names may be used. A guard against accidents, not a sandbox: the code runs in the program's
 own process. Not detected: names that are made at run time (`runtime.py`), members that are reached through values
-(`modules.py`), and effects of the program's own functions.
+(`module_proxies.py`), and effects of the program's own functions.
 """
 
 from __future__ import annotations

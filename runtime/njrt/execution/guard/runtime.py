@@ -7,7 +7,7 @@
     json.JSONEncoder.default = f       AttributeError: a block cannot change Python's library
 
 `rewrite.py` puts calls of these functions into the code. A check sees the object and the name, wherever
-both come from. Not detected: attributes that functions written in C read by themselves; `modules.py` replaces those that
+both come from. Not detected: attributes that functions written in C read by themselves; `module_proxies.py` replaces those that
 take names of attributes.
 """
 
