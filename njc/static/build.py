@@ -205,10 +205,14 @@ def _fill_without_model(
     file: StaticFile, hole: Hole, status: HoleStatus, request: HoleRequest
 ) -> HoleResult:
     match status:
+        case Locked(entry) if entry.live:
+            return HoleResult(entry)
         case Locked(entry):  # it may have been edited, or checks may have been added
-            if entry.live or not (
-                reasons := make_code_check(file, hole, is_locked=True)(entry.code)
-            ):
+            reasons = make_code_check(file, hole, is_locked=True)(entry.code)
+            if entry.is_edited and not (reasons or request.locked):
+                verdict = find_contract_verdict(file, hole, entry.code, request)
+                entry, reasons = replace(entry, contract=verdict.evidence), verdict.refusals
+            if not reasons:
                 return HoleResult(entry)
             return HoleResult(
                 entry, (_make_refusal_finding(file, hole, entry, "; ".join(reasons)),)

@@ -53,6 +53,29 @@ def test_a_locked_build_keeps_the_evidence(studio: Studio) -> None:
     assert (studio.read("program.py"), studio.read("njc.lock")) == (compiled, before)
 
 
+EDITS = {
+    "right": ("total = sum(int(digit) for digit in f'{n}')", "held on 200 inputs", ""),
+    "wrong": (WRONG, "", "with n=0 it gives total=1, and `assert total <= n` is false"),
+    "not tested": ("import time\ntotal = n // (0 * n)", "", ""),
+}
+
+
+@pytest.mark.parametrize(("code", "evidence", "refusal"), EDITS.values(), ids=EDITS)
+def test_edited_code_is_tested(studio: Studio, code: str, evidence: str, refusal: str) -> None:
+    """Its evidence in the lock is no longer that of the code before; a build with --locked changes nothing."""
+    studio.built(DIGITS, RIGHT)
+    studio.write({"njc.lock": studio.read("njc.lock").replace(RIGHT, code)})
+    words = ("build", "program.njpy", "--mode", "static")
+    before = studio.read("njc.lock")
+    assert studio.njc(*words, "--locked").exit_code == 0
+    assert studio.read("njc.lock") == before
+    result = studio.njc(*words)
+    assert (result.exit_code, refusal in result.output) == (bool(refusal), True), result.output
+    assert ("the edited code of `program.njpy:digits` is refused" in result.output) == bool(refusal)
+    assert read_contract(studio.folder) == evidence
+    assert studio.njc("lock", "program.njpy", "--mode", "static").stdout.endswith("edited\n")
+
+
 def test_code_that_never_holds_is_not_built(studio: Studio) -> None:
     studio.write({"program.njpy": DIGITS})
     reply = "```python\ntotal = -1\n```"
