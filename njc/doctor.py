@@ -172,14 +172,10 @@ def _check_python(host: HostEnvironment) -> HealthCheck:
 
 
 def _check_extras(host: HostEnvironment) -> HealthCheck:
-    versions = {
-        package: host.version_of(package) for packages in EXTRAS.values() for package in packages
-    }
+    versions = {each: host.version_of(each) for packages in EXTRAS.values() for each in packages}
     installed = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
     missing = [
-        extra
-        for extra, packages in EXTRAS.items()
-        if not all(versions[package] for package in packages)
+        extra for extra, packages in EXTRAS.items() if not all(versions[each] for each in packages)
     ]
     if not missing:
         return HealthCheck("extras", "ok", installed)

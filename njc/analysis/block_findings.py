@@ -125,9 +125,7 @@ def _check_missing_output(
     """Report a block without output and jump if its result is read below, or its text only computes."""
     missing = _find_missing_name(block, types)
     if missing is None:
-        obstacles = [
-            obstacle for obstacle in find_obstacles(block, (), types) if not obstacle.is_missing
-        ]
+        obstacles = [each for each in find_obstacles(block, (), types) if not each.is_missing]
         are_unknown = obstacles and all(obstacle.is_unknown for obstacle in obstacles)
         is_harmless = _COMPUTES.search(block.words) and not _CHANGES.search(block.words)
         if not (are_unknown and is_harmless) or _RAISE_WORDS.search(block.words):

@@ -165,9 +165,7 @@ def _suggest_name(name: str, block: NaturalBlock, outputs: BlockOutputs) -> str 
             return f"`{name}` belongs to the class `{scope.name}`: reach it through the class or `self`"
     if name in _TYPES_BY_OTHER_NAMES:
         return f"did you mean `{_TYPES_BY_OTHER_NAMES[name]}`?"
-    candidates = [
-        candidate for candidate in list_visible_names(block.scope, outputs) if candidate != name
-    ]
+    candidates = [each for each in list_visible_names(block.scope, outputs) if each != name]
     close = difflib.get_close_matches(name, candidates, n=1) or difflib.get_close_matches(
         name,
         [candidate for candidate in dir(builtins) if not candidate.startswith("_")],

@@ -25,10 +25,7 @@ DATA_BASES = MODEL_BASES | {"typing.NamedTuple", "typing.TypedDict"}
 
 def is_dataclass(node: ast.ClassDef) -> bool:
     """Return whether a class is a dataclass."""
-    functions = (
-        decorator.func if isinstance(decorator, ast.Call) else decorator
-        for decorator in node.decorator_list
-    )
+    functions = (each.func if isinstance(each, ast.Call) else each for each in node.decorator_list)
     return any(ast.unparse(function).rpartition(".")[2] == "dataclass" for function in functions)
 
 
@@ -155,9 +152,7 @@ def _list_attributes_set(
     """
     stores = Counter(list_attribute_stores(node))
     arguments = [*init.args.posonlyargs, *init.args.args, *init.args.kwonlyargs]
-    parameters = {
-        argument.arg: argument.annotation for argument in arguments if argument.annotation
-    }
+    parameters = {each.arg: each.annotation for each in arguments if each.annotation}
     for statement in init.body:
         match statement:
             case ast.AnnAssign(

@@ -148,10 +148,8 @@ def _is_frozen(node: ast.ClassDef, bases: set[str]) -> bool:
 
 def _has_frozen(keywords: Sequence[ast.keyword]) -> bool:
     return any(
-        keyword.arg == "frozen"
-        and isinstance(keyword.value, ast.Constant)
-        and keyword.value.value is True
-        for keyword in keywords
+        each.arg == "frozen" and isinstance(each.value, ast.Constant) and each.value.value is True
+        for each in keywords
     )
 
 

@@ -226,9 +226,7 @@ class TypeDefinitions:
         found = self.find_statements_binding(name, home)
         match found:
             case [ast.ImportFrom(module=str(module), names=aliases, level=0)]:
-                original = next(
-                    alias.name for alias in aliases if (alias.asname or alias.name) == name
-                )
+                original = next(each.name for each in aliases if (each.asname or each.name) == name)
                 return _canonical(f"{module}.{original}")
             case [ast.Import(names=aliases)]:
                 original = next(

@@ -147,20 +147,10 @@ def _make_header_edit(
 
 def _list_imports(lowered: Sequence[EmittableBlock], runtime: str) -> list[str]:
     """Return the imports that the calls and the written code need: of the runtime, if at all, last."""
-    written = [
-        lowered_block for lowered_block in lowered if isinstance(lowered_block, WrittenBlock)
-    ]
-    tried = [
-        lowered_block.written
-        for lowered_block in lowered
-        if isinstance(lowered_block, GuardedBlock)
-    ]
-    imports = dict.fromkeys(
-        line for written_block in (*written, *tried) for line in written_block.imports
-    )
-    needs_runtime = len(written) < len(lowered) or any(
-        written_block.needs_runtime for written_block in written
-    )
+    written = [each for each in lowered if isinstance(each, WrittenBlock)]
+    tried = [each.written for each in lowered if isinstance(each, GuardedBlock)]
+    imports = dict.fromkeys(line for each in (*written, *tried) for line in each.imports)
+    needs_runtime = len(written) < len(lowered) or any(each.needs_runtime for each in written)
     return [*imports, *([f"import {RUNTIME_PACKAGE} as {runtime}"] if needs_runtime else [])]
 
 
@@ -198,11 +188,8 @@ def _count_prologue(source: SourceFile, body: Sequence[ast.stmt], first_block: i
     return count
 
 
-def _is_future_import(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.ImportFrom) and (statement.module, statement.level) == (
-        "__future__",
-        0,
-    )
+def _is_future_import(node: ast.stmt) -> bool:
+    return isinstance(node, ast.ImportFrom) and node.module == "__future__" and not node.level
 
 
 def is_definition(statement: ast.stmt) -> bool:

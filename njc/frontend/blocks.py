@@ -100,16 +100,12 @@ class NaturalBlock:
     @cached_property
     def reads(self) -> tuple[str, ...]:
         """The paths that the block reads without binding them, each once."""
-        return tuple(
-            dict.fromkeys(reference.path for reference in self.references if not reference.writes)
-        )
+        return tuple(dict.fromkeys(each.path for each in self.references if not each.writes))
 
     @cached_property
     def writes(self) -> tuple[str, ...]:
         """The paths that the block must leave bound, each once."""
-        return tuple(
-            dict.fromkeys(reference.path for reference in self.references if reference.writes)
-        )
+        return tuple(dict.fromkeys(each.path for each in self.references if each.writes))
 
     @cached_property
     def binds(self) -> tuple[str, ...]:

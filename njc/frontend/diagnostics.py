@@ -388,6 +388,4 @@ def _count_cells(character: str) -> int:
 
 def _make_blanks(text: str) -> str:
     """Return blanks as wide as `text`; a tab stays a tab, so that it has the width of the tab above it."""
-    return "".join(
-        "\t" if character == "\t" else " " * _count_cells(character) for character in text
-    )
+    return "".join("\t" if each == "\t" else " " * _count_cells(each) for each in text)

@@ -332,9 +332,7 @@ def _bind_walrus(expressions: Iterable[ast.expr], seen: _BindingCollector) -> No
         if isinstance(node, ast.NamedExpr):
             seen.bound.add(node.target.id)
         if isinstance(node, ast.Lambda):
-            waiting += [
-                default for default in (*node.args.defaults, *node.args.kw_defaults) if default
-            ]
+            waiting += [each for each in (*node.args.defaults, *node.args.kw_defaults) if each]
         else:
             waiting += list_children(node)
 
@@ -394,9 +392,7 @@ def list_own_expressions(statement: ast.stmt) -> Iterator[ast.expr]:
             yield from (branch.test for branch in list_branches(statement))
         case ast.FunctionDef(args=arguments) | ast.AsyncFunctionDef(args=arguments):
             yield from statement.decorator_list
-            yield from (
-                default for default in (*arguments.defaults, *arguments.kw_defaults) if default
-            )
+            yield from (each for each in (*arguments.defaults, *arguments.kw_defaults) if each)
             if not getattr(statement, "type_params", ()):
                 rest = (arguments.vararg, arguments.kwarg)
                 for parameter in (*list_named_parameters(arguments), *rest):

@@ -317,12 +317,9 @@ class ConfigurationReader:
         try:
             value = ast.literal_eval(_format_node(node))
         except (ValueError, SyntaxError):
-            return Configuration(
-                {},
-                (
-                    f"`{name}={_format_node(node)}` is no literal; set it by `njrt.using({option}=...)`",
-                ),
-            )
+            given = f"`{name}={_format_node(node)}`"
+            missed = f"{given} is no literal; set it by `njrt.using({option}=...)`"
+            return Configuration({}, (missed,))
         if problem := find_option_problem(option, value):
             return Configuration({}, (problem,))
         return Configuration({option: value})

@@ -117,9 +117,7 @@ def _escape_markup(source: SourceFile) -> tuple[SourceFile, set[Remark]]:
     """Write `<<br>` where `<br>` names no variable and looks like markup."""
     compilation = compile_source(source)
     undefined = {
-        (diagnostic.line, diagnostic.column)
-        for diagnostic in compilation.diagnostics
-        if diagnostic.code == "NJ201"
+        (each.line, each.column) for each in compilation.diagnostics if each.code == "NJ201"
     }
     text, remarks = source.text, set()
     for block in reversed(compilation.blocks):

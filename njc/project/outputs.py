@@ -137,9 +137,7 @@ def write_all(contents: Mapping[Path, bytes], modes: Mapping[Path, int] | None =
         raise _make_write_error(output, error) from None
     finally:
         leftovers = (
-            file
-            for parent in {file.parent for file in contents}
-            for file in _find_leftovers_in(parent)
+            file for each in {file.parent for file in contents} for file in _find_leftovers_in(each)
         )
         for temporary in (*temporaries.values(), *leftovers):
             with suppress(OSError):

@@ -29,9 +29,7 @@ def format_findings(findings: Sequence[Finding], format: ReportFormat) -> str:
     diagnostics = [finding.diagnostic for finding in findings]
     match format:
         case "text":
-            return "\n\n".join(
-                render_diagnostic(finding.diagnostic, finding.source) for finding in findings
-            )
+            return "\n\n".join(render_diagnostic(each.diagnostic, each.source) for each in findings)
         case "json":
             return format_json(diagnostics)
         case "github":
@@ -125,9 +123,7 @@ def format_sarif(diagnostics: Sequence[Diagnostic]) -> str:
             for code in rules
         ],
     }
-    results = [
-        _make_sarif_result(diagnostic, rules.index(diagnostic.code)) for diagnostic in diagnostics
-    ]
+    results = [_make_sarif_result(each, rules.index(each.code)) for each in diagnostics]
     log = {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",

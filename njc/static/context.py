@@ -106,10 +106,7 @@ def _list_defined_names(statement: ast.stmt) -> list[str]:
             return [name]
         case ast.Assign(targets=targets):
             return [
-                part.id
-                for target in targets
-                for part in ast.walk(target)
-                if isinstance(part, ast.Name)
+                part.id for each in targets for part in ast.walk(each) if isinstance(part, ast.Name)
             ]
         case ast.AnnAssign(target=ast.Name(id=name)):
             return [name]

@@ -189,11 +189,7 @@ def _list_imports(module: Module, block: NaturalBlock) -> Iterator[str]:
 
 def _find_output_types(block: NaturalBlock) -> dict[str, str]:
     """Return the declared types of outputs: from the prompt, or from an annotation in the scope itself."""
-    types = {
-        reference.path: reference.type
-        for reference in block.references
-        if reference.writes and reference.type
-    }
+    types = {each.path: each.type for each in block.references if each.writes and each.type}
     bindings = block.scope.bindings
     for path in block.binds:
         stored = mangle(path, block.scope.mangling_class)

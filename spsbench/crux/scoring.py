@@ -93,9 +93,7 @@ def score_answers(
 ) -> tuple[bool, ...]:
     """Return which of the counted answers are right."""
     counted = [
-        answer
-        for answer in answers
-        if (problem.call not in answer if task == "output" else "f(" in answer)
+        each for each in answers if (problem.call not in each if task == "output" else "f(" in each)
     ]
     passed = tuple(judge.accepts(problem.code, problem.output, answer) for answer in counted)
     return passed if any(passed) else (False,) * len(answers)

@@ -65,9 +65,7 @@ class TracedCall:
     @property
     def is_failed(self) -> bool:
         """Whether the call was answered with an error, in the words of nightjarpy."""
-        return any(
-            isinstance(answer, str) and answer.startswith("Error") for answer in self.answers
-        )
+        return any(isinstance(each, str) and each.startswith("Error") for each in self.answers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,11 +167,7 @@ def parse_trace(written: Json) -> Trace:
 
 def parse_traced_block(chat: Sequence[Json]) -> TracedBlock:
     """Read the messages from one `user` to the next."""
-    answers = {
-        message.get("tool_call_id"): message["content"]
-        for message in chat
-        if message["role"] == "tool"
-    }
+    answers = {each.get("tool_call_id"): each["content"] for each in chat if each["role"] == "tool"}
     replies = []
     for message in chat:
         if message["role"] == "assistant":

@@ -54,9 +54,7 @@ def build_report(
     data: ReportData, programs: Sequence[str], plain: Sequence[str], fresh: UniformFactory
 ) -> Report:
     """Build the report. `plain` are the programs that need no feature of Python."""
-    whole = [
-        row for setting in data.trials for row in summarize_setting(data, setting, programs, fresh)
-    ]
+    whole = [row for each in data.trials for row in summarize_setting(data, each, programs, fresh)]
     parts = tuple(
         SettingSection(rows, build_advice(rows, fresh))
         for setting in data.trials
@@ -113,9 +111,7 @@ def build_suite_tables(
 
     def over(programs: Sequence[str]) -> list[MethodSummary]:
         return [
-            row
-            for setting in data.trials
-            for row in summarize_setting(data, setting, programs, fresh)
+            row for each in data.trials for row in summarize_setting(data, each, programs, fresh)
         ]
 
     rows: Mapping[int, Sequence[MethodSummary]] = {

@@ -106,9 +106,7 @@ def format_gsm8k_table(results: Iterable[Gsm8kResult]) -> str:
 def make_gsm8k_row(method: str, group: Sequence[Gsm8kResult]) -> tuple[str, ...]:
     """Return the means of one method; with repeats, the spread of the pass rate over them."""
     repeats = sorted({result.repeat for result in group})
-    rates = [
-        mean(result.passed for result in group if result.repeat == repeat) for repeat in repeats
-    ]
+    rates = [mean(result.passed for result in group if result.repeat == each) for each in repeats]
     spread = f" ± {stdev(rates):.2f}" if len(rates) > 1 else ""
     problems = len({result.problem for result in group})
     return (

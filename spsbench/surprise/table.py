@@ -37,9 +37,7 @@ def list_planted_rows(results: Sequence[SurpriseResult]) -> list[tuple[str, ...]
     """Return a row for each model and kind of mistake."""
     rows: list[tuple[str, ...]] = []
     for model, group in group_by_model(results).items():
-        kinds = sorted(
-            {result.planted for result in group}, key=lambda kind: (kind != "none", kind)
-        )
+        kinds = sorted({each.planted for each in group}, key=lambda kind: (kind != "none", kind))
         for kind in kinds:
             alike = [result for result in group if result.planted == kind]
             compared = [result for result in alike if not result.problem]

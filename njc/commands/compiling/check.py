@@ -94,9 +94,7 @@ def _check(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
     if flags["fix"]:
         results = _correct_findings(console, results, project, flags["hints"])
     if flags["hints"]:
-        results = [
-            replace(result, diagnostics=(*result.diagnostics, *result.hints)) for result in results
-        ]
+        results = [replace(each, diagnostics=(*each.diagnostics, *each.hints)) for each in results]
     findings = collect_findings(results, project.warnings)
     if flags["format"] != "text" or console.verbosity > -2:
         text = format_findings(findings, flags["format"])
@@ -111,9 +109,7 @@ def _correct_findings(
     def compile_again(unit: Unit, source: SourceFile) -> CompileResult:
         return run_compile_task(make_compile_task(unit, source, project))
 
-    corrected = [
-        correct(result, partial(compile_again, result.unit), with_hints) for result in results
-    ]
+    corrected = [correct(each, partial(compile_again, each.unit), with_hints) for each in results]
     changes = {
         after.unit.source: (before.source.data, after.source.data)
         for before, after in zip(results, corrected, strict=True)

@@ -219,9 +219,7 @@ def _report_exception(console: Console, error: BaseException | None) -> int:
 def _show_findings(console: Console, findings: Sequence[Finding]) -> None:
     if findings:
         console.findings(format_findings(findings, "text"))
-        console.note(
-            summarize_findings(findings, len({finding.source.path for finding in findings}))
-        )
+        console.note(summarize_findings(findings, len({each.source.path for each in findings})))
 
 
 def _take_predictor(settings: Sequence[str]) -> tuple[str, ...]:

@@ -51,9 +51,7 @@ class TypeReport:
 
 def check_types(arguments: Sequence[Path], command: Sequence[str], project: Project) -> TypeReport:
     """Run a checker on the sources that the arguments name, or else on the project's; raises ConfigurationError."""
-    places = [
-        Path(os.path.normpath(place.absolute())) for place in choose_places(arguments, project)
-    ]
+    places = [Path(os.path.normpath(each.absolute())) for each in choose_places(arguments, project)]
     program = _find_program(command[0])
     base, run_folder = _choose_folders(places)
     sources = [file for file in _find_sources(places, project) if file.is_relative_to(base)]

@@ -498,6 +498,4 @@ COMMAND_LIST = (
     DebugCommand(("h", "?", "help"), "[COMMAND]", "this list", show_help),
     DebugCommand(("q", "quit"), "", "end the program and the debugger", lambda session, words: QuitWanted()),
 )  # fmt: skip
-COMMANDS: Mapping[str, DebugCommand] = {
-    name: command for command in COMMAND_LIST for name in command.names
-}
+COMMANDS: Mapping[str, DebugCommand] = {name: each for each in COMMAND_LIST for name in each.names}

@@ -106,9 +106,7 @@ def list_questions(url: str) -> list[WorkflowQuestion]:
             status=["PENDING", "ENQUEUED"], load_input=False, load_output=False
         )
         return [
-            question
-            for workflow in pending
-            for question in find_questions(client, workflow.workflow_id)
+            question for each in pending for question in find_questions(client, each.workflow_id)
         ]
 
 

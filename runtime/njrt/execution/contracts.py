@@ -173,10 +173,8 @@ class Contract:
         """Yield the names that are variables around the block, with their values; unbound ones are left out."""
         cells = {
             name: cell
-            for function in self.lambdas
-            for name, cell in zip(
-                function.__code__.co_freevars, function.__closure__ or (), strict=True
-            )
+            for each in self.lambdas
+            for name, cell in zip(each.__code__.co_freevars, each.__closure__ or (), strict=True)
         }
         for name in names:
             if self.namespace is not None and name in self.namespace:

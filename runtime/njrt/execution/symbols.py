@@ -93,9 +93,7 @@ def _resolve_names(collector: _NameCollector) -> SnippetNames:
     reaching: dict[Declaration, list[str]] = {}
     for table in collector.tables[1:]:
         for name, declaration in table.declared.items():
-            between = [
-                outer for outer in table.visible if outer is not block and name in outer.bound
-            ]
+            between = [each for each in table.visible if each is not block and name in each.bound]
             if isinstance(declaration, ast.Nonlocal) and between:
                 continue
             if between:

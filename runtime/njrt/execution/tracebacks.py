@@ -59,9 +59,7 @@ def format_error(error: BaseException) -> str:
         texts = (note for note in notes if isinstance(note, str))
         text = "\n    ".join([text, *(note.replace("\n", "\n    ") for note in texts)])
     if isinstance(error, BaseExceptionGroup):
-        text = "\n".join(
-            [text, *(f"  - {format_error(member)}" for member in error.exceptions[:5])]
-        )
+        text = "\n".join([text, *(f"  - {format_error(each)}" for each in error.exceptions[:5])])
     return cut_middle(text, _MAX_CHARACTERS)
 
 

@@ -353,10 +353,7 @@ def format_recording_lines(recording: Recording) -> list[str]:
     return [
         format_json_line(first),
         *(_format_entry(entry, header) for entry in recording.entries),
-        *(
-            format_json_line({"decided": _decided_to_json(decided)})
-            for decided in recording.decisions
-        ),
+        *(format_json_line({"decided": _decided_to_json(each)}) for each in recording.decisions),
         *map(format_touch, recording.touches),
     ]
 

@@ -45,11 +45,7 @@ _asking: ContextVar[Carried] = ContextVar("njrt.session.interception", default=O
 def list_interceptors(opened: Sequence[OpenInterceptor]) -> tuple[OpenInterceptor, ...]:
     """Return the opened interceptors that a block here must ask, innermost first."""
     asking = _asking.get()._items
-    return tuple(
-        interceptor
-        for interceptor in reversed(opened)
-        if not any(interceptor is other for other in asking)
-    )
+    return tuple(each for each in reversed(opened) if not any(each is other for other in asking))
 
 
 class DecisionRecord:

@@ -258,9 +258,7 @@ def _merge_accounts(pairs: list[tuple[Ledger, Account]]) -> tuple[Ledger, Accoun
     merged = replace(
         account.budget,
         usd=min((budget.usd for budget in budgets if budget.usd is not None), default=None),
-        tokens=min(
-            (budget.tokens for budget in budgets if budget.tokens is not None), default=None
-        ),
+        tokens=min((each.tokens for each in budgets if each.tokens is not None), default=None),
         unpriced="refuse" if any(budget.unpriced == "refuse" for budget in budgets) else "tokens",
     )
     return ledger, replace(account, budget=merged)
