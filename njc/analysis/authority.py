@@ -35,7 +35,7 @@ from njc.analysis.read_only import (
 )
 from njc.analysis.types import SCALARS, ClassDefinition, Typed, find_signature_scope, unquote
 from njc.frontend.blocks import NaturalBlock
-from njc.frontend.name_resolution import Global, NameScope, resolve_name
+from njc.frontend.name_resolution import NameScope
 from njrt.options import Options, merge_option_layers
 from njrt.records import record
 
@@ -375,8 +375,7 @@ def _is_type(name: str, scope: NameScope, types: TypeReader) -> bool:
     typed = Typed(ast.Name(name, ast.Load()), scope)
     if types.class_of_type(typed) or types.alias_of(name, scope):
         return True
-    home = resolve_name(name, scope, types.outputs)
-    if isinstance(home, Global) and not home.known:
+    if types.is_builtin(name, scope):
         return isinstance(getattr(builtins, name, None), type)
     imported = types.name_of(typed)
     return imported in SCALARS or is_exception_name(imported)

@@ -106,8 +106,7 @@ def find_effect(statement: ast.Assert, scope: NameScope, types: TypeReader) -> s
 
 def _is_of_program(name: str, scope: NameScope, types: TypeReader) -> bool:
     """Return whether a called name is a function or class of the program, or a builtin with effects."""
-    home = resolve_name(name, scope, types.outputs)
-    if isinstance(home, Global) and not home.known:
+    if types.is_builtin(name, scope):
         return not is_computing(getattr(builtins, name, None))
     imported = types.name_of(Typed(ast.Name(name, ast.Load()), scope))
     return "." not in imported  # imported names are checked when it runs

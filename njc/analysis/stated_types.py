@@ -152,8 +152,7 @@ def _means_the_same(type_: str, block: NaturalBlock, types: TypeReader) -> bool:
 def _make_hint(
     source: SourceFile, block: NaturalBlock, stated: StatedType, types: TypeReader
 ) -> Diagnostic:
-    home = resolve_name("Literal", block.scope, types.outputs)
-    is_missing = isinstance(home, Global) and not home.known
+    is_missing = types.is_builtin("Literal", block.scope)
     needs_import = is_missing and stated.type.startswith("Literal[")
     message = f"`{stated.name}` is `{stated.type}` by the words or the code around it, and has no annotation"
     hint = f"write `{stated.written}`" + needs_import * f", and `{LITERAL_IMPORT}`"

@@ -185,6 +185,7 @@ class TypeDefinitions:
         return re.search(r"\b(?:global|nonlocal)\b", self.text) is not None
 
     def is_builtin(self, name: str, scope: NameScope) -> bool:
+        """Return whether a name is Python's, or of nothing that the module shows."""
         home = resolve_name(name, scope, self.outputs)
         return isinstance(home, Global) and not home.known
 

@@ -307,11 +307,8 @@ def _build_arguments(
     if me:
         yield _make_text_argument("me", [me])
     if scope.kind == "class":
-        locals_ = (
-            "locals()"
-            if _is_builtin("locals", scope, outputs)
-            else '__import__("builtins").locals()'
-        )
+        is_builtin = definitions.is_builtin("locals", scope)
+        locals_ = "locals()" if is_builtin else '__import__("builtins").locals()'
         yield Argument(f"ns={locals_}")
         if own:
             yield _make_text_argument("own", own)
@@ -361,9 +358,7 @@ def _build_tuned_arguments(
         }
         for choice in choices
     }
-    if items := [
-        f"{format_literal(model)}: {{{_format_items(set_)}}}" for model, set_ in options.items()
-    ]:
+    if items := [f"{format_literal(it)}: {{{_format_items(options[it])}}}" for it in options]:
         yield Argument("tuned={", tuple(items), "}")
     if examples := [
         f"({', '.join(map(format_literal, (choice.model, *example)))})"
@@ -401,17 +396,13 @@ def list_given_options(options: Options) -> list[tuple[str, object]]:
 _RUN_OPTIONS = tuple(name for name in OPTION_NAMES if name not in ("mode", "fallback"))
 
 
-def _is_builtin(name: str, scope: NameScope, outputs: BlockOutputs) -> bool:
-    home = resolve_name(name, scope, outputs)
-    return isinstance(home, Global) and not home.known
-
-
 def find_super_parameter(block: NaturalBlock, outputs: BlockOutputs) -> str | None:
     """Return the parameter that `super()` would take, if the block refers to `super` in a method."""
     scope = block.scope
     if "super" not in block.names or not scope.is_function or scope.mangling_class is None:
         return None
-    if not _is_builtin("super", scope, outputs):
+    home = resolve_name("super", scope, outputs)
+    if not isinstance(home, Global) or home.known:
         return None
     assert isinstance(scope.node, FunctionDefinition)
     positional = [*scope.node.args.posonlyargs, *scope.node.args.args]

@@ -259,9 +259,7 @@ def record_event(event: Event) -> None:
 
 def without_files(request: Request) -> Request:
     """Return the request without the bytes of its files, which an account does not keep."""
-    if not any(
-        isinstance(message, UserMessage) and message.attachments for message in request.messages
-    ):
+    if not any(isinstance(each, UserMessage) and each.attachments for each in request.messages):
         return request
     messages = tuple(
         UserMessage(message.text) if isinstance(message, UserMessage) else message
