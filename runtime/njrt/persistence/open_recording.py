@@ -124,14 +124,13 @@ class OpenRecording:
         here = self._find_recorded_lines(request)
         if not here:
             return f"turn {request.turn} of this block is not in the recording"
-        counted = [
-            (
-                lines,
-                sum(1 for _ in takewhile(lambda it: it[0] == it[1], zip(lines, now, strict=False))),
-            )
-            for lines in here
-        ]
-        then, at = max(counted, key=lambda found: found[1])
+
+        def count_equal(lines: list[str]) -> int:
+            pairs = zip(lines, now, strict=False)
+            return sum(1 for _ in takewhile(lambda it: it[0] == it[1], pairs))
+
+        then = max(here, key=count_equal)
+        at = count_equal(then)
         return (
             f"the program differs from the recording, "
             f"first in line {at + 1} of turn {request.turn}:\n"

@@ -157,11 +157,8 @@ def open_recording_place(
     from njrt.persistence.open_store import get_store, hide_password
 
     if text.startswith(STORED_PREFIX):
-        url, recording, name = (
-            store_url or environ.get("NJC_STORE"),
-            text[len(STORED_PREFIX) :],
-            text,
-        )
+        recording, name = text.removeprefix(STORED_PREFIX), text
+        url = store_url or environ.get("NJC_STORE")
     else:
         url, _, recording = text.partition("#")
         name = f"{hide_password(url)}#{recording}"

@@ -140,10 +140,8 @@ class SqliteStore:
 
     def read_log(self, key: str, after: int = 0) -> Sequence[str]:
         def select(connection: sqlite3.Connection) -> list[str]:
-            rows = connection.execute(
-                "SELECT text, checksum FROM lines WHERE log = ? AND number > ? ORDER BY number",
-                (key, after),
-            )
+            query = "SELECT text, checksum FROM lines WHERE log = ? AND number > ? ORDER BY number"
+            rows = connection.execute(query, (key, after))
             return [_check_text(key, text, checksum) for text, checksum in rows]
 
         return self._run(select)
@@ -201,9 +199,8 @@ class SqliteStore:
     # --- queries
 
     def _read(self, connection: sqlite3.Connection, key: str) -> str | None:
-        row = connection.execute(
-            "SELECT text, checksum, used FROM kept WHERE key = ?", (key,)
-        ).fetchone()
+        query = "SELECT text, checksum, used FROM kept WHERE key = ?"
+        row = connection.execute(query, (key,)).fetchone()
         if row is None:
             return None
         text, checksum, used = row
@@ -248,9 +245,8 @@ class SqliteStore:
 
     def _sweep(self, connection: sqlite3.Connection) -> None:
         """Delete the least recently used texts, down to nine tenths of the limit."""
-        (size,) = connection.execute(
-            "SELECT coalesce(sum(size), 0) FROM kept WHERE evictable"
-        ).fetchone()
+        query = "SELECT coalesce(sum(size), 0) FROM kept WHERE evictable"
+        (size,) = connection.execute(query).fetchone()
         if size <= self._max_bytes:
             return
         connection.execute(
@@ -274,10 +270,8 @@ class SqliteStore:
             raise self._make_error(StoreError, error) from error
         except (OSError, sqlite3.Error, UnicodeError) as error:
             # SQLite reports damage by this class itself; its subclasses are other errors.
-            is_damaged = type(error) is sqlite3.DatabaseError
-            raise self._make_error(
-                DamagedStoreError if is_damaged else StoreError, error
-            ) from error
+            kind = DamagedStoreError if type(error) is sqlite3.DatabaseError else StoreError
+            raise self._make_error(kind, error) from error
 
     def _make_error(self, kind: type[StoreError], error: Exception) -> StoreError:
         return kind(f"the store {self.path} cannot be used ({error})")
