@@ -20,7 +20,8 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.plugin import hookimpl
 
 from njc.project.units import SUFFIX
-from njc.project.wheel import WheelCompileError, compile_wheel_files
+from njc.project.wheel import compile_wheel_files
+from njc.static.files import fill_locked
 from njrt.errors import ConfigurationError
 
 
@@ -33,15 +34,14 @@ class NaturalBuildHook(BuildHookInterface[Any]):
         """Compile all natural code that the wheel includes."""
         if self.target_name != "wheel" or version == "editable":
             return
-        included = self.build_config.builder.recurse_included_files()
         sources = {
             file.distribution_path.replace(os.sep, "/"): Path(file.path)
-            for file in included
+            for file in self.build_config.builder.recurse_included_files()
             if file.path.endswith(SUFFIX)
         }
         try:
-            compiled = compile_wheel_files(sources, Path(self.root))
-        except (WheelCompileError, ConfigurationError) as error:
+            compiled = compile_wheel_files(sources, Path(self.root), fill_locked)
+        except ConfigurationError as error:
             self.app.abort(str(error))
         self._folder = tempfile.TemporaryDirectory(prefix="njc-")
         for path, data in compiled.items():

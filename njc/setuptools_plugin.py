@@ -7,7 +7,7 @@
     [tool.setuptools.cmdclass]
     build_py = "njc.setuptools_plugin.BuildNatural"
 
-Source distributions have the `.njpy` files. An editable install is not changed.
+Source distributions have the `.njpy` files and njc.lock. An editable install is not changed.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from pathlib import Path
 from setuptools.command.build_py import build_py
 from setuptools.errors import CompileError
 
+from njc.project.tuned import LOCK_FILE_NAME
 from njc.project.units import SUFFIX
-from njc.project.wheel import WheelCompileError, compile_wheel_files
+from njc.project.wheel import compile_wheel_files
+from njc.static.files import fill_locked
 from njrt.errors import ConfigurationError
 
 
@@ -34,8 +36,9 @@ class BuildNatural(build_py):  # type: ignore[misc]
         if self.editable_mode:
             return
         try:
-            compiled = compile_wheel_files(dict(self._find_natural_sources()), Path.cwd())
-        except (WheelCompileError, ConfigurationError) as error:
+            sources = dict(self._find_natural_sources())
+            compiled = compile_wheel_files(sources, Path.cwd(), fill_locked)
+        except ConfigurationError as error:
             raise CompileError(str(error)) from None
         for path, data in compiled.items():
             file = Path(self.build_lib, path)
@@ -47,6 +50,7 @@ class BuildNatural(build_py):  # type: ignore[misc]
         return [
             *super().get_source_files(),
             *(str(file) for _, file in self._find_natural_sources()),
+            *(str(file) for file in Path().glob(LOCK_FILE_NAME)),
         ]
 
     def _find_natural_sources(self) -> Iterator[tuple[str, Path]]:

@@ -47,8 +47,8 @@ LAYERS: Mapping[str, str] = {
         codegen
         compiler
         project migrate
-        built_imports comparison static type_check doctor hook hatch_plugin pygments_lexer setuptools_plugin
-        repair
+        built_imports comparison static type_check doctor hook pygments_lexer
+        repair hatch_plugin setuptools_plugin
         learning run target
         timeline
         trace_view authority batch mcp drift cases

@@ -92,11 +92,6 @@ class BuildPlan:
         """Whether a source cannot be compiled."""
         return any(map(is_error, self.findings))
 
-    @property
-    def can_write(self) -> bool:
-        """Whether there is neither an error nor an obstacle."""
-        return not self.obstacles and not self.has_errors
-
 
 def plan_build(
     units: Sequence[Unit],

@@ -25,6 +25,8 @@ from njrt.errors import ConfigurationError
 from njrt.options import OPTION_NAMES as OPTION_NAMES
 from njrt.options import Options, make_options, merge_option_layers, read_environment_options
 
+LOCK_VARIABLE = "NJC_LOCK"
+"""Names another lock to read the sections `[[tuned]]` from."""
 TomlValue = Any
 """A value as TOML gives it, not yet checked."""
 
@@ -49,6 +51,8 @@ class Project:
     """`error` treats warnings as errors."""
     options: Options = field(default_factory=Options)
     """Options for every block of the project."""
+    lock: Path | None = None
+    """The lock with the tuned forms, if the environment names one."""
 
 
 def find_project(start: Path, environ: Mapping[str, str]) -> Project:
@@ -68,6 +72,8 @@ def apply_environment(
         for variable, key in PROJECT_VARIABLES.items()
         if (value := environ.get(variable))
     }
+    named = environ.get(LOCK_VARIABLE)
+    project = replace(project, lock=Path(named) if named else None)
     return _apply_settings(project, settings, folder or Path(), "the environment")
 
 

@@ -122,7 +122,8 @@ def write_all(contents: Mapping[Path, bytes], modes: Mapping[Path, int] | None =
     made: list[Path] = []
     try:
         for output, data in contents.items():
-            made += _make_folders(output)
+            made += [folder for folder in output.parents if not folder.exists()][::-1]
+            output.parent.mkdir(parents=True, exist_ok=True)
             temporary = output.with_name(f".{output.name}.{os.getpid()}.tmp")
             temporaries[output] = temporary
             temporary.write_bytes(data)
@@ -201,12 +202,6 @@ def _is_running(process: int) -> bool:
     except OSError:
         pass
     return True
-
-
-def _make_folders(output: Path) -> list[Path]:
-    missing = [folder for folder in output.parents if not folder.exists()]
-    output.parent.mkdir(parents=True, exist_ok=True)
-    return missing[::-1]
 
 
 def _make_write_error(output: Path, error: OSError) -> ConfigurationError:

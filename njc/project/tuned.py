@@ -15,7 +15,6 @@ A section counts for the instruction that it names: after a change of the text t
 
 from __future__ import annotations
 
-import os
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,8 +29,6 @@ from njrt.errors import ConfigurationError
 from njrt.options import find_option_problem
 
 LOCK_FILE_NAME = "njc.lock"
-LOCK_VARIABLE = "NJC_LOCK"
-"""Names another lock to read the sections `[[tuned]]` from."""
 TUNED_OPTIONS = ("effects", "reasoning", "votes", "second_model", "second_below")
 """The options that a section may set."""
 
@@ -104,18 +101,14 @@ def get_lock_path(project: Project, folder: Path) -> Path:
     return (project.file.parent if project.file else folder) / LOCK_FILE_NAME
 
 
-def find_lock_path(unit: Unit, project: Project, environ: Mapping[str, str] = os.environ) -> Path:
+def find_lock_path(unit: Unit, project: Project) -> Path:
     """Return the lock of a source: by the environment, beside pyproject.toml, or in the source root."""
-    if named := environ.get(LOCK_VARIABLE):
-        return Path(named)
-    return get_lock_path(project, unit.root)
+    return project.lock or get_lock_path(project, unit.root)
 
 
-def find_tuned_blocks(
-    unit: Unit, project: Project, environ: Mapping[str, str] = os.environ
-) -> tuple[TunedBlock, ...]:
+def find_tuned_blocks(unit: Unit, project: Project) -> tuple[TunedBlock, ...]:
     """Return the tuned forms of the blocks of a source; raises ConfigurationError for an unreadable lock."""
-    path = find_lock_path(unit, project, environ)
+    path = find_lock_path(unit, project)
     try:
         stat = path.stat()
     except OSError:

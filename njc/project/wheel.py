@@ -2,41 +2,48 @@
 
     {"shop/mail.njpy": /project/src/shop/mail.njpy}   ->   {"shop/mail.py": b"# compiled by njc ..."}
 
-The bytes depend on the sources and the project file only: no model is called, and environment variables
+The bytes depend on the sources, the project file and njc.lock: no model is called, and environment variables
 are not read. At run time the wheel needs the distribution njpy-runtime, and not njpy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from njc.compiler import compile_source
 from njc.frontend.diagnostics import render_diagnostic
-from njc.frontend.source import SourceFile
-from njc.project.config import find_project
-from njc.project.tuned import find_tuned_blocks
-from njc.project.units import make_unit, refuse_hidden_source
+from njc.project.build import Compilations, Finding, compile_task, make_compile_task, read_source
+from njc.project.config import Project, find_project
+from njc.project.units import Unit, make_unit, refuse_hidden_source
+from njrt.errors import ConfigurationError
+
+StaticFilling = Callable[[Sequence[Unit], Project], tuple[Compilations, Sequence[Finding]]]
+"""Compiles the sources with static blocks, or else returns findings."""
 
 
-class WheelCompileError(Exception):
-    """Sources of the wheel have errors; the message shows all of them."""
-
-
-def compile_wheel_files(sources: Mapping[str, Path], project_root: Path) -> dict[str, bytes]:
-    """Compile the sources of a wheel, by their paths in it; raise WheelCompileError on errors."""
+def compile_wheel_files(
+    sources: Mapping[str, Path], project_root: Path, fill: StaticFilling
+) -> dict[str, bytes]:
+    """Compile the sources of a wheel, by their paths in it; raise ConfigurationError with all errors."""
     project = find_project(project_root, environ={})
+    files = {path: Path(os.path.abspath(file)) for path, file in sorted(sources.items())}
+    if not project.src:
+        roots = {file.parents[path.count("/")] for path, file in files.items()}
+        project = replace(project, src=tuple(sorted(roots, reverse=True)))
+    units = {path: make_unit(file, project) for path, file in files.items()}
+    filled, findings = fill([*units.values()], project) if units else ({}, ())
+    problems = [render_diagnostic(found.diagnostic, found.source) for found in findings]
     compiled: dict[str, bytes] = {}
-    problems: list[str] = []
-    for path, file in sorted(sources.items()):
-        source = SourceFile(path, file.read_bytes())
-        refuse_hidden_source(unit := make_unit(file, project))
-        tuned = find_tuned_blocks(unit, project, environ={})
-        compilation = compile_source(source, project=project.options, tuned=tuned)
-        if compilation.output is None:
-            problems += [render_diagnostic(found, source) for found in compilation.diagnostics]
+    for path, unit in units.items():
+        refuse_hidden_source(unit)
+        task = make_compile_task(unit, read_source(unit), project)
+        done = filled.get(unit) or compile_task(task)
+        if done.output is None:
+            problems += [render_diagnostic(found, task.source) for found in done.diagnostics]
         else:
-            compiled[PurePosixPath(path).with_suffix(".py").as_posix()] = compilation.output
+            compiled[PurePosixPath(path).with_suffix(".py").as_posix()] = done.output
     if problems:
-        raise WheelCompileError("\n\n".join(problems))
+        raise ConfigurationError("\n\n".join(problems))
     return compiled

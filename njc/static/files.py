@@ -14,7 +14,14 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from njc.project.build import Finding, is_error, plan_build, read_source, write_changes
+from njc.project.build import (
+    Compilations,
+    Finding,
+    is_error,
+    plan_build,
+    read_source,
+    write_changes,
+)
 from njc.project.config import Project
 from njc.project.outputs import rewrite_all, write_all
 from njc.project.tuned import find_tuned_blocks, get_lock_path
@@ -53,6 +60,12 @@ def fill_units(
     if build.lock != lock and not request.locked:
         request.keep(build.lock)
     return build
+
+
+def fill_locked(units: Sequence[Unit], project: Project) -> tuple[Compilations, Sequence[Finding]]:
+    """Fill the holes of all units from the lock alone; return the compiled files, or else findings."""
+    static = fill_units(units, project, HoleRequest(locked=True))
+    return static.compiled, static.findings
 
 
 def keep_results(request: HoleRequest, lock: StaticLock, file: Path) -> HoleRequest:

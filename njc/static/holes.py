@@ -124,7 +124,10 @@ def _make_hole(
     options: Options,
 ) -> Hole:
     types = _find_output_types(block)
-    names = (name for text in types.values() for name in _find_names_in_type(text))
+    trees = filter(None, map(parse_type, types.values()))
+    names = (node.id for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Name))
+    # Some characters can be in no Python source.
+    instruction = extract_instruction(ast.literal_eval(block.literal)).replace("\0", "\\x00")
     before = find_bound_before(block, blocks, module)
     taken = find_taken_names(module.tree, blocks)
     return Hole(
@@ -132,7 +135,7 @@ def _make_hole(
         name,
         options.mode or "live",
         options,
-        _escape_unwritable(extract_instruction(ast.literal_eval(block.literal))),
+        instruction.encode("utf-8", "backslashreplace").decode(),
         tuple(dict.fromkeys((*block.names, *(alias for alias in names if alias in taken)))),
         types,
         list_offered_labels(block, options),
@@ -148,11 +151,6 @@ def _make_hole(
         frozenset(_list_imports(module, block)),
         f"{module.source.path}:{block.line}",
     )
-
-
-def _escape_unwritable(text: str) -> str:
-    """Escape the characters that no Python source can have."""
-    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
 
 
 def split_import(statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
@@ -197,12 +195,6 @@ def _find_output_types(block: NaturalBlock) -> dict[str, str]:
         if annotation is not None:
             types.setdefault(path, format_annotation(annotation))
     return types
-
-
-def _find_names_in_type(type_: str) -> list[str]:
-    expression = parse_type(type_)
-    nodes = ast.walk(expression) if expression is not None else ()
-    return [node.id for node in nodes if isinstance(node, ast.Name)]
 
 
 def _describe_interface(hole: Hole) -> Iterator[str]:

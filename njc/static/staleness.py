@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from njc.static.holes import Hole
-from njc.static.lock import LEARNED_SUFFIX, BlockDigests, LockEntry, StaticLock
+from njc.static.lock import LEARNED_SUFFIX, LockEntry, StaticLock
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +69,10 @@ def find_hole_status(hole: Hole, lock: StaticLock, names: Collection[str], kind:
         )
         found = next(moved, None)
         return Missing() if found is None else Locked(replace(found, name=hole.name))
-    changed = list_changed_parts(entry.meaning, meaning)
+    changed = tuple(
+        it for it in _PART_DESCRIPTIONS if getattr(entry.meaning, it) != getattr(meaning, it)
+    )
     return Stale(entry, changed) if changed else Locked(entry)
-
-
-def list_changed_parts(then: BlockDigests, now: BlockDigests) -> tuple[str, ...]:
-    """Name the parts of a meaning that differ."""
-    parts = ("instruction", "interface", "context")
-    return tuple(part for part in parts if getattr(then, part) != getattr(now, part))
 
 
 def find_unused_entries(

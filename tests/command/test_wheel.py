@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 from workplace import GREETING, MISSPELT, Workplace
 
+import njrt
+from njrt.messages import Request
+
 HATCH = """
 [build-system]
 requires = ["hatchling", "njpy"]
@@ -99,8 +102,32 @@ def test_a_wheel_replaces_no_python_file(here: Workplace, project: str) -> None:
     assert "src/shop/mail.py beside it are the same module" in built.stdout + built.stderr
 
 
+STATIC = GREETING.replace('"""natural', '"""natural(mode="static")')
+
+
+def write_code(request: Request) -> str:
+    """Answer with code for the greeting."""
+    return '```python\ngreeting = f"Hello {name}"\n```'
+
+
+@pytest.mark.parametrize("src", ['src = "src"', ""], ids=["settings", "no settings"])
+@pytest.mark.parametrize("project", [HATCH, SETUPTOOLS], ids=["hatchling", "setuptools"])
+def test_a_wheel_ships_the_code_of_the_lock(here: Workplace, project: str, src: str) -> None:
+    here.write({"pyproject.toml": f"{project}\n{src}\n", **SOURCES, "src/shop/mail.njpy": STATIC})
+    built = build_wheel(here)
+    assert built.returncode != 0
+    assert "is not locked for mode static" in built.stdout + built.stderr
+    with njrt.using(model=njrt.Scripted(write_code, protocol="text")):
+        assert here.njc("build", "src", "-o", "out").exit_code == 0
+    built = build_wheel(here)
+    assert built.returncode == 0, built.stdout + built.stderr
+    with zipfile.ZipFile(the_wheel(here)) as wheel:
+        assert wheel.read("shop/mail.py").decode() == here.read("out/shop/mail.py")
+    assert 'greeting = f"Hello {name}"' in here.read("out/shop/mail.py")
+
+
 def test_a_source_distribution_of_setuptools_carries_the_sources(here: Workplace) -> None:
-    here.write({"pyproject.toml": SETUPTOOLS, **SOURCES})
+    here.write({"pyproject.toml": SETUPTOOLS, "njc.lock": "version = 1\n", **SOURCES})
     program = "from setuptools import build_meta as b; print(b.build_sdist('dist'))"
     built = here.python("-c", program)
     assert built.returncode == 0, built.stderr
@@ -111,6 +138,7 @@ def test_a_source_distribution_of_setuptools_carries_the_sources(here: Workplace
         check=True,
     ).stdout
     assert "shop-1.0/src/shop/deep/inner.njpy" in listed
+    assert "shop-1.0/njc.lock" in listed
 
 
 def test_single_modules_are_compiled_too(here: Workplace) -> None:

@@ -119,7 +119,7 @@ def _build(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
     _show_findings(console, plan.findings, len(units), format)
     for obstacle in plan.obstacles:
         console.findings(f"error: {obstacle}")
-    if not plan.can_write:
+    if plan.has_errors or plan.obstacles:
         console.findings("nothing was written")
         return 1 if plan.has_errors else 2
     if stubbed := [unit for unit in units if flags["stubs"] or has_stub(unit.output)]:

@@ -38,8 +38,8 @@ from njc.evaluation.cases.summary import compute_sign_test, count_changes
 from njc.evaluation.comparison.results import compute_pass_interval
 from njc.frontend.blocks import NaturalBlock
 from njc.project.build import read_source
-from njc.project.config import Project
-from njc.project.tuned import LOCK_VARIABLE, NO_EVIDENCE, Evidence, TunedSection, find_lock_path
+from njc.project.config import LOCK_VARIABLE, Project
+from njc.project.tuned import NO_EVIDENCE, Evidence, TunedSection, find_lock_path
 from njc.project.units import Unit
 from njc.static.files import save_lock
 from njc.static.lock import StaticLock, format_lock, read_lock
