@@ -223,10 +223,11 @@ def test_code_that_was_tried_before_is_sent_back(studio: Studio) -> None:
     assert "this code was tried before and was wrong" in said(studio.asked[2])
 
 
-def test_code_for_auto_may_leave_runs_to_the_live_block(studio: Studio) -> None:
+@pytest.mark.parametrize("guard", ["price != 3", "1 // (price - 3) is not None"])
+def test_code_for_auto_may_leave_runs_to_the_live_block(studio: Studio, guard: str) -> None:
     studio.write({"shop.njpy": SHOP})
     record(studio)
-    guarded = f"assert price != 3\n{RIGHT}"
+    guarded = f"assert {guard}\n{RIGHT}"
     result = studio.njc(
         "static", "--learn", "traces", "shop.njpy", "--mode", "auto", replies=[fenced(guarded)]
     )
@@ -235,7 +236,7 @@ def test_code_for_auto_may_leave_runs_to_the_live_block(studio: Studio) -> None:
     assert studio.njc("build", ".", "--mode", "auto", "--locked").exit_code == 0
     text = studio.read("shop.py")
     assert 'basket="Basket(items=list[int])", limit="int", price="int", spent="int"\n' in text
-    assert "_nj_try.guard(price != 3)" in text
+    assert f"_nj_try.guard({guard})" in text
 
 
 @pytest.mark.parametrize(

@@ -210,14 +210,12 @@ def execute_once(
             done = function(**given)
             how, result, variables = asyncio.run(done) if is_async else done
             return how, result, variables
-    except AssertionError as error:
+    except Exception as error:
         frame = error.__traceback__
         while frame is not None and frame.tb_frame.f_code.co_filename != CODE_FILENAME:
             frame = frame.tb_next
         is_guard = frame is not None and frame.tb_lineno in asserts
         return ("unfit" if is_guard else "raised"), error, {}
-    except Exception as error:
-        return "raised", error, {}
 
 
 def _make_function(
