@@ -214,6 +214,25 @@ def test_a_failure_of_the_setting_is_none_of_the_code(
     assert str(failure) in result.stderr or learned
 
 
+@pytest.mark.parametrize("codes", [[WORSE, WRONG], [WRONG]])
+def test_better_code_is_kept_if_the_model_fails_then(studio: Studio, codes: list[str]) -> None:
+    studio.write({"shop.njpy": SHOP})
+    record(studio)
+    answers = iter(codes)
+
+    def reply(request: Request) -> str:
+        if (code := next(answers, None)) is None:
+            raise njrt.BudgetError("spent")
+        return fenced(code)
+
+    result = studio.njc("static", "--learn", "traces", "shop.njpy", replies=reply)
+    assert (result.exit_code, "spent" in result.stderr) == (3, True), result.output
+    is_kept = len(codes) == 2
+    assert ("kept: 9 of 11 right" in result.stderr) == is_kept
+    assert ("score = { right = 9, wrong = 2, of = 11 }" in studio.read("njc.lock")) == is_kept
+    assert studio.njc("build", ".", "--mode", "static", "--locked").exit_code == 0
+
+
 def test_code_that_was_tried_before_is_sent_back(studio: Studio) -> None:
     studio.write({"shop.njpy": SHOP})
     record(studio)

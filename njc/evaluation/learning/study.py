@@ -166,8 +166,10 @@ def _learn_hole(
         repairs,
     )
     budget = RepairBudget(request.attempts, temperature=author.temperature)
-    learned = answer_all(repair_code(repair, entry.code, budget), author.ask)
+    learned = answer_all(repair_code(repair, entry.code, budget, True), author.ask)
     keep_repair_attempts(hole, learned, request)
+    if learned.failure is not None and (repairs or learned.code == entry.code):
+        raise learned.failure
     studied = replace(
         studied,
         first=learned.first.score,
@@ -184,6 +186,9 @@ def _learn_hole(
         lock, [_make_learned_entry(hole, entry, learned, seen, asked, request.today(), judge)]
     )
     request.keep(lock)
+    if learned.failure is not None:
+        request.notify(f"{hole.name}: the best code so far is kept: {studied.score}")
+        raise learned.failure
     return studied, lock
 
 

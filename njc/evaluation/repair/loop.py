@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
 from njc.static.generate import NO_CODE, TEMPERATURE_STEP, GenerationAttempt, GenerationCost
+from njrt.errors import NaturalError
 from njrt.messages import Reply, Request
 
 REPEATED_CODE = "this code was tried before and was wrong: write other code"
@@ -112,21 +113,30 @@ class Repaired(Generic[EvaluationT]):
     """Empty if the code is the first one."""
     attempts: tuple[GenerationAttempt, ...] = ()
     cost: GenerationCost = field(default_factory=GenerationCost)
+    failure: NaturalError | None = None
+    """The error that ended the repair, if it is returned."""
 
 
 def repair_code(
-    repair: CodeRepair[EvaluationT], code: str, budget: RepairBudget
+    repair: CodeRepair[EvaluationT], code: str, budget: RepairBudget, returns_error: bool = False
 ) -> Generator[Request, Reply, Repaired[EvaluationT]]:
-    """Have code corrected until it passes its tests or the budget is used."""
+    """Have code corrected until it passes its tests or the budget is used.
+
+    An error of the model is raised, or returned with the best code so far.
+    """
     best = first = repair.evaluate(code)
     attempts: tuple[GenerationAttempt, ...] = ()
     cost, tried, rationale = GenerationCost(), {normalize_layout(code)}, ""
     refused: RefusedProposal | None = None
     while best.can_improve and budget.allows(len(attempts), cost):
         calls = len(attempts)
-        reply = yield repair.make_request(
-            code, best, refused, calls + 1, budget.choose_temperature(calls)
-        )
+        temperature = budget.choose_temperature(calls)
+        try:
+            reply = yield repair.make_request(code, best, refused, calls + 1, temperature)
+        except NaturalError as error:
+            if not returns_error:
+                raise
+            return Repaired(code, best, first, rationale, attempts, cost, error)
         cost = cost.add_reply(reply)
         proposal = repair.read_reply(reply.message.text)
         verdict = refusals = _find_refusals(repair, proposal, tried)

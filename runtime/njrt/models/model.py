@@ -118,11 +118,16 @@ def run_without_waiting(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 def answer_all(questions: Generator[Asked, Answered, T], answer: Callable[[Asked], Answered]) -> T:
-    """Answer the questions of a generator, and return its result."""
+    """Answer the questions of a generator, and return its result; an error of `answer` is raised in it."""
     try:
         question = next(questions)
         while True:
-            question = questions.send(answer(question))
+            try:
+                answered = answer(question)
+            except Exception as error:
+                question = questions.throw(error)
+            else:
+                question = questions.send(answered)
     except StopIteration as end:
         result: T = end.value
         return result
