@@ -113,12 +113,7 @@ def parse_line_map(compiled: bytes) -> LineMap | None:
     if not lines:  # stubs have an empty one
         return None
     marks = _SEGMENT.findall(lines)
-    return LineMap(
-        tuple(
-            Segment(int(compiled_line), int(line), mark == ":")
-            for compiled_line, mark, line in marks
-        )
-    )
+    return LineMap(tuple(Segment(int(at), int(line), mark == ":") for at, mark, line in marks))
 
 
 def remap_tree(

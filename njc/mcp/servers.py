@@ -68,7 +68,7 @@ def add_server(section: ServerSection, folder: Path) -> ServerSection:
             )
     file = folder / section.file
     if file.exists():
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text("utf-8", "replace")
         if not text.startswith(HEADER):
             raise ConfigurationError(f"{file} exists, and njc did not write it; name another --out")
         if section.digest and hash_text(text) != section.digest:
@@ -86,7 +86,7 @@ def check_server(section: ServerSection, folder: Path) -> Iterator[str]:
     file = folder / section.file
     if not file.exists():
         yield f"! {section.file}: the module is missing"
-    elif hash_text(file.read_text(encoding="utf-8")) != section.digest:
+    elif hash_text(file.read_text("utf-8", "replace")) != section.digest:
         yield f"! {section.file}: the module was edited"
     name, tools = fetch_tools(section)
     yield from compare_tools(section.tools, tools)

@@ -48,5 +48,4 @@ def load_code(file: Path, data: bytes, project: Project) -> tuple[CodeType, tupl
     findings = collect_findings([make_compile_result(task, compilation)], project.warnings)
     if any(map(is_error, findings)):
         raise NaturalSyntaxError(str(unit.source), findings)
-    tree = parse_compiled_tree(compilation)
-    return compile_tree(tree, str(unit.source)), findings
+    return compile_tree(parse_compiled_tree(compilation), str(unit.source)), findings

@@ -400,6 +400,15 @@ def test_examples_of_the_help_have_all_that_is_needed(
     assert message in result.stdout + result.stderr
 
 
+def test_a_module_of_a_server_that_is_not_text_is_kept(here: Workplace) -> None:
+    section = '[[mcp]]\nname = "clock"\nfile = "clock.py"\ncommand = ["no-such-server"]\n'
+    here.write({"njc.lock": f"version = 1\n\n{section}"})
+    (here.folder / "clock.py").write_bytes(b"\xff")
+    result = here.njc("mcp", "remove", "clock")
+    assert (result.exit_code, here.files()) == (2, ["clock.py", "njc.lock"])
+    assert "clock.py was edited; delete it yourself" in result.stderr
+
+
 def test_a_guide_that_is_not_text_is_kept(here: Workplace) -> None:
     file = here.folder / "skills/natural-code/SKILL.md"
     file.parent.mkdir(parents=True)

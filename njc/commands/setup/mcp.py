@@ -128,7 +128,7 @@ def remove(console: Console, name: str) -> None:
     lock, lock_file = _read_lock()
     (section,) = find_section(lock.servers, [name], lock_file)
     file = lock_file.parent / section.file
-    if file.exists() and hash_text(file.read_text(encoding="utf-8")) != section.digest:
+    if file.exists() and hash_text(file.read_text("utf-8", "replace")) != section.digest:
         raise ConfigurationError(
             f"{file} was edited; delete it yourself, then run the command again"
         )

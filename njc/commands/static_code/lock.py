@@ -120,7 +120,11 @@ def command(
     lock, findings = read_lock(file), tuple[Finding, ...]()
     find_unused = partial(_find_unused_in_units, units=units, project=project)
     if keep:
-        save_lock(_keep_code(lock, chosen or holes), lock, file)
+        keys = (
+            (it, key) for it in chosen or holes for key in _list_keys(it) if key in lock.entries
+        )
+        kept = [replace(lock.entries[key], meaning=it.meaning) for it, key in keys]
+        save_lock(add_entries(lock, kept), lock, file)
     elif update:
         names = {hole.name for hole in chosen or holes}
         anew = tuple(itertools.chain(*map(_list_keys, chosen)))
@@ -199,11 +203,6 @@ def find_named_hole(block: str, holes: Sequence[Hole]) -> Hole:
     raise ConfigurationError(
         f"there is no static block `{block}` in these sources; there are: {known}"
     )
-
-
-def _keep_code(lock: StaticLock, holes: Sequence[Hole]) -> StaticLock:
-    keys = ((hole, key) for hole in holes for key in _list_keys(hole) if key in lock.entries)
-    return add_entries(lock, [replace(lock.entries[key], meaning=it.meaning) for it, key in keys])
 
 
 def _list_keys(hole: Hole) -> list[tuple[str, str]]:
