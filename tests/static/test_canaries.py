@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import os
 import re
@@ -22,11 +23,13 @@ from njrt.errors import ServerError
 from njrt.messages import ModelMessage, Reply, Request, Usage
 from njrt.models.scripted import Said
 from njrt.observability.accounts import Totals
+from njrt.options import OPTION_NAMES
 from njrt.persistence.open_store import open_store
 from njrt.production.budgets.budget import parse_budgets
 from njrt.production.budgets.ledger import Ledger
 from njrt.production.canary.block_state import CanaryStore
 from njrt.session.canary import MAX_RUNNING, RunningCanaries, get_block_watch, wait_for_canaries
+from njrt.session.run_block import start_block
 from njrt.session.settings import get_canary_store
 from openai_server import OpenAIServer, says
 from waiting import HANG_SECONDS
@@ -91,6 +94,7 @@ class Program:
         replies = says if callable(says) else lambda request: says
         model = njrt.Scripted(replies, protocol="text")
         settings = {"canary": 1.0, "store": self.store, **options}
+        settings = {name: value for name, value in settings.items() if value is not None}
         with njrt.watch() as watch, njrt.using(model=model, **settings):
             result = self.space[function](*arguments)
             if asyncio.iscoroutine(result):
@@ -362,6 +366,20 @@ def test_without_the_option_nothing_is_sampled_and_no_store_opened(studio: Studi
     _, _, runs = shop(program, 1, 2, canary=0)
     assert [run.tried for run in runs] == ["ran", "ran"]
     assert program.asked == []
+
+
+@pytest.mark.parametrize("where", ["block", "file"])
+def test_a_block_or_a_file_may_have_the_option(studio: Studio, where: str) -> None:
+    source = SHOP.replace("natural\n", "natural(canary=1.0)\n") if where == "block" else SHOP
+    program = Program(studio, "# njc: canary=1.0\n" * (where == "file") + source)
+    _, _, runs = shop(program, 1, 2, canary=None)
+    assert [run.tried for run in runs] == ["ran", "ran", "canary", "canary"]
+    spent, items, runs = shop(program, -1, canary=None)  # the live block runs instead of the code
+    assert (spent, items, runs[-1].tried) == (-1, [-1], "unfit")
+
+
+def test_no_argument_of_compiled_code_has_the_name_of_an_option() -> None:
+    assert {*inspect.signature(start_block).parameters} & {*OPTION_NAMES} == set()
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.1, True, "often", float("nan")])

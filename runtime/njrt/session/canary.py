@@ -224,7 +224,7 @@ class Canary:
         )
         with open_settings(here):
             variables = make_copied_lambda(live.variables, self._copied.values)
-            running = live.run(variables, tried="canary", canary=self)
+            running = live.run(variables, tried="canary", observer=self)
             if live.is_async:
                 asyncio.run(running)
 

@@ -255,7 +255,7 @@ def start_block(
     uses: str = "",
     project: Mapping[str, Any] | None = None,
     tried: str = "",
-    canary: CanaryObserver | None = None,
+    observer: CanaryObserver | None = None,
     code: str = "",
     lends: Mapping[str, Any] | None = None,
     ensures: Sequence[str] = (),
@@ -270,7 +270,7 @@ def start_block(
     `writes` are the outputs, `reads` the outputs that the prompt also reads, and `labels` the legal jumps, all
     separated by spaces; `types` maps outputs to their types; `cls`, `me`, `ns`, `own` and `nl` describe a block
     in a class body or a method; `uses` has the parts of imports that the prompt names; `tried` is the result of static
-    code that was tried first; `canary` compares the run with the run of the code; `code` is static code, which is run
+    code that was tried first; `observer` compares the run with the run of the code; `code` is static code, which is run
     in place of a conversation, and `lends` has more names for it; `ensures` are the asserts that follow the block, as
     texts, and `given` is a lambda over the variables that only they read; `tuned` has options for the block by model,
     from `njc tune`, and `examples` has shown values with replies; `interface` names the effects of the block; `project`
@@ -301,9 +301,9 @@ def start_block(
     elif block.options.effects in ("direct", "answer"):
         scope.lend("ask", make_asker(scope, session, is_async))
     # A canary has copies of the block's variables; the others may have changed since.
-    checked = () if code or (canary is not None and given is not None) else ensures
+    checked = () if code or (observer is not None and given is not None) else ensures
     contract = make_contract(checked, variables, given, ns, cls)
-    conversation = converse_about(block, scope, session, tried, canary, contract)
+    conversation = converse_about(block, scope, session, tried, observer, contract)
     if path := session.settings.examples or session.environ.get("NJC_EXAMPLES"):
         from njrt.session.examples import make_example_writer, with_example_recording
 
