@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from njc.batch.rows import BatchRow, RowOutcome, RowUsage
+from njc.project.config import Project, describe_result_options, find_project
 from njc.project.units import explaining_failure
 from njc.target import TargetFunction
 from njrt.errors import ConfigurationError
@@ -328,7 +329,7 @@ def discard_batch(folder: Path) -> int:
 
 
 SETTINGS = ("NJC_MODEL", "NJC_REPLACE_MODEL", "NJC_BASE_URL", "NJC_PROTOCOL", "NJC_TEMPERATURE")
-"""The environment variables that replies depend on."""
+"""The environment variables that errors name; the other ones are compared together."""
 
 
 def note_program(
@@ -344,7 +345,13 @@ def note_program(
         raise ConfigurationError(
             f"{store.folder.name} has results of `{before}`; write to another file, or discard them with --fresh"
         )
-    facts = {name: environ.get(name, "") for name in SETTINGS}
+    named = {*SETTINGS, "NJC_MODE"}  # the mode counts when a program is built
+    others = {name: value for name, value in environ.items() if name not in named}
+    facts = {
+        **{name: environ.get(name, "") for name in SETTINGS},
+        "an option of the environment": describe_result_options(Project(), others),
+        "an option of the project": describe_result_options(find_project(target.program, environ), {}),
+    }
     if target.program.is_file():  # not inside of an archive
         digest = hashlib.sha256(target.program.read_bytes()).hexdigest()
         facts = {target.program.name: digest, **facts}

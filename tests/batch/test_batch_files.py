@@ -220,7 +220,13 @@ def test_another_program_or_model_is_not_mixed_in(here: BatchWorkplace) -> None:
     here.batch(environ={"NJC_MODE": "static"}, target="plain.py:echo")
     other = {"NJC_MODEL": "openai/gpt-4.1-mini"}
     printed = here.batch(environ=other, target="plain.py:echo", code=2)
-    assert "NJC_MODEL changed after 3 rows" in printed
+    assert "error: NJC_MODEL changed after 3 rows" in printed
+    other = {"NJC_MAX_REPLY_TOKENS": "5"}
+    printed = here.batch(environ=other, target="plain.py:echo", code=2)
+    assert "error: an option of the environment changed after 3 rows" in printed
+    Path("pyproject.toml").write_text('[tool.njc]\nmodel = "openai/gpt-4.1-mini"\n')
+    assert "error: an option of the project changed after 3 rows" in echo(here, code=2)
+    echo(here, "--retry")
 
 
 def test_the_old_result_of_a_changed_row_is_not_shown(here: BatchWorkplace) -> None:
