@@ -161,4 +161,4 @@ def test_the_arguments_that_are_listed_are_those_of_a_call() -> None:
     parameters = {name for call in functions for name in inspect.signature(call).parameters}
     keywords = parameters - {"prompt", "variables", "options", "arguments"}
     options = {field.name for field in dataclasses.fields(Options)}
-    assert listed - options == keywords - {"tried", "canary"}  # given by the runtime itself
+    assert listed - options == keywords - {"tried", "observer"}  # given by the runtime itself

@@ -64,7 +64,9 @@ class Options:
     second_below: float | None = None
     """The probability of an answer below which the second model is asked."""
     temperature: float | None = None
-    """Sampling temperature; the same failing answer again raises it for the next request by 0.5, up to 1.0."""
+    """Sampling temperature, which Anthropic's and OpenAI's thinking models do not take; the same failing answer again raises it
+    for the next request by 0.5, up to 1.0.
+    """
     max_reply_tokens: int | None = None
     """Tokens of one reply."""
     max_effects: int | None = None

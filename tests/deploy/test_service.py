@@ -186,6 +186,7 @@ def list_errors(root: type[njrt.NaturalError]) -> Iterator[type[njrt.NaturalErro
 
 STATUSES = {
     "AuthenticationError": 500,
+    "BudgetError": 503,
     "CallLimitError": 502,
     "CodeTimeLimitError": 502,
     "ConfigurationError": 500,
@@ -206,6 +207,7 @@ STATUSES = {
     "RejectedRequestError": 502,
     "ReplyError": 502,
     "ServerError": 503,
+    "StoreError": 503,
     "TimeLimitError": 504,
     "TokenLimitError": 502,
 }

@@ -265,6 +265,14 @@ def test_wrong_options_are_refused_each_time(options: dict[str, Any], message: s
         assert message in str(caught.value)
 
 
+@pytest.mark.parametrize("option", [{"jumps": "all"}, {"fallback": "live"}])
+def test_options_of_the_build_are_refused_by_using(option: dict[str, str]) -> None:
+    (name,) = option
+    message = f"the option `{name}` counts when a program is compiled"
+    with pytest.raises(ConfigurationError, match=message), njrt.using(**option):
+        pass
+
+
 def test_using_holds_inside_and_nests(tmp_path: Path) -> None:
     program = Program(SILENT)
     double = program.load()["double"]

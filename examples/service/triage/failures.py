@@ -47,8 +47,10 @@ FAILURES: Mapping[type[Exception], Failure] = {
     njrt.LimitError: UNUSABLE,
     njrt.TimeLimitError: TOO_SLOW,
     njrt.CostLimitError: BUDGET,
+    njrt.BudgetError: BUDGET,
     njrt.TokenLimitError: UNUSABLE,
     njrt.OutputTypeError: UNUSABLE,
+    njrt.StoreError: STORAGE,
     SQLAlchemyError: STORAGE,
 }
 """By the nearest base class of the error."""

@@ -113,7 +113,7 @@ def _list_model_options(unit: Unit, project: Project) -> Iterator[Options]:
     outer = (read_environment_options(os.environ), project.options)
     yield merge_option_layers(*outer)
     if predictor := os.environ.get("NJC_PREDICT"):
-        yield Options(model=predictor)
+        yield merge_option_layers(Options(model=predictor), *outer)
     for block in compile_source(read_source(unit), project=project.options).blocks:
         yield merge_option_layers(block.options, *outer)
 

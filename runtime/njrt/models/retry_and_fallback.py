@@ -137,8 +137,7 @@ class RetryModel(ModelAround, WrappedModel):
 class FallbackModel(WrappedModel):
     """The first of `models` with a result that does not meet the condition `when`.
 
-    With `turns`, the next model takes over after the outputs of the previous one have failed in so many turns of a
-    conversation. Each may take the request's `timeout`, all together `seconds_left`. If no model is left, an earlier
+    With `turns`, the next model takes over if a block has not ended after so many turns of the previous one. Each may take the request's `timeout`, all together `seconds_left`. If no model is left, an earlier
     unusable reply is returned rather than a later error.
     """
 

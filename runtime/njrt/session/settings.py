@@ -32,6 +32,7 @@ from njrt.models.model import Model
 from njrt.models.wrapped import adapt_model
 from njrt.observability.listeners import SafeListener, make_listener
 from njrt.options import (
+    BUILD_OPTIONS,
     DEFAULTS,
     ENVIRONMENT_VARIABLES,
     Options,
@@ -135,6 +136,10 @@ def using(
     :param calls: Functions that contained code calls through the gate (`njrt.gated`), or a dict to `njrt.CallRule`s.
     :param options: Options of blocks.
     """
+    if ignored := [name for name in BUILD_OPTIONS if name in options]:
+        raise ConfigurationError(
+            f"njrt.using: the option `{ignored[0]}` counts when a program is compiled; set it on the block, or in [tool.njc]"
+        )
     if isinstance(model, str):
         options, model = {**options, "model": model}, None
     around = get_settings()

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from service/triage/failures.py (sha256 6ea7d43649095557, abi 1)
+# compiled by njc 0.2.0 from service/triage/failures.py (sha256 1c7161bd8a4ba52c, abi 1)
 # do not edit: change service/triage/failures.py and build again
 """What a client is answered when a request fails.
 
@@ -49,8 +49,10 @@ FAILURES: Mapping[type[Exception], Failure] = {
     njrt.LimitError: UNUSABLE,
     njrt.TimeLimitError: TOO_SLOW,
     njrt.CostLimitError: BUDGET,
+    njrt.BudgetError: BUDGET,
     njrt.TokenLimitError: UNUSABLE,
     njrt.OutputTypeError: UNUSABLE,
+    njrt.StoreError: STORAGE,
     SQLAlchemyError: STORAGE,
 }
 """By the nearest base class of the error."""
@@ -61,4 +63,4 @@ def describe_failure(error: Exception) -> Failure:
     return next(FAILURES[kind] for kind in type(error).__mro__ if kind in FAILURES)
 
 
-# njc lines 1=1 3:1 62=60 sha256 8735413da38ea2e9
+# njc lines 1=1 3:1 64=62 sha256 2c93140ee4b9cf97
