@@ -340,11 +340,17 @@ def test_output_for_programs_has_no_colors(here: Workplace, command: str) -> Non
     assert colored.stdout == plain.stdout
 
 
-def test_standard_output_may_be_closed(here: Workplace) -> None:
-    here.write({"a.njpy": MISSPELT})
-    command = f"{sys.executable} -m njc check a.njpy >&-"
-    result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60)
-    assert (result.returncode, result.stderr) == (1, "1 error in 1 file\n")
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [("check a.njpy", 1), ("check b.njpy", 0), ("build b.njpy", 0), ("usage", 0), ("explain", 0)],
+)
+def test_output_may_be_closed(here: Workplace, command: str, code: int, closed: str) -> None:
+    here.write({"a.njpy": MISSPELT, "b.njpy": GREETING})
+    line = f"{sys.executable} -m njc {command} {closed}"
+    environ = clean_environment() | {"XDG_STATE_HOME": str(here.folder)}
+    result = subprocess.run(["bash", "-c", line], env=environ, capture_output=True, timeout=60)
+    assert result.returncode == code, result.stderr
 
 
 def test_names_that_are_not_utf8_are_named_in_json_and_in_uris(here: Workplace) -> None:
