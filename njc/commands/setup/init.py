@@ -36,8 +36,7 @@ def command(console: Console, folder: Path) -> None:
     name = re.sub(r"[^a-z0-9]+", "-", folder.absolute().name.lower()).strip("-") or "project"
     runtime = find_runtime(metadata.distributions())
     texts = fill_templates({"name": name, "version": __version__, "runtime": runtime})
-    existing = [path for path in texts if (folder / path).exists()]
-    if existing:
+    if existing := [path for path in texts if (folder / path).exists()]:
         raise ConfigurationError(
             f"{format_path((folder / existing[0]).absolute())} exists; choose another directory"
         )

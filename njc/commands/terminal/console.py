@@ -19,7 +19,7 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -84,7 +84,7 @@ class ProgressLine:
     def __init__(self, console: Console, activity: str) -> None:
         self._activity = activity
         self._shown = False
-        self._is_enabled = console.verbosity > -1 and is_terminal(sys.stderr)
+        self._is_enabled = console.verbosity > -1 and bool(sys.stderr and sys.stderr.isatty())
         self._begin = time.monotonic()
 
     def __call__(self, done: int, of: int) -> None:
@@ -111,12 +111,8 @@ def paint_progress(line: str) -> None:
 
 def get_output_width() -> int | None:
     """Return the width of the terminal that results are printed on; None for a file or a pipe."""
-    return shutil.get_terminal_size().columns if is_terminal(sys.stdout) else None
-
-
-def is_terminal(stream: TextIO | None) -> bool:
-    """Return whether a stream, None if it was closed, is a terminal."""
-    return stream is not None and stream.isatty()
+    is_terminal = sys.stdout and sys.stdout.isatty()  # it may be closed
+    return shutil.get_terminal_size().columns if is_terminal else None
 
 
 def colorize(text: str) -> str:
