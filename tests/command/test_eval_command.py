@@ -596,6 +596,29 @@ def test_lines_that_are_written_while_results_are_accepted_stay(tmp_path: Path) 
     assert len(set(texts[:2])) == len(set(texts[2:4])) == 1, "no file is written before the end"
 
 
+@pytest.mark.parametrize("seed", ["1", "2", "3"])
+def test_the_order_of_a_set_does_not_matter(tmp_path: Path, seed: str) -> None:
+    """It differs from process to process; an accepted one is in a fixed order."""
+    program = "def tags(n: int, known: set) -> set:\n    known.add('new')\n    return {'b', 'a', 'd', 'c'}\n"
+    inputs = {"n": 1, "known": ["y", "x", "z"]}
+    expected = {"expect": ["d", "b", "a", "c"], "after": {"known": ["z", "new", "y", "x"]}}
+    wrong = {"inputs": inputs, "expect": ["a", "b", "c", "c"]}
+    given = [{"inputs": inputs, **expected}, wrong, {"inputs": inputs}]
+    file, cases = write(tmp_path, given, program)
+    done = subprocess.run(
+        [sys.executable, "-m", "njc", "eval", f"{file}:tags", cases, "--accept"],
+        env={**os.environ, "PYTHONHASHSEED": seed},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "2 of 3" in done.stdout, done.stderr
+    assert "expected ['a', 'b', 'c', 'c'], got ['a', 'b', 'c', 'd']" in done.stdout
+    accepted = json.loads(Path(cases).read_text().splitlines()[2])
+    assert accepted["expect"] == ["a", "b", "c", "d"]
+    assert accepted["after"] == {"known": ["new", "x", "y", "z"]}
+
+
 def test_changed_arguments_are_accepted(tmp_path: Path) -> None:
     program, cases = write(tmp_path, [{"inputs": {"tasks": [{"done": False}]}}])
     reply = run("tasks[0]['done'] = True", done=True)

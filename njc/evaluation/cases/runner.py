@@ -52,6 +52,7 @@ from njrt.errors import (
     StoreError,
 )
 from njrt.execution.tracebacks import format_error
+from njrt.message_json import write_json
 from njrt.observability.accounts import watch
 from njrt.rendering.writer import escape_unprintable
 from njrt.session.settings import using
@@ -64,14 +65,11 @@ _STOPPING = (
 )
 """Errors of the setting and not of a case: the command ends, and continues with the case next time."""
 
-MAX_SHOWN = 20_000
-
+MAX_SHOWN, MAX_KEPT = 20_000, 4_000
+"""Characters of prompts and replies in a failed result, and in one that examples are taken from."""
 
 ResultKey = tuple[str, str, str, int]
 """The digests of the program and of the case, the model, and the number of the repeat."""
-
-
-MAX_KEPT = 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,10 +163,7 @@ def collect_results(
 def run_cases(
     target: TargetFunction, planned: Sequence[PlannedRun], program: str, jobs: int
 ) -> Iterator[CaseResult]:
-    """Yield the results of the runs, of one model after the other, up to `jobs` at a time.
-
-    After an error of `_STOPPING` no run is started, and the error is raised when the others have ended.
-    """
+    """Yield the results of the runs, of one model after the other, `jobs` at a time; an error is raised at the end."""
     for model, runs in groupby(planned, key=lambda run: run.model):
         asking = set_variable("NJC_REPLACE_MODEL", f"={model}") if model else nullcontext()
         with asking, ThreadPoolExecutor(jobs) as pool:
@@ -181,9 +176,8 @@ def run_cases(
                         enter = copy_context().run
                         running.add(pool.submit(enter, run_case, target, waiting.pop(0), program))
                     done, running = wait(running, return_when=FIRST_COMPLETED)
-                    if found := [error for future in done if (error := future.exception())]:
-                        waiting.clear()
-                        errors += found
+                    errors += [error for future in done if (error := future.exception())]
+                    waiting = [] if errors else waiting  # no other run is started
                     yield from (future.result() for future in done if not future.exception())
                 if errors:
                     raise errors[0]
@@ -229,8 +223,8 @@ def accept_case(target: TargetFunction, numbered: NumberedCase) -> Case:
     case = numbered.case
     try:
         arguments, result = _call(target, numbered)
-        now = {name: make_json_value(value) for name, value in arguments.items()}
-        expected = make_json_value(result)
+        now = {name: _to_json(value, case.inputs.get(name)) for name, value in arguments.items()}
+        expected = _to_json(result, None)
     except NaturalError:
         raise
     except (Exception, SystemExit, GeneratorExit) as error:
@@ -306,15 +300,26 @@ def _describe_error(error: BaseException) -> str:
 def _list_problems(
     target: TargetFunction, case: Case, result: Any, arguments: dict[str, Any]
 ) -> Iterator[str]:
-    if case.has_expected_result and not _is_equal(got := make_json_value(result), case.expect):
+    if case.has_expected_result and not _is_equal(
+        got := _to_json(result, case.expect), case.expect
+    ):
         yield f"expected {_cut(case.expect)}, got {_cut(got)}"
     for name, expected in case.after.items():
-        if not _is_equal(got := make_json_value(arguments[name]), expected):
+        if not _is_equal(got := _to_json(arguments[name], expected), expected):
             yield f"`{name}` should be {_cut(expected)} after the call, and is {_cut(got)}"
     if case.check:
         names = {**vars(inspect.getmodule(target.function)), **arguments, "result": result}
         if not eval(case.check, names):
             yield f"`{case.check}` is false; result = {_cut(result)}"
+
+
+def _to_json(value: Any, expected: Any) -> Any:
+    """Return the JSON form of a value; of a set with the expected items in their order, else in a fixed one."""
+    if not isinstance(value, set | frozenset):
+        return make_json_value(value)
+    items = sorted(map(make_json_value, value), key=write_json)
+    is_same = isinstance(expected, list) and _is_equal(items, sorted(expected, key=write_json))
+    return expected if is_same else items
 
 
 def _is_equal(got: Any, expected: Any) -> bool:

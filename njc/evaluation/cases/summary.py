@@ -92,13 +92,10 @@ def format_failures(
     for summary in summaries:
         for numbered in cases:
             runs = summary.results.get(numbered.digest, ())
-            problems = [run.problem for run in runs if not run.passed]
-            if problems:
-                where = (
-                    f"{numbered.title}, {summary.name}" if len(summaries) > 1 else numbered.title
-                )
+            if problems := [run.problem for run in runs if not run.passed]:
+                version = f", {summary.name}" if len(summaries) > 1 else ""
                 times = f" ({len(problems)} of {len(runs)} runs)" if len(runs) > 1 else ""
-                failed.append((len(problems), f"{where}: {problems[0]}{times}"))
+                failed.append((len(problems), f"{numbered.title}{version}: {problems[0]}{times}"))
     failed.sort(key=lambda row: -row[0])
     yield from (text for _, text in failed[:most])
     if len(failed) > most:

@@ -120,10 +120,7 @@ class Repaired(Generic[EvaluationT]):
 def repair_code(
     repair: CodeRepair[EvaluationT], code: str, budget: RepairBudget, returns_error: bool = False
 ) -> Generator[Request, Reply, Repaired[EvaluationT]]:
-    """Have code corrected until it passes its tests or the budget is used.
-
-    An error of the model is raised, or returned with the best code so far.
-    """
+    """Have code corrected until it passes its tests, the budget is used, or the model fails."""
     best = first = repair.evaluate(code)
     attempts: tuple[GenerationAttempt, ...] = ()
     cost, tried, rationale = GenerationCost(), {normalize_layout(code)}, ""
