@@ -130,14 +130,13 @@ def selection_flags(command: CommandFunction) -> CommandFunction:
 
 def resolve_project(places: Sequence[Path], flags: Mapping[str, FlagValue]) -> Project:
     """Read the settings for sources at `places`: flags, environment, project file; raises ConfigurationError."""
-    projects = [find_project(place, os.environ) for place in places or [Path()]]
+    folders = dict.fromkeys(it if it.is_dir() else it.parent for it in places or [Path()])
+    projects = [find_project(folder, os.environ) for folder in folders]
     files = sorted({format_path(it.file) for it in projects if it.file})
     if len(files) > 1:
         raise ConfigurationError(f"settings are in {' and '.join(files)}; run njc for each of them")
-    options = (
-        *flags.get("options", ()),
-        *([f"mode={mode}"] if (mode := flags.get("mode")) else ()),
-    )
+    options = [*flags.get("options", ())]
+    options += [f"mode={mode}"] if (mode := flags.get("mode")) else []
     settings = {name: flags[name] for name in _SETTING_NAMES if flags.get(name)}
     if "out" in settings:
         settings["out"] = Path(os.path.normpath(settings["out"].absolute()))
