@@ -273,13 +273,22 @@ def _follow_match(statement: ast.Match, state: frozenset[str], flow: Flow) -> Bo
         }
         states.append(follow_suite(case.body, state | captured, flow))
     last = statement.cases[-1]
-    takes_all = isinstance(last.pattern, ast.MatchAs) and not last.pattern.pattern
-    if not takes_all or last.guard:
+    if not _is_irrefutable(last.pattern) or last.guard:
         states.append(state)
     joined = join_states(*states)
     for after in states:
         _record_reason(flow, after, joined, f"not every case in line {statement.lineno} binds it")
     return joined
+
+
+def _is_irrefutable(pattern: ast.pattern) -> bool:
+    """Return whether a pattern matches every value: `_`, `name`, `_ as name`, `(pattern | _)`."""
+    match pattern:
+        case ast.MatchAs(pattern=inner):
+            return inner is None or _is_irrefutable(inner)
+        case ast.MatchOr(patterns=patterns):
+            return _is_irrefutable(patterns[-1])
+    return False
 
 
 def join_states(*states: BoundNames) -> BoundNames:

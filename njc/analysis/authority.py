@@ -35,7 +35,7 @@ from njc.analysis.read_only import (
 )
 from njc.analysis.types import SCALARS, ClassDefinition, Typed, find_signature_scope, unquote
 from njc.frontend.blocks import NaturalBlock
-from njc.frontend.name_resolution import NameScope
+from njc.frontend.name_resolution import NameScope, resolve_name
 from njrt.options import Options, merge_option_layers
 from njrt.records import record
 
@@ -213,6 +213,11 @@ def _find_return_obstacle(block: NaturalBlock, types: TypeReader) -> Iterator[Ob
         return
     if problem := find_json_problem(typed, types):
         yield Obstacle(f"it may return `{typed}`: {problem.reason}", problem.remedy)
+    for node in ast.walk(typed.annotation):
+        if isinstance(node, ast.Name) and node.id not in scope.bindings.type_parameters:
+            here, there = (resolve_name(node.id, it, types.outputs) for it in (scope, typed.scope))
+            if here != there:
+                yield Obstacle(f"it may return `{typed}`, and `{node.id}` is something else inside")
 
 
 @dataclass(frozen=True, slots=True)

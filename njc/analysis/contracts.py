@@ -17,6 +17,7 @@ import builtins
 from collections.abc import Iterator
 
 from njc.analysis.inference import TypeReader
+from njc.analysis.read_only import is_read_only
 from njc.analysis.types import Typed
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
@@ -52,7 +53,7 @@ def find_contract(source: SourceFile, block: NaturalBlock, types: TypeReader) ->
         nodes = [node for node in ast.walk(statement) if isinstance(node, ast.NamedExpr)]
         bound |= {node.target.id for node in nodes}
         tested = (node.id for node in ast.walk(statement.test) if isinstance(node, ast.Name))
-        if not any(name in block.names for name in tested):
+        if not any(name in block.names and _may_change(name, block, types) for name in tested):
             continue
         if effect := find_effect(statement, block.scope, types) or next(iter(unknown), None):
             refused.append((statement, effect))
@@ -110,6 +111,14 @@ def _is_of_program(name: str, scope: NameScope, types: TypeReader) -> bool:
         return not is_computing(getattr(builtins, name, None))
     imported = types.name_of(Typed(ast.Name(name, ast.Load()), scope))
     return "." not in imported  # imported names are checked when it runs
+
+
+def _may_change(name: str, block: NaturalBlock, types: TypeReader) -> bool:
+    """Return whether a block may bind a variable or change its value, so that it can mend an assert about it."""
+    if any(path.partition(".")[0] == name for path in block.writes):
+        return True
+    typed = types.infer(ast.Name(name, ast.Load()), block.scope)
+    return typed is None or not is_read_only(typed, types)
 
 
 def _is_captured(name: str, block: NaturalBlock, types: TypeReader) -> bool:

@@ -350,7 +350,9 @@ def note_program(
     facts = {
         **{name: environ.get(name, "") for name in SETTINGS},
         "an option of the environment": describe_result_options(Project(), others),
-        "an option of the project": describe_result_options(find_project(target.program, environ), {}),
+        "an option of the project": describe_result_options(
+            find_project(target.program, environ), {}
+        ),
     }
     if target.program.is_file():  # not inside of an archive
         digest = hashlib.sha256(target.program.read_bytes()).hexdigest()

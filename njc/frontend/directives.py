@@ -73,7 +73,8 @@ def _read_settings(
             return
         name = setting["name"]
         value = parse_option(name, setting["value"] or setting["text"])
-        if problem := find_option_problem(name, value):
+        is_second = name in settings and f"option `{name}` is already set above"
+        if problem := is_second or find_option_problem(name, value):
             at = (comment.start("text") + setting.start(), comment.start("text") + setting.end())
             yield make_diagnostic(source, "NJ003", *at, problem)
         else:

@@ -44,7 +44,7 @@ class NaturalError(Exception):
     """Root of the errors that the runtime raises.
 
     `place` is `file.njpy:line` of the block, if known. `run` is the account of the block's run (`njrt.Run`)
-    with its calls and effects, if a run had started. `attempts` are the calls that a model made before it failed
+    with its calls and effects, if a run had started; copies in other processes have none. `attempts` are the calls that a model made before it failed
     (`njrt.messages.CallAttempt`), if it makes several for one request.
     """
 
@@ -52,6 +52,11 @@ class NaturalError(Exception):
     place: str | None = None
     run: object | None = None
     attempts: tuple[Any, ...] = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        made = super().__reduce__()
+        kept = {name: value for name, value in vars(self).items() if name != "run"}
+        return (*made[:2], kept)
 
 
 class ConfigurationError(NaturalError):

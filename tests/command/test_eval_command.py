@@ -619,6 +619,27 @@ def test_the_order_of_a_set_does_not_matter(tmp_path: Path, seed: str) -> None:
     assert accepted["after"] == {"known": ["new", "x", "y", "z"]}
 
 
+def test_results_of_the_named_model_are_accepted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = tmp_path / "named_models.py"
+    module.write_text(
+        "import njrt\n\n\ndef open_model(name):\n"
+        "    return njrt.Scripted(lambda _: {'team': name}, name=name, protocol='text')\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("NJC_MODEL", "python:named_models:billing")
+    program, cases = write(tmp_path, [{"inputs": {"mail": "a"}}])
+    words = [f"{program}:route", cases, "--accept"]
+    two = ["--model", "python:named_models:shipping,python:named_models:billing"]
+    refused = CliRunner().invoke(njc, ["eval", *words, *two])
+    assert refused.exit_code == 2
+    assert "--accept takes the results of one model; name one" in refused.output
+    result = CliRunner().invoke(njc, ["eval", *words, "--model", "python:named_models:shipping"])
+    assert "1 of 1" in result.output, result.output
+    assert json.loads(Path(cases).read_text())["expect"] == "shipping"
+
+
 def test_changed_arguments_are_accepted(tmp_path: Path) -> None:
     program, cases = write(tmp_path, [{"inputs": {"tasks": [{"done": False}]}}])
     reply = run("tasks[0]['done'] = True", done=True)

@@ -63,6 +63,8 @@ SURE = [
     "[[<:y>]]\nfor z in xs:\n    del y\n    [[<:y>]]\nprint(y)",
     "try:\n    [[<:y>]]\nfinally:\n    print(x)\nprint(y)",
     "[[<:y>]]\nprint(lambda: y)",
+    "match x:\n    case 1:\n        [[<:y>]]\n    case _ as z:\n        [[<:y>]]\nprint(y)",
+    "match x:\n    case 1:\n        [[<:y>]]\n    case (2 | _) as z:\n        [[<:y>]]\nprint(y)",
     "if x:\n    y = 1\nelse:\n    [[<:y>]]\nprint(y)",
 ]
 UNSURE = [
@@ -76,6 +78,7 @@ UNSURE = [
     "[[<:y>]]\ntry:\n    print(x)\nfinally:\n    del y\nprint(y)",
     "if x:\n    [[<:y>]]\nelse:\n    self.abstract()\nprint(y)",
     "for z in xs:\n    [[<:y>]]\nprint(y)",
+    "match x:\n    case 1:\n        [[<:y>]]\n    case (2 | 3) as z:\n        [[<:y>]]\nprint(y)",
     "while True:\n    [[<:y>, or break]]\nprint(y)",
     "try:\n    [[<:y>]]\nexcept E:\n    pass\n[[Print <y>.]]",
 ]

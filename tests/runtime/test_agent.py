@@ -368,6 +368,27 @@ def test_an_output_of_the_wrong_type_is_sent_back_and_can_be_mended() -> None:
     assert "do not repeat what it did" in TYPED.told()[1]
 
 
+RETURNS: dict[str, list[Any]] = {
+    "direct": [run(f"return {value}", done=True) for value in ("'no'", "", "len(x)")],
+    "nightjar": [call("return", value=value) for value in ("'no'", "None", "len(x)")],
+}
+
+
+@pytest.mark.parametrize("effects", RETURNS)
+def test_a_value_to_return_of_the_wrong_type_is_sent_back(effects: str) -> None:
+    program = Program(f"""
+        def f(x) -> int:
+            \'\'\'natural(effects="{effects}")
+            Return how many <x> has.
+            \'\'\'
+    """)
+    says = RETURNS[effects]
+    assert program.call("f", [1, 1], says=says) == 2
+    assert "value to return does not fit its type: expected int, got str" in program.told()[1]
+    with pytest.raises(OutputTypeError, match="expected int, got str"):
+        program.call("f", [1], says=says[:1] * 9, max_repeats=9)
+
+
 def test_an_output_that_never_fits_is_a_type_error() -> None:
     says: Iterable[Any] = ended_by(*["y = 'no'"] * 9)
     with pytest.raises(OutputTypeError, match=r"`y`.*list\[int\]") as caught:

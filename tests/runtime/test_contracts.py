@@ -202,6 +202,22 @@ PROGRAMS = {
 }
 
 
+def test_an_assert_that_the_block_cannot_mend_is_no_contract() -> None:
+    text = """
+def f(x: int, point: tuple[int, str], xs: list[int], other):
+    \'\'\'natural
+    Put into <:y: int> what <x>, <point>, <xs> and <other> have in common.
+    \'\'\'
+    assert x > 3 and point[0]
+    assert xs
+    assert other
+    assert y > x
+    return y
+"""
+    (contract,) = compile_source(SourceFile("p.njpy", text.encode())).contracts
+    assert contract.texts == ("xs", "other", "y > x")
+
+
 def load(text: str) -> dict[str, Any]:
     """Return the names of a program, compiled and run as a module."""
     compiled = compile_source(SourceFile("program.njpy", text.encode()))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
+import pickle
 import subprocess
 import sys
 import textwrap
@@ -271,6 +273,27 @@ def test_options_of_the_build_are_refused_by_using(option: dict[str, str]) -> No
     message = f"the option `{name}` counts when a program is compiled"
     with pytest.raises(ConfigurationError, match=message), njrt.using(**option):
         pass
+
+
+def test_the_mode_of_a_recording_is_checked(tmp_path: Path) -> None:
+    message = "the mode of a recording must be one of none, once, new, all, not 'replay'"
+    with (
+        pytest.raises(ConfigurationError, match=message),
+        njrt.using(record=tmp_path / "r.jsonl", mode="replay"),  # type: ignore[arg-type]
+    ):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_errors_go_from_process_to_process() -> None:
+    program = Program(SILENT)
+    with pytest.raises(njrt.CallLimitError) as raised:
+        program.call("double", 4, says=[run("1", done=False)] * 9, max_calls=2)
+    error = raised.value
+    assert error.run is not None
+    for copied in (pickle.loads(pickle.dumps(error)), copy.deepcopy(error)):
+        assert type(copied) is njrt.CallLimitError
+        assert (str(copied), copied.place, copied.run) == (str(error), error.place, None)
 
 
 def test_using_holds_inside_and_nests(tmp_path: Path) -> None:

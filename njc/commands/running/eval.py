@@ -17,6 +17,7 @@ from njc.evaluation.cases.runner import (
     CaseResult,
     CaseResults,
     accept_case,
+    asking,
     collect_results,
     compute_program_digest,
     list_planned_runs,
@@ -78,10 +79,13 @@ def command(
     conditions = parse_gates(gates, (), repeats, "--repeats")
     inputs = (cases, Path(target.rpartition(":")[0]))
     check_report(html, inputs, "jinja2")
-    if accept:
-        console.note(_accept_results(get_target(make_absolute(target)), cases))
-    numbered = read_cases(cases)
     names = list(dict.fromkeys(filter(None, ",".join(models).split(",")))) or [""]
+    if accept:
+        if len(names) > 1:
+            raise ConfigurationError("--accept takes the results of one model; name one")
+        with asking(names[0]):
+            console.note(_accept_results(get_target(make_absolute(target)), cases))
+    numbered = read_cases(cases)
     results = ResultFile(out or cases.with_name(f"{cases.stem}.results.jsonl"), CaseResult)
     check_output(results.path, *inputs)
     if fresh:

@@ -18,7 +18,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import copy_context
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -165,8 +165,7 @@ def run_cases(
 ) -> Iterator[CaseResult]:
     """Yield the results of the runs, of one model after the other, `jobs` at a time; an error is raised at the end."""
     for model, runs in groupby(planned, key=lambda run: run.model):
-        asking = set_variable("NJC_REPLACE_MODEL", f"={model}") if model else nullcontext()
-        with asking, ThreadPoolExecutor(jobs) as pool:
+        with asking(model), ThreadPoolExecutor(jobs) as pool:
             waiting = list(runs)
             running: set[Future[CaseResult]] = set()
             errors: list[BaseException] = []
@@ -235,6 +234,11 @@ def accept_case(target: TargetFunction, numbered: NumberedCase) -> Case:
     if result is None and changed:
         return replace(case, after=changed)
     return replace(case, expect=expected, after=changed)
+
+
+def asking(model: str) -> AbstractContextManager[None]:
+    """Ask this model in place of the configured one; the configured one for an empty name."""
+    return set_variable("NJC_REPLACE_MODEL", f"={model}") if model else nullcontext()
 
 
 @contextmanager

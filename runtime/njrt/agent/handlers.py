@@ -74,6 +74,7 @@ from njrt.rendering.redaction import Redactor
 from njrt.rendering.shown_classes import find_shown_classes, find_signature_classes
 from njrt.scope.advice import format_skeleton
 from njrt.scope.scope import Bound, Scope, make_scope
+from njrt.scope.typecheck import find_type_mismatch
 from njrt.timeouts import DeadlineExceeded, call_with_timeout
 from njrt.values.introspection import is_a, is_exactly, is_exception_class
 
@@ -327,10 +328,8 @@ class Handlers:
 
     def count_misfit(self, problem: str) -> Refusal:
         """Refuse a reply that does not have its form; raise OutputTypeError if it happens too often."""
-        self.misfits += 1
-        if self.misfits > MAX_TYPE_MISFITS:
-            raise OutputTypeError(f"the model's reply does not have the form: {problem}")
-        return Refusal(f"{problem}. Reply again, with the whole JSON object.")
+        wrong = f"the model's reply does not have the form: {problem}"
+        return self.refuse_misfit(wrong, f"{problem}. Reply again, with the whole JSON object.")
 
     # ── the effects of an interface ──────────────────────────────────────────────────────────────
 
@@ -460,7 +459,13 @@ class Handlers:
         """Return the result of an effect that has run code."""
         match execution:
             case Jumped(outcome):
-                return outcome
+                match self.check_returned(outcome):
+                    case Refusal(message):
+                        return Refusal(
+                            f"the code has run, but {message}; do not repeat what it did"
+                        )
+                    case checked:
+                        return checked
             case Failed(message, printed):
                 return Refusal(join_parts(mark_printed(printed), message))
             case Ran(value, printed):
@@ -551,7 +556,7 @@ class Handlers:
             case "continue" if label in legal:
                 return Continued()
             case "return" if label in legal or ("bare_return" in legal and value is None):
-                return Returned(value)
+                return self.check_returned(Returned(value))
             case "return" if "bare_return" in legal:
                 return Refusal("only a `return` without a value is possible here")
             case "raise":
@@ -562,6 +567,24 @@ class Handlers:
                 return Refusal(f"only exceptions can be raised, not a {type(value).__name__}")
         known = ", ".join(name.removeprefix("bare_") for name in sorted(legal))
         return Refusal(f"`{label}` is not possible here; the labels are {known}")
+
+    def check_returned(self, outcome: Outcome) -> Outcome | Refusal:
+        """Return the outcome, but a refusal of a value that does not fit the type that the function returns."""
+        if not isinstance(outcome, Returned) or self.block.code or "return" not in self.scope.types:
+            return outcome
+        declared = self.scope.types["return"]
+        problem = find_type_mismatch(outcome.value, declared, self.scope.module)
+        if not problem:
+            return outcome
+        wrong = f"the value to return does not fit its type: {problem}"
+        return self.refuse_misfit(wrong, f"{wrong}; return another one")
+
+    def refuse_misfit(self, problem: str, told: str) -> Refusal:
+        """Refuse a value of a wrong type, in the words `told`; raise OutputTypeError if it happens too often."""
+        self.misfits += 1
+        if self.misfits > MAX_TYPE_MISFITS:
+            raise OutputTypeError(problem)
+        return Refusal(told)
 
     # ── the end ──────────────────────────────────────────────────────────────────────────────────
 
@@ -594,10 +617,8 @@ class Handlers:
                 "bind each output anew, to the same value if that is right"
             )
         if misfits := "; ".join(self.scope.misfits()):
-            self.misfits += 1
-            if self.misfits > MAX_TYPE_MISFITS:
-                raise OutputTypeError(f"an output does not fit its type: {misfits}")
-            return Refusal(f"an output does not fit its type: {misfits}; bind it anew")
+            wrong = f"an output does not fit its type: {misfits}"
+            return self.refuse_misfit(wrong, f"{wrong}; bind it anew")
         if self.contract is not None and self.contract.breaches < MAX_TYPE_MISFITS:
             find_secrets(self.scope, self.redactor)
             if breach := self.contract.find_breach(self.render):

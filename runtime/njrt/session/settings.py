@@ -280,9 +280,12 @@ def get_stored_trace(trace: str, url: str | None) -> Listener:
 
 def open_recorder(path: str | Path, mode: RecordMode, store: str | None = None) -> Recorder:
     """Return a recorder for a path; NJC_RECORD_TO makes it continue in a copy, NJC_DRIFT makes it note mismatches."""
-    from njrt.persistence.recorder import Recorder
+    from njrt.persistence.recorder import Recorder, RecordMode
     from njrt.persistence.recording_place import name_copy
 
+    if mode not in get_args(RecordMode):
+        modes = ", ".join(get_args(RecordMode))
+        raise ConfigurationError(f"the mode of a recording must be one of {modes}, not {mode!r}")
     if folder := os.environ.get("NJC_RECORD_TO"):
         return Recorder(Path(folder) / name_copy(str(path)), "new")
     return Recorder(path, mode, store=store, drift=os.environ.get("NJC_DRIFT") or None)
