@@ -264,7 +264,7 @@ class Handlers:
         if done and isinstance(result, Answer):
             match self.conclude():
                 case Refusal(message):
-                    result = Refusal(f"the code has run, but {message}; do not repeat what it did")
+                    result = _refuse_result(message)
                 case outcome:
                     return outcome
         return self.vary_refusal(result) if isinstance(result, Refusal) else result
@@ -579,12 +579,12 @@ class Handlers:
         wrong = f"the value to return does not fit its type: {problem}"
         return self.refuse_misfit(wrong, f"{wrong}; return another one")
 
-    def refuse_misfit(self, problem: str, told: str) -> Refusal:
-        """Refuse a value of a wrong type, in the words `told`; raise OutputTypeError if it happens too often."""
+    def refuse_misfit(self, problem: str, shown: str) -> Refusal:
+        """Refuse a value of a wrong type, with the text `shown`; raise OutputTypeError if it happens too often."""
         self.misfits += 1
         if self.misfits > MAX_TYPE_MISFITS:
             raise OutputTypeError(problem)
-        return Refusal(told)
+        return Refusal(shown)
 
     # ── the end ──────────────────────────────────────────────────────────────────────────────────
 
@@ -647,6 +647,10 @@ class Handlers:
         if self.interface is not None:
             return self.interface.has_references
         return self.block.options.effects in ("shared-eval", "isolated-eval")
+
+
+def _refuse_result(problem: str) -> Refusal:
+    return Refusal(f"the code has run, but {problem}; do not repeat what it did")
 
 
 def refuse_errors(action: Callable[[], T]) -> T | Refusal:
