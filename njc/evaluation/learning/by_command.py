@@ -217,5 +217,5 @@ def describe_no_run(result: CommandResult) -> str:
     ending = f"; its output ends with: {last}" if last else ""
     how = "failed without running its code"
     if result.was_killed:
-        how = f"was ended by {result}, so that it is not known what the code did"
+        how = f"was ended by {result}, so that the result of the code is not known"
     return f"the command {how}{ending}"
