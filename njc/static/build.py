@@ -147,7 +147,12 @@ def fill_holes(files: Sequence[StaticFile], lock: StaticLock, request: HoleReque
         compiled[file.unit] = _compile_filled(file, entries, lock, findings)
     notes = [result.note for result in results.values() if result.note]
     if request.learned:
-        notes += _list_stale_learned([hole for _, hole in holes], used, lock)
+        fresh = {(entry.name, entry.mode) for entry in used}
+        learned = {
+            (hole.name, hole.mode + LEARNED_SUFFIX) for _, hole in holes
+        } & lock.entries.keys()
+        again = "is stale; `njc static --learn` does it again"
+        notes += [f"what was learned of {name} {again}" for name, _ in sorted(learned - fresh)]
     return StaticBuild(lock, used, compiled, tuple(findings), tuple(notes))
 
 
@@ -172,17 +177,6 @@ def _compile_filled(
         hole, reason = next(filter(operator.itemgetter(1), alone), (checked[0][0], problem))
         findings.append(_make_refusal_finding(file, hole, entries[hole.name], reason))
     return compilation
-
-
-def _list_stale_learned(
-    holes: Sequence[Hole], used: Sequence[LockEntry], lock: StaticLock
-) -> Iterator[str]:
-    """Yield a note for each hole with stale learned code."""
-    kinds = {(entry.name, entry.mode) for entry in used}
-    for hole in holes:
-        key = (hole.name, hole.mode + LEARNED_SUFFIX)
-        if key in lock.entries and key not in kinds:
-            yield f"what was learned of {hole.name} is stale; `njc static --learn` does it again"
 
 
 def find_learned_shapes(hole: Hole, lock: StaticLock) -> Mapping[str, str]:

@@ -15,7 +15,7 @@ import json
 import re
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -122,12 +122,6 @@ def list_forms(block: NaturalBlock, effects: str) -> Iterator[Form]:
     for options in forms:
         if all(getattr(block.options, name) is None for name in options):
             yield Form(options)
-
-
-def find_block(blocks: Iterable[NaturalBlock], instruction: str) -> NaturalBlock | None:
-    """Return the block of an instruction; None for an f-string, because its text has values in it."""
-    found = (block for block in blocks if extract_source_instruction(block) == instruction)
-    return next((block for block in found if not block.is_fstring), None)
 
 
 def list_block_runs(results: ResultsByCase) -> list[BlockRun]:
@@ -273,11 +267,13 @@ class Tuner:
         if not runs:
             raise ConfigurationError(f"{self.target} has run no natural block in these cases")
         self.name = get_first_model(runs[0].model)
-        blocks = analyze(read_source(self.unit)).blocks
+        blocks = (each for each in analyze(read_source(self.unit)).blocks if not each.is_fstring)
+        by_instruction: dict[str, NaturalBlock] = {}
+        for each in blocks:  # the text of an f-string has values in it
+            by_instruction.setdefault(extract_source_instruction(each), each)
         chosen: dict[str, Form] = {}
         for run in runs:
-            block = find_block(blocks, run.instruction)
-            if block is None:
+            if (block := by_instruction.get(run.instruction)) is None:
                 continue
             self.places[run.instruction] = f"{self.unit.path}:{block.line}"
             self.note(f"{self.unit.path}:{block.line}, as it is: {plain}")

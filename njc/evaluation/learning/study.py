@@ -9,7 +9,7 @@ The initial code is the locked one, or is written by a model. Learned code is lo
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -182,9 +182,10 @@ def _learn_hole(
     seen = find_observed_shapes(
         hole, [example for example in examples if example.instruction == hole.instruction]
     )
-    lock = add_entries(
-        lock, [_make_learned_entry(hole, entry, learned, seen, asked, request.today(), judge)]
-    )
+    entry = make_repaired_entry(hole, entry, learned, request.today(), judge)
+    mode, score = hole.mode + LEARNED_SUFFIX, learned.evaluation.score
+    tokens = TokenCounts(entry.tokens.input + asked.input, entry.tokens.output + asked.output)
+    lock = add_entries(lock, [replace(entry, mode=mode, tokens=tokens, score=score, shapes=seen)])
     request.keep(lock)
     if learned.failure is not None:
         request.notify(f"{hole.name}: the best code so far is kept: {studied.score}")
@@ -236,27 +237,6 @@ def _find_initial_entry(
         if build.findings:
             return lock, None, build.findings[0].diagnostic.message
     return lock, *find_locked_entry(hole, lock)
-
-
-def _make_learned_entry(
-    hole: Hole,
-    began: LockEntry,
-    learned: Repaired[Evaluation],
-    seen: Mapping[str, str],
-    asked: CachedAnswers,
-    date: str,
-    judge: Callable[[str], ContractVerdict],
-) -> LockEntry:
-    """Return the entry of learned code, with its whole cost; unchanged code keeps its author."""
-    repaired = make_repaired_entry(hole, began, learned, date, judge)
-    tokens = repaired.tokens
-    return replace(
-        repaired,
-        mode=hole.mode + LEARNED_SUFFIX,
-        tokens=TokenCounts(tokens.input + asked.input, tokens.output + asked.output),
-        score=learned.evaluation.score,
-        shapes=seen,
-    )
 
 
 def make_repaired_entry(
