@@ -63,12 +63,11 @@ def find_hole_status(hole: Hole, lock: StaticLock, names: Collection[str], kind:
     meaning = hole.meaning
     if entry is None:
         moved = (
-            entry
+            Locked(replace(entry, name=hole.name))
             for (name, mode), entry in lock.entries.items()
             if mode == kind and name not in names and entry.meaning == meaning
         )
-        found = next(moved, None)
-        return Missing() if found is None else Locked(replace(found, name=hole.name))
+        return next(moved, Missing())
     changed = tuple(
         it for it in _PART_DESCRIPTIONS if getattr(entry.meaning, it) != getattr(meaning, it)
     )

@@ -149,8 +149,7 @@ def _run_missing(
 def _accept_results(target: TargetFunction, cases: Path) -> str:
     """Write the results of cases that expect nothing into their file, once; return a note about it."""
     accepted: dict[str, list[str]] = {}
-    numbered = read_cases(cases, needs_result=False)
-    open_cases = [each for each in numbered if not each.case.has_expectation]
+    open_cases = [each for each in read_cases(cases, False) if not each.case.has_expectation]
     try:
         for each in open_cases:
             accepted.setdefault(each.text, []).append(format_case(accept_case(target, each)))
