@@ -174,6 +174,30 @@ def test_nonlocal_of_a_global_and_of_a_functions_own() -> None:
     assert counter == 5
 
 
+@pytest.mark.parametrize("outer", ["global", "nonlocal"])
+@pytest.mark.parametrize("inner", ["global", "nonlocal"])
+@pytest.mark.parametrize("kind", ["def more():", "class Box:"])
+def test_declarations_in_each_other_mean_the_blocks_variable(
+    outer: str, inner: str, kind: str
+) -> None:
+    source = (
+        f"def f():\n    {outer} VAR\n    VAR = 7\n    {kind}\n        {inner} VAR\n        VAR += 1\n"
+        f"    {'more()' if 'def' in kind else 'pass'}\nf()"
+    )
+
+    def in_a_function() -> int:
+        n = 0
+        play(lambda: (n,), source.replace("VAR", "n"), writes="n")
+        return n
+
+    def in_the_module() -> None:
+        global counter
+        play(lambda: (counter,), source.replace("VAR", "counter"), writes="counter")
+
+    in_the_module()
+    assert (in_a_function(), counter) == (8, 8)
+
+
 def test_hidden_global_is_refused() -> None:
     source = "def f():\n    n = 1\n    def g():\n        global n\n        n = 2\n    g()"
     assert "rename one of them" in message_of("n = 0\n" + source)

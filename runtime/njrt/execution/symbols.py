@@ -93,7 +93,8 @@ def _resolve_names(collector: _NameCollector) -> SnippetNames:
     reaching: dict[Declaration, list[str]] = {}
     for table in collector.tables[1:]:
         for name, declaration in table.declared.items():
-            between = [each for each in table.visible if each is not block and name in each.bound]
+            around = [each for each in table.visible if each is not block]
+            between = [each for each in around if name in each.bound and name not in each.declared]
             if isinstance(declaration, ast.Nonlocal) and between:
                 continue
             if between:
