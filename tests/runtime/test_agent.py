@@ -368,6 +368,23 @@ def test_an_output_of_the_wrong_type_is_sent_back_and_can_be_mended() -> None:
     assert "do not repeat what it did" in TYPED.told()[1]
 
 
+def test_private_names_are_shown_as_the_prompt_writes_them() -> None:
+    program = Program("""
+        class Box:
+            def fill(self, __sizes: list[int]) -> int:
+                \'\'\'natural
+                Put the sum of <__sizes> into <:__total: int>.
+                \'\'\'
+                return __total
+
+        def f():
+            return Box().fill([1, 2])
+    """)
+    assert program.call("f", says=ended_by("__total = sum(__sizes)")) == 3
+    opening = program.told()[0].partition("---\n")[2].splitlines()
+    assert opening[:2] == ["__sizes: list[int], 2 items = [1, 2]", "__total: int, to be bound"]
+
+
 RETURNS: dict[str, list[Any]] = {
     "direct": [run(f"return {value}", done=True) for value in ("'no'", "", "len(x)")],
     "nightjar": [call("return", value=value) for value in ("'no'", "None", "len(x)")],

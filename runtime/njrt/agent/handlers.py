@@ -569,10 +569,14 @@ class Handlers:
         return Refusal(f"`{label}` is not possible here; the labels are {known}")
 
     def check_returned(self, outcome: Outcome) -> Outcome | Refusal:
-        """Return the outcome, but a refusal of a value that does not fit the type that the function returns."""
-        if not isinstance(outcome, Returned) or self.block.code or "return" not in self.scope.types:
+        """Return the outcome, but a refusal of a value that does not fit the type that the function returns.
+
+        `-> None` is not checked: it is often written for functions without a result that anyone reads.
+        """
+        declared = self.scope.types.get("return")
+        is_checked = declared is not None and declared is not type(None) and not self.block.code
+        if not (is_checked and isinstance(outcome, Returned)):
             return outcome
-        declared = self.scope.types["return"]
         problem = find_type_mismatch(outcome.value, declared, self.scope.module)
         if not problem:
             return outcome

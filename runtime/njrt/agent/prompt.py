@@ -24,6 +24,7 @@ from njrt.agent.tools import OPERATIONS, format_call_form
 from njrt.block import Block
 from njrt.messages import Message, ModelMessage, Protocol, UserMessage
 from njrt.options import EffectSet, Options, Reasoning
+from njrt.private_names import unmangle
 from njrt.rendering.describe import describe_function, describe_variable, render_value
 from njrt.rendering.redaction import Redactor
 from njrt.rendering.shown_classes import find_shown_classes, find_signature_classes
@@ -309,26 +310,28 @@ def build_opening(
     fixed: list[str] = []
     answered = find_shown_classes((), scope.types.values()) if form else []
     for name in (*scope.names, *scope.type_names):
-        if name in scope.outputs:
+        written = unmangle(name, scope.class_name)
+        if written in scope.outputs:
             continue
         found = scope.lookup(name)
         if not isinstance(found, Bound):
-            lines.append(f"{name}: not bound")
+            lines.append(f"{written}: not bound")
         elif is_a(value := found.value, type):
             if value not in answered:
-                shown = describe_variable(name, value, budget, redactor) if budget else name
+                shown = describe_variable(written, value, budget, redactor) if budget else written
                 fixed.append(shown)
             else:  # only its docstring: the form of the answer has its fields or members
                 doc = get_doc_summary(get_class_namespace(value).get("__doc__"))
-                fixed += [f"{name}: {doc}"] if doc and not doc.startswith(f"{name}(") else []
+                fixed += [f"{written}: {doc}"] if doc and not doc.startswith(f"{name}(") else []
         else:
             for path, shown in scope.list_named(name, value).items():
+                label = unmangle(path, scope.class_name)
                 if not budget:
-                    lines.append(path)
+                    lines.append(label)
                 elif path != name and type(shown) is FunctionType:
-                    lines.append(describe_function(path, shown, budget, redactor))
+                    lines.append(describe_function(label, shown, budget, redactor))
                 else:
-                    lines.append(describe_variable(path, shown, budget, redactor, not form))
+                    lines.append(describe_variable(label, shown, budget, redactor, not form))
     if form:
         return redactor.redact_whole(join_opening(block.instruction, lines, form, fixed))
     if budget:
