@@ -264,8 +264,8 @@ class Redactor:
             if is_exactly(value, str, bytes, int):
                 if label and is_secret(label, value):
                     self.add_known(value)
-            elif id(value) not in seen and not is_exactly(value, *_SHOWN_TYPES, float):
-                seen.add(id(value))
+            elif (at := id(value)) not in seen and not is_exactly(value, *_SHOWN_TYPES, float):
+                seen.add(at)
                 inherited = label if classify_name(label) == "secret" else ""
                 waiting += islice(_list_named_parts(inherited, value), _MAX_SCANNED_ITEMS)
 
