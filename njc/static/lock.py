@@ -36,6 +36,7 @@ from typing import Any, Literal, TypeVar
 from njc.project.servers import ServerSection
 from njc.project.tuned import TunedSection, check_sections
 from njrt.errors import ConfigurationError
+from njrt.options import OPTION_CHOICES
 from njrt.production.approval.manifest import BlockAuthority, BlockKey
 
 LOCK_VERSION = 1
@@ -244,6 +245,12 @@ def read_lock(file: Path) -> StaticLock:
         (first, *_) = error.errors()
         line, path = _locate(text, first["loc"]), ".".join(map(str, first["loc"]))
         raise ConfigurationError(f"{file}:{line}: `{path}`: {first['msg']}; {_WAY_OUT}") from None
+    if unknown := sorted(document.keys() - {"version", "block", "authority", "tuned", "mcp"}):
+        raise ConfigurationError(f"{file}: `{unknown[0]}` is no section of a lock; {_WAY_OUT}")
+    for index, entry in enumerate(read.block):
+        if entry.mode.removesuffix(LEARNED_SUFFIX) not in OPTION_CHOICES["mode"]:
+            line = _locate(text, ("block", index, "mode"))
+            raise ConfigurationError(f"{file}:{line}: `{entry.mode}` is no mode; {_WAY_OUT}")
     names = [f"{entry.name} ({entry.mode})" for entry in read.block]
     for index, name in enumerate(names):
         if name in names[:index]:

@@ -119,6 +119,11 @@ BAD = format_lock(add_entries(StaticLock(), [entry("b.njpy:g")])).partition("\n\
             GOOD + BAD.replace("output = 5", "outputs = 5"),
             rf"njc\.lock:{GOOD.count(chr(10)) + 8}: `block\.1\.tokens\.output`: Field required",
         ),
+        (
+            GOOD + BAD.replace('mode = "static"', 'mode = "statik"'),
+            rf"njc\.lock:{GOOD.count(chr(10)) + 3}: `statik` is no mode",
+        ),
+        ("version = 1\n[[blocks]]\n", r"njc\.lock: `blocks` is no section of a lock; correct it"),
     ],
 )
 def test_a_broken_lock_says_where(text: str, words: str, tmp_path: Path) -> None:
