@@ -696,6 +696,9 @@ def test_pandas_columns_with_secrets() -> None:
     table = pandas.DataFrame({"name": ["a"], "password": [SECRET]})
     assert SECRET not in describe_variable("t", table)
     assert SECRET not in describe_variable("t", table["password"])
+    named = table.set_index("password")
+    assert SECRET not in describe_variable("t", named)
+    assert SECRET not in describe_variable("t", named["name"])
 
 
 @pytest.mark.parametrize(

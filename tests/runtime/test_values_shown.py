@@ -15,6 +15,7 @@ import math
 import os
 import pathlib
 import re
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -44,6 +45,18 @@ class Item:
 
         Never below the floor.
         """
+
+
+class Open(pydantic.BaseModel, extra="allow"):
+    id: int
+
+
+def make_row() -> sqlite3.Row:
+    connection = sqlite3.connect(":memory:")
+    connection.row_factory = sqlite3.Row
+    row: sqlite3.Row = connection.execute("select 1 as id, 'Oslo' as city").fetchone()
+    connection.close()
+    return row
 
 
 class Colour(enum.Enum):
@@ -196,7 +209,10 @@ SHOWN = [
     (collections.UserList([1]), "x: UserList = UserList(data=[1])"),
     ({"a": 1}.items(), "x: dict_items = dict_items([('a', 1)])"),
     (types.SimpleNamespace(a=1, b=[2]), "x: SimpleNamespace = SimpleNamespace(a=1, b=[2])"),
-    (types.MappingProxyType({"a": 1}), "x: mappingproxy = mappingproxy({...})"),
+    (types.MappingProxyType({"a": 1}), "x: mappingproxy = mappingproxy({'a': 1})"),
+    (types.MappingProxyType(collections.UserDict(a=1)), "x: mappingproxy = mappingproxy({...})"),
+    (Open(id=1, city="Oslo"), "x: Open = Open(id=1, city='Oslo')"),
+    (make_row(), "x: Row = Row(id=1, city='Oslo')"),
     (array.array("i", [1, 2]), "x: array = array('i', [1, 2])"),
     (range(10**9), "x: range = range(0, 1000000000)"),
     (itself(), "x: list[int | list], 2 items = [1, [...]]"),
@@ -313,6 +329,22 @@ def test_a_table_is_shown_by_its_columns() -> None:
     assert (
         describe_variable("s", table["rank"]) == "s: pandas.Series, 2 items, dtype int64 = [1, 2]"
     )
+
+
+def test_the_index_of_a_table_is_shown() -> None:
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"city": ["Oslo", "Rome"], "size": [1, 3]})
+    named = table.set_index("city")
+    assert render_value(named) == "{'city' (index): ['Oslo', 'Rome'], 'size' (int64): [1, 3]}"
+    assert render_value(named["size"]) == "{'Oslo': 1, 'Rome': 3}"
+    assert render_value(table[1:]).startswith("{index: [1], 'city' (")
+    assert render_value(table["size"][1:]) == "{1: 3}"
+    many = pandas.Series(range(100), index=range(1, 101))
+    assert "= {1: 0, 2: 1, " in describe_variable("s", many, 120)
+    assert "index: [1, 2, 3, " in describe_variable("t", many.to_frame("n"), 140)
+    both = table.set_index(["city", "size"])
+    both["n"] = [5, 6]
+    assert "{'city' (index): ['Oslo', 'Rome'], 'size' (index): [1, 3], " in render_value(both)
 
 
 def test_an_open_file_is_named_and_not_read(tmp_path: pathlib.Path) -> None:

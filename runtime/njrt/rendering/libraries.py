@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
+from njrt.rendering.redaction import classify_name
 from njrt.rendering.writer import (
     MAX_SHOWN_ITEMS,
     MIN_SHOWN_ITEMS,
@@ -76,21 +77,46 @@ def _write_dataframe(writer: ValueWriter, value: Any, room: int, exact: bool) ->
     if exact and rows > MAX_SHOWN_ITEMS:
         raise DoesNotFit
 
+    levels = [] if _has_default_index(value) else list(value.index.names)
+
     def columns() -> Iterator[tuple[str, list[Any]]]:
+        for level, name in enumerate(levels):
+            known = (
+                "index: "
+                if name is None
+                else f"{writer.write_brief(name, MAX_LABEL_CHARS)} (index): "
+            )
+            start = value.index[:MAX_SHOWN_ITEMS].get_level_values(level)
+            yield known, _shorten_items(start.tolist(), rows)
         for at, dtype in enumerate(value.dtypes):
             label = f"{writer.write_brief(value.columns[at], MAX_LABEL_CHARS)} ({dtype}): "
             yield label, _shorten_items(value.iloc[:MAX_SHOWN_ITEMS, at].tolist(), rows)
 
-    return writer.write_row("{", columns(), width, "}", room, exact)
+    return writer.write_row("{", columns(), width + len(levels), "}", room, exact)
 
 
 def _write_series(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
     if exact and len(value) > MAX_SHOWN_ITEMS:
         raise DoesNotFit
-    items = _shorten_items(value.iloc[:MAX_SHOWN_ITEMS].tolist(), len(value))
-    return writer.redactor.write_named(
-        str(value.name), items, lambda: writer.write_part(items, room, exact)
-    )
+    start = value.iloc[:MAX_SHOWN_ITEMS]
+    items = _shorten_items(start.tolist(), len(value))
+
+    def write() -> str:
+        if _has_default_index(value) or any(classify_name(str(name)) for name in value.index.names):
+            return writer.write_part(items, room, exact)
+        pairs = writer.label_values(
+            zip(start.index.tolist(), start.tolist(), strict=True), room, exact
+        )
+        return writer.write_row("{", pairs, len(value), "}", room, exact)
+
+    return writer.redactor.write_named(str(value.name), items, write)
+
+
+def _has_default_index(value: Any) -> bool:
+    """Return whether the index of a table or a column only numbers its rows: it is not shown."""
+    index = value.index
+    is_range = get_class_name(type(index)) == "RangeIndex"
+    return is_range and index.name is None and index.start == 0 and index.step == 1
 
 
 def _shorten_items(items: list[Any], length: int) -> list[Any]:
@@ -108,7 +134,9 @@ def _write_query_set(writer: ValueWriter, value: Any, room: int, exact: bool) ->
 
 
 def _write_row(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
-    parts = [(f"{name}=", item) for name, item in zip(value._fields, value, strict=True)]
+    """Write a row of SQLAlchemy or of `sqlite3`: its columns with their values."""
+    names = value.keys() if find_library_kind(type(value)) == "sqlite3.Row" else value._fields
+    parts = [(f"{name}=", item) for name, item in zip(names, value, strict=True)]
     return writer.write_row("Row(", parts, len(parts), ")", room, exact)
 
 
@@ -167,6 +195,7 @@ LIBRARY_WRITERS: dict[str, WriteFunction] = {
     "django.db.models.query.QuerySet": _write_query_set,
     "django.db.models.query.RawQuerySet": _write_query_set,
     "sqlalchemy.engine.row.Row": _write_row,
+    "sqlite3.Row": _write_row,
 }
 _CLASS_NAMES = {kind.rpartition(".")[2] for kind in LIBRARY_WRITERS}
 

@@ -11,6 +11,7 @@ Of the program's own code only a `__repr__` written by hand is run, under a time
 from __future__ import annotations
 
 import array
+import gc
 import re
 import types
 from collections import OrderedDict, deque
@@ -238,6 +239,15 @@ def _write_dict(writer: ValueWriter, value: dict[Any, Any], room: int, exact: bo
     return writer.write_row(head, pairs, length, tail, room, exact, least)
 
 
+def _write_mapping_proxy(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
+    """Write the dict that a proxy protects; another mapping, which may be code of the program, is not read."""
+    behind = gc.get_referents(value)[0]
+    if type(behind) is not dict:
+        return "mappingproxy({...})"
+    pairs = writer.label_values(behind.items(), room, exact)
+    return writer.write_row("mappingproxy({", pairs, len(behind), "})", room, exact)
+
+
 def _write_view(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
     items = (("", item) for item in value)
     return writer.write_row(
@@ -386,7 +396,7 @@ TYPE_WRITERS: dict[type, WriteFunction] = {
     type({}.keys()): _write_view,
     type({}.values()): _write_view,
     type({}.items()): _write_view,
-    types.MappingProxyType: _make_plain_writer(lambda value: "mappingproxy({...})"),
+    types.MappingProxyType: _write_mapping_proxy,
     type: _make_plain_writer(lambda value: f"<class {get_class_name(value)}>"),
     types.FunctionType: _write_function,
     types.MethodType: _write_function,

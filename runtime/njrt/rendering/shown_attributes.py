@@ -60,7 +60,9 @@ def list_shown_attributes(value: UserValue) -> list[tuple[str, UserValue]]:
 def order_attributes(held: Namespace, fields: list[str] | None) -> list[tuple[str, UserValue]]:
     """Return the attributes of an object to show: these fields, else all, public ones first."""
     if fields is not None:
-        return [(name, held[name]) for name in fields if name in held]
+        extra = held.get("__pydantic_extra__")
+        others = list(islice(extra.items(), 1000)) if type(extra) is dict else []
+        return [*((name, held[name]) for name in fields if name in held), *others]
     some = [(name, item) for name, item in islice(held.items(), 1000) if type(name) is str]
     own = [(name, item) for name, item in some if not name.endswith("__") and name not in ORM_STATE]
     return sorted(own, key=lambda pair: pair[0].startswith("_"))
