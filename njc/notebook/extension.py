@@ -26,9 +26,9 @@ from pathlib import Path
 from typing import Any
 
 import njrt
-from njc.compiler import analyze, compile_source, parse_compiled_tree
+from njc.compiler import Compilation, analyze, compile_source, parse_compiled_tree
 from njc.frontend.diagnostics import Diagnostic, render_diagnostic
-from njc.frontend.parse import can_hold_blocks
+from njc.frontend.parse import can_hold_blocks, parse_quietly
 from njc.frontend.source import SourceFile
 from njc.project.config import find_project
 from njc.runs.timeline.effect_text import format_effect
@@ -64,8 +64,8 @@ def compile_cell(text: str, name: str, options: Options) -> CompiledCell:
         raise CellError(format_diagnostics(found, source))
     tree = parse_compiled_tree(compilation)
     tree.body = [statement for statement in tree.body if not _is_earlier_cells(statement)]
-    if tree.body and compilation.blocks and _ends_with_block(tree.body[-1]):
-        # Its call has no value to show.
+    if tree.body and compilation.blocks and not _ends_with_value(compilation):
+        # The call of a block has no value to show.
         tree.body.append(ast.copy_location(ast.Pass(), tree.body[-1]))
     return CompiledCell(tree, len(compilation.blocks), format_diagnostics(found, source))
 
@@ -80,14 +80,12 @@ def _is_earlier_cells(statement: ast.stmt) -> bool:
     return is_import and ast.unparse(statement) == EARLIER_CELLS.strip()
 
 
-def _ends_with_block(statement: ast.stmt) -> bool:
-    """Return whether a statement is the call of a block."""
-    return (
-        isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Call)
-        and isinstance(statement.value.func, ast.Attribute)
-        and statement.value.func.attr == "run"
-    )
+def _ends_with_value(compilation: Compilation) -> bool:
+    """Return whether the last statement of a cell is an expression other than a block."""
+    source = compilation.source
+    last = parse_quietly(source.text).body[-2]  # before the line for earlier cells
+    start = source.get_offset(last.lineno, last.col_offset)
+    return isinstance(last, ast.Expr) and all(block.start != start for block in compilation.blocks)
 
 
 COLUMNS = ("block", "model", "outcome", "seconds", "calls", "tokens", "USD")
@@ -165,8 +163,17 @@ UNMARKED = "natural code runs only below %%njpy at the head of its cell, or afte
 USAGE = "usage: %njpy on|off|trace|using SETTINGS; %%njpy at the head of a cell"
 
 
+@dataclass(frozen=True, slots=True)
+class OpenCell:
+    """A cell that runs: what IPython calls it, the watch of its blocks, and the contexts to leave at its end."""
+
+    info: object
+    watch: Watch
+    around: ExitStack
+
+
 class NaturalCells:
-    """Natural code in one shell (state: whether it is on, the current cell, the runs of its blocks)."""
+    """Natural code in one shell (state: whether it is on, the cells that run, the runs of their blocks)."""
 
     def __init__(self, shell: Any) -> None:
         self.shell = shell
@@ -174,8 +181,7 @@ class NaturalCells:
         self.text = ""
         self.trace = CellTrace(())
         self.settings: dict[str, Any] = {}
-        self._around = ExitStack()
-        self._watch = Watch()
+        self._open_cells: list[OpenCell] = []
 
     # ── what IPython calls
 
@@ -221,24 +227,26 @@ class NaturalCells:
         kept = len(self.shell.history_manager.input_hist_parsed) - 1
         return kept or int(self.shell.execution_count)
 
-    def begin_cell(self, *_: Any) -> None:
+    def begin_cell(self, info: object = None) -> None:
         """Watch the runs of a cell's blocks, under the settings of `%njpy using`."""
-        self._leave_cell()
-        self._watch = self._around.enter_context(njrt.watch())
+        around = ExitStack()
+        self._open_cells.append(OpenCell(info, around.enter_context(njrt.watch()), around))
         if self.settings:
-            self._around.enter_context(njrt.using(**self.settings))
+            around.enter_context(njrt.using(**self.settings))
         with suppress(RuntimeError):  # a shell without a running event loop, as in a terminal
-            self._around.enter_context(waking(asyncio.get_running_loop()))
+            around.enter_context(waking(asyncio.get_running_loop()))
 
-    def end_cell(self, *_: Any) -> None:
-        if self._watch.runs:
-            self.trace = CellTrace(self._watch.runs)
-        self._leave_cell()
-
-    def _leave_cell(self) -> None:
-        around, self._around = self._around, ExitStack()
-        with suppress(ValueError):  # IPython may end a cell in another context than it started in
-            around.close()
+    def end_cell(self, result: Any = None) -> None:
+        """End a cell, and the open cells in it; an empty cell was never open."""
+        info = getattr(result, "info", None)
+        while any(cell.info is info for cell in self._open_cells):
+            cell = self._open_cells.pop()
+            if cell.watch.runs:
+                self.trace = CellTrace(cell.watch.runs)
+            with suppress(
+                ValueError
+            ):  # IPython may end a cell in another context than it started in
+                cell.around.close()
 
     def njpy(self, line: str) -> CellTrace | None:
         """%njpy on|off: natural code in all cells that follow, or only below %%njpy.
@@ -257,7 +265,7 @@ class NaturalCells:
             case "trace":
                 return self.trace
             case "using":
-                settings = self.shell.ev(f"dict({rest})")
+                settings = self.shell.ev(f"dict({rest}\n)")
                 with njrt.using(**settings):  # their mistakes are reported now
                     self.settings = settings
             case _:
@@ -302,12 +310,15 @@ def load(shell: Any) -> NaturalCells:
     loaded: NaturalCells | None = getattr(shell, "_njc_cells", None)
     if loaded is not None:
         return loaded
+    from IPython.core.magic import no_var_expand
+
     cells = shell._njc_cells = NaturalCells(shell)
     shell.input_transformers_cleanup.append(cells.mark)
     shell.input_transformers_post.append(cells.remember)
     shell.ast_transformers.append(cells)
     shell.events.register("pre_run_cell", cells.begin_cell)
     shell.events.register("post_run_cell", cells.end_cell)
+    no_var_expand(NaturalCells.njpy)  # its braces are Python
     shell.register_magic_function(cells.njpy, "line", "njpy")
     return cells
 

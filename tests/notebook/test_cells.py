@@ -71,6 +71,20 @@ CELLS: list[tuple[str, dict[str, str]]] = [
     ),
     ("for i in range(3:", {"error": "SyntaxError"}),
     ("len?", {}),
+    (
+        "async def same(x): return x\nlimit = 1\nmodel = Scripted(lambda request: {'n': 6})",
+        {},
+    ),
+    ("%njpy using model=model, calls={same}, max_calls=limit  # no more", {}),
+    ("%njpy using model=model, max_calls=limit  # no more", {}),
+    (
+        'get_ipython().run_cell("1")\nx: int = 1\n"""natural\nPut <x> into <:n: int>.\n"""\nn',
+        {"text/plain": "6"},
+    ),
+    (
+        'get_ipython().run_cell("")\nx: int = 1\n"""natural\nPut <x> into <:n: int>.\n"""\nn',
+        {"text/plain": "6"},
+    ),
     ("%njpy bogus", {"stderr": "usage: %njpy on|off|trace"}),
     ("%njpy using modle=1", {"error": "modle"}),
     ("%njpy off", {}),
@@ -117,8 +131,11 @@ def test_the_value_of_a_block_is_not_shown() -> None:
     text = 'x = 1\n"""natural\nPrint <x>.\n"""\n'
     tree = compile_cell(text, "In[1]", Options()).tree
     assert isinstance(tree.body[-1], ast.Pass)
-    tree = compile_cell(text + "x", "In[1]", Options()).tree
-    assert isinstance(tree.body[-1], ast.Expr)
+    checked = text.replace("Print <x>", "Set <:x> to 2") + "assert x == 2\n"
+    assert isinstance(compile_cell(checked, "In[1]", Options()).tree.body[-1], ast.Pass)
+    for last in ("x", "x.run(1)", "subprocess.run(['true'])"):
+        tree = compile_cell(text + last, "In[1]", Options()).tree
+        assert isinstance(tree.body[-1], ast.Expr)
 
 
 @pytest.mark.parametrize(
