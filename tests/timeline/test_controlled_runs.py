@@ -271,15 +271,21 @@ def test_variables_are_listed_expanded_and_evaluated(control: Control) -> None:
         "price +": "invalid syntax",
         "nothing": "NameError: name 'nothing' is not defined",
         "price / 0": "ZeroDivisionError: division by zero",
+        "shop.boom": "SystemExit: a property was evaluated",
+        "shop.cancel()": "CancelledError",
     }.items():
         with pytest.raises(RunControlError, match=problem):
             controller.evaluate(expression)
+        with pytest.raises(RunControlError, match=problem):
+            controller.set_variable("price", expression)
     with pytest.raises(RunControlError, match="there is no variable `foo` here"):
         controller.expand("foo")
     assert controller.state == "stopped"
 
 
 SHOP = '''\
+import asyncio
+
 import njrt
 from njrt.models.scripted import Scripted, run
 
@@ -292,6 +298,9 @@ class Shop:
     @property
     def boom(self):
         raise SystemExit("a property was evaluated")
+
+    def cancel(self):
+        raise asyncio.CancelledError("cancelled")
 
 
 shop, price = Shop(), 3
@@ -695,6 +704,22 @@ def test_input_is_asked_for_and_given_again(control: Control, interval: int) -> 
     stop(controller)
     controller.run_on()
     assert write_output(end(controller)[1]) == "Zoë more\n\n"
+
+
+def test_breakpoints_that_are_set_while_the_program_waits_for_input_count(control: Control) -> None:
+    parts = ("BLOCK", "name = input()", "BLOCK", "print(name)")
+    controller = control(make_program(*parts))
+    controller.start(stops=False)
+    while not isinstance(controller.wait(SECONDS), InputWanted):
+        pass
+    controller.set_breakpoints((Breakpoint("effect"), Breakpoint("block", condition="sys.exit()")))
+    controller.send_input("Zoë\n")
+    stopped = controller.wait_for_stop(SECONDS)
+    assert isinstance(stopped, Stopped)
+    assert (stopped.step.number, stopped.reason) == (4, "effect")
+    controller.set_breakpoints(())
+    controller.run_on()
+    assert write_output(end(controller)[1]) == "Zoë\n"
 
 
 OBSTACLES = {

@@ -44,6 +44,7 @@ from njc.trace_lines import parse_trace_line
 from njrt import Accept, Decision, PendingEffect
 from njrt.effect_json import decision_from_json, effect_to_json
 from njrt.events import Began, Ended, Event, Performed, RunId, Streamed
+from njrt.execution.interruptions import select_catchable
 from njrt.execution.source_cache import is_snippet
 from njrt.observability.trace import format_event_line
 from njrt.persistence.recorder import Recorder
@@ -198,7 +199,7 @@ class Agent:
             except EvaluationError as error:
                 text = f"the condition `{breakpoint.condition}` cannot be evaluated: {error}"
                 self._channel.send({"notice": text})
-            except Exception:  # of its `__bool__`
+            except select_catchable():  # of its `__bool__`
                 continue
         return ""
 
@@ -308,7 +309,10 @@ class Agent:
                 message = self._channel.receive()
                 if "data" in message:
                     return str(message["data"]).encode("latin-1")
-                self._reason = "pause"
+                if message["command"] == "breakpoints":
+                    self.set_breakpoints(message)
+                else:
+                    self._reason = "pause"
 
     # ── copies ───────────────────────────────────────────────────────────────────────────────────
 

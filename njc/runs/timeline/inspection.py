@@ -19,6 +19,7 @@ from typing import Any
 
 from njc.runs.timeline.channel import Json
 from njrt.events import RunId, StateChange
+from njrt.execution.interruptions import select_catchable
 from njrt.execution.tracebacks import format_error
 from njrt.outcome import UserValue
 from njrt.rendering.describe import describe_on_one_line
@@ -107,7 +108,7 @@ def evaluate(
         return call_with_timeout(seconds, lambda: eval(code, names))
     except (DeadlineExceeded, SyntaxError) as error:
         raise EvaluationError(str(error)) from None
-    except Exception as error:
+    except select_catchable() as error:
         raise EvaluationError(format_error(error)) from None
 
 

@@ -44,6 +44,8 @@ from njrt.private_files import open_private
 
 MAX_PART_CHARS = 20_000
 """Maximum characters of text in one part of a line; the rest is cut."""
+MIN_FIELDS = 1_000
+"""Number of fields of an object that are kept beyond the limit, with cut values: readers need the names."""
 
 
 class TraceFile:
@@ -209,7 +211,13 @@ class TextBudget:
             self.left = max(0, self.left - len(value))
             return kept
         if isinstance(value, dict):
-            return {key: self.cut(item) for key, item in value.items()}
+            kept_fields: dict[Any, Any] = {}
+            for key, item in value.items():
+                if self.left <= 0 and len(kept_fields) >= MIN_FIELDS:
+                    kept_fields["..."] = f"... (+{len(value) - len(kept_fields)} more)"
+                    break
+                kept_fields[key] = self.cut(item)
+            return kept_fields
         if isinstance(value, (list, tuple)):
             kept_items: list[Any] = []
             for item in value:
@@ -218,5 +226,5 @@ class TextBudget:
                     break
                 kept_items.append(self.cut(item))
             return kept_items
-        self.left -= 4
+        self.left = max(0, self.left - 4)
         return value
