@@ -331,6 +331,46 @@ def test_a_table_is_shown_by_its_columns() -> None:
     )
 
 
+class Shop:
+    @functools.cached_property
+    def stock(self) -> dict[str, int]:
+        """What is there."""
+        raise AssertionError("a property must not be evaluated")
+
+    @functools.cache  # noqa: B019
+    def cost(self, article: str) -> float:
+        """What an article costs."""
+        raise AssertionError("a method must not be called")
+
+    @staticmethod
+    @functools.lru_cache(maxsize=3)
+    def find(name: str = "") -> str:
+        raise AssertionError("a method must not be called")
+
+
+@functools.lru_cache
+def price(article: str, currency: str = "EUR") -> float:
+    """Look up a price."""
+    raise AssertionError("a function must not be called")
+
+
+def test_functions_behind_a_cache_are_shown() -> None:
+    signature = "(article: str, currency: str = 'EUR') -> float"
+    assert describe_variable("f", price) == f"f: function price{signature}\n    Look up a price."
+    assert render_value([price, Shop().cost]) == "[<function price>, <method Shop.cost>]"
+    shop = Shop()
+    assert describe_variable("s", shop).splitlines()[1:] == [
+        "    .stock -> dict[str, int]  (property)  # What is there.",
+        "    .cost(article: str) -> float  # What an article costs.",
+        "    .find(name: str = '') -> str",
+    ]
+    assert describe_variable("m", shop.cost) == (
+        "m: method Shop.cost(article: str) -> float\n    What an article costs."
+    )
+    wrapper = functools.cache(functools.partial(int, base=2))
+    assert "_lru_cache_wrapper" in describe_variable("w", wrapper)
+
+
 def test_the_index_of_a_table_is_shown() -> None:
     pandas = pytest.importorskip("pandas")
     table = pandas.DataFrame({"city": ["Oslo", "Rome"], "size": [1, 3]})

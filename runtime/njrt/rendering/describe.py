@@ -50,6 +50,7 @@ from njrt.values.introspection import (
     is_user_class,
     list_bases,
     read_attributes,
+    uncache,
 )
 
 MAX_TYPED_ITEMS = 256
@@ -167,6 +168,7 @@ def _describe_value(value: UserValue, room: int, redactor: Redactor) -> ValueDes
 
 def _build_description(value: UserValue, room: int, writer: ValueWriter) -> ValueDescription:
     """Describe a value according to its kind: class, function, module, type form or object."""
+    value = uncache(value)
     cls = type(value)
     if is_a(value, type):
         return ValueDescription(_format_class_title(value), lines=describe_class(value, writer))
@@ -294,6 +296,6 @@ def _format_function_title(value: Any, writer: ValueWriter) -> str:
 
 
 def _read_doc_lines(value: Any) -> Iterator[str]:
-    function = value.__func__ if type(value) is types.MethodType else value
+    function = uncache(value.__func__ if type(value) is types.MethodType else value)
     if is_exactly(function, *_FUNCTION_TYPES) and (doc := get_doc_summary(function.__doc__)):
         yield doc

@@ -13,6 +13,7 @@ from __future__ import annotations
 import types
 from collections.abc import Collection, Iterable, Iterator
 from enum import EnumMeta
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -38,6 +39,7 @@ from njrt.values.introspection import (
     is_standard_module,
     is_user_class,
     read_attributes,
+    uncache,
 )
 
 MAX_MEMBERS = 100
@@ -119,6 +121,7 @@ def describe_module(module: types.ModuleType, writer: ValueWriter) -> Iterator[s
     for public, value in list(islice(names.items(), MAX_MEMBERS)):
         if type(public) is not str or public.startswith("_"):
             continue
+        value = uncache(value)
         if type(value) is types.FunctionType and value.__module__ == name:
             yield f".{public}{_format_member_signature(value, writer)}{_format_doc_comment(value)}"
         elif is_a(value, type) and get_class_namespace(value).get("__module__") == name:
@@ -218,18 +221,18 @@ def _describe_methods(
 
 
 def _format_member(name: str, member: Any, writer: ValueWriter) -> str:
-    if type(member) is property:
-        getter = member.fget
+    if type(member) is property or type(member) is cached_property:
+        getter = uncache(member.fget if type(member) is property else member.func)
         returned = (
             read_annotations(getter).get("return") if type(getter) is types.FunctionType else None
         )
         arrow = f" -> {format_type(returned)}" if returned is not None else ""
         return f"{name}{arrow}  (property){_format_doc_comment(getter)}"
-    kind = type(member)
+    kind = type(member := uncache(member))
     is_method = kind is staticmethod or kind is classmethod
     if not is_method and kind is not types.FunctionType:
         return ""
-    function = member.__func__ if is_method else member
+    function = uncache(member.__func__) if is_method else member
     is_async = not is_method and describe_function_kind(member).startswith("async")
     signature = _format_member_signature(function, writer, bound=kind is not staticmethod)
     return f"{'async ' if is_async else ''}{name}{signature}{_format_doc_comment(function)}"

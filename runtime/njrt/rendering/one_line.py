@@ -45,6 +45,7 @@ from njrt.rendering.writer import (
     escape_unprintable,
 )
 from njrt.values.introspection import (
+    CacheWrapperType,
     find_member,
     get_class_name,
     get_module_name,
@@ -400,6 +401,7 @@ TYPE_WRITERS: dict[type, WriteFunction] = {
     type: _make_plain_writer(lambda value: f"<class {get_class_name(value)}>"),
     types.FunctionType: _write_function,
     types.MethodType: _write_function,
+    CacheWrapperType: _write_function,
     types.BuiltinFunctionType: _write_function,
     types.MethodDescriptorType: _write_function,
     types.ModuleType: _make_plain_writer(

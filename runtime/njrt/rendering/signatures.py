@@ -23,6 +23,7 @@ from njrt.values.introspection import (
     get_module_name,
     is_a,
     is_exactly,
+    uncache,
     unwrap_function,
 )
 
@@ -92,6 +93,7 @@ def format_signature(
     """
     if type(function) is MethodType:
         function, skip_first = function.__func__, True
+    function = uncache(function)
     if type(function) is FunctionType:
         return _format_python_signature(unwrap_function(function), default_text, skip_first)
     if is_exactly(function, BuiltinFunctionType, types.MethodDescriptorType):
@@ -161,6 +163,7 @@ def describe_function_kind(function: UserValue) -> str:
     kind = "method" if type(function) is MethodType else "function"
     if type(function) is MethodType:
         function = function.__func__
+    function = uncache(function)
     if type(function) is not FunctionType:
         return f"built-in {kind}"
     is_async = unwrap_function(function).__code__.co_flags & (_COROUTINE | _ASYNC_GENERATOR)
@@ -171,6 +174,7 @@ def get_function_name(function: UserValue) -> str:
     """Return the qualified name of a function or method, without the function that it is local to: `Graph.add`."""
     if type(function) is MethodType:
         function = function.__func__
+    function = uncache(function)
     if not is_exactly(function, FunctionType, BuiltinFunctionType, types.MethodDescriptorType):
         return get_class_name(type(function))
     return str(function.__qualname__).rpartition("<locals>.")[2]

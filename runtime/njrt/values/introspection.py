@@ -10,12 +10,19 @@ Not detected: attributes that exist only in a property or a `__getattr__`, and t
 from __future__ import annotations
 
 import enum
+import functools
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib.machinery import ModuleSpec
-from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
-from typing import Any, TypeGuard
+from types import (
+    BuiltinFunctionType,
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    ModuleType,
+)
+from typing import Any, Final, TypeGuard
 
 from njrt.outcome import UserValue
 
@@ -207,6 +214,18 @@ def is_a(value: UserValue, cls: type) -> bool:
 def is_exception_class(value: UserValue) -> TypeGuard[type[BaseException]]:
     """Return whether a value is a class of exceptions by its bases; its `__class__` is not trusted."""
     return is_a(value, type) and any(base is BaseException for base in get_mro(value))
+
+
+CacheWrapperType: Final = type(functools.cache(is_exactly))
+"""The class of functions that `functools.cache` and `functools.lru_cache` return."""
+
+
+def uncache(value: Any) -> Any:
+    """Return the function that `functools.cache` or `lru_cache` has wrapped; any other value as it is."""
+    if type(value) is not CacheWrapperType:
+        return value
+    wrapped = value.__dict__.get("__wrapped__")
+    return wrapped if is_exactly(wrapped, FunctionType, BuiltinFunctionType) else value
 
 
 def unwrap_function(function: FunctionType) -> FunctionType:
