@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
 
 import pytest
-from pydantic import AfterValidator, BaseModel, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, Strict, StringConstraints
 
 from njrt.messages import ANSWER_DECODER
 from njrt.values.json_forms import describe_schema, make_json_form
@@ -44,6 +44,20 @@ class Order:
 class Movie(TypedDict):
     title: str
     color: NotRequired[Color]
+
+
+class Strictly(BaseModel, strict=True):
+    on: datetime.date
+    ids: set[uuid.UUID] = set()
+    size: tuple[int, ...] = ()
+    names: dict[int, str] = {}
+    price: decimal.Decimal = decimal.Decimal(1)
+
+
+def check_ends_with_z(value: object) -> object:
+    if isinstance(value, str) and not value.endswith("Z"):
+        raise ValueError("no time zone")
+    return value
 
 
 class Person(BaseModel):
@@ -230,6 +244,45 @@ def test_keys_that_become_equal_are_refused(declared, one, other):
 def test_what_json_does_not_carry_has_no_form(declared, reason):
     with pytest.raises(TypeError, match=reason):
         make_json_form(declared)
+
+
+def test_strict_types_are_read():
+    number = uuid.UUID(int=5)
+    written = {
+        "on": "2024-02-29", "ids": [str(number)], "size": [1], "names": {"1": "a"}, "price": 1.5,
+    }  # fmt: skip
+    assert make_json_form(list[Strictly]).decode([written]) == [
+        Strictly(
+            on=datetime.date(2024, 2, 29),
+            ids={number},
+            size=(1,),
+            names={1: "a"},
+            price=decimal.Decimal("1.5"),
+        )
+    ]
+    day = make_json_form(Annotated[datetime.date, Strict()])
+    assert day.decode("2024-02-29") == datetime.date(2024, 2, 29)
+    for form, wrong in (
+        (day, "2024-02-30"),
+        (make_json_form(Strictly), {"on": "2024-02-29", "size": ["1"]}),
+        (make_json_form(Strictly), {"on": "2024-02-29", "ids": [[]]}),
+        (
+            make_json_form(Annotated[datetime.datetime, BeforeValidator(check_ends_with_z)]),
+            "2024-02-29T10:00",
+        ),
+    ):
+        with pytest.raises(ValueError, match="Input should|no time zone"):
+            form.decode(wrong)
+
+
+@pytest.mark.parametrize(
+    "declared", [datetime.date | datetime.datetime, datetime.datetime | datetime.date]
+)
+def test_a_text_with_a_time_is_no_date(declared):
+    form = make_json_form(declared)
+    midnight = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)
+    assert form.decode("2024-01-01T00:00:00Z") == midnight
+    assert form.decode("2024-01-01") == datetime.date(2024, 1, 1)
 
 
 @pytest.mark.parametrize(

@@ -221,14 +221,14 @@ def _describe_methods(
 
 
 def _format_member(name: str, member: Any, writer: ValueWriter) -> str:
-    if type(member) is property or type(member) is cached_property:
-        getter = uncache(member.fget if type(member) is property else member.func)
+    kind = type(member := uncache(member))
+    if kind is property or kind is cached_property:
+        getter = uncache(member.fget if kind is property else member.func)
         returned = (
             read_annotations(getter).get("return") if type(getter) is types.FunctionType else None
         )
         arrow = f" -> {format_type(returned)}" if returned is not None else ""
         return f"{name}{arrow}  (property){_format_doc_comment(getter)}"
-    kind = type(member := uncache(member))
     is_method = kind is staticmethod or kind is classmethod
     if not is_method and kind is not types.FunctionType:
         return ""

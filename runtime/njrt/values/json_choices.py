@@ -53,13 +53,14 @@ READ_KEY = "x-read-key"
 _DATES = ("date", "date-time", "time")
 
 
-def read_choices(value: JsonValue, schema: Json) -> UserValue:
+def read_choices(value: JsonValue, schema: Json, is_strict: bool = False) -> UserValue:
     """Replace the texts of members of enums, and of dates and the like in unions; return the same value without any.
 
+    With `is_strict`, dates and the like, tuples and sets are made everywhere, for types that do not convert them.
     Raises ValueError, with the place, for values that no type accepts: numbers that are not finite, text with lone
     surrogates, numbers in place of dates.
     """
-    return _Reader(schema).read(value, schema, ())
+    return _Reader(schema).read(value, schema, (), is_strict)
 
 
 def resolve_reference(schema: JsonValue, root: Json) -> JsonValue:
@@ -328,7 +329,8 @@ def is_text_of(text: str, form: str | None) -> bool:
     """Return whether text has a format, one of those in `KINDS_OF_FORMATS`; True for other formats."""
     if form is None or form not in KINDS_OF_FORMATS:
         return True
-    is_whole = form != "date-time" or len(text) > len("YYYY-MM-DD")
+    is_long = len(text) > len("YYYY-MM-DD")
+    is_whole = {"date": not is_long, "date-time": is_long}.get(form, True)
     return is_whole and not is_number(text) and can_read(KINDS_OF_FORMATS[form], text)
 
 

@@ -51,10 +51,14 @@ class JsonForm:
         """Convert a JSON value; raise ValueError, with a message for the model, if it does not fit."""
         from pydantic import ValidationError
 
-        marked = self.schema_with_members
+        marked, adapter = self.schema_with_members, get_adapter(self.declared)
         try:
-            return get_adapter(self.declared).validate_python(read_choices(value, marked))
+            return adapter.validate_python(read_choices(value, marked))
         except ValidationError as error:
+            kinds = {problem["type"] for problem in error.errors(include_url=False)}
+            if any(kind.endswith(("_type", "is_instance_of")) for kind in kinds):
+                with suppress(ValueError, TypeError):  # strict types do not convert text and lists
+                    return adapter.validate_python(read_choices(value, marked, True))
             problem = f"{format_validation_errors(error)};"
             for values, names in self.spelled.items():
                 problem = problem.replace(values, names)
