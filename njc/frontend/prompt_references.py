@@ -23,8 +23,11 @@ from dataclasses import dataclass
 from njrt.records import record
 
 _TAG_PATTERN = re.compile(
-    r"<<|<(?P<writes>:?)(?P<path>[^\W\d]\w*(?:\.[^\W\d]\w*)*)(?:(?P<close>>)|[ \t]*:(?=[^>]))"
+    r"<<|<(?P<writes>:?)(?P<path>[^\W\d][\w\x80-\U0010ffff]*(?:\.[^\W\d][\w\x80-\U0010ffff]*)*)"
+    r"(?:(?P<close>>)|[ \t]*:(?=[^>]))"
 )
+_WORDS = re.compile(r"[\w.]+")
+"""Paths without combining marks, which `\\w` does not match: of others, some are no names."""
 _MAX_TYPE_LENGTH = 1000
 
 
@@ -114,6 +117,8 @@ def _find_exact_tags(text: str) -> Iterator[Tag]:
             continue
         writes = bool(match["writes"])
         path = unicodedata.normalize("NFKC", match["path"])
+        if not _WORDS.fullmatch(match["path"]) and not all(map(str.isidentifier, path.split("."))):
+            continue
         if match["close"] and not writes and text.find(f"</{match['path']}>", position) >= 0:
             reason = f"`</{path}>` closes `<{path}>`, so both are plain text"
             hint = f"for the variable `{path}`, write `</ {path}>` or another closing mark"

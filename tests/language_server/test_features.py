@@ -12,7 +12,7 @@ from njc.editors.language_server.answers.completion import complete
 from njc.editors.language_server.answers.highlighting import list_tokens
 from njc.editors.language_server.answers.hover import describe_place
 from njc.editors.language_server.answers.navigation import find_definitions
-from njc.editors.language_server.answers.outline import list_lenses
+from njc.editors.language_server.answers.outline import list_lenses, list_parts
 from njc.editors.language_server.texts.documents import ContentChange, apply_changes, apply_edits
 from njc.runs.trace_view.index import RunSummary
 from njc.runs.trace_view.terminal import summarize_block
@@ -159,6 +159,25 @@ def test_hover(mark: str, texts: list[str]) -> None:
     assert found is not None
     for text in texts:
         assert text in found.markdown
+
+
+def test_hover_on_a_name_with_a_ligature() -> None:
+    program = (
+        'def ﬁnd(x: int) -> int:\n    return x\n"""natural\nPut <ﬁnd> of 1 into <:y: int>.\n"""\n'
+    )
+    found = describe_place(make_document(program), program.index("<ﬁ") + 1)
+    assert found is not None
+    assert ": function find(x: int) -> int" in found.markdown
+
+
+def test_the_outline_selects_names() -> None:
+    program = "class s:\n    def \\\n  e(self): pass\nasync def d(): pass\n@dec(f='f')\ndef f(): pass\ndef ﬁ(): pass\n"
+    (box, *functions) = list_parts(make_document(program))
+    parts = [box, *box.parts, *functions]
+    written = [program[slice(*part.name_span)] for part in parts]
+    assert written == ["s", "e", "d", "f", "ﬁ"]
+    before = [program[: part.name_span[0]].split()[-1] for part in parts]
+    assert before == ["class", "\\", "def", "def", "def"]
 
 
 def test_no_hover_on_words() -> None:

@@ -236,6 +236,36 @@ def test_names_that_other_modules_use(other: str, name: str, reason: str | None)
     assert str(refused.value).startswith(reason)
 
 
+def test_the_interface_of_a_block_is_renamed() -> None:
+    program = '''import njrt
+mail = njrt.Interface()
+def f(x: int) -> int:
+    mail = njrt.Interface()
+    """natural(model="mail", interface=mail)
+    Use <x> for <:y: int>.
+    """
+    return y
+'''
+    edits = rename(make_document(program), program.index("    mail") + 4, "post")
+    inner = program.replace("    mail =", "    post =").replace("interface=mail", "interface=post")
+    assert apply_edits(program, edits) == inner
+
+
+def test_names_with_combining_marks_are_different() -> None:
+    program = '''नाम: str = "a"
+नीम: str = "b"
+"""natural
+Look at <नाम> and write <:k: int>.
+"""
+match नाम, नीम:
+    case {"a": 1, **रीम}, [*राम]:
+        print(नाम, नीम, रीम, राम, k)
+'''
+    for name in ("नाम", "नीम", "रीम", "राम"):
+        edits = rename(make_document(program), program.index(name), "total")
+        assert apply_edits(program, edits) == program.replace(name, "total")
+
+
 def test_private_names_keep_their_class() -> None:
     program = '''class Box:
     def fill(self, __item):

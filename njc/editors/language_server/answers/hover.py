@@ -113,7 +113,7 @@ def _show_to_model(
     options = merge_option_layers(block.options, document.options, DEFAULTS)
     budget = options.show_chars or 0
     try:
-        value = make_stand_in(_find_only_binding(reading, variable), name)
+        value = make_stand_in(_find_only_binding(reading, variable))
         return describe_variable(name, value, budget)
     except NoStandIn:
         return f"{typed} = (its value, in at most {budget:,} characters)"
@@ -179,20 +179,20 @@ class NoStandIn(Exception):
     """The value cannot be known before the program runs."""
 
 
-def make_stand_in(statement: ast.AST | None, name: str) -> StandIn:
-    """Make a value like the one that a statement gives to `name`; raises NoStandIn if it is unknown."""
+def make_stand_in(statement: ast.AST | None) -> StandIn:
+    """Make a value like the one that a statement gives to its name; raises NoStandIn if it is unknown."""
     match statement:
         case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
             with suppress(ValueError, TypeError, MemoryError, RecursionError):
                 return ast.literal_eval(value)
         case ast.FunctionDef() | ast.AsyncFunctionDef():
-            return _execute(_keep_signature(statement), name)
+            return _execute(_keep_signature(statement))
         case ast.ClassDef():
-            return _execute(_keep_fields(statement), name)
+            return _execute(_keep_fields(statement))
     raise NoStandIn
 
 
-def _execute(statement: ast.stmt, name: str) -> StandIn:
+def _execute(statement: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> StandIn:
     import dataclasses
     import enum
 
@@ -206,7 +206,7 @@ def _execute(statement: ast.stmt, name: str) -> StandIn:
         exec(code, namespace)
     except Exception as error:  # such as a dataclass with fields with defaults before others
         raise NoStandIn from error
-    return namespace[name]
+    return namespace[statement.name]
 
 
 def _keep_signature(

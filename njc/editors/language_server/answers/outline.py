@@ -14,6 +14,7 @@ from typing import Literal
 
 from njc.editors.language_server.answers.navigation import Span
 from njc.editors.language_server.texts.documents import Document, Reading
+from njc.editors.language_server.texts.name_collector import DEFINED_NAME
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.name_resolution import list_suites
 
@@ -54,11 +55,10 @@ def _list_parts_in(
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 is_class = isinstance(statement, ast.ClassDef)
                 end = source.get_offset(statement.end_lineno or 0, statement.end_col_offset or 0)
-                at = source.text.find(statement.name, start, end)
-                at = start if at < 0 else at
+                written = DEFINED_NAME.match(source.text, start, end)
+                name_span = written.span("name") if written else (start, start)
                 kind: PartKind = "class" if is_class else "method" if in_class else "function"
                 inner = tuple(_list_parts_in(reading, statement.body, in_class=is_class))
-                name_span = (at, min(at + len(statement.name), end))
                 yield ProgramPart(statement.name, kind, (start, end), name_span, "", inner)
             case ast.Expr() if start in blocks:
                 yield _make_block_part(blocks[start])

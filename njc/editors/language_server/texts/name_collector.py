@@ -28,13 +28,15 @@ from njc.frontend.prompt_references import Reference, find_expression_end, find_
 from njc.frontend.source import SourceFile, find_string_tokens
 from njrt.private_names import mangle
 
-_WORD = re.compile(r"[^\W\d]\w*")
+_NAME = r"[^\W\d][\w\x80-\U0010ffff]*"
+"""A name in Python code: no other character that is not ASCII can follow it there, such as its combining marks."""
+_WORD = re.compile(_NAME)
 _GAP = r"(?:\s|\\\r?\n|\\\r)+"
-_DEFINED_NAME = re.compile(rf"(?:async{_GAP})?(?:def|class){_GAP}(?P<name>[^\W\d]\w*)")
-_CAUGHT_NAME = re.compile(rf"\bas{_GAP}(?P<name>[^\W\d]\w*)(?=\s*:)")
+DEFINED_NAME = re.compile(rf"(?:async{_GAP})?(?:def|class){_GAP}(?P<name>{_NAME})")
+_CAUGHT_NAME = re.compile(rf"\bas{_GAP}(?P<name>{_NAME})(?=\s*:)")
 _PRINTED_END = re.compile(r"[\s)]*=\s*[!:}]")
 """The text after the expression of a field that prints it: `{total=}`."""
-_REST_NAME = re.compile(r"\*\*\s*(?P<name>[^\W\d]\w*)")
+_REST_NAME = re.compile(rf"\*\*\s*(?P<name>{_NAME})")
 
 
 def index_names(module: Module, blocks: Sequence[NaturalBlock]) -> NameIndex:
@@ -167,7 +169,9 @@ class _NameCollector:
         self._wait_for_children(node, scope)
         if node.name:
             start = self._end(node)
-            while start and (self.text[start - 1].isalnum() or self.text[start - 1] == "_"):
+            while start and (
+                (last := self.text[start - 1]).isalnum() or last == "_" or last > "\x7f"
+            ):
                 start -= 1
             self._add_word(start, "bind", scope)
 
@@ -209,7 +213,7 @@ class _NameCollector:
     ) -> None:
         self._wait_for(scope, *node.decorator_list)
         start = self._start(node)
-        self._add_match(_DEFINED_NAME, start, self._end(node), "define", scope, node)
+        self._add_match(DEFINED_NAME, start, self._end(node), "define", scope, node)
         types = self._open_type_scope(node, node.name, scope)
         inner = self._open_scope("function", node.name, node, types)
         self._visit_parameters(node.args, scope, types, inner)
@@ -239,7 +243,7 @@ class _NameCollector:
 
     def _visit_ClassDef(self, node: ast.ClassDef, scope: VariableScope) -> None:
         self._wait_for(scope, *node.decorator_list)
-        self._add_match(_DEFINED_NAME, self._start(node), self._end(node), "define", scope, node)
+        self._add_match(DEFINED_NAME, self._start(node), self._end(node), "define", scope, node)
         types = self._open_type_scope(node, node.name, scope)
         self._wait_for(types, *node.bases, *node.keywords)
         self._wait_for(self._open_scope("class", node.name, node, types), *node.body)
@@ -363,6 +367,8 @@ class _NameCollector:
         ):
             return
         if block := self.blocks.get(self._start(node)):
+            if block.interface is not None:
+                self._add_word(block.interface.start, "read", scope)
             self.in_prompt = True
             for reference in block.references:
                 self._read_reference(reference, scope)
