@@ -186,6 +186,83 @@ def test_forward_and_back_over_effects_blocks_and_lines(control: Control) -> Non
     assert not any(isinstance(happening, Diverged) for happening in happenings)
 
 
+@pytest.mark.parametrize("interval", [0, 1])
+def test_a_known_line_is_reached_forward(control: Control, interval: int) -> None:
+    code = r"a = number\nb = a * 2\ndoubled = b"
+    controller = control(ASKING.replace("doubled = number * 2", code), checkpoint_interval=interval)
+    controller.start()
+    while stop(controller).kind != "exit":
+        controller.step_into()
+    for start in (Position(0), Position(1), Position(1, 1)):
+        controller.run_to(start)
+        assert stop(controller).position == start
+        controller.run_to(Position(1, 3))
+        assert stop(controller).position == Position(1, 3)
+
+
+def test_the_end_by_the_debugger_is_no_divergence(control: Control) -> None:
+    controller = control()
+    controller.start()
+    while stop(controller).number < 3:
+        controller.step_into()
+    controller.run_to(Position(1))
+    stop(controller)
+    known = len(controller.timeline)
+    controller.terminate()
+    ended, happenings = end(controller)
+    assert (ended, happenings) == (ProgramEnded(None, "ended by the debugger"), [])
+    assert len(controller.timeline) == known
+    controller.step_back_over()
+    assert stop(controller).number < known
+    controller.run_on()
+    assert end(controller)[0] == ProgramEnded(0)
+
+
+ASKING = '''\
+import njrt
+from njrt.models.scripted import Scripted, run
+
+
+def double(number):
+    """natural
+    Double <number> into <:doubled>.
+    """
+    return doubled
+
+
+with njrt.using(model=Scripted([run("doubled = number * 2", done=True)] * 9)):
+    number = 1
+    """natural
+    Double <number> into <:doubled>.
+    """
+    print("doubled", doubled)
+'''
+
+
+@pytest.mark.parametrize("interval", [0, 1])
+def test_blocks_of_expressions_are_no_steps(control: Control, interval: int) -> None:
+    controller = control(ASKING, checkpoint_interval=interval)
+    controller.set_breakpoints((Breakpoint("effect", condition="double(2) == 4"),))
+    controller.start()
+    assert stop(controller).kind == "enter"
+    assert controller.evaluate("double(21)").text == "int = 42"
+    with pytest.raises(RunControlError, match="cannot read the input of the program"):
+        controller.evaluate("input()")
+    controller.set_variable("number", "double(4)")
+    controller.run_on()
+    assert stop(controller).kind == "effect"
+    controller.step_into()
+    assert stop(controller).kind == "line"
+    assert controller.evaluate("double(number)").text == "int = 16"
+    controller.step_back_over()
+    assert stop(controller).kind in ("enter", "effect")
+    controller.set_breakpoints(())
+    controller.run_on()
+    ended, happenings = end(controller)
+    assert (ended, write_output(happenings)) == (ProgramEnded(0), "doubled 16\n")
+    assert [step.kind for step in controller.timeline] == ["enter", "effect", "exit"]
+
+
 def test_over_skips_called_blocks_and_out_ends_a_block(control: Control) -> None:
     controller = control()
     controller.start()

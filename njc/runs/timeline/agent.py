@@ -14,8 +14,8 @@ import threading
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
@@ -76,6 +76,8 @@ class Agent:
         self._edits: list[Json] = []
         self._decision: Decision = Accept()
         self._is_muted = self._is_scanning = self._is_detached = self._is_forking = False
+        self._evaluating: int | None = None
+        """The thread that evaluates an expression of the user, which is not controlled meanwhile."""
         self.ending: tuple[int, str] = (1, "")
         """Exit code and the error of the program."""
         self._schedule = CheckpointSchedule()
@@ -89,6 +91,10 @@ class Agent:
     def __call__(self, event: Event) -> None:
         """Receive an event of the process, as its listener."""
         if self._is_detached:
+            return
+        if self._is_evaluating():
+            if isinstance(event, Ended):
+                self.variables.forget(event.run)
             return
         try:
             self._take_event(event)
@@ -120,7 +126,7 @@ class Agent:
 
     def intercept(self, pending: PendingEffect) -> Decision:
         """Stop before an effect, as the outermost interceptor."""
-        if self._is_detached:
+        if self._is_detached or self._is_evaluating():
             return Accept()
         effect = effect_to_json(pending.effect)
         with self._lock:
@@ -139,7 +145,7 @@ class Agent:
 
     def _trace_line(self, frame: FrameType, event: str, argument: object) -> Any:
         run = get_current_run()
-        is_wanted = event == "line" and not self._is_detached
+        is_wanted = event == "line" and not self._is_detached and not self._is_evaluating()
         if is_wanted and run is not None and run in self.variables:
             with self._lock:
                 change = self.variables.observe(run)
@@ -160,7 +166,7 @@ class Agent:
             return
         for edit in self._edits:  # changes from an earlier visit of this step
             if Position(**edit["position"]) == step.position:
-                with suppress(EvaluationError):
+                with suppress(EvaluationError), self._evaluate_freely():
                     self._edit(edit, run)
         if frame is None:
             self._set_tracing(self._mode.wants_lines(step.number))
@@ -194,8 +200,9 @@ class Agent:
             if not breakpoint.condition:
                 return describe_breakpoint(breakpoint)
             try:
-                if self.variables.evaluate(breakpoint.condition, run):
-                    return describe_breakpoint(breakpoint)
+                with self._evaluate_freely():
+                    if self.variables.evaluate(breakpoint.condition, run):
+                        return describe_breakpoint(breakpoint)
             except EvaluationError as error:
                 text = f"the condition `{breakpoint.condition}` cannot be evaluated: {error}"
                 self._channel.send({"notice": text})
@@ -246,11 +253,12 @@ class Agent:
             case question:
                 try:
                     is_edit = question in ("set", "decide")
-                    answer = (
-                        self._edit(command, run)
-                        if is_edit
-                        else self.variables.answer(command, run, frame)
-                    )
+                    with self._evaluate_freely():
+                        answer = (
+                            self._edit(command, run)
+                            if is_edit
+                            else self.variables.answer(command, run, frame)
+                        )
                 except EvaluationError as error:
                     answer = {"error": str(error)}
                 self._channel.send({"answer": answer})
@@ -280,6 +288,18 @@ class Agent:
 
     # ── changes by the user ──────────────────────────────────────────────────────────────────────
 
+    @contextmanager
+    def _evaluate_freely(self) -> Iterator[None]:
+        """Evaluate code of the user in this thread: its blocks are no steps, and it has no input."""
+        self._evaluating = threading.get_ident()
+        try:
+            yield
+        finally:
+            self._evaluating = None
+
+    def _is_evaluating(self) -> bool:
+        return self._evaluating == threading.get_ident()
+
     def _edit(self, command: Json, run: RunId) -> Json:
         if command["command"] == "decide":
             try:
@@ -302,6 +322,8 @@ class Agent:
     def read_input(self, position: int, size: int) -> bytes:
         if self._is_detached:
             return b""
+        if self._is_evaluating():
+            raise OSError("an expression of the debugger cannot read the input of the program")
         with self._lock:
             flush_streams()
             self._channel.send({"input": position, "size": size})

@@ -124,7 +124,7 @@ class RunController(StepMovements):
         """End the program; going back is still possible."""
         self._pool.stop()
         if self.state in ("running", "stopped"):
-            self._end(ProgramEnded(None, "ended by the debugger"))
+            self._end(ProgramEnded(None, "ended by the debugger"), is_terminated=True)
 
     def close(self) -> None:
         self._pool.close()
@@ -291,7 +291,9 @@ class RunController(StepMovements):
         self._check_state("stopped")
         self._set_running()
         self._wanted = wanted
-        target = {} if wanted is None else {"target": asdict(wanted)}
+        target: dict[str, Any] = {} if wanted is None else {"target": asdict(wanted)}
+        if wanted is not None and wanted.line:
+            target |= {"lines": True, "lines_from": wanted.number}
         self._pool.channel.send(self._make_go(mode=mode, **target))
 
     def _go_back(self, target: Position | None) -> None:
@@ -453,9 +455,9 @@ class RunController(StepMovements):
         self.state = state
         self._halted.set()
 
-    def _end(self, ended: ProgramEnded) -> None:
+    def _end(self, ended: ProgramEnded, is_terminated: bool = False) -> None:
         begun = self._follower.begun
-        missing = self.timeline.at(Position(begun))
+        missing = None if is_terminated else self.timeline.at(Position(begun))
         if missing is not None:
             self._forget_after(Position(begun - 1))
             self._report(Diverged(missing, "end", missing.kind, "the end of the program"))
