@@ -246,6 +246,34 @@ def test_what_json_does_not_carry_has_no_form(declared, reason):
         make_json_form(declared)
 
 
+@dataclass
+class Painted:
+    color: Color = Color.BLUE
+    level: Level | None = Level.HIGH
+    others: tuple[Color, ...] = (Color.RED,)
+
+
+class Partial(TypedDict, total=False):
+    movie: Movie
+    size: int
+
+
+def test_the_text_of_a_type_names_what_may_be_left_out_and_the_members_of_defaults():
+    def describe(declared):
+        return describe_schema(make_json_form(declared).schema_with_members)
+
+    colors = '"RED" | "BLUE"'
+    movie = f'{{"title": string, "color" (may be left out): {colors}}}'
+    assert describe(Movie) == movie
+    assert describe(Partial) == (
+        f'{{"movie" (may be left out): {movie}, "size" (may be left out): integer}}'
+    )
+    assert describe(Painted) == (
+        f'{{"color": {colors} = "BLUE", "level": "LOW" | "HIGH" | null = "HIGH", '
+        f'"others": [{colors}, ...] = ["RED"]}}'
+    )
+
+
 def test_strict_types_are_read():
     number = uuid.UUID(int=5)
     written = {
@@ -271,7 +299,7 @@ def test_strict_types_are_read():
             "2024-02-29T10:00",
         ),
     ):
-        with pytest.raises(ValueError, match="Input should|no time zone"):
+        with pytest.raises(ValueError, match=r"Input should|no time zone"):
             form.decode(wrong)
 
 

@@ -112,6 +112,18 @@ def _generate_schema(declared: DeclaredType, spelled: dict[str, str]) -> Json:
                 parts.append(super().literal_schema({"type": "literal", "expected": others}))
             return {"anyOf": parts} if len(parts) > 1 else parts[0]
 
+        def encode_default(self, dft: Any) -> Any:
+            if isinstance(dft, enum.Enum) and dft.name is not None:
+                return dft.name
+            if type(dft) in (list, tuple) and any(isinstance(item, enum.Enum) for item in dft):
+                return [self.encode_default(item) for item in dft]
+            return super().encode_default(dft)
+
+        def typed_dict_schema(self, schema: Any) -> dict[str, Any]:
+            found = super().typed_dict_schema(schema)
+            names = found.get("properties", {}).keys() - found.get("required", ())
+            return {**found, _OPTIONAL: sorted(names)} if names else found
+
         def field_is_present(self, field: Any) -> bool:
             return bool(field.get("init", True)) and super().field_is_present(field)
 
@@ -175,6 +187,9 @@ def _generate_schema(declared: DeclaredType, spelled: dict[str, str]) -> Json:
         raise TypeError(f"JSON does not tell {equal[0]} and {equal[1]} apart")
     return schema
 
+
+_OPTIONAL = "x-optional"
+"""The key under which the schema of a TypedDict holds the names that may be left out."""
 
 _WITHOUT_FORM = {
     "any": "its values may be anything",
@@ -358,8 +373,9 @@ def _describe(schema: Json, definitions: Json, depth: int) -> str:
         return _describe(definitions[name], definitions, depth + 1) if is_shown else name
     match schema.get("type"):
         case "object" if "properties" in schema:
+            notes = dict.fromkeys(schema.get(_OPTIONAL, ()), " (may be left out)")
             inner = [
-                f'"{name}": {_describe(part, definitions, depth)}{_format_default(part)}'
+                f'"{name}"{notes.get(name, "")}: {_describe(part, definitions, depth)}{_format_default(part)}'
                 for name, part in schema["properties"].items()
             ]
             return f"{{{', '.join(inner)}}}"
