@@ -58,6 +58,38 @@ class SubAccount(Account):
         return f"{super().__repr__()} {self.__balance} {Account.owner.__get__(self)}"  # type: ignore[attr-defined]
 
 
+class Checked(list[int]):
+    """A list that checks what it is given, and shows its items doubled."""
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise TypeError("only through `add`")
+
+    def __iter__(self) -> Any:
+        return (2 * item for item in super().__iter__())
+
+
+class Kept(dict[str, int]):
+    """A table that nothing is taken from."""
+
+    def clear(self) -> None:
+        raise RuntimeError("never")
+
+    update = items = __setitem__ = clear  # type: ignore[assignment]
+
+
+class KeptInOrder(OrderedDict[str, int]):
+    def __setitem__(self, key: str, value: int) -> None:
+        super().__setitem__(key, value + 1)
+
+
+class KeptSet(set[int]):
+    clear = update = None  # type: ignore[assignment]
+
+
+class KeptQueue(deque[int]):
+    clear = extend = None  # type: ignore[assignment]
+
+
 @pytest.mark.parametrize(
     ("value", "change"),
     [
@@ -73,6 +105,11 @@ class SubAccount(Account):
         (defaultdict(list, {"a": [1]}), lambda it: it["b"].append(1)),
         (OrderedDict(a=1, b=2), lambda it: it.move_to_end("a")),
         (Counter("abc"), lambda it: it.update("a")),
+        (Checked([1]), lambda it: it.append(2)),
+        (Kept(a=1), lambda it: it.pop("a")),
+        (KeptInOrder(a=1, b=2), lambda it: it.move_to_end("a")),
+        (KeptSet([1]), lambda it: it.add(2)),
+        (KeptQueue([1], 3), lambda it: it.append(2)),
         (Account(), lambda it: it.pay()),
         (Account(), lambda it: it.drop()),
         ([SubAccount()], lambda it: it[0].pay()),

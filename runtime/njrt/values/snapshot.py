@@ -11,10 +11,11 @@ methods hold, and the attributes of a class that defines `__dict__` itself. If m
 from __future__ import annotations
 
 import types
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from njrt.outcome import UserValue
 from njrt.values.introspection import Slot, list_slots, make_namespace_reader, read_slots
@@ -64,16 +65,16 @@ def _save_object(value: UserValue, steps: list[RestoreStep]) -> Iterator[UserVal
         case str() | bytes() | int() | float() | complex() | None:
             return
         case list() | deque() | bytearray():
-            items = list(value)
+            items = list(_get_method(value, "__iter__")())
             steps.append(lambda: _refill(value, items))
             yield from items
         case dict():
-            table = dict(value)
+            table = dict(_get_method(value, "items")())
             steps.append(lambda: _refill(value, table))
             yield from table.keys()
             yield from table.values()
         case set():
-            members = set(value)
+            members = set(_get_method(value, "__iter__")())
             steps.append(lambda: _refill(value, members))
             yield from members
         case tuple() | frozenset():
@@ -91,10 +92,27 @@ def _refill(
     value: UserValue, content: list[UserValue] | dict[UserValue, UserValue] | set[UserValue]
 ) -> None:
     if isinstance(value, list | bytearray):
-        value[:] = content
+        _get_method(value, "__setitem__")(slice(None), content)
+        return
+    _get_method(value, "clear")()
+    if isinstance(content, dict):
+        set_item = _get_method(value, "__setitem__")
+        for key, item in content.items():
+            set_item(key, item)
     else:
-        value.clear()
-        value.extend(content) if isinstance(value, deque) else value.update(content)
+        _get_method(value, "extend" if isinstance(value, deque) else "update")(content)
+
+
+_CONTAINERS = (list, OrderedDict, dict, set, deque, bytearray)
+
+
+def _get_method(value: UserValue, name: str) -> Callable[..., UserValue]:
+    """Return a method of the built-in type: a method of a subclass may check, log or refuse changes."""
+    for kind in _CONTAINERS:
+        if issubclass(type(value), kind):
+            return partial(getattr(kind, name), value)
+    method: Callable[..., UserValue] = getattr(value, name)  # a proxy: its type is another
+    return method
 
 
 def _save_slots(
