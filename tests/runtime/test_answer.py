@@ -246,6 +246,18 @@ def test_an_attribute_or_a_type_without_form_is_a_configuration_error() -> None:
         program.call("f", 1, says=[{"y": 1}])
 
 
+@pytest.mark.parametrize("written", ["ﬂ", "fl"])
+def test_names_in_a_reply_may_be_spelled_as_in_the_prompt(written: str) -> None:
+    program = Program('''
+        def f(x):
+            """natural(effects="answer")
+            Put <x> into <:ﬂ: float> and <:µ: int>.
+            """
+            return fl, μ
+    ''')
+    assert program.call("f", 1, says=[{written: 1.5, "µ": 2}]) == (1.5, 2)
+
+
 def test_a_recording_replays_an_answer(tmp_path) -> None:
     file = tmp_path / "answers.jsonl"
     with njrt.using(record=file, mode="once"):

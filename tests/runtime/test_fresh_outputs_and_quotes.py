@@ -71,14 +71,17 @@ BINDING = [
     "for topic in ['old']: pass", "for topic in ['old']:\n    continue", "if value: topic = 'old'",
     "if (topic := 'old'): pass", "[topic := v for v in ['old']]", "with nullcontext('old') as topic: pass",
     "try:\n    topic = 'old'\nexcept KeyError:\n    pass", "try:\n    1 / 0\nexcept ZeroDivisionError:\n    topic = 'old'",
-    "match 'old':\n    case topic: pass", "def topic(): pass", "class topic: pass", "import json as topic",
+    "match 'old':\n    case topic: pass", "match topic := 'old':\n    case 5: pass",
+    "match 'old':\n    case 5: pass\n    case topic if False: pass",
+    "def topic(): pass", "class topic: pass", "import json as topic",
     "while True:\n    topic = 'old'\n    break", "def put():\n    nonlocal topic\n    topic = 'old'\nput()",
 ]  # fmt: skip
 NOT_BINDING = [
     "pass", "value", "topic", "if not value: topic = 'new'", "for topic in []: pass", "other = topic",
     "try:\n    1 / 0\n    topic = 'new'\nexcept ZeroDivisionError:\n    pass", "while not value: topic = 'new'",
     "def put():\n    topic = 'new'\nput()", "[topic for topic in ['new']]", "(lambda topic: topic)('new')",
-    "match value:\n    case 5: topic = 'new'",
+    "match value:\n    case 5: topic = 'new'", "match value:\n    case [topic, _]: pass", "topic: str",
+    "match value:\n    case [topic]: pass\n    case {'a': _, **topic}: pass\n    case other: pass",
 ]  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from collections.abc import Awaitable, Callable, Generator, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, TypeVar, assert_never
+from unicodedata import normalize
 
 from njrt.agent.answer import find_exception, find_name_problem, find_output_form, find_return_form
 from njrt.agent.block_warnings import State, find_warnings, read_state
@@ -287,6 +288,7 @@ class Handlers:
 
     def bind_outputs(self, values: Mapping[str, WireValue]) -> EffectResult:
         """Bind all outputs to values in JSON, or none of them, and end the block."""
+        values = {normalize("NFKC", name): value for name, value in values.items()}
         if problem := find_name_problem(tuple(values), self.scope):
             return self.count_misfit(problem)
         seconds = self.block.options.max_code_seconds

@@ -216,10 +216,36 @@ class _Lowerer(ast.NodeTransformer):
             return super().visit(node)
         bound = find_bound_names(node, self.layout.class_name) & self.layout.watched
         lowered = super().visit(node)
+        if bound and isinstance(node, ast.Match):
+            bound = self.report_patterns(node)
         if not bound:
             return lowered
+        report = self.make_report(bound, node)
+        if isinstance(node, ast.For | ast.AsyncFor | ast.With | ast.AsyncWith):
+            node.body[:0] = report
+            return lowered
+        statements = lowered if isinstance(lowered, list) else [lowered]
+        # The value of a last expression is the value of the snippet: nothing may follow it.
+        return report + statements if isinstance(node, ast.Expr) else statements + report
+
+    def report_patterns(self, node: ast.Match) -> set[str]:
+        """Report in each case what its pattern binds; return the names to report afterwards.
+
+        They are the names of the subject, and of cases with a guard, which may fail when the names are bound.
+        """
+        names = find_bound_names(node.subject, self.layout.class_name)
+        for case in node.cases:
+            bound = find_bound_names(case.pattern, self.layout.class_name)
+            if case.guard is None:
+                case.body[:0] = self.make_report(bound & self.layout.watched, node)
+            else:
+                names |= bound | find_bound_names(case.guard, self.layout.class_name)
+        return names & self.layout.watched
+
+    def make_report(self, bound: Iterable[str], node: ast.stmt) -> list[ast.stmt]:
+        """Return the statements that report that names are bound."""
         at = _get_location(node)
-        report = [
+        return [
             ast.If(
                 ast.Call(
                     ast.Name(BOUND_NAME, ast.Load(), **at), [ast.Constant(name, **at)], [], **at
@@ -230,12 +256,6 @@ class _Lowerer(ast.NodeTransformer):
             )
             for name in sorted(bound)
         ]
-        if isinstance(node, ast.For | ast.AsyncFor | ast.With | ast.AsyncWith):
-            node.body[:0] = report
-            return lowered
-        statements = lowered if isinstance(lowered, list) else [lowered]
-        # The value of a last expression is the value of the snippet: nothing may follow it.
-        return report + statements if isinstance(node, ast.Expr) else statements + report
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         """`x.__class__` -> `.type(x)` in contained code."""

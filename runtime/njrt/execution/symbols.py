@@ -314,13 +314,13 @@ def _list_arguments(arguments: ast.arguments) -> list[ast.arg]:
     return named + [rest for rest in (arguments.vararg, arguments.kwarg) if rest is not None]
 
 
-def find_bound_names(statement: ast.stmt, class_name: str | None) -> set[str]:
-    """Return the names that a statement binds itself (mangled), without the statements in its body.
+def find_bound_names(part: ast.AST, class_name: str | None) -> set[str]:
+    """Return the names that a statement, or a part of one, binds itself (mangled), without the statements in its body.
 
     A function counts as binding the names that it declares `nonlocal` or `global`: it may be called.
     """
     names: set[str] = set()
-    waiting: list[ast.AST] = [statement]
+    waiting = [part]
     while waiting:
         node = waiting.pop()
         match node:
@@ -334,7 +334,7 @@ def find_bound_names(statement: ast.stmt, class_name: str | None) -> set[str]:
                 continue
             case ast.Attribute(attr=attribute, ctx=ast.Store()):
                 names.add(f".{attribute}")
-            case ast.Lambda():
+            case ast.Lambda() | ast.AnnAssign(value=None):
                 continue
             case ast.comprehension(iter=iterable, ifs=conditions):
                 waiting += [iterable, *conditions]
