@@ -19,7 +19,7 @@ def debug(monkeypatch: pytest.MonkeyPatch) -> Debug:
     monkeypatch.chdir(EXAMPLES.parent)
     monkeypatch.setenv("NJC_CACHE", "off")
 
-    def call(*arguments: object, commands: str = "") -> Result:
+    def call(*arguments: object, commands: str | bytes = "") -> Result:
         runner = CliRunner(catch_exceptions=False)
         return runner.invoke(njc, ["debug", *map(str, arguments)], input=commands)
 

@@ -15,7 +15,9 @@ from click.testing import CliRunner
 from piped import SCRIPTED, Debug, answers
 
 from njc.commands import njc
+from njc.frontend.source import SourceFile
 from njc.runs.debug.commands import COMMAND_LIST
+from njc.runs.debug.stop_report import list_lines
 from openai_server import KEY, OpenAIServer, calls
 
 CITATIONS = (
@@ -524,3 +526,26 @@ def test_files_that_are_no_traces_are_refused_in_one_line(
         assert result.exit_code == 2
         assert message in result.output
         assert result.output.count("\n") == 1
+
+
+def test_the_source_is_shown_by_the_lines_of_its_places(debug: Debug, tmp_path: Path) -> None:
+    text = SCRIPTED.replace("CODES = [", "# \u2028 \x0c \xe9\nCODES = [")
+    for encoding, cookie in (("latin-1", "# coding: latin-1\n"), ("utf-8-sig", "")):
+        file = tmp_path / f"{encoding.replace('-', '_')}.njpy"
+        body = text if encoding == "utf-8-sig" else text.replace("\u2028", "")
+        file.write_bytes((cookie + body.replace("\n", "\r\n")).encode(encoding))
+        first = file.read_bytes()[:3]
+        source = SourceFile(file.name, file.read_bytes())
+        lines = list_lines(source)
+        assert "\n".join(lines) + "\n" == cookie + body, first
+        result = debug(file, commands="l\nq\n")
+        assert "Add <double> of 4 to <:total>." in result.output.partition("(njc) l")[0]
+    assert list_lines(SourceFile("a.njpy", b"")) == []
+    assert list_lines(SourceFile("a.njpy", b"a\r\rb")) == ["a", "", "b"]
+
+
+def test_commands_that_are_not_utf_8_are_answered(debug: Debug, program: Path) -> None:
+    result = debug(program, commands=b"p 1\np '\xff'\ninput \xff\ns\nreject \xff\nq\n")
+    assert "(njc) p 1\nint = 1\n" in result.output
+    assert "(njc) reject" in result.output
+    assert not result.exception

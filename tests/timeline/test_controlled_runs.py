@@ -783,6 +783,23 @@ def test_input_is_asked_for_and_given_again(control: Control, interval: int) -> 
     assert write_output(end(controller)[1]) == "Zoë more\n\n"
 
 
+def test_bytes_are_decoded_across_writes_and_what_is_no_text_is_kept(control: Control) -> None:
+    parts = (
+        "BLOCK",
+        "write = sys.stdout.buffer.write",
+        "write(b'h\\xc3'); write(b'\\xa9\\n'); write(b'\\xff\\xc3')",
+        "os.write(1, b'\\xc3'); os.write(1, b'\\xa9\\n')",
+        "print(ascii(input()), file=sys.stderr)",
+    )
+    controller = control(make_program(*parts))
+    controller.start(stops=False)
+    with pytest.raises(RunControlError, match="not a text"):
+        controller.send_input("\ud800\n")
+    controller.send_input("\udcff\n")
+    _, happenings = end(controller)
+    assert sorted(write_output(happenings)) == sorted("hé\n\ufffd\ufffdé\n'\\udcff'\n")
+
+
 def test_breakpoints_that_are_set_while_the_program_waits_for_input_count(control: Control) -> None:
     parts = ("BLOCK", "name = input()", "BLOCK", "print(name)")
     controller = control(make_program(*parts))

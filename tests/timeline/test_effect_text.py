@@ -47,6 +47,7 @@ EFFECTS: list[Effect] = [
     ReturnValue(None),
     Done(),
     BindOutputs({"team": "billing", "sum": 1.5, "lines": [{"a = b": True}]}),
+    BindOutputs({"text": "one\u2028two\x85\x1c\x0c"}),
     ReturnAnswer({"a": "ä"}),
     RaiseNamed("KeyError", "no: such = key"),
     Touch("shop.pay", {"order": 3, "note": 'it\'s "late"'}),

@@ -10,6 +10,7 @@ unless they come from a terminal. The end of the input ends the program.
 
 from __future__ import annotations
 
+import io
 import json
 import queue
 import sys
@@ -56,6 +57,8 @@ class PlainDebugger:
         self._streamed = StreamedLines()
 
     def serve(self) -> None:
+        if isinstance(sys.stdin, io.TextIOWrapper):
+            sys.stdin.reconfigure(errors="surrogateescape")
         self._wait()
         while (line := read_command(PROMPT)) is not None:
             try:

@@ -14,10 +14,12 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
 from njc.frontend.prompt_references import Reference, find_tags
+from njc.frontend.source import SourceFile
 from njc.runs.debug.trace_walk import TraceWalk
 from njc.runs.timeline.breakpoints import find_block_lines, find_source, read_number
 from njc.runs.timeline.effect_text import (
@@ -238,13 +240,13 @@ def list_source_rows(
     lines = find_block_lines(file, first) if file is not None else None
     steps = list(list_step_rows(timeline, step))
     if file is None or lines is None:
-        prompt = step.instruction.splitlines()
+        prompt = step.instruction.split("\n") if step.instruction else []
         current = choose_prompt_line(prompt, step)
         for index, text in enumerate(prompt):
             yield SourceRow(0, clean_text(text), "prompt", index == current)
         yield from steps
         return
-    source = file.read_text("utf-8", "replace").splitlines()
+    source = list_lines(SourceFile(file.name, file.read_bytes()))
     current = first + choose_prompt_line(source[first - 1 : lines.last], step)
     for number, text in enumerate(source, 1):
         is_prompt = first <= number <= lines.last
@@ -252,6 +254,13 @@ def list_source_rows(
         yield SourceRow(number, clean_text(text), kind, number == current)
         if number == lines.last:
             yield from steps
+
+
+def list_lines(source: SourceFile) -> list[str]:
+    """Return the lines of a source as places of blocks count them, without their ends."""
+    text, starts = source.text, source.line_starts
+    lines = [text[start:end].rstrip("\r\n") for start, end in pairwise((*starts, len(text)))]
+    return lines if starts[-1] < len(text) else lines[:-1]
 
 
 def list_step_rows(timeline: Timeline, here: Step) -> Iterator[SourceRow]:

@@ -8,6 +8,7 @@ A step is handled in the thread of the program that takes it; other threads stop
 
 from __future__ import annotations
 
+import codecs
 import os
 import sys
 import threading
@@ -68,6 +69,8 @@ class Agent:
         self._reconnect = reconnect
         self._recorder = recorder
         self._lock = threading.RLock()
+        make_decoder = codecs.getincrementaldecoder("utf-8")
+        self._decoders = {name: make_decoder("replace") for name in ("stdout", "stderr")}
         self._builder = StepBuilder()
         self._mode = Mode("into")
         self._breakpoints: list[Breakpoint] = []
@@ -77,7 +80,7 @@ class Agent:
         self._decision: Decision = Accept()
         self._is_muted = self._is_scanning = self._is_detached = self._is_forking = False
         self._evaluating: int | None = None
-        """The thread that evaluates an expression of the user, which is not controlled meanwhile."""
+        """Thread that evaluates an expression of the user, and is not controlled meanwhile."""
         self.ending: tuple[int, str] = (1, "")
         """Exit code and the error of the program."""
         self._schedule = CheckpointSchedule()
@@ -316,7 +319,10 @@ class Agent:
             if not self._is_muted:
                 os.write(1 if name == "stdout" else 2, data)
         else:
-            text = data.decode("utf-8", "replace")
+            self._send_output(name, self._decoders[name].decode(data))
+
+    def _send_output(self, name: str, text: str) -> None:
+        if text:
             self._channel.send({"output": text, "stream": name, "muted": self._is_muted})
 
     def read_input(self, position: int, size: int) -> bytes:
@@ -364,6 +370,8 @@ class Agent:
         """Send the ending of the program to the debugger; the process does nothing after it."""
         if not self._is_detached:
             flush_streams()
+            for name, decoder in self._decoders.items():
+                self._send_output(name, decoder.decode(b"", final=True))
             if (recorder := self._recorder()) is not None:
                 recorder.close()
             code, error = self.ending

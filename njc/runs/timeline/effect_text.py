@@ -131,7 +131,7 @@ def _read_call(text: str) -> dict[str, Any]:
 
 
 def _read_lines(text: str, separator: str) -> Iterator[tuple[str, Any]]:
-    for line in filter(str.strip, text.splitlines()):
+    for line in filter(str.strip, text.split("\n")):
         name, found, value = line.partition(separator)
         try:
             if not found:

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 import secrets
@@ -167,10 +168,14 @@ class ProcessPool:
 
     def _follow(self, name: str, stream: IO[bytes]) -> None:
         """Report bytes that a process writes directly to a file descriptor."""
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
         with stream:
-            while data := os.read(stream.fileno(), 65536):
-                text = data.decode("utf-8", "replace")
-                self._receive({"output": text, "stream": name, "muted": False, "direct": True})
+            while True:
+                data = os.read(stream.fileno(), 65536)
+                if text := decoder.decode(data, final=not data):
+                    self._receive({"output": text, "stream": name, "muted": False, "direct": True})
+                if not data:
+                    return
 
     def _read(self, channel: ControlChannel, generation: int) -> None:
         while True:

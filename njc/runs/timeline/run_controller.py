@@ -236,7 +236,10 @@ class RunController(StepMovements):
 
     def send_input(self, text: str) -> None:
         """Give the program input; when steps are repeated, they get the same input again."""
-        self._input += text.encode()
+        try:
+            self._input += text.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError as error:
+            raise RunControlError(f"not a text: {error}") from None
         self._answer_input()
 
     def close_input(self) -> None:
