@@ -110,6 +110,14 @@ class Row(abcs.Mapping[str, int]):
         return 1
 
 
+class Handle:
+    """A class that has no instances, like EmailStr."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        return handler(Annotated[str, pydantic.Field(min_length=2)])
+
+
 Shape.register(Order)
 Age = typing.NewType("Age", int)
 Json = Union[dict[str, "Json"], list["Json"], str, int, float, bool, None]
@@ -155,6 +163,7 @@ FITS = [
     ([], abcs.Sized), ([], abcs.Reversible[int]), ("a", typing.LiteralString), (True, typing.TypeGuard[int]),
     # names inside their own definition
     ({"a": [1, None, {"b": "c"}]}, Json), ((1, [(2, [])]), Tree), ([1], Alias),
+    ("ab", Handle), (pydantic.HttpUrl("http://a.b"), pydantic.HttpUrl), (pydantic.SecretStr("a"), pydantic.SecretStr),
     (3, Positive), ([3], list[Positive]), (3, Annotated[int, []]),
 ]  # fmt: skip
 
@@ -214,6 +223,9 @@ MISFITS = [
     ({"a": [object()]}, Json, None),
     ((1, [(2, ["a"])]), Tree, None),
     (["a"], Alias, None),
+    ("a", Handle, "expected Handle, got str"),
+    ("http://a.b", pydantic.HttpUrl, "expected HttpUrl, got str"),
+    (["a"], list[pydantic.SecretStr], "expected list[SecretStr]; at 0: expected SecretStr, got str"),
     (-3, Positive, "expected int; Input should be greater than 0"),
     ([-3], list[Positive], "expected list[int]; at 0: Input should be greater than 0"),
     ("a", Positive, "expected int, got str"),

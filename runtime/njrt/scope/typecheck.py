@@ -330,9 +330,19 @@ def _is_instance(
     except TypeError:  # a Protocol that is not runtime_checkable
         return True
     if not is_instance and hasattr(cls, "__get_pydantic_core_schema__"):
-        # A placeholder such as EmailStr, which has no instances.
-        return not hasattr(cls, "__pydantic_fields__") and not _find_constraint_problem(value, cls)
+        return not hasattr(cls, "__pydantic_fields__") and _is_of_placeholder(value, cls)
     return is_instance
+
+
+def _is_of_placeholder(value: UserValue, cls: type) -> bool:
+    """Return whether a class that has no instances, such as EmailStr, accepts a value and does not convert it."""
+    try:
+        made = get_adapter(cls).validate_python(value, strict=True)
+    except ValueError:
+        return False
+    except Exception:  # pydantic knows no such type
+        return True
+    return type(made) is type(value)
 
 
 def _is_file(value: UserValue, cls: Any, arguments: tuple[Any, ...]) -> bool:
