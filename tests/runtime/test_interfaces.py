@@ -521,6 +521,42 @@ def test_ref_takes_objects_and_never_copies() -> None:
     assert refused.startswith('`note`: it must be a reference, {"type": "Ref", "addr": N}')
 
 
+@pytest.mark.parametrize(
+    ("declared", "wrap"),
+    [
+        (list[Ref[Note]], lambda part: [part]),
+        (Ref[Note] | None, lambda part: part),
+        (Annotated[Ref[Note] | None, Aliases("n")], lambda part: part),
+        (dict[str, Ref[Note]], lambda part: [{"key": "a", "value": part}]),
+        (list[Ref[Note] | int], lambda part: [3, part]),
+    ],
+    ids=range(5),
+)
+def test_ref_inside_of_a_type_takes_objects_and_never_copies(
+    declared: Any, wrap: Callable[[Any], Any]
+) -> None:
+    note = Note("t", [])
+
+    def show() -> list[Note]:
+        """Show the notes."""
+        return [note]
+
+    def keep(value):  # type: ignore[no-untyped-def]
+        """Keep it."""
+        SEEN.append(value)
+
+    keep.__annotations__["value"] = declared
+    interface = Interface("i", [show, keep])
+    act(interface, call("show"), call("keep", value=wrap(ref(1))))
+    (found,) = SEEN
+    items = [*found.values()] if isinstance(found, dict) else found
+    assert (items[-1] if isinstance(items, list) else items) is note
+    SEEN.clear()
+    (told,) = send(keep, x=7, value=wrap({"text": "t", "tags": []}))
+    assert told.startswith("`value`: ")
+    assert not SEEN
+
+
 MIXED: list[tuple[Any, Any, Any]] = [
     (list[Product], [ref(1), ref(2)], [LATTE, TEA]),
     (Sequence[Product], [ref(2)], [TEA]),

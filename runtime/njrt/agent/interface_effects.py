@@ -247,11 +247,22 @@ def _make_argument(name: str, declared: DeclaredType, has_default: bool) -> Argu
     if any(mark is _Mark.OBJECT for mark in marks):
         return _make_reference_argument(name, plain, has_default, aliases)
     others = tuple(mark for mark in marks if not isinstance(mark, Aliases | _Mark))
+    if _takes_objects(plain):
+        return _make_mixed_argument(name, plain, has_default, aliases)
     try:
         form = make_json_form(Annotated[plain, *others] if others else plain)
     except TypeError:
         return _make_mixed_argument(name, plain, has_default, aliases)
     return _make_form_argument(name, form, has_default, aliases)
+
+
+def _takes_objects(declared: DeclaredType) -> bool:
+    """Return whether a type is `Ref[...]`, or has it inside."""
+    return _is_reference(declared) or any(map(_takes_objects, typing.get_args(declared)))
+
+
+def _is_reference(declared: DeclaredType) -> bool:
+    return any(mark is _Mark.OBJECT for mark in getattr(declared, "__metadata__", ()))
 
 
 def _make_form_argument(
@@ -313,6 +324,8 @@ def make_mixed_schema(declared: DeclaredType) -> Json:
     """Return the strict schema of a type, with a reference for each part that has no JSON form."""
     parts = [part for part in typing.get_args(declared) if part is not ...]
     origin: Any = typing.get_origin(declared) or declared
+    if _is_reference(declared):
+        return {"anyOf": [*_REFERENCE_FORMS]}
     if origin in (Union, UnionType):
         schemas = [make_mixed_schema(part) for part in parts]
         choices = [choice for each in schemas for choice in each.get("anyOf", [each])]
@@ -384,6 +397,8 @@ def _decode_mixed(declared: DeclaredType, value: WireValue, variables: WireVaria
 def _decode_part(declared: DeclaredType, value: WireValue, variables: WireVariables) -> UserValue:
     origin: Any = typing.get_origin(declared) or declared
     parts = typing.get_args(declared)
+    if _is_reference(declared):
+        return _decode_reference(parts[0], value, variables)
     if origin in (Union, UnionType):
         return _decode_choice(parts, value, variables)
     if isinstance(value, Mapping) and value.get("type") == "Ref":
