@@ -219,12 +219,13 @@ print(total)
 
 
 def test_njc_run_writes_a_trace(tmp_path: Path) -> None:
-    (tmp_path / "seven.njpy").write_text(PROGRAM)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "seven.njpy").write_text(f"import os\nos.chdir('elsewhere')\n{PROGRAM}")
     (tmp_path / "recording.jsonl").write_text('{"format": 1, "protocol": "tools"}\n')
     done = subprocess.run(
         [sys.executable, "-m", "njc", "run", "--trace", "t.jsonl", "seven.njpy"],
         cwd=tmp_path,
-        env=os.environ | {"NJC_RECORD": "none:recording.jsonl"},
+        env=os.environ | {"NJC_RECORD": f"none:{tmp_path / 'recording.jsonl'}"},
         capture_output=True,
         text=True,
         timeout=60,

@@ -153,7 +153,8 @@ def command(
 ) -> int:
     """Compile FILE in memory and run it; flags go before FILE."""
     if trace is not None:
-        os.environ["NJC_TRACE"] = trace
+        is_file = trace and not trace.startswith("store:")  # its place stays after `os.chdir`
+        os.environ["NJC_TRACE"] = os.path.abspath(trace) if is_file else trace
     flags["options"] = _take_predictor(flags["options"])
     settings = {name: flags.pop(name) for name in SANDBOX_SETTINGS}
     is_sandboxed = bool(settings["sandbox"])
