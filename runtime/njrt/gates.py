@@ -57,6 +57,10 @@ class CallRule:
             )
         if at_most is not None and (type(at_most) is not int or at_most < 0):
             raise ConfigurationError(f"njrt.gated: at_most is a number of calls, not {at_most!r}")
+        if inspect.iscoroutinefunction(self.check):
+            raise ConfigurationError(
+                "njrt.gated: check is called without waiting; let it be no async function"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +173,23 @@ def find_gate() -> Gate | None:
     """Return the gate of the innermost run of a block around this point, if its code runs here."""
     around = _gates.innermost()
     return around[-1] if around else None
+
+
+async def require_awaited(found: Any, is_async: bool) -> Any:
+    """Return the result of a `find`, awaited if its function is async; raise TypeError if only `find` is."""
+    if not inspect.isawaitable(found):
+        return found
+    if is_async:
+        return await found
+    if inspect.iscoroutine(found):
+        found.close()
+    raise TypeError("`find` is async, but the function is not")
+
+
+def end_block(error: NaturalError) -> None:
+    """End the block whose code runs here by an error, also if the code catches it."""
+    if (gate := find_gate()) is not None:
+        gate.ending = error
 
 
 @contextmanager

@@ -401,7 +401,11 @@ def test_an_exception_is_raised_again(policy: str, tmp_path: Path) -> None:
     assert PAID == ["x"]
 
 
-def crash_while_paying(tmp_path: Path, find: Any = None) -> Callable[[], list[Any]]:
+def crash_while_paying(
+    tmp_path: Path,
+    find: Any = None,
+    code: str = "for n in (1, 2, 3):\n    bought.append(buy(n))",
+) -> Callable[[], list[Any]]:
     """Run a program that dies during its second call; return what runs it again."""
     paid = PAID
     is_first = [True]
@@ -415,7 +419,7 @@ def crash_while_paying(tmp_path: Path, find: Any = None) -> Callable[[], list[An
 
     def go() -> list[Any]:
         bought: list[str] = []
-        model = njrt.Scripted([run("for n in (1, 2, 3):\n    bought.append(buy(n))", done=True)])
+        model = njrt.Scripted([run(code, done=True)])
         with njrt.using(model=model, record=tmp_path / "shop.jsonl", mode="new"):
             njrt.run("natural\n<buy> into <bought>.", lambda: (buy, bought), at="shop.njpy:1")
         return bought
@@ -431,6 +435,55 @@ def test_a_call_in_doubt_is_not_made_again(tmp_path: Path) -> None:
     with pytest.raises(njrt.CallInDoubtError, match="may have been made"):
         go()
     assert [number for number, _ in PAID] == [1]
+
+
+def fail_to_look(key: str) -> str:
+    raise ConnectionError("the bank does not answer")
+
+
+async def look_later(key: str) -> None:
+    """Find nothing, asynchronously; the function is not async."""
+
+
+@pytest.mark.parametrize(
+    ("find", "words"),
+    [
+        (None, "may have been made"),
+        (fail_to_look, "`find` failed to look whether it was made: .*the bank does not answer"),
+        (look_later, "`find` is async, but the function is not"),
+    ],
+)
+def test_code_cannot_catch_a_call_in_doubt_and_pay_again(
+    tmp_path: Path, find: Any, words: str
+) -> None:
+    code = "for n in (1, 2, 2):\n    try:\n        bought.append(buy(n))\n    except Exception:\n        pass"
+    go = crash_while_paying(tmp_path, find, code)
+    with pytest.raises(njrt.CallInDoubtError, match=words):
+        go()
+    assert [number for number, _ in PAID] == [1]
+
+
+def test_a_check_cannot_be_async() -> None:
+    async def check(number: int) -> bool:
+        return False
+
+    with pytest.raises(njrt.ConfigurationError, match="let it be no async function"):
+        njrt.gated(decide="allow", check=check)
+
+
+@pytest.mark.parametrize("kept", [1, 5, 10, 11, 40, 100])
+def test_a_line_that_a_kill_has_cut_off_is_not_read(tmp_path: Path, kept: int) -> None:
+    go = crash_while_paying(tmp_path, lambda key: None)
+    file = tmp_path / "shop.jsonl"
+    whole = file.read_bytes()
+    file.write_bytes(whole[: whole.rindex(b'{"called"') + kept])
+    assert go() == ["bought 1", "bought 2", "bought 3"]
+
+
+def test_a_line_that_is_cut_off_within_a_character_is_text(tmp_path: Path) -> None:
+    file = tmp_path / "r.jsonl"
+    file.write_bytes('{"a": "ü"}\n{"called": "ü'.encode()[:-1])
+    assert RecordingFile(file).read() == '{"a": "ü"}\n{"called": "'
 
 
 def test_find_says_that_a_call_was_not_made(tmp_path: Path) -> None:

@@ -33,9 +33,10 @@ from njrt.errors import (
     RecordingMismatchError,
     require_packages,
 )
-from njrt.gates import call_key, keyed
+from njrt.gates import call_key, end_block, keyed, require_awaited
 from njrt.message_json import hash_json
 from njrt.models.model import run_without_waiting
+from njrt.observability.accounts import format_error_line
 from njrt.session.settings import get_settings
 from njrt.values.failures import failure_from_json, failure_to_json
 
@@ -87,21 +88,12 @@ class EffectCall:
     is_async: bool
     attempt: str
     """Differs between this process and one that was killed."""
+    digest: str
+    """The digest of the arguments before the call, which may change them."""
 
     @property
     def name(self) -> str:
         return f"effect {self.function.__name__}"
-
-    @property
-    def digest(self) -> str:
-        """The digest of the arguments; arguments that are not JSON count by their types only."""
-        try:
-            text = json.dumps(
-                [self.arguments, self.keywords], default=lambda value: str(type(value))
-            )
-        except (TypeError, ValueError, RecursionError):
-            return ""
-        return hash_json(json.loads(text))
 
     async def begin(self) -> str:
         """Return the text to store before the effect is done."""
@@ -109,7 +101,7 @@ class EffectCall:
         key = f"{dbos.workflow_id}/{dbos.step_id}"
         return json.dumps({"key": self.digest, "attempt": self.attempt, "effect": key})
 
-    def look_up(self, begun: dict[str, Any]) -> Any:
+    async def look_up(self, begun: dict[str, Any]) -> Any:
         """Return the result of `find` if the effect was started before a crash; None if it must be done."""
         if begun["attempt"] == self.attempt:
             return None
@@ -118,14 +110,18 @@ class EffectCall:
                 f"the {self.name.replace(' ', ' `')}` (key {begun['effect']}) was interrupted by a crash, and may have been done; "
                 "it is not done again. Look whether it was, or give it a function `find` that does"
             )
-        return self.find(begun["effect"])
+        try:
+            return await require_awaited(self.find(begun["effect"]), self.is_async)
+        except Exception as error:
+            raise EffectInDoubtError(
+                f"the {self.name.replace(' ', ' `')}` (key {begun['effect']}) was interrupted by a crash, and `find` failed to "
+                f"look whether it was done: {format_error_line(error)}; it is not done again"
+            ) from error
 
     async def perform(self, begun: dict[str, Any]) -> str:
         """Do the effect, unless it was done; return its stored form. `find` of an async function may be async."""
         try:
-            result = self.look_up(begun)
-            if self.is_async and inspect.isawaitable(result):
-                result = await result
+            result = await self.look_up(begun)
             if result is None:
                 with keyed(begun["effect"]):
                     result = self.function(*self.arguments, **self.keywords)
@@ -164,6 +160,15 @@ def _make_effect(function: Callable[..., Any], find: Find | None) -> Callable[..
     return acall if inspect.iscoroutinefunction(function) else call
 
 
+def hash_arguments(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> str:
+    """Return the digest of the arguments of an effect; arguments that are not JSON count by their types only."""
+    try:
+        text = json.dumps([arguments, keywords], default=lambda value: str(type(value)))
+    except (TypeError, ValueError, RecursionError):
+        return ""
+    return hash_json(json.loads(text))
+
+
 async def call_once(
     steps: WorkflowSteps,
     function: Callable[..., Any],
@@ -173,11 +178,16 @@ async def call_once(
     is_async: bool,
 ) -> Any:
     """Call a function as two steps of a workflow; after a crash its stored result is used."""
-    call = EffectCall(function, find, arguments, keywords, is_async, uuid.uuid4().hex)
+    attempt, digest = uuid.uuid4().hex, hash_arguments(arguments, keywords)
+    call = EffectCall(function, find, arguments, keywords, is_async, attempt, digest)
     begins = await steps.run(f"{call.name} begins", call.begin, is_async)
     begun = read_step(begins, call.digest, call.name)
     done = await steps.run(call.name, functools.partial(call.perform, begun), is_async)
-    return read_step(done, call.digest, call.name)["result"]
+    try:
+        return read_step(done, call.digest, call.name)["result"]
+    except EffectInDoubtError as error:
+        end_block(error)  # its code must not do the effect again
+        raise
 
 
 # ── values as they are after they were stored as JSON ──────────────────────────────────────────────

@@ -148,15 +148,19 @@ def read_recording(place: RecordingPlace) -> Recording:
     for number, line in enumerate(text.split("\n")[1:], start=2):
         if line.startswith(_DECISION_START):
             decisions.append(_parse_decision(line, path, number))
+        elif line == lines[-1] and not text.endswith("\n") and _is_cut_touch(line):
+            continue  # the machine has stopped while it was written
         elif line.startswith(_TOUCH_START):
-            if line == lines[-1] and not text.endswith("\n"):
-                continue  # the machine has stopped while it was written
             touch = _parse_touch(line, path, number)
             touches[touch.id] = touch  # a later line of the same call replaces an earlier one
         elif line.strip():
             entries.append(_parse_entry(line, header, path, number))
     found = frozenset(lines)
     return Recording(header, tuple(entries), tuple(decisions), found, tuple(touches.values()))
+
+
+def _is_cut_touch(line: str) -> bool:
+    return line.startswith(_TOUCH_START) or (len(line) > 0 and _TOUCH_START.startswith(line))
 
 
 def recover_recording(place: RecordingPlace) -> Recording:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import errno
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -48,7 +49,11 @@ class RecordingFile:
 
     def read(self) -> str:
         try:
-            return self.path.read_bytes().decode("utf-8-sig")
+            data = self.path.read_bytes()
+            if not data.endswith(b"\n"):  # such as a line that was cut off within a character
+                head, end, cut = data.rpartition(b"\n")
+                data = head + end + cut.decode("utf-8", "ignore").encode()
+            return data.decode("utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             raise RecordingError(f"cannot read the recording {self.path}: {error}") from None
 
@@ -63,10 +68,15 @@ class RecordingFile:
     def append(self, line: str) -> None:
         with self._open_for_writing():
             handle = open_private(self.path, os.O_WRONLY | os.O_APPEND)
-            with os.fdopen(handle, "ab") as file:
-                file.write(line.encode() + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
+            with os.fdopen(handle, "ab", buffering=0) as file:
+                data, size = line.encode() + b"\n", os.fstat(handle).st_size
+                try:
+                    if file.write(data) < len(data):
+                        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                    os.fsync(handle)
+                except OSError:  # no later line may be added to a part of this one
+                    os.ftruncate(handle, size)
+                    raise
 
     def keep_file(self, name: str, data: bytes) -> None:
         path = self.path.with_name(f"{self.path.stem}.files") / name

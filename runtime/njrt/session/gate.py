@@ -35,8 +35,9 @@ from njrt.effect_json import effect_to_json, format_call
 from njrt.effects import Answer, Effect, EffectResult, Refusal, Touch
 from njrt.errors import CallInDoubtError, NaturalError
 from njrt.events import Performed
-from njrt.gates import GatedFunction, keyed, open_gate
+from njrt.gates import Find, GatedFunction, keyed, open_gate, require_awaited
 from njrt.models.model import run_without_waiting
+from njrt.observability.accounts import format_error_line
 from njrt.outcome import Raised
 from njrt.persistence.recording_file import RecordedTouch, TouchState
 from njrt.rendering.describe import render_value
@@ -118,6 +119,8 @@ class RunGate:
             self._report(call, Refusal(str(error)), began)
             raise
         except BaseException as error:
+            if isinstance(error, CallInDoubtError):
+                self.ending = error  # the code must not make the call again
             self._report(call, Raised(error), began)
             raise
         self._redactor.scan([("", call.result)])
@@ -259,10 +262,7 @@ class RunGate:
                     f"njrt.gated a function `find` that does; then remove its lines from {record.path}, or set their "
                     "state to done"
                 )
-            with open_gate(None):
-                found = find(record.recorded.id)
-            if call.is_async and inspect.isawaitable(found):
-                found = await found
+            found = await self._find_result(call, find, record.recorded.id)
         with self._under_way():
             call.write("begun")
             try:
@@ -280,6 +280,17 @@ class RunGate:
             if record is not None:
                 call.write("done", write_call_result(found))
             return found
+
+    async def _find_result(self, call: _Call, find: Find, key: str) -> Any:
+        try:
+            with open_gate(None):
+                found = find(key)
+            return await require_awaited(found, call.is_async)
+        except Exception as error:
+            raise CallInDoubtError(
+                f"{self._session.place}: the call {call.gated.name} (key {key}) was interrupted by a crash, and `find` failed "
+                f"to look whether it was made: {format_error_line(error)}; it is not made again"
+            ) from error
 
     @contextmanager
     def _under_way(self) -> Iterator[None]:
