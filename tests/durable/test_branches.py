@@ -206,6 +206,29 @@ def test_all_branches_end_before_the_first_failure_is_raised(workflows: str) -> 
     assert sorted(ended) == ["a", "b", "c"]
 
 
+def test_a_gather_that_is_cancelled_leaves_its_numbers_to_its_steps(workflows: str) -> None:
+    async def ask(name: str, seconds: float) -> str:
+        await asyncio.sleep(seconds)
+        return await njrt.allm(f"Say {name}.", str)
+
+    @durable.workflow
+    async def give_up() -> list[str]:
+        try:
+            async with asyncio.timeout(0.5):
+                await durable.gather(ask("a", 0), ask("b", 60))
+        except TimeoutError:
+            return [await ask("c", 0), await ask("d", 0)]
+        return []
+
+    async def call() -> list[str]:
+        with durable.workflow_id("given up"):
+            return await give_up()
+
+    model = njrt.Scripted(lambda request: "x", protocol="text")
+    with njrt.using(model=model):
+        assert asyncio.run(call()) == ["x", "x"]
+
+
 def run_outside_of_workflows() -> list[Any]:
     async def double(number: int) -> int:
         return 2 * number

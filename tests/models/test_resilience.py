@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -675,6 +676,8 @@ def test_threads_share_a_limit_and_a_store(tmp_path):
         lambda: RateLimitModel(Scripted([])),
         lambda: RateLimitModel(Scripted([]), requests=0),
         lambda: RateLimitModel(Scripted([]), requests=1, seconds=0),
+        lambda: RateLimitModel(Scripted([]), requests=1, seconds=float("nan")),
+        lambda: RateLimitModel(Scripted([]), requests=1, seconds=float("inf")),
         lambda: RetryModel(Scripted),
         lambda: get_model("nosuch/model"),
     ],
@@ -682,6 +685,35 @@ def test_threads_share_a_limit_and_a_store(tmp_path):
 def test_settings_that_make_no_sense_are_refused(make):
     with pytest.raises(ConfigurationError):
         make()
+
+
+def test_many_attempts_end_with_the_error_of_the_server():
+    model = RetryModel(Scripted([busy()] * 1100), attempts=1100, first_wait=0)
+    with pytest.raises(ServerError):
+        model.ask(PLAIN)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_child_of_a_fork_does_not_wait_for_the_probe_of_its_parent():
+    clock, codes = Clock(), []
+
+    def fork_while_trying(request: Request) -> Reply:
+        if clock.time == 0:
+            raise busy()
+        if not codes:
+            child = os.fork()
+            if child == 0:
+                codes.append(0)
+                os._exit(0 if breaker.ask(PLAIN).message.text == "up" else 1)
+            codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        return reply("up")
+
+    breaker = BreakerModel(Scripted(fork_while_trying), failures=1, seconds=1, clock=clock)
+    with pytest.raises(ServerError):
+        breaker.ask(PLAIN)
+    clock.time = 2
+    assert breaker.ask(PLAIN).message.text == "up"
+    assert codes == [0]
 
 
 def test_a_store_that_is_none_is_refused_when_it_is_needed():

@@ -284,6 +284,15 @@ def apply_to(line_of: PendingEffect, scope: Any, other: PendingEffect, path: Pat
     return ApprovalsFile(path).find(other) is not None
 
 
+def test_a_file_of_decisions_without_a_last_line_end_is_continued(tmp_path: Path) -> None:
+    path = tmp_path / "decisions.jsonl"
+    pending = make_pending(Run("x = 1", True))
+    for text in ("x = 1", "x = 2"):
+        ApprovalsFile(path).add(pending, Run(text, True), njrt.Accept(), "kind", "now")
+        path.write_bytes(path.read_bytes().rstrip(b"\n"))
+    assert len(ApprovalsFile(path).lines) == 2
+
+
 CHANGES: list[tuple[str, dict[str, Any], bool, bool]] = [
     ("the same", {}, True, True),
     ("another line and run", {"place": "a.njpy:9", "run": "s", "turn": 3, "number": 4}, True, True),

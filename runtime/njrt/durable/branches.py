@@ -17,7 +17,7 @@ import contextvars
 import functools
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from njrt.durable.calls import BlockSteps
@@ -94,11 +94,20 @@ def branches(count: int) -> Iterator[list[contextvars.Context]]:
     contexts = [contextvars.copy_context() for _ in made]
     for context, branch in zip(contexts, made, strict=True):
         context.run(_set_local_dbos_context, branch)
-    with steps.under_way("a gather or map of njrt.durable"):
-        yield contexts
-    used = max(branch.function_id for branch in made)
-    taken = max(0, -(-(used - first) // unit))
-    around.function_id += taken if hasattr(around, "unit") else unit * taken + 1
+
+    def skip_used_steps() -> None:
+        used = max(branch.function_id for branch in made)
+        taken = max(0, -(-(used - first) // unit))
+        around.function_id += taken if hasattr(around, "unit") else unit * taken + 1
+
+    try:
+        with steps.under_way("a gather or map of njrt.durable"):
+            yield contexts
+    except BaseException:  # such as a cancellation: the steps of its branches have their numbers
+        with suppress(ConfigurationError):
+            skip_used_steps()
+        raise
+    skip_used_steps()
 
 
 @contextmanager

@@ -9,6 +9,7 @@ half open   one request is asked: a reply closes it, a failure opens it again
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -44,7 +45,7 @@ class BreakerModel(ModelAround, WrappedModel):
         self._lock = threading.Lock()
         self._failures = 0
         self._opened_at: float | None = None
-        self._is_probing = False
+        self._probing_process = 0  # a child of a fork does not wait for the probe of its parent
 
     @property
     def state(self) -> Literal["closed", "open", "half open"]:
@@ -79,21 +80,21 @@ class BreakerModel(ModelAround, WrappedModel):
             if self._opened_at is None:
                 return False
             left = self._opened_at + self._seconds - self._clock()
-            if left > 0 or self._is_probing:
+            if left > 0 or self._probing_process == os.getpid():
                 error = NotAskedError(
                     f"{self.name} is not asked: its server failed {self._failures} times in a row; "
                     + (f"it is tried again in {left:.1f} s" if left > 0 else "it is being tried")
                 )
                 error.retry_after = max(left, 0.1)
                 raise error
-            self._is_probing = True
+            self._probing_process = os.getpid()
             return True
 
     def _end(self, is_probe: bool, has_worked: bool | None) -> None:
         """Record the end of a request; None: no evidence about the server."""
         with self._lock:
             if is_probe:
-                self._is_probing = False
+                self._probing_process = 0
             if has_worked:
                 self._failures, self._opened_at = 0, None
             elif has_worked is False:

@@ -11,6 +11,7 @@ process count until the time is over.
 from __future__ import annotations
 
 import json
+import math
 import os
 import random
 import time
@@ -128,7 +129,7 @@ class RateLimitModel(ModelAround, WrappedModel):
         store: Store | str | None = None,
     ) -> None:
         limits = [limit for limit in (requests, tokens) if limit is not None]
-        if not limits or min(limits) < 1 or seconds <= 0:
+        if not limits or min(limits) < 1 or not 0 < seconds < math.inf:
             raise ConfigurationError(
                 "RateLimitModel needs requests or tokens, from 1, and a time above 0"
             )

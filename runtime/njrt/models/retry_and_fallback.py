@@ -130,15 +130,16 @@ class RetryModel(ModelAround, WrappedModel):
         wanted: float | None = getattr(error, "retry_after", None)
         if wanted is not None:
             return max(0.0, wanted) if wanted <= self._longest_wait else None
-        longest = min(self._longest_wait, self._first_wait * 2.0 ** (number - 1))
+        longest = min(self._longest_wait, self._first_wait * 2.0 ** min(number - 1, 60))
         return longest * (1 - self._chance() / 2)
 
 
 class FallbackModel(WrappedModel):
     """The first of `models` with a result that does not meet the condition `when`.
 
-    With `turns`, the next model takes over if a block has not ended after so many turns of the previous one. Each may take the request's `timeout`, all together `seconds_left`. If no model is left, an earlier
-    unusable reply is returned rather than a later error.
+    With `turns`, the next model takes over if a block has not ended after so many turns of the previous one. Each may
+    take the request's `timeout`, all together `seconds_left`. If no model is left, an earlier unusable reply is returned
+    rather than a later error.
     """
 
     def __init__(

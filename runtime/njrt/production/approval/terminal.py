@@ -362,8 +362,9 @@ class ApprovalsFile:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             handle = open_private(self.path, os.O_WRONLY | os.O_APPEND)
+            is_cut = self.path.read_bytes()[-1:] not in (b"", b"\n")  # as by an editor
             with os.fdopen(handle, "ab") as file:
-                file.write(to_json(line).encode() + b"\n")
+                file.write(b"\n" * is_cut + to_json(line).encode() + b"\n")
         except OSError as error:
             raise ConfigurationError(
                 f"cannot write the decisions {self.path}: {error.strerror or error}; "
