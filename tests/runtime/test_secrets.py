@@ -9,6 +9,7 @@ import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import attrs
 import pydantic
@@ -208,6 +209,7 @@ TEXTS = [
     ("Cookie: sid=abc; theme=dark", "Cookie: <redacted>"),
     ("password: hunter2", "password: <redacted>"),
     ("api_key: str = 'abc'", "api_key: str = '<redacted>'"),
+    ("netloc='app:pw@db:80'", "netloc='app:<redacted>@db:80'"),
 ]
 UNTOUCHED = [
     "password: must be long", "password: str", "password=None", "password=''", "def f(secret: SecretStr | None = None)", "Basic information",
@@ -228,7 +230,16 @@ def test_other_texts_are_shown(text: str) -> None:
     assert redact_shapes(text) == text
 
 
-HEAVY = ["password=\"'", "a.b-", "password: a", "eyJ.a", "://a:", "-----BEGIN PRIVATE KEY-----", "sk-", "authorization: ", "cookie: ", "bearer a1 ", "SG."]  # fmt: skip
+def test_the_password_in_a_parsed_url_is_redacted() -> None:
+    parsed = urlsplit("postgres://app:p4ssw0rd9@db:5432/x")
+    assert "netloc='app:<redacted>@db:5432'" in describe_variable("u", parsed)
+    assert "netloc='db:5432'" in describe_variable("u", urlsplit("postgres://db:5432/x"))
+    redactor = Redactor()
+    redactor.scan([("u", parsed)])
+    assert redactor.redact(f"is {parsed.password}") == "is <redacted>"
+
+
+HEAVY = ["netloc=a:", "password=\"'", "a.b-", "password: a", "eyJ.a", "://a:", "-----BEGIN PRIVATE KEY-----", "sk-", "authorization: ", "cookie: ", "bearer a1 ", "SG."]  # fmt: skip
 
 
 @pytest.mark.parametrize("part", HEAVY)

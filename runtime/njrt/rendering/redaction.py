@@ -62,6 +62,9 @@ _AMBIGUOUS_NAMES = {"token", "cookie", "cookies", "auth", "bearer", "sid", "pin"
 """Names of secrets in some programs and of ordinary words in others: plain words under them are shown."""
 _PLAIN_WORDS = re.compile(r"[^\W\d_]+(?:[ '-][^\W\d_]+)*|\W{0,3}|\d{1,3}")
 _WORD_BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[-. ]+")
+ADDRESS_NAME = "netloc"
+"""The name that `urllib.parse` gives to the user, the password and the host of a URL."""
+_PASSWORD = re.compile(r"[^:@]*:(.+)@")
 _SHOWN_TYPES = (bool, type(None), type(...), types.FunctionType, types.MethodType, types.BuiltinFunctionType)  # fmt: skip
 _AMBIGUOUS_TYPES = (str, bytes, dict, tuple)
 
@@ -155,6 +158,7 @@ _Shape = tuple[tuple[str, ...], re.Pattern[str], str]
 _SHAPES: Mapping[str, tuple[_Shape, ...]] = {
     ":=": (
         (("://",), re.compile(r"(://[^\s/:@'\"<>]*:)[^\s/'\"]+(?=@)"), rf"\1{REDACTED}"),
+        (("netloc",), re.compile(r"(netloc\\*['\"]?\s*[:=]\s*\\*['\"]?[^\s:@'\"]*:)[^\s'\"]+(?=@)"), rf"\1{REDACTED}"),
         (("uthorization", "UTHORIZATION"), re.compile(
             r"(?i)(authorization\\*['\"]?\s*[:=,]\s*\\*['\"]?)(?:basic|bearer|digest|token|apikey|negotiate)\s+[^\s'\"\\]+",
         ), rf"\1{REDACTED}"),
@@ -224,6 +228,8 @@ class Redactor:
 
     def write_named(self, label: str, value: UserValue, write: Callable[[], T]) -> T | str:
         """Write a value with a name by calling `write`, or the text in its place."""
+        if self.rule is not False and ADDRESS_NAME in label:
+            self._add_password(value)
         is_hidden = self.rule is not False and is_secret(label, value)
         if is_hidden:
             self.add_known(value)
@@ -239,6 +245,11 @@ class Redactor:
         text = str(text) if type(text) is int else text
         if type(text) is str and len(text) >= MIN_SECRET_CHARS:
             self.known |= {text, repr(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}
+
+    def _add_password(self, address: UserValue) -> None:
+        """Remember the password of the address in a parsed URL: `user:PASSWORD@host`."""
+        if type(address) is str and (found := _PASSWORD.match(address)):
+            self.add_known(found[1])
 
     def redact(self, text: str) -> str:
         """Redact a text of any origin."""
@@ -262,6 +273,8 @@ class Redactor:
         while waiting and len(seen) < MAX_SCANNED_OBJECTS:
             label, value = waiting.popleft()
             if is_exactly(value, str, bytes, int):
+                if ADDRESS_NAME in label:
+                    self._add_password(value)
                 if label and is_secret(label, value):
                     self.add_known(value)
             elif (at := id(value)) not in seen and not is_exactly(value, *_SHOWN_TYPES, float):

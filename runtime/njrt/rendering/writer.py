@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from njrt.outcome import UserValue
-from njrt.rendering.redaction import Redactor, classify_name
+from njrt.rendering.redaction import ADDRESS_NAME, Redactor, classify_name
 from njrt.timeouts import Allowance, DeadlineExceeded
 from njrt.values.introspection import get_class_name, is_a
 
@@ -174,7 +174,8 @@ class ValueWriter:
         self, label: str, value: UserValue, left: int, length: int, exact: bool, enough: bool
     ) -> str | None:
         """Write one part of a row, redacted if it is a secret; with `enough`, only if all of it fits."""
-        if label and (self.redactor.rule is not True or classify_name(label)):
+        is_named = label and (self.redactor.rule is not True or classify_name(label))
+        if is_named or ADDRESS_NAME in label:
             return self.redactor.write_named(
                 label, value, lambda: self._write_item("", value, left, length, exact, enough)
             )
