@@ -346,7 +346,7 @@ def _search_expression(
             end,
             *source.place(start),
             *source.place(end),
-            _find_shifted_tags(extract_prompt_text(literal, opened), start + opened.end()),
+            tuple(_find_shifted_tags(literal, opened, start + opened.end())),
             frame,
             find_placement(source, start, body, owner),
             options.options,
@@ -374,11 +374,13 @@ def _take_asserts(body: Sequence[ast.stmt], positions: Iterable[int]) -> Iterato
         yield statement
 
 
-def _find_shifted_tags(text: str, shift: int) -> tuple[Tag, ...]:
-    """Find the tags of a prompt, with their offsets in the source."""
-    return tuple(
-        replace(tag, start=tag.start + shift, end=tag.end + shift) for tag in find_tags(text)
-    )
+def _find_shifted_tags(literal: str, opened: re.Match[str], shift: int) -> Iterator[Tag]:
+    """Find the tags of a prompt, with their offsets in the source, and with the braces in types as in its text."""
+    is_fstring = "f" in opened["prefix"].lower()
+    for tag in find_tags(extract_prompt_text(literal, opened)):
+        if is_fstring and isinstance(tag, Reference) and tag.type:
+            tag = replace(tag, type=tag.type.replace("{{", "{").replace("}}", "}"))
+        yield replace(tag, start=tag.start + shift, end=tag.end + shift)
 
 
 # ── how a natural block is placed among its lines ─────────────────────────────────────────────────

@@ -191,10 +191,24 @@ def _read_typed_tag(text: str, match: re.Match[str], path: str) -> Tag | None:
         if (annotation := parse_type(text[match.end() : end])) is not None:
             if _has_keyword(path):
                 return KeywordTag(path, True, match.start(), end + 1)
+            if "<<" in text[match.end() : end]:
+                annotation = _UNESCAPER.visit(copy.deepcopy(annotation))
             return Reference(path, True, match.start(), end + 1, format_annotation(annotation))
         end = text.find(">", end + 1, match.end() + _MAX_TYPE_LENGTH)
     on_one_line = first >= 0 and "\n" not in text[match.end() : first]
     return MistypedTag(path, match.start(), first + 1) if on_one_line else None
+
+
+class _StringUnescaper(ast.NodeTransformer):
+    """Replace `<<` in strings by `<`, as in the prompt that is shown; other `<<` are operators."""
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        if isinstance(node.value, str):
+            return ast.Constant(node.value.replace("<<", "<"))
+        return node
+
+
+_UNESCAPER = _StringUnescaper()
 
 
 def _has_keyword(path: str) -> bool:

@@ -51,6 +51,10 @@ def test_paths(text: str, paths: list[str]) -> None:
         ("<:y: Callable[[int], bool]>", "Callable[[int], bool]"),
         ("<:y: Literal['a>b', \"c\"]> and > more", 'Literal["a>b", "c"]'),
         ("<:y: 'Box'>", '"Box"'),
+        (
+            "<:y: Annotated[int, 1 << 3, Literal['c<<d', '<<<<']]>",
+            'Annotated[int, 1 << 3, Literal["c<d", "<<"]]',
+        ),
         ('<:y: Literal[\'say "hi"\', "it\'s"]>', 'Literal[\'say "hi"\', "it\'s"]'),
         ("<:नाम: int>", "int"),
         ("<:y: dict[str,\n        int]>", "dict[str, int]"),

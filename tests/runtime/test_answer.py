@@ -246,6 +246,22 @@ def test_an_attribute_or_a_type_without_form_is_a_configuration_error() -> None:
         program.call("f", 1, says=[{"y": 1}])
 
 
+@pytest.mark.parametrize("reply", ["a{b}", "c<d"])
+def test_a_type_is_read_as_it_is_shown(reply: str) -> None:
+    program = Program('''
+        from typing import Literal, Annotated
+        def f(x):
+            f"""natural(effects="answer")
+            Put {x} into <:y: Annotated[Literal["a{{b}}", "c<<d"], {{"k": {{}}}}]>.
+            """
+            return y
+    ''')
+    assert program.call("f", 1, says=[{"y": reply}]) == reply
+    shown = program.model.requests[0].messages[0].text
+    assert 'Literal["a{b}", "c<d"], {"k": {}}]>' in shown
+    assert '"a{b}" | "c<d"' in shown
+
+
 @pytest.mark.parametrize("written", ["ﬂ", "fl"])
 def test_names_in_a_reply_may_be_spelled_as_in_the_prompt(written: str) -> None:
     program = Program('''
