@@ -214,6 +214,50 @@ def test_a_budget_is_charged_once(workflows: str) -> None:
     assert [(state.calls, state.tokens) for state in states] == [(1, 100)]
 
 
+def test_calls_with_one_id_are_one_workflow(workflows: str) -> None:
+    paid: list[int] = []
+
+    @durable.effect
+    def pay(number: int) -> str:
+        paid.append(number)
+        return f"paid {number}"
+
+    @durable.workflow
+    def settle(number: int) -> str:
+        return pay(number)
+
+    with durable.workflow_id("once"):
+        assert [settle(1), settle(1)] == ["paid 1", "paid 1"]
+    with durable.workflow_id("once"):
+        assert settle(1) == "paid 1"
+    with durable.workflow_id("another"):
+        assert settle(1) == "paid 1"
+    assert paid == [1, 1]
+    with (
+        pytest.raises(njrt.ConfigurationError, match="the id of a workflow is a text, not 17"),
+        durable.workflow_id(17),  # type: ignore[arg-type]
+    ):
+        pass
+
+
+def test_an_effect_may_change_its_arguments(workflows: str) -> None:
+    @durable.effect
+    def take(items: list[int]) -> int:
+        return items.pop()
+
+    @durable.effect
+    def note() -> int:
+        return 7
+
+    @durable.workflow
+    def take_and_note() -> list[int]:
+        return [take([1, 2, 3]), note()]
+
+    with durable.workflow_id("take"):
+        assert take_and_note() == [3, 7]
+    assert replay("take", 3) == [3, 7]
+
+
 def test_outside_of_workflows_effects_are_plain_functions() -> None:
     assert durable.effect(lambda: durable.effect_key())() == ""
 

@@ -17,7 +17,7 @@ import sqlite3
 import sys
 import warnings
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
@@ -60,7 +60,7 @@ def workflow(function: Callable[P, R]) -> Callable[P, R]:
     ends it is raised by later calls with its id too, and in the workflow that called it.
     """
     check_installed()
-    from dbos import DBOS, WorkflowSerializationFormat
+    from dbos import DBOS, SetWorkflowID, WorkflowSerializationFormat
 
     name = function.__qualname__
     note_function(function)
@@ -82,13 +82,15 @@ def workflow(function: Callable[P, R]) -> Callable[P, R]:
     async def start(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         arguments, keywords = normalize_arguments(name, arguments, keywords)
         # Inside of workflows, the id is not theirs.
-        if (identity := _given_id.get()) and DBOS.workflow_id is None:
+        identity = _given_id.get() if DBOS.workflow_id is None else None
+        if identity:
             check_version(
                 await DBOS.get_workflow_status_async(identity)
                 if is_async
                 else DBOS.get_workflow_status(identity)
             )
-        with read_failures():
+        # DBOS uses an id for one call only; a further call returns the result of the first.
+        with read_failures(), SetWorkflowID(identity) if identity else nullcontext():
             result = made(*arguments, **keywords)
             return await result if is_async else result
 
@@ -227,6 +229,8 @@ def workflow_id(name: str) -> Iterator[None]:
     check_installed()
     from dbos import SetWorkflowID
 
+    if not isinstance(name, str):
+        raise ConfigurationError(f"the id of a workflow is a text, not {name!r}")
     token = _given_id.set(name)
     try:
         with SetWorkflowID(name):
