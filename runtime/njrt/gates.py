@@ -187,7 +187,7 @@ async def require_awaited(found: Any, is_async: bool) -> Any:
 
 
 def end_block(error: NaturalError) -> None:
-    """End the block whose code runs here by an error, also if the code catches it."""
+    """End the block that has called this by an error, also if its code catches it."""
     if (gate := find_gate()) is not None:
         gate.ending = error
 
