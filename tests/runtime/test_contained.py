@@ -328,6 +328,9 @@ it = log.count_up(5)\nresult = (next(it), next(it), list(it))
 result = next(iter([]), 4), next(log.count_up(0), 5)
 log.lines.append("a")\nlog.each(str.upper)
 log.lines.append("a")\nlog.each(lambda line: line + str(total))
+try:\n    numbers.sort(key=lambda n: 1 / (n - 1))\nexcept ZeroDivisionError:\n    total = 0
+log.lines += "ab"\nfor n in numbers:\n    try:\n        log.each(lambda line: 6 // (n - 1))\n    except ZeroDivisionError as error:\n        total = str(error)
+log.lines.append("a")\ntry:\n    log.each(lambda line: fail(line))\nexcept OutOfStock as error:\n    raise Gone("tea", 2) from error
 log.lines.append("a")\nlog.each(lambda line: mails.append(Mail(line)))\nlen(mails)
 log.lines.append("a")\nlog.each(lambda line: 1 / 0)
 log.lines.append("a")\nlog.each(lambda line: fail(line))
@@ -391,6 +394,7 @@ DIFFERENT = {
     "return lambda: 1": "ends with it, and cannot be bound to an output",
     "first.text = lambda: 1": "ends with it, and cannot be kept",
     "numbers.append(lambda: 1)": "the program keeps a function of the code",
+    "try:\n    numbers.sort(key=lambda n: numbers.append(lambda: 1) or 1 / 0)\nexcept (ValueError, ZeroDivisionError):\n    mails.append(lambda: 2)": "the program keeps a function of the code",
     "result = [lambda: 1]": "ends with it, and cannot be bound to an output",
     "class Mine: pass\nresult = Mine()": "an object of the class Mine that the code made cannot be handed",
     "class Mine(Exception): pass\nraise Mine()": "an object of the exception Mine that the code made",

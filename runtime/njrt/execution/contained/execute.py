@@ -148,6 +148,8 @@ class Piece:
         self.door = Door(modules, self.call_function)
         self.pending: BaseException | None = None
         self.interruption: BaseException | None = None
+        self.caught: list[BaseException] = []
+        self.handled = sys.exception()
         self.places = self._find_places()
         self.readers = [(name, self._make_reader(name)) for name in self.places]
         self.known: dict[str, Any] = dict.fromkeys(self.places, _MISSING)
@@ -244,6 +246,8 @@ class Piece:
     def _encode_error(self, error: BaseException) -> list[Data]:
         """Return the reply for an exception: for the code, or, if it must leave the block, an interruption."""
         if not leaves_block(error):
+            if self.door.handed:
+                self.caught.append(error)
             return ["error", self.door.encode(error)]
         self.interruption = error
         return ["interrupt"]
@@ -357,18 +361,31 @@ class Piece:
 
     def refuse_kept_functions(self, execution: Execution) -> Execution:
         """Make a function of the code that the program still holds a mistake: it ends with the code."""
-        handed = self.door.handed
-        is_kept = any(sys.getrefcount(handed[number]) > _TABLE_AND_CALL for number in handed)
-        if not is_kept or isinstance(execution, Failed):
+        if isinstance(execution, Failed) or not self._has_kept_functions():
             return execution
-        return Failed(_KEPT, execution.printed)
+        raised = execution.outcome if isinstance(execution, Jumped) else None
+        error = raised.exception if isinstance(raised, Raised) else None
+        for caught in self.caught:
+            self._forget_traceback(caught, error)
+        return Failed(_KEPT, execution.printed) if self._has_kept_functions() else execution
+
+    def _has_kept_functions(self) -> bool:
+        handed = self.door.handed
+        return any(sys.getrefcount(handed[number]) > _TABLE_AND_CALL for number in handed)
+
+    def _forget_traceback(self, error: BaseException | None, raised: BaseException | None) -> None:
+        """Drop the frames of an exception that the code has caught, and of its causes: they hold functions of the code."""
+        while error is not None and error is not raised and error is not self.handled:
+            error.__traceback__ = None
+            error = error.__cause__ or error.__context__
 
     def close(self) -> None:
         self.is_closed = True
         self.door.close()
         self.known.clear()
+        self.caught.clear()
         self.readers.clear()
-        del self.interruption, self.pending
+        del self.interruption, self.pending, self.handled
 
     def _fail(
         self,
