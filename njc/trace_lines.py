@@ -11,11 +11,11 @@ import json
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, TypeAdapter, ValidationError
+from pydantic import AfterValidator, Discriminator, TypeAdapter, ValidationError
 
 from njrt.events import Prediction
 from njrt.records import record
@@ -25,10 +25,15 @@ StateTexts = dict[str, str | None]
 """A line of text for each variable; None for one that is no longer bound."""
 
 
+def _add_time_zone(at: datetime) -> datetime:
+    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+
+
 @dataclass(frozen=True, slots=True)
 class _RunLine:
     run: str
-    at: datetime
+    at: Annotated[datetime, AfterValidator(_add_time_zone)]
+    """The time; in UTC if the line has no time zone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from dap.base import ErrorResponse
+from dap.events import TerminatedEvent
 from dap_client import DapClient
 
 ROOT = Path(__file__).parents[2]
@@ -235,6 +236,53 @@ def test_other_breakpoints(connect: Connect, program: Path, name: str) -> None:
     if reason == "exception":
         info = client.request("exceptionInfo", {"threadId": 1})
         assert "ZeroDivisionError" in info.description
+
+
+def test_no_failure_is_described_where_there_is_none(connect: Connect, program: Path) -> None:
+    client = connect()
+    client.launch("program.njpy", stopOnEntry=True)
+    client.stopped()
+    answer = client.request("exceptionInfo", {"threadId": 1})
+    assert isinstance(answer, ErrorResponse)
+    assert "the program is not stopped at a failure" in str(answer.message)
+
+
+def test_a_divergence_is_described(connect: Connect, tmp_path: Path) -> None:
+    (tmp_path / "program.njpy").write_text(CHANCE)
+    client = connect()
+    client.request("setExceptionBreakpoints", {"filters": ["divergence"]})
+    client.launch("program.njpy", stopOnEntry=True)
+    client.stopped()
+    client.move("next")
+    client.request("stepBack", {"threadId": 1})
+    stopped = client.stopped()
+    assert (stopped.reason, stopped.description) == ("exception", "the run diverges")
+    info = client.request("exceptionInfo", {"threadId": 1})
+    assert (info.exceptionId, "number" in info.description) == ("divergence", True)
+
+
+CHANCE = """\
+import njrt, threading, time
+from njrt.models.scripted import Scripted, run
+threading.Thread(target=threading.Event().wait, daemon=True).start()  # so that there is no copy
+number = time.time_ns()
+with njrt.using(model=Scripted([run("one = 1", done=True)])):
+    '''natural
+    Put 1 into <:one>, not <number>.
+    '''
+"""
+
+
+def test_the_end_is_reported_once(connect: Connect, program: Path) -> None:
+    client = connect()
+    client.launch("program.njpy", stopOnEntry=True)
+    client.stopped()
+    client.request("terminate")
+    client.ended()
+    client.request("terminate")
+    client.request("threads")
+    assert client.close() == 0
+    assert sum(isinstance(event, TerminatedEvent) for event in client.events) == 1
 
 
 def test_breakpoints_that_cannot_be_set(connect: Connect, program: Path) -> None:

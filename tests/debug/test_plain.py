@@ -549,3 +549,17 @@ def test_commands_that_are_not_utf_8_are_answered(debug: Debug, program: Path) -
     assert "(njc) p 1\nint = 1\n" in result.output
     assert "(njc) reject" in result.output
     assert not result.exception
+
+
+def test_keys_with_brackets_are_expanded(debug: Debug, tmp_path: Path) -> None:
+    keys = "{'a]b': [1], \"it's\": [2], 'c': [3], 4: [5], '\"]\\\\': [6]}"
+    file = tmp_path / "keys.njpy"
+    file.write_text(
+        SCRIPTED.replace("total = 0", f"total, d = 0, {keys}").replace("Add", "See <d>, add")
+    )
+    result = debug(file, commands="x d\nq\n")
+    labels = [line.strip().partition("]: ")[0] + "]" for line in answers(result)["x d"]]
+    assert len(labels) == 5
+    paths = [f"x d{label}" for label in labels]
+    shown = answers(debug(file, commands="\n".join([*paths, "q", ""])))
+    assert [shown[path] for path in paths] == [[f"    [0]: int = {n}"] for n in (1, 2, 3, 5, 6)]

@@ -215,6 +215,8 @@ def test_calls_without_an_effect_are_steps(tmp_path: Path) -> None:
         (["--block", "shop.njpy:"], ""),
         (["--search", "NAMEERROR: f"], "slow"),
         (["--search", "no such text"], ""),
+        (["--search", "none"], ""),
+        (["--search", "prices"], "slow"),
         (["--search", "SHOP.njpy:3"], "cheap slow jump"),
         (["--search", "other.njpy"], "other"),
         (["--search", "OpenAI/gpt"], "slow"),
@@ -348,6 +350,32 @@ def test_runs_that_only_one_trace_has_are_shown(tmp_path: Path) -> None:
     second = write(tmp_path / "b", [*lines_of_run("r-1"), *lines_of_run("r-2", 5)])
     assert "run 2 at shop.njpy:3 is not in A" in trace(first, second).stdout
     assert "run 2 at shop.njpy:3 is not in B" in trace(second, first).stdout
+
+
+def test_only_the_shown_runs_are_compared_and_counted(tmp_path: Path) -> None:
+    inner = [it | {"place": "mail.njpy:1"} for it in lines_of_run("r-2", 1, parent="r-1")]
+    outer = lines_of_run("r-1", seconds=5.0)
+    first = write(tmp_path / "a", [*outer[:-1], *inner, outer[-1], *lines_of_run("r-3", 9)])
+    changed = [it | {"result": "other"} if it["event"] == "performed" else it for it in inner]
+    second = write(tmp_path / "b", [*outer[:-1], *changed, outer[-1], *lines_of_run("r-3", 9)])
+    shown = trace(first, second, "--block", "shop.njpy:3").stdout
+    assert "no difference in the shown runs" in shown
+    assert "first difference" not in shown
+    assert "first difference: mail.njpy:1" in trace(first, second, "--block", "mail.njpy").stdout
+    assert "1 of 3 pairs differ" in trace(first, second).stdout
+    assert ", 7.2 s" in trace(first).stdout
+    assert ", 7.2 s" in trace(first, "--slow", "1").stdout
+    assert "2 of 3 runs" in trace(first, "--block", "shop.njpy").stdout
+    assert ", 2.2 s" in trace(first, "--block", "mail.njpy").stdout
+
+
+def test_old_times_and_odd_decisions_break_nothing(tmp_path: Path) -> None:
+    lines = lines_of_run("r-1")
+    lines[0]["at"] = "0001-01-01T00:00:00"
+    lines[6]["decisions"] = [{"decision": "edit", "effect": "x"}, {"decision": "accept"}]
+    file = write(tmp_path / "t", lines)
+    assert trace(file).exit_code == trace(file, "1").exit_code == 0
+    assert "total = f()" in trace(file, "1").stdout
 
 
 # ── Damaged and foreign files ────────────────────────────────────────────────────────────────────

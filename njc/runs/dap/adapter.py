@@ -84,7 +84,9 @@ class Adapter:
         self._stop: Stopped | None = None
         self._progress = ReplyProgress()
         self._has_diverged = self._is_first_stop = False
-        self._is_done = self._is_terminating = False
+        self._is_done = self._is_terminating = self._has_terminated = False
+        self._divergence = ""
+        """Text of the difference that the program is stopped for; empty for none."""
         self._handlers = self._make_handlers()
 
     # ── the loop ─────────────────────────────────────────────────────────────────────────────────
@@ -251,8 +253,8 @@ class Adapter:
 
     def _terminate(self, run: RunController) -> None:
         self._is_terminating = True
-        if run.state in ("new", "ended"):
-            self._send_event("terminated")
+        if run.state in ("new", "ended") and not self._has_terminated:
+            self._send_terminated()
         run.terminate()
 
     def _disconnect(self, _: requests.Arguments) -> None:
@@ -287,10 +289,15 @@ class Adapter:
         return {"result": text, "variablesReference": 0}
 
     def _describe_exception(self, _: requests.Arguments) -> Any:
-        step = self._stop.step if self._stop is not None else None
-        if step is None:
+        if self._stop is None or (step := self._stop.step) is None:
             raise RequestError("the program is not stopped at a failure")
-        return describe_failure(self._run.timeline[: step.number + 1])
+        if self._divergence:
+            return {
+                "exceptionId": "divergence",
+                "description": self._divergence,
+                "breakMode": "always",
+            }
+        return describe_failure(self._run.timeline[: step.number + 1], self._stop.reason)
 
     # ── moving ───────────────────────────────────────────────────────────────────────────────────
 
@@ -335,7 +342,7 @@ class Adapter:
                 text = "the program waits for input: `/input TEXT` in the console gives it a line, `/eof` ends it\n"
                 self._send_output("important", text)
             case Diverged():
-                self._has_diverged = True
+                self._has_diverged, self._divergence = True, str(happening)
                 self._send_output("important", f"{happening}\n")
             case Noticed(text=text):
                 self._send_output("important", f"{text}\n")
@@ -348,6 +355,8 @@ class Adapter:
         self._stop = stopped
         self._view.forget()
         has_diverged, self._has_diverged = self._has_diverged, False
+        self._divergence = self._divergence if has_diverged else ""
+        self._has_terminated = False
         is_wanted = "divergence" in self._breakpoints.filters
         if has_diverged and stopped.reason == "pause" and not is_wanted:
             self._run.run_on()
@@ -370,12 +379,17 @@ class Adapter:
         return is_wanted and not self._is_terminating
 
     def _report_end(self, ended: ProgramEnded) -> None:
+        self._has_diverged, self._divergence = False, ""
         if ended.error:
             self._send_output("console", f"{ended.error}\n")
         if self._stops_at_end:
             self._send_stopped(reason="pause", description="the program has ended")
             return
         self._send_event("exited", {"exitCode": ended.code if ended.code is not None else 1})
+        self._send_terminated()
+
+    def _send_terminated(self) -> None:
+        self._has_terminated = True
         self._send_event("terminated")
 
     # ── sending ──────────────────────────────────────────────────────────────────────────────────

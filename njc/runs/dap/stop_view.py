@@ -60,11 +60,15 @@ def choose_stop_reason(reason: str, is_entry: bool = False) -> str:
     return words.get(kind, "breakpoint")
 
 
-def describe_failure(steps: Sequence[Step]) -> Mapping[str, str]:
-    """Return the response to `exceptionInfo`: the last refusal or error of these steps, else the last step."""
-    failed = next((step for step in reversed(steps) if step.is_refused or step.error), steps[-1])
-    text = failed.error or failed.result
-    name = failed.error.partition(":")[0] if failed.error else "refusal"
+def describe_failure(steps: Sequence[Step], reason: str) -> Mapping[str, str]:
+    """Return the response to `exceptionInfo`: the last refusal or error of these steps, else why the run is stopped."""
+    failed = next((step for step in reversed(steps) if step.is_refused or step.error), None)
+    if failed is None and choose_stop_reason(reason) != "exception":
+        raise RequestError("the program is not stopped at a failure")
+    text = (failed or steps[-1]).error or (failed or steps[-1]).result
+    name = "refusal" if failed is not None else reason.partition(" ")[0]
+    if failed is not None and failed.error:
+        name = failed.error.partition(":")[0]
     return {"exceptionId": name, "description": text, "breakMode": "always"}
 
 

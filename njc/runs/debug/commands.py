@@ -41,7 +41,8 @@ from njc.runs.timeline.effect_text import format_effect, read_effect_text
 from njc.runs.timeline.run_controller import RunController
 from njc.runs.timeline.steps import Position, Step, Variables
 
-_PATH = re.compile(r"\.\w+|\[[^\]]*\]")
+_PATH = re.compile(r"""\.\w+|\[(?:[^\]'"]|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")*\]|\[[^\]]*\]""")
+"""A part of a path: an attribute, or a key, with its quotes or, if it was shortened, without a closing one."""
 LISTED_LINES = 6
 
 

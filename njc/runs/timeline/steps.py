@@ -231,7 +231,8 @@ def choose_executed_effect(
 ) -> Mapping[str, Any] | None:
     """Return the effect after these decisions: the last edited one, else the requested one."""
     for decision in decisions:
-        requested = decision.get("effect", requested)
+        if isinstance(effect := decision.get("effect"), Mapping):
+            requested = effect
     return requested
 
 

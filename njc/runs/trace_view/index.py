@@ -316,7 +316,7 @@ class TraceReader:
 def has_text(step: Step, wanted: str) -> bool:
     """Return whether a text is in the place, the models or a text of a step (code, values, messages, ...), in any case."""
     texts = [step.code, step.ending, step.shown_text, step.reply_text, step.printed, step.place]
-    texts += [f"{name}: {after}" for name, after in step.changes.items()]
+    texts += [f"{name}: {after or ''}" for name, after in step.changes.items()]
     texts += [step.differences, step.model, step.call.model if step.call else ""]
     return any(wanted.casefold() in text.casefold() for text in texts)
 

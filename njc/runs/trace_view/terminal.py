@@ -69,12 +69,13 @@ def format_trace(
 def summarize_runs(runs: Sequence[RunSummary], of: int) -> str:
     """Return the totals of runs, in words."""
     count = f"{len(runs):,} of {of:,} runs" if len(runs) < of else format_count(len(runs), "run")
+    numbers = {run.number for run in runs}
     parts = [
         count,
         format_count(sum(run.calls for run in runs), "call"),
         format_count(sum(run.effects for run in runs), "effect"),
         *_list_costs(runs),
-        f"{sum(run.seconds for run in runs if run.parent is None or of > len(runs)):.1f} s",
+        f"{sum(run.seconds for run in runs if run.parent not in numbers):.1f} s",
     ]
     refused, wrong = sum(run.refusals for run in runs), sum(run.surprises for run in runs)
     parts += [format_count(refused, "refusal")] * bool(refused)
@@ -216,12 +217,15 @@ def format_pairs(
         rows.append(row)
     yield from format_table(PAIR_COLUMNS, rows, width)
     yield ""
-    different = [pair for pair in pairs if not pair.is_same]
-    if not different:
+    count = sum(not pair.is_same for pair in pairs)
+    if not count:
         yield from _wrap("no difference: both did the same", width)
         return
-    yield from _wrap(f"{len(different):,} of {len(pairs):,} pairs differ, marked with !", width)
-    yield from format_pair(first, second, different[0], width)
+    yield from _wrap(f"{count:,} of {len(pairs):,} pairs differ, marked with !", width)
+    if (different := next((pair for pair in shown if not pair.is_same), None)) is None:
+        yield from _wrap("no difference in the shown runs", width)
+        return
+    yield from format_pair(first, second, different, width)
 
 
 def format_pair(
