@@ -186,12 +186,6 @@ async def require_awaited(found: Any, is_async: bool) -> Any:
     raise TypeError("`find` is async, but the function is not")
 
 
-def end_block(error: NaturalError) -> None:
-    """End the block that has called this by an error, also if its code catches it."""
-    if (gate := find_gate()) is not None:
-        gate.ending = error
-
-
 @contextmanager
 def keyed(key: str) -> Iterator[None]:
     """Make a call outside of the gate, with its key."""

@@ -33,7 +33,7 @@ from njrt.errors import (
     RecordingMismatchError,
     require_packages,
 )
-from njrt.gates import call_key, end_block, keyed, require_awaited
+from njrt.gates import call_key, keyed, require_awaited
 from njrt.message_json import hash_json
 from njrt.models.model import run_without_waiting
 from njrt.observability.accounts import format_error_line
@@ -183,11 +183,7 @@ async def call_once(
     begins = await steps.run(f"{call.name} begins", call.begin, is_async)
     begun = read_step(begins, call.digest, call.name)
     done = await steps.run(call.name, functools.partial(call.perform, begun), is_async)
-    try:
-        return read_step(done, call.digest, call.name)["result"]
-    except EffectInDoubtError as error:
-        end_block(error)  # its code must not do the effect again
-        raise
+    return read_step(done, call.digest, call.name)["result"]
 
 
 # ── values as they are after they were stored as JSON ──────────────────────────────────────────────

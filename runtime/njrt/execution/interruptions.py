@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from types import CodeType
 from typing import Any
 
+from njrt.errors import CallInDoubtError
 from njrt.outcome import UserValue
 from njrt.timeouts import Interruption
 
@@ -40,7 +41,8 @@ def select_catchable(kinds: ExceptionTypes = BaseException) -> ExceptionTypes:
 
 def is_interruption(error: BaseException) -> bool:
     """Return whether an exception comes from outside of the code that it was raised in."""
-    if isinstance(error, Interruption | KeyboardInterrupt):
+    # After a call in doubt, code must not make the call again.
+    if isinstance(error, Interruption | KeyboardInterrupt | CallInDoubtError):
         return True
     return _is_program_cancelled(error) or _is_raised_by_signal(error)
 
