@@ -19,12 +19,7 @@ from pathlib import Path
 from njc.batch.journal import RequestJournal
 from njc.batch.rows import read_rows
 from njc.batch.store import BatchStore
-from njc.batch.suspension import (
-    RowReplies,
-    UnmeasuredModelError,
-    choose_measured_model,
-    pass_row,
-)
+from njc.batch.suspension import RowReplies, UnmeasuredModelError, choose_measured_model, pass_row
 from njc.target import TargetFunction
 from njrt.errors import CostLimitError
 from njrt.messages import Usage

@@ -31,6 +31,7 @@ from njrt.models.remote import RemoteModel
 from njrt.models.response import MalformedReplyError, escape_surrogates
 from njrt.models.scripted import Scripted
 from njrt.models.vote import VoteModel
+from njrt.models.wrapped import list_inner_models
 from njrt.persistence.cache import make_request_key
 from njrt.session.settings import wrapping
 from njrt.timeouts import Interruption
@@ -201,9 +202,7 @@ def choose_measured_model(model: Model, replies: RowReplies) -> Model:
     """
     count = 1
     while not isinstance(model, RemoteModel | Scripted):
-        parts = (*getattr(model, "models", ()), getattr(model, "model", None))
-        inner = [part for part in parts if hasattr(part, "aask")]
-        if not inner:
+        if not (inner := list_inner_models(model)):
             raise UnmeasuredModelError(
                 f"requests to {model.name} cannot be measured without being sent"
             )

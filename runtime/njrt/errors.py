@@ -44,8 +44,8 @@ class NaturalError(Exception):
     """Root of the errors that the runtime raises.
 
     `place` is `file.njpy:line` of the block, if known. `run` is the account of the block's run (`njrt.Run`)
-    with its calls and effects, if a run had started; copies in other processes have none. `attempts` are the calls that a model made before it failed
-    (`njrt.messages.CallAttempt`), if it makes several for one request.
+    with its calls and effects, if a run had started; copies in other processes have none. `attempts` are the calls
+    that a model made before it failed (`njrt.messages.CallAttempt`), if it makes several for one request.
     """
 
     exit_code = 3

@@ -30,6 +30,15 @@ def open_private(path: Path, flags: int) -> int:
     return handle
 
 
+def lacks_line_end(path: Path) -> bool:
+    """Return whether the last line of a file has no end, as after a kill; False for a file without lines."""
+    if not path.is_file() or not path.stat().st_size:
+        return False
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read() != b"\n"
+
+
 def create_private(path: Path) -> None:
     """Create an empty file unless it exists, and make it readable and writable for its user alone.
 

@@ -405,6 +405,7 @@ def crash_while_paying(
     tmp_path: Path,
     find: Any = None,
     code: str = "for n in (1, 2, 3):\n    bought.append(buy(n))",
+    **settings: Any,
 ) -> Callable[[], list[Any]]:
     """Run a program that dies during its second call; return what runs it again."""
     paid = PAID
@@ -420,7 +421,7 @@ def crash_while_paying(
     def go() -> list[Any]:
         bought: list[str] = []
         model = njrt.Scripted([run(code, done=True)])
-        with njrt.using(model=model, record=tmp_path / "shop.jsonl", mode="new"):
+        with njrt.using(model=model, record=tmp_path / "shop.jsonl", mode="new", **settings):
             njrt.run("natural\n<buy> into <bought>.", lambda: (buy, bought), at="shop.njpy:1")
         return bought
 
@@ -453,11 +454,12 @@ async def look_later(key: str) -> None:
         (look_later, "`find` is async, but the function is not"),
     ],
 )
+@pytest.mark.parametrize("policy", POLICIES)
 def test_code_cannot_catch_a_call_in_doubt_and_pay_again(
-    tmp_path: Path, find: Any, words: str
+    tmp_path: Path, find: Any, words: str, policy: str
 ) -> None:
     code = "for n in (1, 2, 2):\n    try:\n        bought.append(buy(n))\n    except Exception:\n        pass"
-    go = crash_while_paying(tmp_path, find, code)
+    go = crash_while_paying(tmp_path, find, code, policy=policy)
     with pytest.raises(njrt.CallInDoubtError, match=words):
         go()
     assert [number for number, _ in PAID] == [1]

@@ -3,7 +3,7 @@
     run_case(target, case, "openai/gpt-4.1-mini", 1)      CaseResult(passed=False, problem="expected 'billing', got 'it'", ...)
 
 Results are appended to a file, and a run that is interrupted continues from it. A result counts for one text of the case
-and of the program, and for the options that are set, such as the model. Not detected: changes of modules that the program imports.
+and of the program, and for the options that are set, such as the model. Not detected: changes of imported modules.
 """
 
 from __future__ import annotations

@@ -463,9 +463,7 @@ class Handlers:
             case Jumped(outcome):
                 match self.check_returned(outcome):
                     case Refusal(message):
-                        return Refusal(
-                            f"the code has run, but {message}; do not repeat what it did"
-                        )
+                        return _refuse_result(message)
                     case checked:
                         return checked
             case Failed(message, printed):

@@ -105,17 +105,17 @@ class EffectCall:
         """Return the result of `find` if the effect was started before a crash; None if it must be done."""
         if begun["attempt"] == self.attempt:
             return None
+        started = f"the effect `{self.function.__name__}` (key {begun['effect']}) was interrupted by a crash"
         if self.find is None:
             raise EffectInDoubtError(
-                f"the {self.name.replace(' ', ' `')}` (key {begun['effect']}) was interrupted by a crash, and may have been done; "
-                "it is not done again. Look whether it was, or give it a function `find` that does"
+                f"{started}, and may have been done; it is not done again. Look whether it was, or give it a function `find` "
+                "that does"
             )
         try:
             return await require_awaited(self.find(begun["effect"]), self.is_async)
         except Exception as error:
             raise EffectInDoubtError(
-                f"the {self.name.replace(' ', ' `')}` (key {begun['effect']}) was interrupted by a crash, and `find` failed to "
-                f"look whether it was done: {format_error_line(error)}; it is not done again"
+                f"{started}, and `find` failed to look whether it was done: {format_error_line(error)}; it is not done again"
             ) from error
 
     async def perform(self, begun: dict[str, Any]) -> str:

@@ -442,10 +442,8 @@ def make_model_error(
 
 
 def _make_model_error(failure: Exception, name: str, server: Server, key: str | None) -> ModelError:
-    message, status = (
-        _get_server_message(getattr(failure, "body", None)),
-        getattr(failure, "status_code", None),
-    )
+    message = _get_server_message(getattr(failure, "body", None))
+    status = getattr(failure, "status_code", None)
     said = f"(HTTP {status}: {message})"
     kind: type[ModelError] = ServerError
     match status:

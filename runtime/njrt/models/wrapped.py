@@ -137,6 +137,12 @@ class WrappedModel(CallLister, ABC):
         return await self.answer(request, AwaitedCalls())
 
 
+def list_inner_models(model: Any) -> list[Model]:
+    """Return the models that a wrapper asks; none for another model."""
+    parts = (*getattr(model, "models", ()), getattr(model, "model", None))
+    return [part for part in parts if hasattr(part, "aask")]
+
+
 def adapt_model(given: Any) -> Model:
     """Return a model that a program gives: one of this package, its own class, or a model object of PydanticAI."""
     if all(hasattr(given, name) for name in ("name", "protocol", "ask", "aask")) and not isinstance(

@@ -40,7 +40,7 @@ from njrt.message_json import (
 )
 from njrt.observability.accounts import format_error_line, name_ending, summarize_result
 from njrt.observability.logs import warn
-from njrt.private_files import open_private
+from njrt.private_files import lacks_line_end, open_private
 
 MAX_PART_CHARS = 20_000
 """Maximum characters of text in one part of a line; the rest is cut."""
@@ -94,11 +94,8 @@ class TraceFile:
 def _is_cut_off(path: Path) -> bool:
     """Return whether the last line of a file has no end, as after a kill; another process may be writing it now."""
     before, waits = -1, 0
-    while path.is_file() and (size := path.stat().st_size):
-        with path.open("rb") as file:
-            file.seek(-1, os.SEEK_END)
-            if file.read() == b"\n":
-                return False
+    while lacks_line_end(path):
+        size = path.stat().st_size
         before, waits = size, waits + 1 if size == before else 0
         if waits == 3:
             return True

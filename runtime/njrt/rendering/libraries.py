@@ -81,13 +81,10 @@ def _write_dataframe(writer: ValueWriter, value: Any, room: int, exact: bool) ->
 
     def columns() -> Iterator[tuple[str, list[Any]]]:
         for level, name in enumerate(levels):
-            known = (
-                "index: "
-                if name is None
-                else f"{writer.write_brief(name, MAX_LABEL_CHARS)} (index): "
-            )
+            named = "" if name is None else f"{writer.write_brief(name, MAX_LABEL_CHARS)} "
+            label = f"{named}(index): " if named else "index: "
             start = value.index[:MAX_SHOWN_ITEMS].get_level_values(level)
-            yield known, _shorten_items(start.tolist(), rows)
+            yield label, _shorten_items(start.tolist(), rows)
         for at, dtype in enumerate(value.dtypes):
             label = f"{writer.write_brief(value.columns[at], MAX_LABEL_CHARS)} ({dtype}): "
             yield label, _shorten_items(value.iloc[:MAX_SHOWN_ITEMS, at].tolist(), rows)

@@ -119,8 +119,6 @@ class RunGate:
             self._report(call, Refusal(str(error)), began)
             raise
         except BaseException as error:
-            if isinstance(error, CallInDoubtError):
-                self.ending = error  # the code must not make the call again
             self._report(call, Raised(error), began)
             raise
         self._redactor.scan([("", call.result)])

@@ -18,6 +18,7 @@ from njrt.errors import ConfigurationError, RecordingMissingError
 from njrt.messages import Protocol, Reply, Request
 from njrt.models.choose import choose_model, list_model_names
 from njrt.models.model import Layer, LayeredModel, Model
+from njrt.models.wrapped import list_inner_models
 from njrt.options import OFF_WORDS, ON_WORDS, Options
 from njrt.private_files import find_cache_folder
 from njrt.session.settings import Settings, get_environment_recorder, get_settings, resolve_options
@@ -111,8 +112,7 @@ def identify_model(model: Any) -> str:
         return identify_model(model.choose())
     server = getattr(getattr(model, "server", None), "url", "")
     settings = [str(getattr(model, name, "")) for name in ("below", "quorum", "_temperature")]
-    inner = (*getattr(model, "models", ()), getattr(model, "model", None))
-    parts = [identify_model(part) for part in inner if hasattr(part, "aask")]
+    parts = map(identify_model, list_inner_models(model))
     return " ".join(filter(None, [model.name, server, *settings, *parts]))
 
 

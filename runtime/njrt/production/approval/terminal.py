@@ -28,7 +28,7 @@ from njrt.effects import EFFECT_KINDS, AskModel, Effect, Touch, get_effect_code
 from njrt.errors import ConfigurationError
 from njrt.gates import get_gated_name
 from njrt.message_json import hash_json
-from njrt.private_files import open_private
+from njrt.private_files import lacks_line_end, open_private
 from njrt.production.approval.question import describe_names, describe_question, format_code
 from njrt.timeouts import clock
 from njrt.typed_json import InvalidJsonError, from_json, to_json
@@ -362,7 +362,7 @@ class ApprovalsFile:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             handle = open_private(self.path, os.O_WRONLY | os.O_APPEND)
-            is_cut = self.path.read_bytes()[-1:] not in (b"", b"\n")  # as by an editor
+            is_cut = lacks_line_end(self.path)  # as by an editor
             with os.fdopen(handle, "ab") as file:
                 file.write(b"\n" * is_cut + to_json(line).encode() + b"\n")
         except OSError as error:
