@@ -243,9 +243,8 @@ class NaturalCells:
             cell = self._open_cells.pop()
             if cell.watch.runs:
                 self.trace = CellTrace(cell.watch.runs)
-            with suppress(
-                ValueError
-            ):  # IPython may end a cell in another context than it started in
+            # IPython may end a cell in another context than it started in.
+            with suppress(ValueError):
                 cell.around.close()
 
     def njpy(self, line: str) -> CellTrace | None:
