@@ -33,9 +33,9 @@ from njrt.options import (
     merge_option_layers,
     read_environment_options,
 )
+from njrt.options.budget import parse_budgets
 from njrt.persistence.open_store import get_store, hide_password, is_store_url
 from njrt.persistence.recording_place import StoredRecording
-from njrt.production.budgets.budget import parse_budgets
 from njrt.session.layered_model import find_cache_place, find_recorder
 from njrt.session.settings import NO_SETTINGS
 

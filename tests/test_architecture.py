@@ -78,7 +78,7 @@ EDGE = """
     njrt                context media timeouts private_files pytest_plugin stores
     njrt.agent          object_references
     njrt.production.approval manifest terminal
-    njrt.production.budgets        budget budgeted ledger
+    njrt.production.budgets        budgeted ledger period
     njrt.durable        effects workflows
     njrt.execution      contracts interruptions source_cache tracebacks
     njrt.execution.contained execute operations process seccomp server wire
@@ -259,20 +259,18 @@ FACES_FOR_GUESTS = {
 }
 """The modules of a guest that another one imports; add none."""
 GUESTS_IN_THE_CORE = {
-    "njrt": {"njrt.production.approval.terminal", "njrt.production.budgets.budget"},
+    "njrt": {"njrt.production.approval.terminal"},
     "njrt.session.canary": {
         "njrt.production.canary.block_state",
         "njrt.production.canary.comparison",
         "njrt.production.canary.confinement",
     },
     "njrt.session.layered_model": {
-        "njrt.production.budgets.budget",
         "njrt.production.budgets.budgeted",
         "njrt.production.budgets.ledger",
     },
     "njrt.session.settings": {
         "njrt.production.approval.manifest",
-        "njrt.production.budgets.budget",
         "njrt.production.budgets.budgeted",
         "njrt.production.canary.block_state",
     },

@@ -26,7 +26,7 @@ from njrt.messages import Reply, Request
 from njrt.models.model import Ask, LayeredModel
 from njrt.models.response import escape_surrogates
 from njrt.observability.accounts import Watch, watch
-from njrt.production.budgets.budget import Budget
+from njrt.options.budget import Budget
 from njrt.session.settings import using, wrapping
 
 if TYPE_CHECKING:

@@ -63,9 +63,9 @@ if TYPE_CHECKING:
     from njrt.media import Audio, Document, Image
     from njrt.models.scripted import Scripted
     from njrt.observability.accounts import last_run, watch
+    from njrt.options.budget import Budget
     from njrt.persistence.recorder import Recorder
     from njrt.production.approval.terminal import approve
-    from njrt.production.budgets.budget import Budget
     from njrt.session.attempt import attempt, attempts
     from njrt.session.limits import limit
     from njrt.session.question import allm, allm_at, llm, llm_at
@@ -97,7 +97,7 @@ _LOADED_LATER = {
         "njrt.observability.accounts": "last_run watch",
         "njrt.persistence.recorder": "Recorder",
         "njrt.production.approval.terminal": "approve",
-        "njrt.production.budgets.budget": "Budget",
+        "njrt.options.budget": "Budget",
         "njrt.session.attempt": "attempt attempts",
         "njrt.session.run_block": "arun run",
         "njrt.session.limits": "limit",

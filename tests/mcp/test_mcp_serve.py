@@ -25,7 +25,7 @@ from njc.mcp.serve import make_mcp_server
 from njc.target import load_targets
 from njrt.errors import ConfigurationError
 from njrt.messages import Request
-from njrt.production.budgets.budget import parse_budgets
+from njrt.options.budget import parse_budgets
 from openai_server import KEY, OpenAIServer, completion
 
 SALES = completion(

@@ -24,8 +24,8 @@ from njrt.models.openai import OpenAI
 from njrt.models.remote import RemoteModel
 from njrt.models.retry_and_fallback import FallbackModel, RetryModel, is_failure
 from njrt.models.vote import VoteModel
+from njrt.options.budget import Budget
 from njrt.persistence.memory_store import MemoryStore
-from njrt.production.budgets.budget import Budget
 from njrt.production.budgets.budgeted import Budgeted, open_budget
 from njrt.production.budgets.ledger import Ledger
 from njrt.session.limits import Limits, Meter, Metered

@@ -24,8 +24,8 @@ from njrt.messages import ModelMessage, Reply, Request, Usage
 from njrt.models.scripted import Said
 from njrt.observability.accounts import Totals
 from njrt.options import OPTION_NAMES
+from njrt.options.budget import parse_budgets
 from njrt.persistence.open_store import open_store
-from njrt.production.budgets.budget import parse_budgets
 from njrt.production.budgets.ledger import Ledger
 from njrt.production.canary.block_state import CanaryStore
 from njrt.session.canary import MAX_RUNNING, RunningCanaries, get_block_watch, wait_for_canaries

@@ -35,11 +35,12 @@ from njrt.models.openai import OpenAI
 from njrt.models.retry_and_fallback import FallbackModel, RetryModel
 from njrt.models.scripted import Scripted
 from njrt.models.vote import VoteModel
+from njrt.options.budget import Budget, format_budget, parse_budgets
 from njrt.persistence.memory_store import MemoryStore
 from njrt.persistence.open_store import get_store
-from njrt.production.budgets.budget import Budget, find_period, format_budget, parse_budgets
 from njrt.production.budgets.budgeted import Budgeted, estimate_call, open_budget, settle_unsettled
 from njrt.production.budgets.ledger import NANO, Account, Amount, Hold, Ledger, shorten_name
+from njrt.production.budgets.period import find_period
 from njrt.stores import Store
 from openai_server import OpenAIServer, says
 from waiting import HANG_SECONDS
@@ -553,7 +554,7 @@ def test_what_could_not_be_counted_is_counted_later_and_once(when: str) -> None:
 
 UNSETTLED = """
 import os, sys, time
-from njrt.production.budgets.budget import Budget
+from njrt.options.budget import Budget
 from njrt.production.budgets.budgeted import Budgeted, open_budget
 from njrt.production.budgets.ledger import Ledger
 from njrt.errors import StoreError
@@ -687,7 +688,7 @@ def test_spent_and_reserved_never_exceed_the_limit(steps: list[tuple[str, int, i
 
 HAMMER = """
 import random, sys, time
-from njrt.production.budgets.budget import Budget
+from njrt.options.budget import Budget
 from njrt.production.budgets.budgeted import Budgeted, open_budget
 from njrt.production.budgets.ledger import Ledger
 from njrt.errors import BudgetError

@@ -11,9 +11,10 @@ from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import COUNT, STORE, refuse_options, with_console
 from njc.project.report import format_count
 from njc.runs.trace_view.tables import TableColumn
+from njrt.options.budget import Budget
 from njrt.persistence.open_store import get_store
-from njrt.production.budgets.budget import Budget, find_period
 from njrt.production.budgets.ledger import NANO, Ledger, StoredAccount, shorten_name
+from njrt.production.budgets.period import find_period
 
 _DAY = 24 * 3600
 _COLUMNS = (

@@ -156,7 +156,7 @@ def serve(
     """
     from njc.mcp.serve import make_mcp_server
     from njc.target import load_targets
-    from njrt.production.budgets.budget import parse_budgets
+    from njrt.options.budget import parse_budgets
 
     if port is None:
         refuse_options("needs --http", "host")

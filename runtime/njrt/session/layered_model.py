@@ -137,7 +137,7 @@ def make_budget_layer(
     texts = {options.budget, environ.get("NJC_BUDGET")} - {None, ""}
     if not settings.budgets and not texts:
         return None
-    from njrt.production.budgets.budget import parse_budgets
+    from njrt.options.budget import parse_budgets
     from njrt.production.budgets.budgeted import Budgeted, open_budget
 
     named = [budget for text in texts for budget in parse_budgets(text or "")]

@@ -42,8 +42,8 @@ from njrt.options import (
 )
 
 if TYPE_CHECKING:
+    from njrt.options.budget import Budget
     from njrt.persistence.recorder import Recorder, RecordMode
-    from njrt.production.budgets.budget import Budget
     from njrt.production.budgets.budgeted import OpenBudget
     from njrt.production.canary.block_state import CanaryStore
 
@@ -186,7 +186,7 @@ def open_budgets(budget: Budget | str | Sequence[Budget] | None) -> tuple[OpenBu
     """Return the budgets of a `with`, given as `Budget`s or as text."""
     if budget is None:
         return ()
-    from njrt.production.budgets.budget import Budget, parse_budgets
+    from njrt.options.budget import Budget, parse_budgets
     from njrt.production.budgets.budgeted import open_budget
 
     if isinstance(budget, str):

@@ -33,9 +33,10 @@ from njrt.models.prices import compute_cost
 from njrt.models.scripted import Scripted
 from njrt.models.wrapped import WrappedModel
 from njrt.observability.logs import warn
+from njrt.options.budget import Budget
 from njrt.persistence.memory_store import MemoryStore
-from njrt.production.budgets.budget import Budget, find_period
 from njrt.production.budgets.ledger import NANO, Account, Amount, Hold, Ledger, to_nano
+from njrt.production.budgets.period import find_period
 from njrt.stores import encode_text
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from datetime import datetime
 from urllib.parse import quote
 
 from njrt.errors import BudgetError, StoreError
-from njrt.production.budgets.budget import Budget
+from njrt.options.budget import Budget
 from njrt.stores import Store, make_store_key, split_store_key, update
 from njrt.typed_json import InvalidJsonError, from_json, to_json
 

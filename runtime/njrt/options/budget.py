@@ -1,20 +1,21 @@
-"""Budgets, their text form, and their periods.
+"""Budgets and their text form.
 
 Budget(usd=5.0, per="day", each="tenant")           "usd=5 per=day each=tenant"
 parse_budgets("usd=5 per=day; tokens=2000000 per=month name=research")
-
-find_period(budget, now)      Period("2026-03-01", renews=2026-03-02 00:00 UTC)
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from njrt.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
 
 BudgetPeriod = Literal["run", "scope", "hour", "day", "month", "total"]
 BudgetOwner = Literal["all", "tenant", "key"]
@@ -76,42 +77,28 @@ class Budget:
             yield f"there is no time zone {self.zone!r}; write one such as Europe/Berlin"
 
 
-@dataclass(frozen=True, slots=True)
-class Period:
-    """The period of a call: its label, and the start of the next one, if any."""
-
-    label: str
-    renews: datetime | None = None
-
-
-def find_period(budget: Budget, now: float, scope: str = "") -> Period:
-    """Return the period at `now`, in seconds since the epoch; `scope` is the label of a run or a `with`."""
-    if budget.per in ("run", "scope"):
-        return Period(scope)
-    if budget.per == "total":
-        return Period("total")
-    local = datetime.fromtimestamp(now, UTC).astimezone(read_zone(budget.zone))
-    where = "" if budget.zone == "UTC" else f"@{budget.zone}"
-    if budget.per == "hour":
-        begin = local.replace(minute=0, second=0, microsecond=0)
-        following = (begin.astimezone(UTC) + timedelta(hours=1)).astimezone(begin.tzinfo)
-        return Period(f"{begin:%Y-%m-%dT%H%z}{where}", following)
-    midnight = local.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
-    if budget.per == "day":
-        following = midnight + timedelta(days=1)
-        return Period(f"{midnight:%Y-%m-%d}{where}", following)
-    first = midnight.replace(day=1)
-    following = (first + timedelta(days=32)).replace(day=1)
-    return Period(f"{first:%Y-%m}{where}", following)
-
-
-def read_zone(name: str) -> tzinfo:
-    """Return the time zone of a name; UTC needs no time zone data."""
+def read_zone(name: str) -> ZoneInfo | None:
+    """Return the time zone of a name; None for UTC, which needs no time zone data."""
     if name == "UTC":
-        return UTC
+        return None
     from zoneinfo import ZoneInfo
 
     return ZoneInfo(name)
+
+
+def find_budget_problem(text: str) -> str | None:
+    """Describe the problem of a budget in an option; None without one.
+
+    Time zones are checked when the program runs: the data of the machine that compiles it may differ.
+    """
+    try:
+        parse_budgets(_ZONE.sub("", text))
+    except ConfigurationError as error:
+        return str(error)
+    return None
+
+
+_ZONE = re.compile(r"(?<!\S)zone=[^\s;]+")
 
 
 def parse_budgets(text: str, in_code: bool = False) -> tuple[Budget, ...]:
@@ -131,7 +118,8 @@ def _parse_budget(part: str, text: str, in_code: bool) -> Budget:
         name, equals, value = word.partition("=")
         if not equals or name not in names or name in values:
             raise ConfigurationError(
-                f"the budget {text!r}: {word!r} is not one NAME=VALUE with NAME one of {', '.join(names)}"
+                f"the budget {text!r}: {word!r} is not one NAME=VALUE with NAME one of {', '.join(names)}, "
+                "such as `usd=0.5 per=run`"
             )
         values[name] = value
     try:

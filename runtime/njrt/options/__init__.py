@@ -20,6 +20,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from njrt.errors import ConfigurationError
 from njrt.messages import Protocol
+from njrt.options.budget import find_budget_problem
 
 EffectSet = Literal[
     "answer", "direct", "nightjar", "shared-python", "shared-eval", "isolated-eval", "baseline"
@@ -173,6 +174,8 @@ def find_option_problem(name: str, value: Any) -> str | None:
             return f"option `redact` must be True, False or a function, not {value!r}"
     elif not isinstance(value, str) or not value:
         return f"option `{name}` must be a string, not {value!r}"
+    elif name == "budget":
+        return find_budget_problem(value)
     return None
 
 
