@@ -22,6 +22,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import Context, ContextVar, copy_context
@@ -286,3 +287,24 @@ def _wrap_pool() -> None:
 _wrap(threading.Thread, "start", _start)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_process.restart_in_child)
+
+
+# ── locks that other threads may hold during a fork ──────────────────────────────────────────────
+
+
+_locks: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def free_in_child(lock: T) -> T:
+    """Return the lock, which will be free in a forked child: the thread that held it does not exist there."""
+    _locks.add(lock)
+    return lock
+
+
+def _free_locks() -> None:
+    for lock in _locks:
+        lock._at_fork_reinit()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_free_locks)

@@ -87,6 +87,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
     finally:
+        fcntl.flock(handle, fcntl.LOCK_UN)  # a process forked meanwhile has the handle too
         os.close(handle)
 
 

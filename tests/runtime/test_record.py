@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -32,6 +33,8 @@ from njrt.messages import (
 from njrt.models.model import LayeredModel
 from njrt.models.scripted import Scripted, run
 from njrt.persistence.recorder import Recorder, RecordMode
+from njrt.persistence.recording_file import read_recording
+from njrt.persistence.recording_place import RecordingFile
 
 RUN = Tool("run", "Run Python.", {"type": "object"})
 
@@ -385,6 +388,60 @@ def test_processes_that_record_at_once_lose_nothing(path: Path) -> None:
     ]
     assert len(played(path, "none", nobody(), *requests)) == 40
     assert list(path.parent.iterdir()) == [path]
+
+
+FORKED = """
+import os, sys, threading, time
+from njrt.messages import Request, UserMessage
+from njrt.models.model import LayeredModel
+from njrt.models.scripted import Scripted
+from njrt.persistence.recorder import Recorder
+from njrt.private_files import lock_folder
+
+recorder = Recorder(sys.argv[1], "new")
+model = LayeredModel(Scripted(lambda request: "text"), (recorder,))
+
+def ask(text):
+    model.ask(Request("s", (UserMessage(text),)))
+
+def fork(*texts):
+    if not (child := os.fork()):
+        for text in texts:
+            ask(text)
+        os._exit(0)
+    return child
+
+for number in range(10):
+    ask(f"parent {number}")
+children = [fork(*(f"{child} {number}" for number in range(10))) for child in "ab"]
+with lock_folder(recorder.path.parent):
+    saving = threading.Thread(target=ask, args=("thread",))
+    saving.start()
+    while recorder._lock.acquire(blocking=False):
+        recorder._lock.release()
+        time.sleep(0.001)
+    children.append(fork("beside the thread"))
+saving.join()
+statuses = [os.waitpid(child, 0)[1] for child in children]
+os._exit(any(statuses))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_every_reply_is_written_when_it_comes_also_in_forked_processes(path: Path) -> None:
+    subprocess.run([sys.executable, "-c", FORKED, path], check=True, timeout=60)
+    texts = [f"{who} {number}" for who in ("parent", "a", "b") for number in range(10)]
+    requests = [
+        Request("s", (UserMessage(text),)) for text in (*texts, "thread", "beside the thread")
+    ]
+    assert len(played(path, "none", nobody(), *requests)) == len(path.read_text().splitlines()) - 1
+
+
+def test_an_unfinished_recording_may_end_within_a_reply(path: Path) -> None:
+    path.parent.mkdir()
+    header = HEADER.replace("}", ', "unfinished": true}')
+    path.write_text(f"{header}\n{ENTRY}\n{ENTRY[:40]}", "utf-8")
+    assert len(read_recording(RecordingFile(path)).entries) == 1
 
 
 texts = st.text(st.characters())

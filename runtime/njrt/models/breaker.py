@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Literal
 
+from njrt.context import free_in_child
 from njrt.errors import ConfigurationError, ModelError, NotAskedError, ServerError
 from njrt.messages import Reply, Request
 from njrt.models.model import ModelAround
@@ -42,7 +43,7 @@ class BreakerModel(ModelAround, WrappedModel):
         self._most = failures
         self._seconds = seconds
         self._clock = clock
-        self._lock = threading.Lock()
+        self._lock = free_in_child(threading.Lock())
         self._failures = 0
         self._opened_at: float | None = None
         self._probing_process = 0  # a child of a fork does not wait for the probe of its parent

@@ -19,6 +19,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 
+from njrt.context import free_in_child
 from njrt.errors import ConfigurationError, NoModelError
 from njrt.models.model import Model
 from njrt.models.retry_and_fallback import FallbackModel
@@ -38,7 +39,7 @@ NO_MODEL_MESSAGE = (
 )
 
 _models: dict[tuple[object, ...], Model] = {}
-_models_lock = threading.Lock()
+_models_lock = free_in_child(threading.Lock())
 
 
 def get_model(name: str | None = None, *, base_url: str | None = None) -> Model:

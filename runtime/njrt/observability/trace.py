@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, assert_never
 
+from njrt.context import free_in_child
 from njrt.effect_json import decision_to_json, effect_to_json
 from njrt.effects import Answer, Refusal
 from njrt.events import (
@@ -55,7 +56,7 @@ class TraceFile:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self._lock = threading.Lock()
+        self._lock = free_in_child(threading.Lock())
         self._handle: int | None = None
         self._has_failed = False
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from njrt.context import free_in_child
 from njrt.errors import DamagedStoreError, StoreError, WrongSignatureError
 from njrt.message_json import (
     format_json_line,
@@ -124,7 +125,7 @@ class ReplyStore:
         self._prefix = prefix
         self._clock = clock
         self._is_file = not prefix and isinstance(store, SqliteStore)
-        self._lock = threading.Lock()
+        self._lock = free_in_child(threading.Lock())
         self._hits = self._misses = 0
         self._has_warned = False
         self._opens_at = 0.0

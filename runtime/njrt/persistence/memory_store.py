@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
+from njrt.context import free_in_child
 from njrt.stores import StoreSize
 
 
@@ -19,7 +20,7 @@ class MemoryStore:
 
     def __init__(self, now: Callable[[], float] = time.time) -> None:
         self.now = now
-        self._lock = threading.Lock()
+        self._lock = free_in_child(threading.Lock())
         self._texts: dict[str, str] = {}
         self._logs: dict[str, list[str]] = {}
 

@@ -37,7 +37,7 @@ class OpenRecording:
         self.old = old
         self.replays = replays
         self.records = records
-        self.header: RecordingHeader | None = None
+        self.header = old.header if old.entries and replays else None
         self.recorded: list[tuple[int, int, RecordedCall]] = []
         self.is_unsaved = False
         self.positions: dict[str, int] = {}
@@ -93,9 +93,8 @@ class OpenRecording:
         """Return the recording to write: old entries that are replayed, and new ones."""
         replayed = self.old.entries if self.replays else ()
         recorded = [entry for *_, entry in sorted(self.recorded, key=lambda new: new[:2])]
-        header = self.old.header if replayed else self.header
         return Recording(
-            replace(header or RecordingHeader(), unfinished=self.unfinished),
+            replace(self.header or RecordingHeader(), unfinished=self.unfinished),
             (*replayed, *recorded),
             tuple(self.decisions.items),
             touches=tuple(self.calls.items),

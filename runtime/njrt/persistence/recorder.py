@@ -19,6 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+from njrt.context import free_in_child
 from njrt.effect_json import format_call
 from njrt.errors import RecordingError, RecordingMismatchError, RecordingMissingError
 from njrt.message_json import format_json_line, hash_conversation, reply_from_json, reply_to_json
@@ -31,6 +32,7 @@ from njrt.persistence.recording_file import (
     RecordedTouch,
     Recording,
     RecordingHeader,
+    format_entry,
     format_touch,
     read_recording,
     recover_recording,
@@ -51,7 +53,8 @@ class Recorder:
     the difference is added to the file of that name.
     `path` is a file, or `store:NAME` or `URL#NAME` for a recording in a store (of the URL, else of `store`, else of
     NJC_STORE). `today` returns the date for the header of a new recording. The file is read when it is first
-    needed, and written soon after a reply was recorded, at the latest by `close` or at the end of the process.
+    needed, and gets each reply at once; the order of replies that came at the same time is right at the latest after `close`
+    or at the end of the process.
     """
 
     def __init__(
@@ -72,7 +75,7 @@ class Recorder:
         self._note = note
         self._drift = None if drift is None else Path(drift)
         self._protocol: Protocol | None = None
-        self._lock = threading.RLock()
+        self._lock = free_in_child(threading.RLock())
         self._open: OpenRecording | None = None
         self._saved_at = self._save_seconds = 0.0
 
@@ -300,11 +303,14 @@ class Recorder:
                 )
             recording.recorded.append((position, request.turn, entry))
             recording.is_unsaved = True
-            # A save writes the whole file: limit saves to a tenth of the time.
+            # A save writes the whole file, in order: limit saves to a tenth of the time.
             if time.monotonic() - self._saved_at >= 10 * self._save_seconds:
                 self._save(recording)
             else:
                 self._close_at_exit()
+                line = format_entry(entry, recording.header)
+                self.place.append(line)
+                recording.note_lines([line])
 
     def _close_at_exit(self) -> None:
         atexit.unregister(self.close)

@@ -148,7 +148,7 @@ def read_recording(place: RecordingPlace) -> Recording:
     for number, line in enumerate(text.split("\n")[1:], start=2):
         if line.startswith(_DECISION_START):
             decisions.append(_parse_decision(line, path, number))
-        elif line == lines[-1] and not text.endswith("\n") and _is_cut_touch(line):
+        elif line == lines[-1] and not text.endswith("\n") and _is_cut(line, header):
             continue  # the machine has stopped while it was written
         elif line.startswith(_TOUCH_START):
             touch = _parse_touch(line, path, number)
@@ -159,8 +159,14 @@ def read_recording(place: RecordingPlace) -> Recording:
     return Recording(header, tuple(entries), tuple(decisions), found, tuple(touches.values()))
 
 
-def _is_cut_touch(line: str) -> bool:
-    return line.startswith(_TOUCH_START) or (len(line) > 0 and _TOUCH_START.startswith(line))
+def _is_cut(line: str, header: RecordingHeader) -> bool:
+    if line.startswith(_TOUCH_START) or (line and _TOUCH_START.startswith(line)):
+        return True
+    try:
+        json.loads(line)
+    except ValueError:
+        return header.unfinished
+    return False
 
 
 def recover_recording(place: RecordingPlace) -> Recording:
@@ -356,7 +362,7 @@ def format_recording_lines(recording: Recording) -> list[str]:
     first = {"format": version, **made, "date": header.date, **note, **unfinished}
     return [
         format_json_line(first),
-        *(_format_entry(entry, header) for entry in recording.entries),
+        *(format_entry(entry, header) for entry in recording.entries),
         *(format_json_line({"decided": _decided_to_json(each)}) for each in recording.decisions),
         *map(format_touch, recording.touches),
     ]
@@ -377,7 +383,8 @@ def _decided_to_json(recorded: RecordedDecision | RecordedTouch) -> dict[str, An
     return place | {"effect": recorded.effect, "decisions": made}
 
 
-def _format_entry(entry: RecordedCall, header: RecordingHeader) -> str:
+def format_entry(entry: RecordedCall, header: RecordingHeader) -> str:
+    """Return the line of a model call."""
     written: dict[str, Any] = {"place": entry.place, "turn": entry.turn, "key": entry.key}
     if entry.model != header.model:
         written["model"] = entry.model

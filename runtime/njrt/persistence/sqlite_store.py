@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from njrt.context import free_in_child
 from njrt.errors import DamagedStoreError, StoreError
 from njrt.private_files import check_private, create_private, lock_folder
 from njrt.stores import StoreSize
@@ -111,7 +112,7 @@ class SqliteStore:
         self._max_bytes = max_bytes
         self._busy_seconds = busy_seconds
         self._here = threading.local()
-        self._lock = threading.Lock()
+        self._lock = free_in_child(threading.Lock())
         self._puts = 0
 
     @property

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from njrt.context import free_in_child
 from njrt.errors import NaturalError
 from njrt.events import Began, Ended, wants_states
 from njrt.execution.contracts import make_contract
@@ -64,7 +65,7 @@ class UnfitError(Exception):
 
 
 _counts_by_place: dict[str, AttemptCounts] = {}
-_counts_lock = threading.Lock()
+_counts_lock = free_in_child(threading.Lock())
 
 
 def attempts() -> Mapping[str, AttemptCounts]:
