@@ -641,6 +641,35 @@ def test_no_step_of_the_clock_lets_a_day_spend_more(steps: list[tuple[int, str]]
         assert account.state.tokens <= 2000
 
 
+@pytest.mark.parametrize("when", ["before", "after", ""])
+@pytest.mark.parametrize("step_before", [0, 100_000, -100_000])
+@pytest.mark.parametrize("step_after", [0, 100_000, -100_000])
+def test_no_step_of_the_clock_changes_how_often_a_call_counts(
+    when: str, step_before: int, step_after: int
+) -> None:
+    """The call ends after other calls have used the account, and the store may fail when it ends."""
+    now = 1_772_000_000.0
+    store = FailingStore(lambda: now)
+    ledger, budget = Ledger(store), Budget(tokens=100_000, per="total")
+    other = put_on_budget(PricedModel(), ledger, budget)
+
+    def answer() -> Reply:
+        nonlocal now
+        now += step_before
+        other.ask(REQUEST)
+        now -= step_before
+        store.fails = when
+        return reply(400)
+
+    put_on_budget(PricedModel(answer=answer), ledger, budget).ask(REQUEST)
+    store.fails = ""
+    now += step_after
+    other.ask(REQUEST)  # settles the first call
+    settle_unsettled()
+    state = read_only_account(ledger)
+    assert (state.tokens, state.calls, state.held, state.expired) == (500, 3, {}, ())
+
+
 @given(
     st.lists(
         st.tuples(

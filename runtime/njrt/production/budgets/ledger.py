@@ -5,7 +5,7 @@
     ledger.release(account, hold)              it was never made
 
 An account is one text in the store, changed by `update`. Dollars are whole billionths. A reservation of a dead
-process is dropped when its time is over. Settling twice counts once.
+process is dropped when its time is over; its call still counts if it ends later. Settling twice counts once.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ NANO = 1_000_000_000
 """Billionths of a dollar in a dollar."""
 
 KEY_PREFIX = "budget/"
+
+MAX_EXPIRED = 200
+"""The dropped reservations that an account knows, so that their calls count if they end."""
 
 MAX_NAME_CHARS = 180
 """The longest name of a budget or an owner in a key, in characters of the key."""
@@ -77,6 +80,8 @@ class AccountState:
     limit_usd: float | None = None
     limit_tokens: int | None = None
     at: float = 0.0
+    expired: tuple[str, ...] = ()
+    """The names of the last reservations that were dropped because their time was over."""
 
     @property
     def spent(self) -> Amount:
@@ -90,11 +95,15 @@ class AccountState:
 
     def without_hold(self, hold: Hold) -> AccountState:
         held = {name: other for name, other in self.held.items() if name != hold.id}
-        return replace(self, held=held)
+        expired = tuple(name for name in self.expired if name != hold.id)
+        return replace(self, held=held, expired=expired)
 
     def without_expired(self, now: float) -> AccountState:
         held = {name: hold for name, hold in self.held.items() if hold[2] > now}
-        return self if len(held) == len(self.held) else replace(self, held=held)
+        if len(held) == len(self.held):
+            return self
+        expired = (*self.expired, *(name for name in self.held if name not in held))
+        return replace(self, held=held, expired=expired[-MAX_EXPIRED:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +151,7 @@ class Ledger:
         now = self.store.now()
 
         def change(state: AccountState) -> AccountState | None:
-            if hold.id not in state.held and now < hold.until:
+            if hold.id not in state.held and hold.id not in state.expired:
                 return None  # settled before
             total = state.spent + spent
             new = replace(state, usd=total.usd, tokens=total.tokens, calls=state.calls + 1, at=now)
