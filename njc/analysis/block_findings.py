@@ -5,6 +5,7 @@ Summarize <text>.                                       NJ213  the same, if the 
 Skip <mail> if it is spam, or note its <:topic: str>.   NJ303  `skip` may mean a jump that the text does not name
 Increase <count>, and put a text into <:note: str>.     NJ305  the text asks to increase `count`, which is only read
 The service continues. Put <x> into <:y: str>.          NJ306  `continues` offers a jump that may not be meant
+Read <:n: int> from <text>. If <:n: str> is a word, ... NJ215  an output of two types
 Put the sum of <rows> into <:total: float>.             NJ304  the block has code: it may change `rows: list[int]`
 """
 
@@ -12,15 +13,18 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from njc.analysis.asked_changes import only_judges
 from njc.analysis.authority import ANSWER_REMEDY, Authority, find_fixed_changes, find_obstacles
+from njc.analysis.check import suggest_name
 from njc.analysis.control_words import find_doubtful_names, find_implied_jumps, list_named_jumps
 from njc.analysis.inference import TypeReader
+from njc.analysis.types import Typed, find_signature_scope, unquote_inside
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.frontend.name_resolution import is_defined
+from njc.frontend.prompt_references import Reference, list_type_names, parse_type
 from njc.frontend.source import SourceFile
 from njrt.execution.contained.platforms import MADE_BY_CODE
 from njrt.options import Options, merge_option_layers
@@ -91,6 +95,8 @@ def find_block_findings(
             else f"annotate `{asked.reference.path}` with a type that can be changed, or name an output"
         )
         yield make_diagnostic(source, "NJ305", asked.start, asked.end, message, hint)
+    yield from _check_undefined_types(source, block, authority.labels, types)
+    yield from _check_two_types(source, block, types)
     options = merge_option_layers(block.options, project)
     problem = find_containment_problem(block, options) if options.policy == "contained" else None
     if problem is not None:
@@ -156,6 +162,97 @@ def _find_missing_name(block: NaturalBlock, types: TypeReader) -> str | None:
     )
     found = min(names, key=lambda node: (node.lineno, node.col_offset), default=None)
     return found.id if found is not None else None
+
+
+def _check_undefined_types(
+    source: SourceFile, block: NaturalBlock, labels: Iterable[str], types: TypeReader
+) -> Iterator[Diagnostic]:
+    """Report names in quoted types and in annotations that nothing binds: such a type checks no value."""
+    found: list[tuple[str, Typed, tuple[int, int]]] = []
+    for output in (each for each in block.references if each.writes):
+        if typed := _get_written_type(output, block):
+            found.append((output.path, typed, (output.start, output.end)))
+        elif typed := types.find_annotation(output.path, block.scope):
+            found.append((output.path, typed, _find_range(source, typed.annotation)))
+    returns = getattr(block.scope.node, "returns", None)
+    if "return" in labels and returns is not None:
+        typed = Typed(returns, find_signature_scope(block.scope))
+        found.append(("return", typed, _find_range(source, returns)))
+    for path, typed, at in found:
+        for name in list_type_names(unquote_inside(typed, types)):
+            if not is_defined(name, typed.scope, types.outputs):
+                message = f"`{name}`, in the type of `{path}`, is not defined here"
+                hint = suggest_name(name, block, types.outputs)
+                yield make_diagnostic(source, "NJ201", *at, message, hint)
+
+
+def _find_range(source: SourceFile, node: ast.expr) -> tuple[int, int]:
+    end = source.get_offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
+    return source.get_offset(node.lineno, node.col_offset), end
+
+
+def _check_two_types(
+    source: SourceFile, block: NaturalBlock, types: TypeReader
+) -> Iterator[Diagnostic]:
+    """Report an output with two types in the block, or with a type that the types elsewhere exclude."""
+    first: dict[str, Typed] = {}
+    for output in block.references:
+        typed = _get_written_type(output, block)
+        if not output.writes or typed is None:
+            continue
+        other = first.setdefault(output.path, typed)
+        message = f"`{output.path}` is `{other}` above in the block, and that type counts"
+        if _identify(typed, types) == _identify(other, types):
+            elsewhere = (
+                types.find_annotation(output.path, block.scope),
+                types.output_type(output.path, block.scope),
+            )
+            others = [
+                each for each in elsewhere if each and _exclude_each_other(typed, each, types)
+            ]
+            if not others or output.is_dotted:
+                continue
+            message = f"`{output.path}` is `{others[0]}` elsewhere, which no `{typed}` is"
+        hint = "write one type, or use a second name"
+        yield make_diagnostic(source, "NJ215", output.start, output.end, message, hint)
+
+
+def _get_written_type(output: Reference, block: NaturalBlock) -> Typed | None:
+    parsed = parse_type(output.type) if output.type else None
+    return Typed(parsed, block.scope) if parsed is not None else None
+
+
+def _identify(typed: Typed, types: TypeReader) -> frozenset[object]:
+    """Return a key that is equal for equal types, also if a union has another order."""
+    whole = types.expand(typed.inside(unquote_inside(typed, types)))
+    return frozenset(types.identify(part) for part in types.union_parts(whole))
+
+
+def _exclude_each_other(one: Typed, other: Typed, types: TypeReader) -> bool:
+    """Return whether two types certainly have no value in common, except None."""
+    kinds, others = _list_kinds(one, types), _list_kinds(other, types)
+    return bool(kinds and others) and kinds.isdisjoint(others)
+
+
+def _list_kinds(typed: Typed, types: TypeReader) -> frozenset[str]:
+    """Return the builtin types that the values of a type have, numbers as one; none if others are possible."""
+    kinds: set[str] = set()
+    for part in types.union_parts(types.expand(typed)):
+        match types.name_of(part), part.annotation:
+            case "typing.Literal", ast.Subscript(slice=values):
+                nodes = values.elts if isinstance(values, ast.Tuple) else [values]
+                found = {
+                    type(node.value).__name__ if isinstance(node, ast.Constant) else ""
+                    for node in nodes
+                }
+            case name, _:
+                found = {name}
+        kinds |= {"number" if name in ("bool", "int", "float") else name for name in found}
+    kinds -= {"None", "NoneType"}
+    return frozenset(kinds) if kinds <= _KINDS else frozenset()
+
+
+_KINDS = frozenset({"number", "str", "bytes", "list", "dict", "set", "frozenset", "tuple"})
 
 
 def find_code_hint(

@@ -35,7 +35,14 @@ from njc.frontend.name_resolution import (
     walk_outwards,
 )
 from njc.frontend.parse import Module
-from njc.frontend.prompt_references import KeywordTag, MistypedTag, NearTag, Reference, parse_type
+from njc.frontend.prompt_references import (
+    KeywordTag,
+    MistypedTag,
+    NearTag,
+    Reference,
+    list_type_names,
+    parse_type,
+)
 from njc.frontend.source import SourceFile
 from njrt.private_names import mangle
 
@@ -128,7 +135,7 @@ def _check_reference(
             "NJ201",
             *at,
             f"`{root}` is not defined here",
-            (suggest and _suggest_name(root, block, outputs))
+            (suggest and suggest_name(root, block, outputs))
             or f"if this is text, write `<<{reference.path}>`",
         )
     elif not binds and _is_plain_builtin(root) and not _is_variable(root, scope, outputs):
@@ -141,10 +148,10 @@ def _check_reference(
             message = f"`{root}` is global in this class, but local in the function around it"
             hint = "give one of the two variables another name"
             yield make_diagnostic(source, "NJ206", *at, message, hint)
-    for name in _list_type_names(reference):
+    for name in list_type_names(parse_type(reference.type)) if reference.type else ():
         if not is_defined(name, scope, outputs):
             message = f"`{name}`, in the type of `{reference.path}`, is not defined here"
-            suggestion = _suggest_name(name, block, outputs) if suggest else None
+            suggestion = suggest_name(name, block, outputs) if suggest else None
             yield make_diagnostic(source, "NJ201", *at, message, suggestion)
 
 
@@ -153,13 +160,8 @@ def _is_plain_builtin(name: str) -> bool:
     return name.islower() and name.isalpha() and name != "super" and hasattr(builtins, name)
 
 
-def _list_type_names(reference: Reference) -> list[str]:
-    expression = parse_type(reference.type) if reference.type else None
-    nodes = ast.walk(expression) if expression is not None else ()
-    return [node.id for node in nodes if isinstance(node, ast.Name)]
-
-
-def _suggest_name(name: str, block: NaturalBlock, outputs: BlockOutputs) -> str | None:
+def suggest_name(name: str, block: NaturalBlock, outputs: BlockOutputs) -> str | None:
+    """Return how to correct a name that is not defined, or None."""
     for scope in walk_outwards(block.scope):
         if scope.kind == "class" and is_bound(mangle(name, scope.name), scope, outputs):
             return f"`{name}` belongs to the class `{scope.name}`: reach it through the class or `self`"

@@ -169,6 +169,17 @@ class TypeDefinitions:
     def _statements_by_scope(self) -> dict[NameScope, dict[str, list[ast.stmt]]]:
         return {}
 
+    def find_annotation(self, name: str, scope: NameScope) -> Typed | None:
+        """Return the annotation of a variable as it is written, and the scope of its names; None without one."""
+        if (home := self.find_home(name, scope)) is None:
+            return None
+        key = mangle(name, scope.mangling_class)
+        if annotation := home.bindings.annotations.get(key):
+            return Typed(annotation, home)
+        if annotation := home.bindings.parameters.get(key):
+            return Typed(annotation, find_signature_scope(home))
+        return None
+
     def infer(self, value: ast.expr, scope: NameScope, depth: int = 0) -> Typed | None:
         """Return the type of an expression, from constants, annotations and builtins; None if it is unknown."""
         raise NotImplementedError
@@ -399,6 +410,43 @@ def unquote(annotation: ast.expr) -> ast.expr:
         case ast.Constant(value=str(text)):
             return parse_type(text) or annotation
     return annotation
+
+
+def unquote_inside(typed: Typed, types: TypeDefinitions) -> ast.expr:
+    """Return the annotation without quotes, also around its parts; the texts of a `Literal` keep theirs."""
+    annotation = typed.annotation
+    match annotation:
+        case ast.Constant(value=str(text)):
+            parsed = parse_type(text)
+            return unquote_inside(typed.inside(parsed), types) if parsed else annotation
+        case ast.Subscript(value=origin, slice=inner) if _holds_types(typed, types):
+            return ast.Subscript(origin, unquote_inside(typed.inside(inner), types), ast.Load())
+        case ast.Subscript(value=origin, slice=ast.Tuple(elts=[first, *notes])) if (
+            types.name_of(typed) == "typing.Annotated"
+        ):
+            parts = [unquote_inside(typed.inside(first), types), *notes]
+            return ast.Subscript(origin, ast.Tuple(parts, ast.Load()), ast.Load())
+        case ast.BinOp(left=left, op=ast.BitOr() as bar, right=right):
+            return ast.BinOp(
+                unquote_inside(typed.inside(left), types),
+                bar,
+                unquote_inside(typed.inside(right), types),
+            )
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            inside = [unquote_inside(typed.inside(part), types) for part in parts]
+            return type(annotation)(inside, ast.Load())
+    return annotation
+
+
+def _holds_types(typed: Typed, types: TypeDefinitions) -> bool:
+    """Return whether the parts in the brackets of a type are known to be types."""
+    assert isinstance(typed.annotation, ast.Subscript)
+    origin = types.expand(typed.inside(typed.annotation.value))
+    name = types.name_of(origin)
+    if name.rpartition(".")[2] in ("Literal", "Annotated"):
+        return False
+    is_known = "." in name or types.class_of_type(origin) is not None
+    return is_known or hasattr(builtins, name)
 
 
 def _canonical(name: str) -> str:

@@ -11,11 +11,10 @@ quotes around a class that is defined further down are dropped.
 from __future__ import annotations
 
 import ast
-import builtins
 from collections.abc import Callable, Mapping
 
 from njc.analysis.authority import Authority
-from njc.analysis.types import Typed, TypeDefinitions
+from njc.analysis.types import Typed, TypeDefinitions, unquote_inside
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.name_resolution import (
     BlockOutputs,
@@ -27,7 +26,13 @@ from njc.frontend.name_resolution import (
     collect_bindings,
     resolve_name,
 )
-from njc.frontend.prompt_references import format_annotation, format_string, is_type, parse_type
+from njc.frontend.prompt_references import (
+    format_annotation,
+    format_string,
+    is_type,
+    list_type_names,
+    parse_type,
+)
 from njrt.private_names import mangle
 from njrt.records import record
 
@@ -57,7 +62,7 @@ def find_output_types(
         said["return"] = returned
     own: dict[str, None] = {}
     for path, text in said.items():
-        names = _list_names(parse_type(text)) if scope.kind == "class" else ()
+        names = list_type_names(parse_type(text)) if scope.kind == "class" else ()
         local = [name for name in names if resolve_name(name, scope, types.outputs) == Local(scope)]
         if all(_is_bound_above(name, block) for name in local):
             own |= dict.fromkeys(local)
@@ -133,51 +138,9 @@ def _unwrap_annotation(
         return None
     is_same = all(
         resolve(name, home, types.outputs) == resolve_name(name, scope, types.outputs)
-        for name in _list_names(found)
+        for name in list_type_names(found)
     )
     return found if is_same else None
 
 
 _QUALIFIERS = ("Final", "ClassVar", "InitVar", "TypeAlias")
-
-
-def _list_names(annotation: ast.expr | None) -> list[str]:
-    nodes = ast.walk(annotation) if annotation is not None else ()
-    return [node.id for node in nodes if isinstance(node, ast.Name)]
-
-
-def unquote_inside(typed: Typed, types: TypeDefinitions) -> ast.expr:
-    """Return the annotation without quotes, also around its parts; the texts of a `Literal` keep theirs."""
-    annotation = typed.annotation
-    match annotation:
-        case ast.Constant(value=str(text)):
-            parsed = parse_type(text)
-            return unquote_inside(typed.inside(parsed), types) if parsed else annotation
-        case ast.Subscript(value=origin, slice=inner) if _holds_types(typed, types):
-            return ast.Subscript(origin, unquote_inside(typed.inside(inner), types), ast.Load())
-        case ast.Subscript(value=origin, slice=ast.Tuple(elts=[first, *notes])) if (
-            types.name_of(typed) == "typing.Annotated"
-        ):
-            parts = [unquote_inside(typed.inside(first), types), *notes]
-            return ast.Subscript(origin, ast.Tuple(parts, ast.Load()), ast.Load())
-        case ast.BinOp(left=left, op=ast.BitOr() as bar, right=right):
-            return ast.BinOp(
-                unquote_inside(typed.inside(left), types),
-                bar,
-                unquote_inside(typed.inside(right), types),
-            )
-        case ast.Tuple(elts=parts) | ast.List(elts=parts):
-            inside = [unquote_inside(typed.inside(part), types) for part in parts]
-            return type(annotation)(inside, ast.Load())
-    return annotation
-
-
-def _holds_types(typed: Typed, types: TypeDefinitions) -> bool:
-    """Return whether the parts in the brackets of a type are known to be types."""
-    assert isinstance(typed.annotation, ast.Subscript)
-    origin = types.expand(typed.inside(typed.annotation.value))
-    name = types.name_of(origin)
-    if name.rpartition(".")[2] in ("Literal", "Annotated"):
-        return False
-    is_known = "." in name or types.class_of_type(origin) is not None
-    return is_known or hasattr(builtins, name)

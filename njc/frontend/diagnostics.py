@@ -238,6 +238,13 @@ CODES: Mapping[str, DiagnosticCode] = {
         "because it runs on the namespace of the class; a block that binds a function, a class or an iterator cannot, because "
         'these end with the process. Move the block into a function, let it bind data, or choose `policy="guarded"`.',
     ),
+    "NJ215": DiagnosticCode(
+        "output of two types",
+        "warning",
+        "An output has one type: if a block gives it two, the first one counts. A type that shares no value with the "
+        "variable's annotation, or with its type in another block of the function, is a contradiction that type "
+        "checkers report, too. Write the type once, or use a second name.",
+    ),
     "NJ301": DiagnosticCode(
         "control word without effect",
         "warning",

@@ -236,6 +236,12 @@ def parse_type(text: str) -> ast.expr | None:
     return expression if is_type(expression) else None
 
 
+def list_type_names(annotation: ast.expr | None) -> list[str]:
+    """Return the names in a type."""
+    nodes = ast.walk(annotation) if annotation is not None else ()
+    return [node.id for node in nodes if isinstance(node, ast.Name)]
+
+
 _QUOTED_BYTES = re.compile(r"""\bb'((?:[^"'\\]|\\.)*)'""")
 _UNPRINTABLE = re.compile(
     r"[\x00-\x1f\x7f-\xa0\xad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"

@@ -124,7 +124,7 @@ def test_blocks_that_may_do_something(prompt: str, after: str) -> None:
             "usd=5 per=day; tokens=9 per=run",
             3,
         ),
-        ("budget='usd=5'", "usd=5", None),
+        ("budget='usd=5 per=day'", "usd=5 per=day", None),
     ],
 )
 def test_values_with_blanks_in_comments_have_quotes(
