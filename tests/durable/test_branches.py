@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import functools
 import random
 import threading
 from collections.abc import Callable
@@ -95,6 +96,30 @@ def _step() -> Any:
     context: Any = get_local_dbos_context()
     context.snapshot_step_ctx()
     return context
+
+
+async def find_length(text: str) -> int:
+    return len(text)
+
+
+@pytest.mark.parametrize(
+    "function", [find_length, functools.partial(find_length), lambda text: find_length(text)]
+)
+def test_map_refuses_async_functions(function: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"durable\.gather"):
+        durable.map(function, ["a"])
+
+
+@pytest.mark.parametrize("threads", [0, -1, True, 1.5, "2"])
+def test_map_needs_a_number_of_threads(threads: Any) -> None:
+    with pytest.raises(ConfigurationError, match="threads must be a number from 1"):
+        durable.map(len, ["a"], threads=threads)
+
+
+@pytest.mark.parametrize("make", [durable.workflow, durable.effect, durable.effect(find=len)])
+def test_functions_without_a_name_are_refused(make: Any) -> None:
+    with pytest.raises(ConfigurationError, match="needs a function with a name, not functools"):
+        make(functools.partial(len))
 
 
 # --- in workflows

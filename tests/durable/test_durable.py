@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
-from datetime import date
+from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import Any
 
@@ -405,6 +405,26 @@ def test_arguments_and_results_of_workflows(workflows: str) -> None:
         assert outer((1, 2)) == [[1, 2], 3]
     assert seen == [([1, 2], date(2026, 3, 1))]
     assert replay("pairs", 9) == [[1, 2], 3]
+
+
+def test_dates_are_after_a_crash_what_they_were_before(workflows: str) -> None:
+    """A date is a text but for the annotations that DBOS knows, also in the first run."""
+    seen: list[Any] = []
+
+    @durable.workflow
+    def settle(
+        day: date, at: datetime, maybe: date | None, *others: Any, **named: datetime
+    ) -> None:
+        seen.append((day, at, maybe, others, named))
+
+    day, at = date(2026, 3, 1), datetime(2026, 3, 1, 9, 30, 0, 123456)
+    with durable.workflow_id("dates"):
+        settle(day, at, day, at, "2026-03-01", named=day)  # type: ignore[arg-type]
+    replay("dates", 0)
+    assert seen[0] == seen[1]
+    assert seen[0][:3] == (day, at.replace(microsecond=123000, tzinfo=UTC), "2026-03-01")
+    with pytest.raises(njrt.ConfigurationError, match="cannot be stored as JSON"):
+        settle(day, at, None, time(9, 30))
 
 
 @pytest.mark.parametrize("is_async", [False, True])

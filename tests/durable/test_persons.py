@@ -13,6 +13,7 @@ import njrt
 from njrt import durable
 from njrt.decisions import Abort, Accept, Decision, Reject
 from njrt.models.scripted import Scripted
+from waiting import HANG_SECONDS, wait_until
 
 
 def answer_later(url: str, identity: str, decisions: list[Decision]) -> list[str]:
@@ -105,6 +106,35 @@ def test_branches_wait_for_decisions_of_their_own(workflows: str) -> None:
     threading.Thread(target=answer).start()
     with durable.workflow_id("two persons"):
         assert settle() == ["refused", "pears"]
+
+
+def test_equal_questions_are_shown_until_each_is_decided(workflows: str) -> None:
+    @durable.workflow
+    def settle() -> list[str]:
+        return durable.map(lambda _: ask(HANG_SECONDS), range(2))
+
+    left: list[list[str]] = []
+
+    def answer() -> None:
+        asked: list[durable.WorkflowQuestion] = []
+
+        def list_topics() -> list[str]:
+            asked[:] = wait_for_questions(workflows, "equal")
+            return [question.topic for question in asked]
+
+        wait_until(lambda: len(list_topics()) == 2, lambda: "no second question came")
+        first, last = asked
+        durable.decide(workflows, last, Accept())
+        wait_until(lambda: len(list_topics()) == 1, lambda: "the decision was not stored")
+        left.append([first.topic, *list_topics()])
+        durable.decide(workflows, first, Accept())
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    with durable.workflow_id("equal"):
+        assert settle() == ["3", "3"]
+    thread.join()
+    assert left[0][0] == left[0][1]
 
 
 def test_outside_of_workflows_it_is_refused() -> None:

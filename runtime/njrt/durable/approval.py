@@ -70,7 +70,7 @@ class PersonApproval(DurableInterceptor):
             return format_question(pending)
 
         async def store() -> str:
-            return format_decision(pending, decision)
+            return format_decision(pending, decision, topic=topic)
 
         name, is_async = f"question {pending.place or 'njrt.llm'}", pending.is_async
         asked = await steps.run(name, ask, is_async)
@@ -140,11 +140,15 @@ def find_questions(client: DBOSClient, workflow_id: str) -> Iterator[WorkflowQue
     """Yield the questions of a workflow that were not decided."""
     steps = client.list_workflow_steps(workflow_id)
     outputs = [(step["function_name"], step["output"]) for step in steps if step["output"]]
-    decided = [json.loads(text)["key"] for name, text in outputs if name == DECIDED]
+    # Decisions that older versions stored have no topic.
+    decisions = [json.loads(text) for name, text in outputs if name == DECIDED]
+    decided = [decision.get("topic", decision["key"]) for decision in decisions]
     for name, text in outputs:
         if not name.startswith("question "):
             continue
         stored = json.loads(text)
+        if stored["topic"] in decided:
+            continue
         if stored["key"] in decided:
             decided.remove(stored["key"])
         else:

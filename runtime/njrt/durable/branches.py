@@ -53,8 +53,11 @@ async def gather(*coroutines: Coroutine[Any, Any, Any]) -> list[Any]:
 def map(function: Callable[[T], R], items: Iterable[T], *, threads: int = 8) -> list[R]:
     """Call a function with each item, in up to `threads` threads, each call a branch; return the results in order.
 
-    All calls run to their end; then the first failed one's exception is raised. The same outside of workflows.
+    All calls run to their end; then the first failed one's exception is raised. The same outside of workflows. An async
+    function is refused with a `ConfigurationError`.
     """
+    if type(threads) is not int or threads < 1:
+        raise ConfigurationError(f"durable.map: threads must be a number from 1, not {threads!r}")
 
     def call(context: contextvars.Context, item: T) -> R | BaseException:
         try:
@@ -127,7 +130,13 @@ async def _run_branch(coroutine: Coroutine[Any, Any, T]) -> T:
 
 def _call_branch(function: Callable[[T], R], item: T) -> R:
     with own_steps():
-        return function(item)
+        result = function(item)
+    if asyncio.iscoroutine(result):
+        result.close()
+        raise ConfigurationError(
+            "durable.map calls plain functions; run an async one with durable.gather"
+        )
+    return result
 
 
 @functools.cache

@@ -107,10 +107,10 @@ def hash_effect(pending: PendingEffect) -> str:
     return hash_json([pending.place, pending.turn, effect_to_json(pending.effect)])
 
 
-def format_decision(pending: PendingEffect, decision: Decision) -> str:
-    """Return the stored form of a decision."""
+def format_decision(pending: PendingEffect, decision: Decision, **more: str) -> str:
+    """Return the stored form of a decision, with `more` fields."""
     fields = {"key": hash_effect(pending), "decision": decision_to_json(decision)}
-    return format_json_line(fields)
+    return format_json_line(fields | more)
 
 
 def read_decision(pending: PendingEffect, text: str) -> Decision:

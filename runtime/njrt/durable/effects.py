@@ -141,7 +141,7 @@ class EffectCall:
 
 
 def _make_effect(function: Callable[..., Any], find: Find | None) -> Callable[..., Any]:
-    note_function(function)
+    note_function(function, "effect")
 
     @functools.wraps(function)
     def call(*arguments: Any, **keywords: Any) -> Any:
@@ -209,11 +209,6 @@ def normalize_result(value: Any, what: str) -> Any:
     return normalized
 
 
-def normalize_argument(value: Any, what: str) -> Any:
-    """Normalize an argument of a workflow; DBOS restores a date for the annotations `date` and `datetime`."""
-    return value if hasattr(value, "isoformat") else normalize_result(value, what)
-
-
 # ── which program may continue a workflow ──────────────────────────────────────────────────────────
 
 
@@ -231,8 +226,10 @@ class VersionWarning(UserWarning):
     """The database has workflows that this version of the program does not resume."""
 
 
-def note_function(function: Callable[..., Any]) -> None:
+def note_function(function: Callable[..., Any], kind: str) -> None:
     """Remember a workflow or an effect of the program."""
+    if not hasattr(function, "__qualname__"):
+        raise ConfigurationError(f"durable.{kind} needs a function with a name, not {function!r}")
     _functions.append(function)
 
 

@@ -29,7 +29,6 @@ from njrt.durable.effects import (
     check_version,
     find_other_versions,
     find_version,
-    normalize_argument,
     normalize_result,
     note_function,
 )
@@ -62,8 +61,8 @@ def workflow(function: Callable[P, R]) -> Callable[P, R]:
     check_installed()
     from dbos import DBOS, SetWorkflowID, WorkflowSerializationFormat
 
+    note_function(function, "workflow")
     name = function.__qualname__
-    note_function(function)
     make_workflow = DBOS.workflow(
         name=name,
         max_recovery_attempts=RECOVERY_ATTEMPTS,
@@ -73,14 +72,14 @@ def workflow(function: Callable[P, R]) -> Callable[P, R]:
     is_async = inspect.iscoroutinefunction(function)
 
     async def perform(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        arguments, keywords = normalize_arguments(name, arguments, keywords)
+        arguments, keywords = normalize_arguments(function, arguments, keywords)
         with open_steps(BlockSteps()), stored_failures():
             result: Any = function(*arguments, **keywords)
             result = await result if is_async else result
             return normalize_result(result, f"the result of {name}")
 
     async def start(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        arguments, keywords = normalize_arguments(name, arguments, keywords)
+        arguments, keywords = normalize_arguments(function, arguments, keywords)
         # Inside of workflows, the id is not theirs.
         identity = _given_id.get() if DBOS.workflow_id is None else None
         if identity:
@@ -120,14 +119,20 @@ def make_plain(
 
 
 def normalize_arguments(
-    name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]
+    function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the arguments as they are after a crash."""
-    what = f"an argument of {name}"
-    return (
-        tuple(normalize_argument(value, what) for value in arguments),
-        {key: normalize_argument(value, what) for key, value in keywords.items()},
+    """Return the arguments as they are after a crash; DBOS makes texts dates for the annotations `date` and `datetime`."""
+    from dbos._serialization import coerce_portable_args_to_hints
+
+    what = f"an argument of {function.__qualname__}"
+    normalized = coerce_portable_args_to_hints(
+        function,
+        {
+            "args": tuple(normalize_result(value, what) for value in arguments),
+            "kwargs": {key: normalize_result(value, what) for key, value in keywords.items()},
+        },
     )
+    return normalized["args"], normalized["kwargs"]
 
 
 @contextmanager
