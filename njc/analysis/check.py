@@ -18,6 +18,7 @@ import difflib
 import re
 import sys
 import typing
+import unicodedata
 from collections.abc import Iterator, Sequence
 
 from njc.analysis.control_words import find_control_words
@@ -36,6 +37,7 @@ from njc.frontend.name_resolution import (
 )
 from njc.frontend.parse import Module
 from njc.frontend.prompt_references import (
+    NAME,
     KeywordTag,
     MistypedTag,
     NearTag,
@@ -238,7 +240,7 @@ def _is_word_alone(text: str, start: int, end: int) -> bool:
 
 
 _BRACES = re.compile(
-    r"(?<!\{)\{(?P<name>[^\W\d]\w*)[\w.]*(?:\[[^\]{}]*\])?(?:![rsa])?(?::[^{}]*)?\}(?!\})"
+    rf"(?<!\{{)\{{(?P<name>{NAME})(?:\.{NAME})*(?:\[[^\]{{}}]*\])?(?:![rsa])?(?::[^{{}}]*)?\}}(?!\}})"
 )
 
 
@@ -250,7 +252,7 @@ def _check_braces(
         return
     start = len(block.literal) - len(block.prompt) - 3
     for field in _BRACES.finditer(block.literal, start):
-        name = field["name"]
+        name = unicodedata.normalize("NFKC", field["name"])
         if _is_variable(name, block.scope, outputs) and is_defined(name, block.scope, outputs):
             at = (block.start + field.start(), block.start + field.end())
             message = f"`{field[0]}` is plain text: the prompt is no f-string"

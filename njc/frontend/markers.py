@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from njc.frontend.prompt_references import blank_fields
+from njc.frontend.prompt_references import PATH, blank_fields
 from njrt.options import NO_OPTIONS, Options, find_option_problem
 
 OPENING = re.compile(
@@ -112,7 +112,7 @@ def parse_options(text: str) -> WrittenOptions:
         path = ast.unparse(keyword.value)
         if keyword.arg in given:
             problems.append(OptionProblem(start, end, f"option `{keyword.arg}` is given twice"))
-        elif keyword.arg == "interface" and path != "None" and DOTTED_NAME.fullmatch(path):
+        elif keyword.arg == "interface" and path != "None" and re.fullmatch(PATH, path):
             interface = InterfaceName(path, value, end)
         elif problem := _add_option(keyword, settings):
             problems.append(OptionProblem(start, end, problem))
@@ -120,9 +120,6 @@ def parse_options(text: str) -> WrittenOptions:
     if interface is not None:
         problems += _find_interface_problems(settings, interface)
     return WrittenOptions(Options(**settings), interface, tuple(problems))
-
-
-DOTTED_NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 
 
 def _find_interface_problems(

@@ -22,10 +22,10 @@ from dataclasses import dataclass
 
 from njrt.records import record
 
-_TAG_PATTERN = re.compile(
-    r"<<|<(?P<writes>:?)(?P<path>[^\W\d][\w\x80-\U0010ffff]*(?:\.[^\W\d][\w\x80-\U0010ffff]*)*)"
-    r"(?:(?P<close>>)|[ \t]*:(?=[^>]))"
-)
+NAME = r"[^\W\d][\w\x80-\U0010ffff]*"
+"""A name, and perhaps more: `\\w` matches no combining marks. In a program, only they can follow it there."""
+PATH = rf"{NAME}(?:\.{NAME})*"
+_TAG_PATTERN = re.compile(rf"<<|<(?P<writes>:?)(?P<path>{PATH})(?:(?P<close>>)|[ \t]*:(?=[^>]))")
 _WORDS = re.compile(r"[\w.]+")
 """Paths without combining marks, which `\\w` does not match: of others, some are no names."""
 _MAX_TYPE_LENGTH = 1000
@@ -134,18 +134,42 @@ def _find_exact_tags(text: str) -> Iterator[Tag]:
 
 
 _NEAR_TAG = re.compile(
-    r"(?<![<\w])<(?P<writes>:?)\s*(?P<path>[^\W\d]\w*(?:\.[^\W\d]\w*)*)(?P<after>[^<>\r\n]{0,80}|\s*)>"
+    rf"(?<![<\w])<(?P<writes>:?)\s*(?P<path>{PATH})(?P<after>[^<>\r\n]{{0,80}}|\s*)>"
 )
 _UNCLOSED_TAG = re.compile(
-    r"(?<![<\w])<(?P<writes>:?)(?P<path>[^\W\d]\w*(?:\.[^\W\d]\w*)*)(?=[\s.,;!?)]|\Z)[^<>\r\n]{0,80}(?=[\r\n<]|\Z)"
+    rf"(?<![<\w])<(?P<writes>:?)(?P<path>{PATH})(?P<after>(?=[\s.,;!?)]|\Z)[^<>\r\n]{{0,80}})(?=[\r\n<]|\Z)"
 )
-_MORE_NAMES = re.compile(r"(?:\s*,\s*:?[^\W\d][\w.]*)+\s*")
+_NAME_END = re.compile(r"[\s.,;!?)]|\Z")
+
+
+def find_name_end(text: str, start: int = 0) -> int:
+    """Return the end of the characters of a name from `start` on."""
+    for end in range(start, len(text)):
+        if not ("_" + unicodedata.normalize("NFKC", text[end])).isidentifier():
+            return end
+    return len(text)
+
+
+def _split_path(match: re.Match[str]) -> tuple[str, str]:
+    """Return the path of a near reference, and the text behind it."""
+    path = match["path"]
+    end = find_name_end(path)
+    while path[end : end + 1] == ".":
+        end = find_name_end(path, end + 1)
+    return path[:end], path[end:] + match["after"]
+
+
+def _is_more_names(after: str) -> bool:
+    """Return whether a text is `, NAME` once or more."""
+    first, *names = (name.strip().lstrip(":") for name in after.split(","))
+    parts = unicodedata.normalize("NFKC", ".".join(names)).split(".")
+    return not first and all(map(str.isidentifier, parts))
 
 
 def _find_near_tags(text: str, start: int, end: int) -> Iterator[NearTag]:
     """Yield near references: with blanks, a subscript, a type on a read, or several names."""
     for match in _NEAR_TAG.finditer(text, start, end):
-        colon, path, after = match["writes"], match["path"], match["after"]
+        colon, (path, after) = match["writes"], _split_path(match)
         written = " ".join(re.sub("\0+", "{...}", match[0]).split())
         reason, replacement = f"`{written}` is plain text", None
         if _has_keyword(path):
@@ -155,7 +179,7 @@ def _find_near_tags(text: str, start: int, end: int) -> Iterator[NearTag]:
             hint = f"write `{replacement}`, without blanks"
         elif after[0] in "[(":
             hint = f"name the variable, `<{colon}{path}>`, and say in words which part is meant"
-        elif _MORE_NAMES.fullmatch(after):
+        elif _is_more_names(after):
             hint = f"give each name brackets of its own: `<{colon}{path}>`"
             replacement = _separate_names(colon, path, after)
         elif after.lstrip()[0] == ":" and not colon:
@@ -168,8 +192,8 @@ def _find_near_tags(text: str, start: int, end: int) -> Iterator[NearTag]:
         root = unicodedata.normalize("NFKC", path).partition(".")[0]
         yield NearTag(root, bool(colon), match.start(), match.end(), reason, hint, replacement)
     for match in _UNCLOSED_TAG.finditer(text, start, end):
-        colon, path = match["writes"], match["path"]
-        if not _has_keyword(path):
+        colon, (path, after) = match["writes"], _split_path(match)
+        if not _has_keyword(path) and re.match(_NAME_END, after):
             written = f"<{colon}{path}"
             reason = f"`{written}` has no closing `>`, so it is plain text"
             hint = f"write `{written}>`; if this is text, `<{written}`"

@@ -42,6 +42,25 @@ def test_paths(text: str, paths: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "root", "replacement"),
+    [
+        ("< नाम.आयु >", "नाम", "<नाम.आयु>"),
+        ("<:नाम, मूल्य>", "नाम", "<:नाम>, <:मूल्य>"),
+        ("<ﬁnd\u00a0>", "find", "<ﬁnd>"),
+        ("<नाम[0]>", "नाम", None),
+        ("<नाम is open", "नाम", None),
+        ("<नाम: str>", "नाम", "<नाम>"),
+        ("<:x’s>", "x", None),
+        ("<:x, y’s>", "x", None),
+    ],
+)
+def test_near_references(text: str, root: str, replacement: str | None) -> None:
+    (tag,) = find_tags(text)
+    assert isinstance(tag, NearTag)
+    assert (tag.root, tag.replacement) == (root, replacement)
+
+
+@pytest.mark.parametrize(
     ("text", "type_"),
     [
         ("<:y: int>", "int"),

@@ -228,6 +228,11 @@ PROMPT = '"""natural\n    {}\n    """\n'
             '    global count\n    """natural',
         ),
         (
+            "नाम = 1\n    " + PROMPT.format("Print <नम>."),
+            "Change `नम` to `नाम`",
+            "Print <नाम>.",
+        ),
+        (
             PROMPT.format("Use <items>: <:x: int>."),
             "Ignore NJ204 here",
             '    # njc: ignore[NJ204]\n    """natural',
@@ -283,3 +288,22 @@ def test_tokens_of_a_prompt() -> None:
     assert ("team", "variable", ("modification",)) in tokens
     assert ('Literal["a"]', "type", ()) in tokens
     assert ("size", "property", ("readonly",)) in tokens
+
+
+HINDI = 'def f(नाम: str, n\u0303e: int) -> None:\n    """natural\n    Put <नाम> into <:मूल्य: int>. MARK\n    """\n    print(मूल्य)\n'
+"""Names with combining marks, which `\\w` does not match; one is written in two ways."""
+
+
+@pytest.mark.parametrize(("typed", "behind"), [("<ना", ""), ("<न", "ाम। और"), ("<:मू", "ल्य>")])
+def test_completion_replaces_a_name_with_combining_marks(typed: str, behind: str) -> None:
+    text = HINDI.replace("MARK", typed + behind)
+    offset = text.index(typed + behind, text.index("int>.")) + len(typed)
+    found = {item.text: item for item in complete(make_document(text), offset)}
+    assert {"नाम", "मूल्य"} <= found.keys()
+    replaced = text[found["नाम"].start : found["नाम"].end]
+    assert replaced == (typed + behind).strip("<:>").partition("।")[0]
+
+
+def test_tokens_of_names_with_combining_marks() -> None:
+    tokens = list_tokens(make_document(HINDI))
+    assert {"नाम", "मूल्य"} <= {HINDI[it.start : it.end] for it in tokens if it.type == "variable"}

@@ -31,6 +31,10 @@ def render(data: bytes, path: str = "a.njpy") -> RenderedSource:
 
 CASES = {
     "a read": ("def f(x: int):\n    '''natural\n    See <x>.\n    '''\n", "    _nj.print(x)\n"),
+    "combining marks": (
+        "def f(नाम: int):\n    '''natural\n    See <नाम>.\n    '''\n",
+        "    _nj.print(नाम)\n",
+    ),
     "each mention": ("x = 1\n'''natural\n<x> <x.real>\n'''\n", "_nj.print(x, x.real)\n"),
     "an output": ("def f():\n    '''natural\n    <:y>\n    '''\n    y\n", "    y = _nj.eval('')\n"),
     "a typed output": (

@@ -25,11 +25,11 @@ from njc.codegen.lower import Aliases, LoweredBlock, choose_aliases, lower
 from njc.compiler import Analysis
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.name_resolution import list_suites
-from njc.frontend.prompt_references import Reference
+from njc.frontend.prompt_references import PATH, Reference
 from njc.frontend.source import SourceFile
 from njrt.options import Options
 
-_PATH = re.compile(r"[\w.]+")
+_PATH = re.compile(PATH)
 
 
 @dataclass(frozen=True, slots=True)

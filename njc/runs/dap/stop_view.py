@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
-from njc.frontend.prompt_references import Reference, find_tags
+from njc.frontend.prompt_references import NAME, Reference, find_tags
 from njc.runs.dap import requests
 from njc.runs.dap.requests import RequestError
 from njc.runs.timeline.breakpoints import find_block_lines, find_source
@@ -238,7 +238,7 @@ class StopView:
     def complete(self, arguments: requests.CompletionsArguments) -> Any:
         column = arguments.column - int(self._client.columns_start_at1)
         before = arguments.text[: max(0, column)]
-        word = re.search(r"\w*\Z", before)[0]  # type: ignore[index]
+        word = re.search(rf"(?:{NAME})?\Z", before)[0]  # type: ignore[index]
         names = [variable.name for variable in self._run.variables()]
         return {
             "targets": [

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from njc.frontend.prompt_references import NAME
 from njc.runs.debug.stop_report import (
     MARKS,
     DebuggedRun,
@@ -41,7 +42,7 @@ from njc.runs.timeline.effect_text import format_effect, read_effect_text
 from njc.runs.timeline.run_controller import RunController
 from njc.runs.timeline.steps import Position, Step, Variables
 
-_PATH = re.compile(r"""\.\w+|\[(?:[^\]'"]|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")*\]|\[[^\]]*\]""")
+_PATH = re.compile(rf"""\.{NAME}|\[(?:[^\]'"]|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")*\]|\[[^\]]*\]""")
 """A part of a path: an attribute, or a key, with its quotes or, if it was shortened, without a closing one."""
 LISTED_LINES = 6
 
@@ -237,7 +238,7 @@ def list_steps(session: DebugSession, words: str) -> CommandResult:
     return Said(tuple(lines))
 
 
-_SETTING = re.compile(r"(\w+)\s*=(?!=)\s*(.+)", re.DOTALL)
+_SETTING = re.compile(rf"({NAME}|\w+)\s*=(?!=)\s*(.+)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,14 @@ anything that may be    NJ...       ignore it here: # njc: ignore[NJ204]
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from njc.editors.language_server.answers.navigation import Span
 from njc.editors.language_server.texts.documents import Document, Reading, TextEdit
 from njc.frontend.diagnostics import CODES, Diagnostic
+from njc.frontend.prompt_references import NAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,12 @@ def _correct(document: Document, finding: Diagnostic, span: Span) -> Iterator[Co
     meant = re.fullmatch(r"did you mean `([^`]+)`\?", finding.hint or "")
     if finding.code == "NJ201" and meant:
         name = re.search(r"`([^`]+)`", finding.message)
-        if name and (at := re.search(rf"\b{re.escape(name[1])}\b", written)):
+        words = re.finditer(NAME, written) if name else ()
+        if name and (
+            at := next(
+                (word for word in words if unicodedata.normalize("NFKC", word[0]) == name[1]), None
+            )
+        ):
             edit = TextEdit(span[0] + at.start(), span[0] + at.end(), meant[1])
             yield Correction(f"Change `{name[1]}` to `{meant[1]}`", finding, (edit,), True)
     is_of_type = "in the type of" in finding.message

@@ -25,13 +25,14 @@ from njc.editors.language_server.answers.navigation import (
 from njc.editors.language_server.texts.documents import Document, Reading, find_open_prompt
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import CODES
+from njc.frontend.prompt_references import NAME, PATH, find_name_end
 from njrt.options import DEFAULTS, OPTION_CHOICES, OPTION_NAMES
 
 SuggestionKind = Literal[NameKind, "option", "value", "code"]
 
 _OPEN_REFERENCE = re.compile(
-    r"(?<!<)<(?P<writes>:?)(?P<owner>(?:[^\W\d]\w*\.)*)(?P<name>(?:[^\W\d]\w*)?)\Z"
-    r"|(?<!<)<:(?P<path>[^\W\d][\w.]*)[ \t]*:[^<>\n]*?(?P<type>\w*)\Z"
+    rf"(?<!<)<(?P<writes>:?)(?P<owner>(?:{NAME}\.)*)(?P<name>(?:{NAME})?)\Z"
+    rf"|(?<!<)<:(?P<path>{PATH})[ \t]*:[^<>\n]*?(?P<type>(?:{NAME})?)\Z"
 )
 _OPEN_OPTIONS = re.compile(
     r"(?P<quotes>\"{3}|'{3})(?:natural|prompt)[ \t]*\((?P<before>[^\r\n]*?)(?P<word>\w*)\Z"
@@ -42,7 +43,6 @@ _OPEN_COMMENT = re.compile(
     re.MULTILINE,
 )
 _OPTION_VALUE = re.compile(r"(?P<name>\w+)\s*=\s*[\"']?\Z")
-_REST_OF_WORD = re.compile(r"\w*")
 MAX_REFERENCE = 300
 """The number of characters before the cursor to read."""
 
@@ -103,7 +103,7 @@ def _suggest_names(document: Document, opened: re.Match[str], offset: int) -> li
         names = list_names_at(reading, block)
     if opened["writes"] and not opened["owner"]:
         names = [name for name in names if name.kind not in ("module", "class", "function")]
-    end = _REST_OF_WORD.match(document.text, offset).end()  # type: ignore[union-attr]
+    end = find_name_end(document.text, offset)
     closes = not opened["path"] and document.text[end : end + 1] not in (">", ".", ":")
     start = offset - len(word)
     suggestions = []

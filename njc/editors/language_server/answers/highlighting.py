@@ -18,7 +18,7 @@ from njc.editors.language_server.texts.documents import (
     count_units,
 )
 from njc.frontend.markers import match_opening
-from njc.frontend.prompt_references import Reference
+from njc.frontend.prompt_references import NAME, Reference
 
 TOKEN_TYPES = ("keyword", "string", "variable", "property", "type", "operator", "parameter")
 TOKEN_MODIFIERS = ("modification", "readonly", "defaultLibrary")
@@ -65,7 +65,7 @@ def _list_reference_tokens(reading: Reading, reference: Reference) -> Iterator[S
     yield SemanticToken(reference.start, start, "operator")
     modifiers = ("modification",) if reference.writes else ("readonly",)
     end = start
-    for number, part in enumerate(re.finditer(r"\w+", text[start : reference.end])):
+    for number, part in enumerate(re.finditer(NAME, text[start : reference.end])):
         if number and text[start + part.start() - 1] != ".":
             break
         begin, end = start + part.start(), start + part.end()

@@ -24,19 +24,17 @@ from njc.editors.language_server.texts.name_index import (
 )
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.parse import Module, parse_quietly
-from njc.frontend.prompt_references import Reference, find_expression_end, find_fields
+from njc.frontend.prompt_references import NAME, Reference, find_expression_end, find_fields
 from njc.frontend.source import SourceFile, find_string_tokens
 from njrt.private_names import mangle
 
-_NAME = r"[^\W\d][\w\x80-\U0010ffff]*"
-"""A name in Python code: no other character that is not ASCII can follow it there, such as its combining marks."""
-_WORD = re.compile(_NAME)
+_WORD = re.compile(NAME)
 _GAP = r"(?:\s|\\\r?\n|\\\r)+"
-DEFINED_NAME = re.compile(rf"(?:async{_GAP})?(?:def|class){_GAP}(?P<name>{_NAME})")
-_CAUGHT_NAME = re.compile(rf"\bas{_GAP}(?P<name>{_NAME})(?=\s*:)")
+DEFINED_NAME = re.compile(rf"(?:async{_GAP})?(?:def|class){_GAP}(?P<name>{NAME})")
+_CAUGHT_NAME = re.compile(rf"\bas{_GAP}(?P<name>{NAME})(?=\s*:)")
 _PRINTED_END = re.compile(r"[\s)]*=\s*[!:}]")
 """The text after the expression of a field that prints it: `{total=}`."""
-_REST_NAME = re.compile(rf"\*\*\s*(?P<name>{_NAME})")
+_REST_NAME = re.compile(rf"\*\*\s*(?P<name>{NAME})")
 
 
 def index_names(module: Module, blocks: Sequence[NaturalBlock]) -> NameIndex:
