@@ -21,7 +21,7 @@ from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from typing import Any
 
-from njc.project.units import explaining_failure
+from njc.project.units import explaining_failure, format_path
 from njc.target import InvalidRowError
 from njrt.errors import (
     AuthenticationError,
@@ -55,7 +55,7 @@ class BatchRow:
 
 def read_rows(path: Path, most: int | None = None) -> Iterator[BatchRow]:
     """Yield the rows of a file, at most `most`."""
-    with explaining_failure(f"read {path}"), path.open("rb") as file:
+    with explaining_failure(f"read {format_path(path)}"), path.open("rb") as file:
         index = 0
         for number, line in enumerate(file, 1):
             text = line.removeprefix(b"\xef\xbb\xbf").strip() if not index else line.strip()

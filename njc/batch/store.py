@@ -25,7 +25,7 @@ from typing import Any
 
 from njc.batch.rows import BatchRow, RowOutcome, RowUsage
 from njc.project.config import Project, describe_result_options, find_project
-from njc.project.units import explaining_failure
+from njc.project.units import explaining_failure, format_path
 from njc.target import TargetFunction
 from njrt.errors import ConfigurationError
 from njrt.private_files import create_private
@@ -184,7 +184,7 @@ class BatchStore:
         query = f"SELECT line FROM results JOIN present USING (row, digest) ORDER BY {order}"
         temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         try:
-            with explaining_failure(f"write {path}"):
+            with explaining_failure(f"write {format_path(path)}"):
                 with open(temporary, "w", encoding="utf-8", newline="\n") as file:
                     for (line,) in self.connection.execute(query):
                         file.write(line + "\n")
@@ -260,19 +260,21 @@ def open_batch_store(folder: Path) -> Iterator[BatchStore]:
         create_private(path)
         connection = sqlite3.connect(path, timeout=0.2)
     except (OSError, sqlite3.Error) as error:
-        raise ConfigurationError(f"cannot open {path}: {error}") from None
+        raise ConfigurationError(f"cannot open {format_path(path)}: {error}") from None
     with closing(connection):
         try:
             _lock(connection, folder)
             yield _prepare(connection, folder)
         except sqlite3.OperationalError as error:
             raise ConfigurationError(
-                f"cannot use {path}: {error}; once that is mended, the same command continues"
+                f"cannot use {format_path(path)}: {error}; once that is mended, the same command continues"
             ) from None
         except sqlite3.DatabaseError as error:
             if type(error) is not sqlite3.DatabaseError:
                 raise
-            raise ConfigurationError(f"{path} is damaged ({error}); --fresh begins again") from None
+            raise ConfigurationError(
+                f"{format_path(path)} is damaged ({error}); --fresh begins again"
+            ) from None
 
 
 def _lock(connection: sqlite3.Connection, folder: Path) -> None:
@@ -285,7 +287,7 @@ def _lock(connection: sqlite3.Connection, folder: Path) -> None:
         if "locked" not in str(error):
             raise
         raise ConfigurationError(
-            f"another process works on {folder}; wait for its end, or write to another file"
+            f"another process works on {format_path(folder)}; wait for its end, or write to another file"
         ) from None
 
 
@@ -293,12 +295,14 @@ def _prepare(connection: sqlite3.Connection, folder: Path) -> BatchStore:
     connection.execute("PRAGMA synchronous = NORMAL")
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version not in range(STORE_VERSION + 1):
-        raise ConfigurationError(f"{folder} is of another version of njc; --fresh begins again")
-    if version == 1:
-        connection.executescript(_FROM_VERSION_1)
-    if version in (1, 2):
-        connection.executescript(_FROM_VERSION_2)
-    connection.executescript(f"{_CREATE_TABLES}PRAGMA user_version = {STORE_VERSION};")
+        raise ConfigurationError(
+            f"{format_path(folder)} is of another version of njc; --fresh begins again"
+        )
+    migration = _FROM_VERSION_1 if version == 1 else ""
+    migration += _FROM_VERSION_2 if version in (1, 2) else ""
+    connection.executescript(
+        f"BEGIN;{migration}{_CREATE_TABLES}PRAGMA user_version = {STORE_VERSION};COMMIT;"
+    )
     store = BatchStore(folder, connection)
     if store.get_fact("run") is None:
         store.put_fact("run", secrets.token_hex(4))
@@ -319,7 +323,7 @@ def discard_batch(folder: Path) -> int:
             _lock(connection, folder)
             query = "SELECT count(*) FROM batches WHERE state IN ('submitting', 'submitted')"
             (sent,) = connection.execute(query).fetchone()
-    with explaining_failure(f"remove {folder}"):
+    with explaining_failure(f"remove {format_path(folder)}"):
         for pattern in (f"{STATE_NAME}*", "batch-*.jsonl"):
             for file in folder.glob(pattern):
                 file.unlink()

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from njc.batch.journal import BatchLimits, ReplyKind, SentBatch, StoredReply
+from njc.project.units import format_path
 from njrt.errors import ConfigurationError, ServerError
 from njrt.message_json import format_json_line
 from njrt.models.remote import REJECTED_FIELD_STATUSES, RemoteModel
@@ -99,7 +100,7 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise ConfigurationError(
-            f"cannot write {path}: {error.strerror or error}; once that is mended, the same command continues"
+            f"cannot write {format_path(path)}: {error.strerror or error}; once that is mended, the same command continues"
         ) from None
 
 

@@ -168,7 +168,9 @@ def check_output(file: Path, *inputs: Path) -> None:
             f"cannot write {file.name}: no such directory: {format_path(folder)}"
         )
     if file.exists() and any(it.exists() and file.samefile(it) for it in inputs):
-        raise ConfigurationError(f"{file} is an input of this command; write to another file")
+        raise ConfigurationError(
+            f"{format_path(file)} is an input of this command; write to another file"
+        )
 
 
 def remove_files(files: Iterable[Path], within: Iterable[Path]) -> None:

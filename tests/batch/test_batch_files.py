@@ -38,6 +38,9 @@ def echo(value):
         raise asyncio.CancelledError
     if value == "base":
         raise BaseException("odd")
+    if value == "move":
+        os.mkdir("inner")
+        os.chdir("inner")
     if value == "die":
         os._exit(9)
     return value
@@ -262,6 +265,27 @@ def test_the_state_of_an_earlier_version_is_continued(here: BatchWorkplace) -> N
     write_values(here, 1, 2)
     echo(here)
     assert [line["result"] for line in here.read_results()] == [1, 2]
+
+
+def test_an_upgrade_of_the_state_is_made_as_a_whole(here: BatchWorkplace) -> None:
+    write_values(here, 1)
+    echo(here)
+    with closing(sqlite3.connect("out.jsonl.batch/state.sqlite3")) as state:
+        state.executescript(
+            "ALTER TABLE replies DROP COLUMN form; ALTER TABLE requests DROP COLUMN form; "
+            "PRAGMA user_version = 1"
+        )
+    assert "duplicate column name: wave" in echo(here, code=2)
+    with closing(sqlite3.connect("out.jsonl.batch/state.sqlite3")) as state:
+        state.execute("ALTER TABLE waiting DROP COLUMN wave")
+    echo(here)
+
+
+def test_a_program_may_change_the_working_directory(here: BatchWorkplace) -> None:
+    write_values(here, 1, "move", 2)
+    printed = echo(here)
+    assert f"written: {here.folder / 'out.jsonl'}" in printed
+    assert [line["result"] for line in here.read_results()] == [1, "move", 2]
 
 
 def test_equal_rows_are_rows_of_their_own(here: BatchWorkplace) -> None:

@@ -148,6 +148,55 @@ def test_trace(place: Place, server: OpenAIServer) -> None:
     assert {event["place"] for event in events if event["event"] == "began"} == {"prog.njpy:3"}
 
 
+MOVING = '''
+import contextlib
+import os
+import sys
+import threading
+import njrt
+
+
+def double(x):
+    """natural
+    Put twice <x> into <:y>.
+    """
+    print(y)
+
+
+places = {"record": "out/r.jsonl", "cache": "out/cache", "trace": "out/t.jsonl", "examples": "out/e.jsonl"}
+places |= {"store": os.environ.get("STORE"), "budget": "tokens=100000 per=total"}
+with njrt.using(**places) if places["store"] else contextlib.nullcontext():
+    for number in 1, 2, 3:
+        thread = threading.Thread(target=double, args=(number,))  # with a connection to the store for each
+        thread.start()
+        thread.join()
+        os.mkdir("inner")
+        os.chdir("inner")
+'''
+STORE = "out/a store.sqlite3"
+BY_ENVIRONMENT = {
+    "NJC_RECORD": "once:out/r.jsonl",
+    "NJC_TRACE": "out/t.jsonl",
+    "NJC_EXAMPLES": "out/e.jsonl",
+    "NJC_STORE": STORE,
+    "NJC_BUDGET": "tokens=100000 per=total",
+}
+
+
+@pytest.mark.parametrize(
+    "environ", [{"STORE": STORE}, {"STORE": "sqlite:///out/a%20store.sqlite3"}, BY_ENVIRONMENT]
+)
+def test_relative_paths_do_not_follow_the_working_directory(
+    tmp_path: Path, server: OpenAIServer, environ: dict[str, str]
+) -> None:
+    Place(tmp_path, MOVING).prints(2, 4, 6, **at(server, **environ))
+    written = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert {"out/r.jsonl", "out/t.jsonl", "out/e.jsonl", STORE} <= written
+    assert [path for path in written if path.startswith("inner")] == []
+    for name, lines in (("r", 4), ("t", 15)):
+        assert len((tmp_path / "out" / f"{name}.jsonl").read_text().splitlines()) == lines
+
+
 @pytest.mark.parametrize(
     ("variable", "value", "message"),
     [

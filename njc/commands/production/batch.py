@@ -101,6 +101,7 @@ def command(
     if executor not in ("dask", "ray"):
         refuse_options("needs --executor dask or ray", "address")
     check_rows(rows)
+    rows, out = rows.absolute(), out.absolute()  # the program may change the working directory
     loaded = get_target(make_absolute(target))
     out = _check_out(out, rows, loaded.program)
     kind = executor or ("async" if loaded.is_async else "threads")
@@ -122,7 +123,7 @@ def command(
         store.match_rows(read_rows(rows))
         if out.exists() and not fresh and store.get_fact("target") is None:
             raise ConfigurationError(
-                f"{out} exists, but not a batch in {folder.name} from which it could be continued; "
+                f"{format_path(out)} exists, but not a batch in {folder.name} from which it could be continued; "
                 "--fresh overwrites it"
             )
         note_program(store, loaded, os.environ, is_retried=retry)
@@ -179,7 +180,7 @@ def _check_out(out: Path, *inputs: Path) -> Path:
     """Return the file of results that `out` names; ConfigurationError if it cannot be replaced by results."""
     if out.exists() and not out.is_file():
         raise ConfigurationError(
-            f"{out} is not a regular file; write to a file, beside which the state of the batch can be"
+            f"{format_path(out)} is not a regular file; write to a file, beside which the state of the batch can be"
         )
     file = out.resolve() if out.is_symlink() else out
     check_output(file, *inputs)
@@ -193,7 +194,7 @@ def _summarize(store: BatchStore, out: Path) -> str:
     sent = f", {requests:,} requests in {batches:,} batches, {waves:,} waves" if batches else ""
     return (
         f"{counts.done:,} rows done, {counts.failed:,} of them failed; {used.calls:,} model calls, "
-        f"{used.input + used.output:,} tokens, ${used.usd:.4f}{sent}; written: {format_path(out.absolute())}"
+        f"{used.input + used.output:,} tokens, ${used.usd:.4f}{sent}; written: {format_path(out)}"
     )
 
 

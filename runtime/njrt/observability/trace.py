@@ -55,7 +55,7 @@ class TraceFile:
     wants_states = True
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+        self.path = Path(path).absolute()
         self._lock = free_in_child(threading.Lock())
         self._handle: int | None = None
         self._has_failed = False

@@ -73,7 +73,7 @@ class Recorder:
         """Errors raised so far; a test fails because of them even if the program catches them."""
         self._today = today
         self._note = note
-        self._drift = None if drift is None else Path(drift)
+        self._drift = None if drift is None else Path(drift).absolute()
         self._protocol: Protocol | None = None
         self._lock = free_in_child(threading.RLock())
         self._open: OpenRecording | None = None

@@ -34,15 +34,12 @@ class RecordingFile:
 
     Every method raises `RecordingError` if the place cannot be used. `rewrite` replaces the lines by `change(lines)`;
     `lines` is empty if the recording is missing or unreadable. Lines added by `append` survive a kill of the process.
-    `keep_file` keeps a file beside the recording, unless one of this name exists.
+    `keep_file` keeps a file beside the recording, unless one of this name exists. A relative path does not follow
+    `os.chdir`; `name` is the path as it was given.
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-
-    @property
-    def name(self) -> str:
-        return str(self.path)
+        self.name, self.path = str(path), path.absolute()
 
     def exists(self) -> bool:
         return self.path.exists()
@@ -55,7 +52,7 @@ class RecordingFile:
                 data = head + end + cut.decode("utf-8", "ignore").encode()
             return data.decode("utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
-            raise RecordingError(f"cannot read the recording {self.path}: {error}") from None
+            raise RecordingError(f"cannot read the recording {self.name}: {error}") from None
 
     def rewrite(self, change: ChangeLines) -> None:
         with self._open_for_writing():
@@ -99,7 +96,7 @@ class RecordingFile:
                 yield
         except OSError as error:
             raise RecordingError(
-                f"cannot write the recording {self.path}: {error.strerror or error}; choose a folder that can be written to"
+                f"cannot write the recording {self.name}: {error.strerror or error}; choose a folder that can be written to"
             ) from None
 
 

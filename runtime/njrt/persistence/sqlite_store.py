@@ -107,7 +107,7 @@ class SqliteStore:
         busy_seconds: float = _BUSY_SECONDS,
         now: Callable[[], float] = time.time,
     ) -> None:
-        self.path = Path(path)
+        self.path = Path(path).absolute()
         self.now = now
         self._max_bytes = max_bytes
         self._busy_seconds = busy_seconds

@@ -13,6 +13,7 @@ A `with` statement takes precedence over a block, its file, the environment and 
 from __future__ import annotations
 
 import os
+import re
 import sys
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,6 +22,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from urllib.parse import quote, unquote
 
 from njrt.context import Around
 from njrt.decisions import Interceptor, OpenInterceptor, get_interceptor_name
@@ -142,6 +144,8 @@ def using(
         )
     if isinstance(model, str):
         options, model = {**options, "model": model}, None
+    if isinstance(store := options.get("store"), str):
+        options["store"] = anchor(store)
     around = get_settings()
     recorder: Recorder | None
     if isinstance(record, str | Path):
@@ -162,9 +166,9 @@ def using(
         around.model if model is None else adapt_model(model),
         merge_option_layers(make_options(options, "njrt.using"), around.options),
         recorder or around.recorder,
-        around.cache if cache is None else cache,
-        around.trace if trace is None else str(trace),
-        around.examples if examples is None else str(examples),
+        around.cache if cache is None else cache if isinstance(cache, bool) else anchor(cache),
+        around.trace if trace is None else anchor(trace),
+        around.examples if examples is None else anchor(examples),
         interceptors,
         choose_predictor(predict, around),
         around.budgets + opened_budgets,
@@ -180,6 +184,19 @@ def using(
                 recorder.close()
             for opened_budget in opened_budgets:
                 opened_budget.close()
+
+
+def anchor(place: str | Path) -> str:
+    """Return a path, also of `sqlite:///FILE`, so that it does not follow `os.chdir`; other URLs are unchanged."""
+    text = str(place)
+    if text.startswith("sqlite:///") and (path := unquote(text[10:])):
+        return f"sqlite:///{quote(anchor(path))}"
+    is_unchanged = not text or text.startswith("~") or re.match(r"\w[\w+.-]+:", text)
+    return text if is_unchanged else os.path.abspath(text)
+
+
+anchor_once = lru_cache(maxsize=64)(anchor)
+"""The same for a path in the environment: it is resolved when it is first used."""
 
 
 def open_budgets(budget: Budget | str | Sequence[Budget] | None) -> tuple[OpenBudget, ...]:
@@ -259,7 +276,7 @@ def get_canary_store(url: str | None) -> CanaryStore:
 
 def get_listener(settings: Settings, environ: Mapping[str, str] = os.environ) -> Listener:
     """Return the listener to events of blocks: accounts, log, spans, and any trace file."""
-    trace = settings.trace or environ.get("NJC_TRACE") or None
+    trace = settings.trace or anchor_once(environ.get("NJC_TRACE") or "") or None
     if trace is None or not trace.startswith("store:"):
         return make_listener(trace)
     url = settings.options.store or environ.get("NJC_STORE") or None

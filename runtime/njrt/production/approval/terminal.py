@@ -273,7 +273,7 @@ def approve(
             "njrt.approve: calls is True, or a list of gated functions, not empty"
         )
     return Approval(
-        ApprovalsFile(None if decisions is None else Path(decisions)),
+        ApprovalsFile(None if decisions is None else Path(decisions).absolute()),
         otherwise,
         Terminal(),
         lambda: time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
