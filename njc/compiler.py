@@ -157,6 +157,9 @@ def generate(
     if module is None:
         return _compile_without_blocks(source, header)
     types = analysis.types
+    project = (
+        NO_OPTIONS if project == NO_OPTIONS else project
+    )  # the same object is faster to compare
     authorities = tuple(decide_authority(block, types, project) for block in blocks)
     contracts = tuple(find_contract(source, block, types) for block in blocks)
     found = [
@@ -180,7 +183,7 @@ def generate(
     compilation = replace(compilation, authorities=authorities, contracts=contracts)
     if with_hints:
         compilation = replace(compilation, hints=tuple(_find_hints(compilation, types)))
-    compilation = _reject_uncompilable(module, compilation)
+    compilation = _reject_uncompilable(module, compilation, pieces)
     if any(finding.severity == "error" for finding in found):
         return replace(compilation, output=None, line_map=LineMap())
     return compilation
@@ -196,13 +199,15 @@ def _find_hints(compilation: Compilation, types: TypeReader) -> Iterator[Diagnos
     yield from find_type_hints(source, blocks, types)
 
 
-def _reject_uncompilable(module: Module, compilation: Compilation) -> Compilation:
+def _reject_uncompilable(
+    module: Module, compilation: Compilation, pieces: Iterable[Piece]
+) -> Compilation:
     """Refuse a program if Python does not compile its compiled form.
 
     Either the source has a mistake such as a stray `return`, or a call is beyond a limit of Python. The source alone
     does not decide: a block may bind the name of a `nonlocal`.
     """
-    error = _find_output_error(compilation)
+    error = _find_output_error(compilation, pieces)
     if error is None:
         return compilation
     if find_compile_error(module.tree, is_cell=module.source.is_cell):
@@ -218,12 +223,11 @@ def _reject_uncompilable(module: Module, compilation: Compilation) -> Compilatio
     return replace(compilation, diagnostics=diagnostics, output=None, line_map=LineMap())
 
 
-def _find_output_error(compilation: Compilation) -> SyntaxError | None:
+def _find_output_error(compilation: Compilation, pieces: Iterable[Piece]) -> SyntaxError | None:
     """Find why Python does not compile the output; the line of the error is the one of the source."""
-    assert compilation.output is not None, "there is an output to compile"
-    text = SourceFile(compilation.source.path, compilation.output).text
     is_cell = compilation.source.is_cell
-    if find_compile_error(text, is_cell=is_cell) is None:  # faster than by way of a tree
+    texts = (piece.text if piece.outline is None else piece.outline for piece in pieces)
+    if find_compile_error("".join(texts), is_cell=is_cell) is None:  # three times faster than all
         return None
     try:
         return find_compile_error(parse_compiled_tree(compilation), is_cell=is_cell)

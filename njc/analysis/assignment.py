@@ -383,15 +383,15 @@ def is_on_lines(lines: Sequence[int], node: ast.AST) -> bool:
     return following < len(lines) and lines[following] <= place[1]
 
 
-_WITH_PLACE = (ast.expr, ast.stmt, ast.arg, ast.keyword, ast.excepthandler, ast.pattern, ast.alias)
 _DECORATED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def get_line_span(node: ast.AST) -> tuple[int, int] | None:
-    """Return the first and the last line of a node, with its decorators."""
-    if not isinstance(node, _WITH_PLACE):
+    """Return the first and the last line of a node, with its decorators; None if it has no place."""
+    first: int | None = getattr(node, "lineno", None)
+    if first is None:
         return None
-    first = node.lineno
+    last = getattr(node, "end_lineno", None) or first
     if isinstance(node, _DECORATED) and node.decorator_list:
         first = node.decorator_list[0].lineno
-    return first, node.end_lineno or node.lineno
+    return first, last

@@ -48,6 +48,8 @@ class Piece:
     text: str
     line: int
     is_authors: bool
+    outline: str | None = None
+    """Shorter text of a call that Python's compiler accepts or refuses alike; None: the text itself."""
 
 
 def build_line_map(pieces: Iterable[Piece]) -> LineMap:

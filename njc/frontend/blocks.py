@@ -378,9 +378,14 @@ def _find_shifted_tags(literal: str, opened: re.Match[str], shift: int) -> Itera
     """Find the tags of a prompt, with their offsets in the source, and with the braces in types as in its text."""
     is_fstring = "f" in opened["prefix"].lower()
     for tag in find_tags(extract_prompt_text(literal, opened)):
-        if is_fstring and isinstance(tag, Reference) and tag.type:
-            tag = replace(tag, type=tag.type.replace("{{", "{").replace("}}", "}"))
-        yield replace(tag, start=tag.start + shift, end=tag.end + shift)
+        start, end = tag.start + shift, tag.end + shift
+        if isinstance(tag, Reference):
+            type_ = tag.type
+            if is_fstring and type_:
+                type_ = type_.replace("{{", "{").replace("}}", "}")
+            yield Reference(tag.path, tag.writes, start, end, type_)
+        else:
+            yield replace(tag, start=start, end=end)
 
 
 # ── how a natural block is placed among its lines ─────────────────────────────────────────────────

@@ -126,11 +126,9 @@ def resolve_name(name: str, scope: NameScope, outputs: BlockOutputs) -> Resolved
     bindings = scope.bindings
     if scope.parent is not None and name in bindings.bound:  # never global or nonlocal as well
         return scope.as_home
-    explicit = False
-    for place in walk_outwards(scope):
-        bindings = place.bindings
-        if place.kind == "module":
-            return place.as_module[is_bound(name, place, outputs)]
+    explicit, around = False, scope
+    while (place := around).parent is not None:
+        around, bindings = place.parent, place.bindings
         visible = place is scope or place.is_function
         if not explicit and visible and name in bindings.globals:
             explicit = True
@@ -143,7 +141,7 @@ def resolve_name(name: str, scope: NameScope, outputs: BlockOutputs) -> Resolved
             return place.as_home
         if not explicit and name in bindings.type_parameters:
             return TypeParameter(place)
-    raise AssertionError("the outermost scope is a module")
+    return place.as_module[is_bound(name, place, outputs)]
 
 
 def is_bound(name: str, scope: NameScope, outputs: BlockOutputs) -> bool:

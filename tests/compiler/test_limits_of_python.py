@@ -10,6 +10,7 @@ from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
 
 BLOCK = '"""natural\n<int> <:out>, or break and return\n"""'
+WITHOUT_JUMPS = '"""natural\n<int> <:out>\n"""'
 
 HEADS = [
     "",
@@ -52,15 +53,54 @@ def test_output_is_python(head: str, suite: str, newline: str) -> None:
     compile(compilation.output, "p.py", "exec")
 
 
-def nest(header: str, depth: int) -> str:
+PROGRAMS = [
+    "def f():\n nonlocal out\n {block}\n",
+    "def f():\n def g():\n  nonlocal out\n  out = 1\n {block}\n",
+    "def f():\n def g():\n  nonlocal other\n  other = 1\n {block}\n",
+    "def f():\n {block}\n global out\n",
+    "def f():\n global out\n {block}\n",
+    "def f():\n out = 1\n def g():\n  nonlocal out\n  {block}\n  nonlocal out\n",
+    "def f(out):\n global out\n {block}\n",
+    "class C:\n {block}\n return 1\n",
+    "class C:\n {block}\n def g(self):\n  nonlocal out\n",
+    "{block}\nfrom __future__ import annotations\n",
+    '"""Doc."""\n{block}\nfrom __future__ import annotations\n',
+    "from __future__ import annotations\n{block}\nfrom __future__ import division\n",
+    "{block}\nreturn out\n",
+    "def f():\n {block}\n break\n",
+    "def f():\n {block}\n await x\n",
+    "async def f():\n {block}\n yield out\n return out\n",
+    "def f():\n {block}\n out: str\n",
+    "def f():\n {block}\n __debug__ = out\n",
+    "for out in ():\n {block}\nelse:\n continue\n",
+    "try: pass\nexcept* ValueError:\n {block}\n return\n",
+    "match x:\n case out:\n  {block}\n case _: pass\n case _: pass\n",
+    "def f(a, a):\n {block}\n",
+]
+
+
+@pytest.mark.parametrize("block", [BLOCK, WITHOUT_JUMPS])
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_only_what_python_compiles_has_output(program: str, block: str) -> None:
+    """The call of a block is left out of the check by Python's compiler: it must not hide an error."""
+    source = SourceFile("p.njpy", f"# njc: ignore\n{program.format(block=block)}".encode())
+    compilation = compile_source(source)
+    if compilation.output is not None:
+        compile(compilation.output, "p.py", "exec")
+    else:
+        assert any(item.severity == "error" for item in compilation.diagnostics)
+
+
+def nest(header: str, depth: int, block: str) -> str:
     rows = ["def f(x):", *("    " * level + header for level in range(1, depth + 1))]
-    return "\n".join([*rows, "    " * (depth + 1) + BLOCK, ""])
+    return "\n".join([*rows, "    " * (depth + 1) + block, ""])
 
 
+@pytest.mark.parametrize("block", [BLOCK, WITHOUT_JUMPS])
 @pytest.mark.parametrize("header", ["for y in x:", "while x:", "with x:", "try:", "if x:"])
 @pytest.mark.parametrize("depth", [3, 17, 18, 19, 20, 21, 95, 96, 97, 98, 99])
-def test_nesting(header: str, depth: int) -> None:
-    text = nest(header, depth)
+def test_nesting(header: str, depth: int, block: str) -> None:
+    text = nest(header, depth, block)
     if header == "try:":
         rows = ["    " * level + "finally: pass" for level in range(depth, 0, -1)]
         text += "\n".join([*rows, ""])
