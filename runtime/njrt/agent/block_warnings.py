@@ -174,13 +174,13 @@ def find_warnings(
     instruction: str, codes: Sequence[str], scope: Scope, before: State | None
 ) -> Iterator[str]:
     """Yield the signs at the end of a block; `before` is the state of the objects that it could change."""
-    variables = scope.list_variables() if codes else {}
+    with_texts = [code for code in codes if '"' in code or "'" in code]
+    variables = scope.list_variables() if with_texts else {}
     containers = {name for name, value in variables.items() if type(value) is not str}
-    for code in codes:
-        if '"' in code or "'" in code:
-            found = find_word_tests(_parse(code), instruction, containers)
-            for word, where in dict.fromkeys(found):
-                yield f"the code looks for {word!r}, a word of the prompt, in `{where}`"
+    for code in with_texts:
+        found = find_word_tests(_parse(code), instruction, containers)
+        for word, where in dict.fromkeys(found):
+            yield f"the code looks for {word!r}, a word of the prompt, in `{where}`"
     results = scope.list_variables(scope.outputs)
     texts = {
         name: value.split()

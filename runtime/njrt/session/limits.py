@@ -219,10 +219,15 @@ class Metered:
 
     async def answer(self, request: Request, ask: Ask) -> Reply:
         self.meter.count_call()
-        limited = replace(request, before_call=self.meter.count_call)
-        if (left := self.meter.seconds_left()) is not None:
+        timeout, left = request.timeout, self.meter.seconds_left()
+        if left is None:
+            left = request.seconds_left
+        else:
             left = max(left, MIN_CALL_SECONDS)
-            limited = replace(limited, timeout=min(left, request.timeout), seconds_left=left)
+            timeout = min(left, timeout)
+        limited = replace(
+            request, before_call=self.meter.count_call, timeout=timeout, seconds_left=left
+        )
         try:
             reply = await ask(limited)
         except NaturalError as error:
