@@ -301,7 +301,7 @@ def _prepare(connection: sqlite3.Connection, folder: Path) -> BatchStore:
     migration = _FROM_VERSION_1 if version == 1 else ""
     migration += _FROM_VERSION_2 if version in (1, 2) else ""
     connection.executescript(
-        f"BEGIN;{migration}{_CREATE_TABLES}PRAGMA user_version = {STORE_VERSION};COMMIT;"
+        f"SAVEPOINT upgrade;{migration}{_CREATE_TABLES}PRAGMA user_version = {STORE_VERSION};RELEASE upgrade;"
     )
     store = BatchStore(folder, connection)
     if store.get_fact("run") is None:
