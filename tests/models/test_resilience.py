@@ -585,6 +585,26 @@ def test_what_was_reserved_is_given_back_or_settled():
     assert counts == [3, 15 + 2 * prompt, 0]
 
 
+@pytest.mark.parametrize("usage", [Usage(), Usage(-5, 20)])
+def test_a_reply_without_counts_counts_an_estimate(usage):
+    class Uncounted:
+        name, protocol = "m", "text"
+
+        def ask(self, request):
+            return Reply(ModelMessage("a" * 300, (ToolCall("1", "run", {}, "{}"),)), usage=usage)
+
+        async def aask(self, request):
+            return self.ask(request)
+
+    calls = FakeCalls()
+    store = FakeStore(calls)
+    limited = RateLimitModel(Uncounted(), tokens=90_000, key="k", store=store)
+    answer(limited, PLAIN, calls)
+    (counts,) = json.loads(store.get("rate/k")).values()
+    used = 302 // 3
+    assert counts == [1, estimate_prompt_tokens(PLAIN) + used, 0]
+
+
 def test_a_limit_smaller_than_a_reply_lets_calls_through_one_by_one():
     calls = FakeCalls()
     model = Scripted([Reply(ModelMessage("a"), usage=Usage(100, 50))] * 9)

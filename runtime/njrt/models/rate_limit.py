@@ -22,7 +22,7 @@ from typing import Any, cast
 from urllib.parse import quote
 
 from njrt.errors import ConfigurationError, NotAskedError
-from njrt.messages import Reply, Request, ToolMessage, UserMessage
+from njrt.messages import ModelMessage, Reply, Request, ToolMessage, UserMessage
 from njrt.models.model import ModelAround
 from njrt.models.wrapped import Attempts, Calls, WrappedModel, adapt_model
 from njrt.stores import Store, update
@@ -151,7 +151,7 @@ class RateLimitModel(ModelAround, WrappedModel):
             tokens = prompt
             result = await attempts.ask(self.model)
             if isinstance(result, Reply):
-                tokens = result.usage.input + result.usage.output
+                tokens = count_tokens(result, prompt)
             elif isinstance(result, NotAskedError) and not result.attempts:
                 tokens = None
         finally:
@@ -234,6 +234,19 @@ class RateLimitModel(ModelAround, WrappedModel):
         return error
 
 
+def count_tokens(reply: Reply, prompt: int) -> int:
+    """Return the tokens of a call as the server counts them; an estimate if the counts are missing or impossible."""
+    counts = reply.usage.input, reply.usage.output
+    if reply.source == "script" or (any(counts) and min(counts) >= 0):
+        return sum(counts)
+    return prompt + count_chars(reply.message) // CHARS_PER_TOKEN
+
+
+def count_chars(message: ModelMessage) -> int:
+    """Return the characters of a reply: of its text and of its calls of tools."""
+    return len(message.text) + sum(len(call.raw) for call in message.calls)
+
+
 def estimate_prompt_tokens(request: Request) -> int:
     """Return the approximate number of tokens in the prompt of a request, rather too many."""
     chars, files = len(request.system), 0
@@ -244,7 +257,7 @@ def estimate_prompt_tokens(request: Request) -> int:
             case ToolMessage(results):
                 chars += sum(len(result.text) for result in results)
             case _:
-                chars += len(message.text) + sum(len(call.raw) for call in message.calls)
+                chars += count_chars(message)
     chars += sum(len(tool.description) + len(json.dumps(tool.parameters)) for tool in request.tools)
     chars += len(json.dumps(request.schema)) if request.schema is not None else 0
     return chars // CHARS_PER_TOKEN + FILE_TOKENS * files
