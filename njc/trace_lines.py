@@ -49,6 +49,8 @@ class BeganLine(_RunLine):
     instruction: list[str] = field(default_factory=list)
     state: StateTexts | None = None
     digest: str = ""
+    file: str = ""
+    """The path of the source of a block in a controlled run; traces have none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -326,6 +326,41 @@ def test_a_breakpoint_outside_of_prompts_is_refused(control: Control) -> None:
         control().set_breakpoints((Breakpoint("line", "program.njpy:1"),))
 
 
+TWO_PACKAGES = """
+import njrt, first.count, second.count
+with njrt.using(model=njrt.Scripted(['{"y": 1}', '{"y": 2}'])):
+    print(first.count.f("a") + second.count.f("b"))
+"""
+COUNTING = (
+    "def f(x: str) -> int:\n    '''natural\n    Count <x> into <:y: int>.\n    '''\n    return y\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("place", "stops"),
+    [
+        ("first/count.njpy:3", ["first"]),
+        ("second/count.njpy:2", ["second"]),
+        ("", ["first", "second"]),
+    ],
+)
+def test_the_path_of_a_breakpoint_decides_between_files_of_one_name(
+    place: str, stops: list[str], control: Control, tmp_path: Path
+) -> None:
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").touch()
+        (tmp_path / name / "count.njpy").write_text(COUNTING)
+    controller = control(TWO_PACKAGES)
+    controller.set_breakpoints((Breakpoint("line" if place else "block", place),))
+    controller.start(stops=False)
+    for name in stops:
+        step = stop(controller)
+        assert (step.place, Path(step.file).parent.name) == ("count.njpy:2", name)
+        controller.run_on()
+    assert end(controller)[0] == ProgramEnded(0)
+
+
 def test_variables_are_listed_expanded_and_evaluated(control: Control) -> None:
     controller = control(SHOP)
     controller.start()

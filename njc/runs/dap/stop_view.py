@@ -16,7 +16,7 @@ from typing import Any, assert_never
 from njc.frontend.prompt_references import NAME, Reference, find_tags
 from njc.runs.dap import requests
 from njc.runs.dap.requests import RequestError
-from njc.runs.timeline.breakpoints import find_block_lines, find_source
+from njc.runs.timeline.breakpoints import find_block_lines, find_step_source
 from njc.runs.timeline.effect_text import (
     format_effect,
     format_field,
@@ -142,7 +142,7 @@ class StopView:
             return {**shown, "name": name, "source": source, "line": line, "canRestart": False}
         shown |= {"name": f"natural block {step.place}", "canRestart": True}
         line = int(step.place.rpartition(":")[2])
-        file = find_source(step.place, self._run.folders)
+        file = find_step_source(step, self._run.folders)
         if file is None:
             return {**shown, "line": self._client.show_line(line), "presentationHint": "subtle"}
         lines = find_block_lines(file, line)

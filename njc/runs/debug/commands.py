@@ -34,6 +34,7 @@ from njc.runs.timeline.breakpoints import (
     BREAKPOINT_FORMS,
     describe_breakpoint,
     explain_missing_file,
+    find_source,
     parse_breakpoint,
     read_number,
 )
@@ -331,6 +332,9 @@ def add_breakpoint(session: DebugSession, words: str) -> CommandResult:
     if place.strip().isdecimal():
         step = session.run.step
         file = step.place.rpartition(":")[0] if step is not None else ""
+        if step is not None and step.file:  # another file may have the name
+            found = find_source(step.place, run.folders)
+            file = file if found is not None and found.samefile(step.file) else step.file
         words = f"line {file}:{place.strip()}{separator}{condition}"
     elif ":" in place and " " not in place.strip():
         words = f"line {words}"

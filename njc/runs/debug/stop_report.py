@@ -21,7 +21,7 @@ from typing import Any, Literal
 from njc.frontend.prompt_references import Reference, find_tags
 from njc.frontend.source import SourceFile
 from njc.runs.debug.trace_walk import TraceWalk
-from njc.runs.timeline.breakpoints import find_block_lines, find_source, read_number
+from njc.runs.timeline.breakpoints import find_block_lines, find_step_source, read_number
 from njc.runs.timeline.effect_text import (
     NO_CHANGE,
     format_effect,
@@ -235,7 +235,7 @@ def list_source_rows(
     timeline: Timeline, step: Step, folders: Iterable[Path]
 ) -> Iterator[SourceRow]:
     """Yield the lines of the source, with the steps of the block below its prompt."""
-    file = find_source(step.place, folders)
+    file = find_step_source(step, folders)
     first = read_number(step.place.rpartition(":")[2]) or 0
     lines = find_block_lines(file, first) if file is not None else None
     steps = list(list_step_rows(timeline, step))

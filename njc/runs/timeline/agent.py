@@ -9,6 +9,7 @@ A step is handled in the thread of the program that takes it; other threads stop
 from __future__ import annotations
 
 import codecs
+import json
 import os
 import sys
 import threading
@@ -22,7 +23,13 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from njc.runs.timeline.breakpoints import BREAKPOINTS, Breakpoint, describe_breakpoint, find_hits
+from njc.runs.timeline.breakpoints import (
+    BREAKPOINTS,
+    Breakpoint,
+    describe_breakpoint,
+    find_hits,
+    is_place,
+)
 from njc.runs.timeline.channel import ChannelClosedError, ControlChannel, Json
 from njc.runs.timeline.checkpoints import (
     CheckpointSchedule,
@@ -112,6 +119,8 @@ class Agent:
 
     def _take_event(self, event: Event) -> None:
         text = format_event_line(event)
+        if isinstance(event, Began):
+            text = json.dumps({**json.loads(text), "file": find_running_file(event.place)})
         line = parse_trace_line(text.encode() + b"\n", 0)
         assert line is not None
         is_new = isinstance(event, Began | Ended) or (
@@ -430,6 +439,18 @@ class Agent:
         self.go(command)
         if (recorder := self._recorder()) is not None and command.get("reopen"):
             recorder.reopen(Path(command["reopen"]["path"]), command["reopen"]["mode"])
+
+
+def find_running_file(place: str) -> str:
+    """Return the path of the file of a block that this thread runs; "" if it was not compiled in memory."""
+    name = place.rpartition(":")[0]
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        path = frame.f_code.co_filename
+        if os.path.isabs(path) and is_place(f"{path}:0", f"{name}:0"):
+            return path
+        frame = frame.f_back
+    return ""
 
 
 def count_code_frames(frame: FrameType | None) -> int:

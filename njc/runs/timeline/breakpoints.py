@@ -62,16 +62,16 @@ def is_hit(breakpoint: Breakpoint, step: Step) -> bool:
     is_effect = step.kind == "effect"
     match breakpoint.kind:
         case "line":
-            return step.kind == "enter" and is_place(step.place, place)
+            return step.kind == "enter" and is_at(step, place)
         case "block":
-            return step.kind == "enter" and (not target or is_place(step.place, place or target))
+            return step.kind == "enter" and (not target or is_at(step, place or target))
         case "effect":
             is_begun = is_effect and not step.is_done and step.effect is not None
             return is_begun and target in ("", (step.effect or {}).get("kind"))
         case "jump":
             return bool(step.jump) and target in ("", step.jump)
         case "variable":
-            is_here = not place or is_place(step.place, place)
+            is_here = not place or is_at(step, place)
             return is_effect and step.is_done and is_here and target in step.changes
         case "refusal":
             return step.is_done and step.is_refused
@@ -84,6 +84,16 @@ def is_hit(breakpoint: Breakpoint, step: Step) -> bool:
             return is_effect and not step.is_done and step.tokens > int(target)
         case _:
             assert_never(breakpoint.kind)
+
+
+def is_at(step: Step, wanted: str) -> bool:
+    """Return whether a step is of the block at a place; of places of one name, the file decides, if it is known."""
+    file, _, line = wanted.rpartition(":")
+    if not step.file or not is_place(step.place, wanted):
+        return is_place(step.place, wanted)
+    if Path(file).is_absolute():
+        return Path(file).resolve() == Path(step.file).resolve()
+    return is_place(f"{step.file}:{line}", wanted)
 
 
 def is_place(place: str, wanted: str) -> bool:
@@ -214,6 +224,11 @@ def find_source(place: str, folders: Iterable[Path]) -> Path | None:
     return next((folder / name for folder in folders if name and (folder / name).is_file()), None)
 
 
+def find_step_source(step: Step, folders: Iterable[Path]) -> Path | None:
+    """Return the file of the block of a step."""
+    return Path(step.file) if step.file else find_source(step.place, folders)
+
+
 def locate_breakpoint(breakpoint: Breakpoint, folders: Iterable[Path]) -> Breakpoint:
     """Return a breakpoint with its block; raises RunControlError for a line without a block.
 
@@ -223,8 +238,9 @@ def locate_breakpoint(breakpoint: Breakpoint, folders: Iterable[Path]) -> Breakp
         return breakpoint
     file, _, line = breakpoint.target.rpartition(":")
     files = [folder / file for folder in folders if (folder / file).is_file()]
-    for lines in filter(None, (find_block_at(each, int(line)) for each in files)):
-        return replace(breakpoint, place=f"{file}:{lines.first}")
+    for each in files:
+        if (lines := find_block_at(each, int(line))) is not None:
+            return replace(breakpoint, place=f"{each.absolute()}:{lines.first}")
     if breakpoint.kind == "block" and not files:
         return breakpoint
     raise RunControlError(f"there is no prompt at {breakpoint.target}")

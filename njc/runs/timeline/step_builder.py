@@ -171,6 +171,7 @@ class StepBuilder:
             "enter",
             self.begun,
             line.place,
+            line.file,
             around.base.run if around else None,
             around.base.depth + 1 if around else 0,
             "\n".join(line.instruction),

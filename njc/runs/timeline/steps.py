@@ -77,6 +77,8 @@ class Step:
     run: int
     place: str
     """The place of the block, such as `mail.njpy:12`."""
+    file: str = ""
+    """The path of its source, if the program is running and was compiled in memory."""
     parent: int | None = None
     """The run that called this block."""
     depth: int = 0
