@@ -97,14 +97,17 @@ def read_call_rules(calls: Any) -> CallRules:
     """
     if calls is None:
         return {}
-    rules = dict(calls) if isinstance(calls, Mapping) else dict.fromkeys(calls, CallRule())
-    for function, rule in rules.items():
+    if isinstance(calls, Mapping):
+        rules = list(calls.items())
+    else:
+        rules = [(each, CallRule()) for each in (calls if isinstance(calls, Iterable) else [calls])]
+    for function, rule in rules:
         if isinstance(function, type) or not callable(function) or not isinstance(rule, CallRule):
             raise ConfigurationError(
                 "njrt.using: calls is a list of functions, or a dict from functions to njrt.CallRule(...), "
-                f"not {function!r}: {rule!r}"
+                f"not {function!r}" + (f": {rule!r}" if isinstance(calls, Mapping) else "")
             )
-    return {find_plain_function(function): rule for function, rule in rules.items()}
+    return {find_plain_function(function): rule for function, rule in rules}
 
 
 def find_plain_function(function: Any) -> Any:

@@ -324,6 +324,59 @@ def test_options_of_the_build_are_refused_by_using(option: dict[str, str]) -> No
         pass
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"model": 5}, "a int is no model here"),
+        ({"model": Scripted}, "a type is no model here"),
+        ({"predict": 0}, "a int is no model here"),
+        ({"record": 5}, "record must be a path or a Recorder, not 5"),
+        ({"record": ""}, "record must be a path or a Recorder, not ''"),
+        ({"mode": "none"}, "mode='none' needs record"),
+        ({"cache": 5}, "cache must be True, False, a folder or a URL, not 5"),
+        ({"trace": 5}, "trace must be a path, or store:NAME, not 5"),
+        ({"trace": False}, "trace must be a path, or store:NAME, not False"),
+        ({"examples": b"x"}, "examples must be a path, not b'x'"),
+        ({"intercept": "ask"}, "intercept must be a function, not 'ask'"),
+        ({"ask_again": "no"}, "ask_again must be True or False, not 'no'"),
+        ({"ask_again": True}, "ask_again needs intercept"),
+        ({"manifest": 5}, "manifest must be a path, not 5"),
+        ({"budget": 5}, "budget must be a Budget or text, not 5"),
+        ({"budget": [5]}, "budget must be a Budget or text, not 5"),
+        ({"calls": 5}, "calls is a list of functions, or a dict from functions to njrt.CallRule"),
+        ({"calls": [[]]}, "not []"),
+        ({"calls": {len: "allow"}}, "'allow'"),
+        ({"store": 5}, "option `store` must be a string, not 5"),
+        ({"max_usd": "5"}, "option `max_usd` must be a number from 0, not '5'"),
+        ({"policy": []}, "option `policy` must be one of guarded, open, contained, not []"),
+        ({"redact": "no"}, "option `redact` must be True, False or a function, not 'no'"),
+        ({"tracing": "x"}, "unknown option `tracing`"),
+    ],
+)
+def test_wrong_values_are_refused_by_using(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError) as caught, njrt.using(**options):
+        pass
+    assert message in str(caught.value)
+
+
+def test_values_of_all_types_are_taken_by_using(tmp_path: Path) -> None:
+    def accept(_: Any) -> njrt.Accept:
+        return njrt.Accept()
+
+    for options in (
+        {"record": str(tmp_path / "r.jsonl")},
+        {"record": tmp_path / "r.jsonl", "mode": "new"},
+        *({"cache": cache} for cache in (True, False, "", tmp_path, str(tmp_path))),
+        *({"trace": trace} for trace in ("", "store:t", tmp_path / "t.jsonl")),
+        {"intercept": accept, "ask_again": True},
+        {"budget": iter([njrt.Budget(usd=1)])},
+        {"calls": iter([len])},
+        dict.fromkeys(("record", "cache", "trace", "examples", "intercept", "manifest")),
+    ):
+        with njrt.using(model=Scripted([]), **options):  # type: ignore[arg-type]
+            pass
+
+
 def test_the_mode_of_a_recording_is_checked(tmp_path: Path) -> None:
     message = "the mode of a recording must be one of none, once, new, all, not 'replay'"
     with (

@@ -142,13 +142,36 @@ def using(
         raise ConfigurationError(
             f"njrt.using: the option `{ignored[0]}` counts when a program is compiled; set it on the block, or in [tool.njc]"
         )
+    check_arguments(
+        (
+            "record",
+            record,
+            is_path(record) or hasattr(record, "take_decision"),
+            "a path or a Recorder",
+        ),
+        (
+            "cache",
+            cache,
+            isinstance(cache, bool) or cache == "" or is_path(cache),
+            "True, False, a folder or a URL",
+        ),
+        ("trace", trace, trace == "" or is_path(trace), "a path, or store:NAME"),
+        ("examples", examples, examples == "" or is_path(examples), "a path"),
+        ("intercept", intercept, callable(intercept), "a function"),
+        ("ask_again", ask_again, isinstance(ask_again, bool), "True or False"),
+        ("manifest", manifest, is_path(manifest), "a path"),
+    )
+    if mode != "once" and not is_path(record):
+        raise ConfigurationError(f"njrt.using: mode={mode!r} needs record, the path of a recording")
+    if ask_again and intercept is None:
+        raise ConfigurationError("njrt.using: ask_again needs intercept, the function to ask")
     if isinstance(model, str):
         options, model = {**options, "model": model}, None
     if isinstance(store := options.get("store"), str):
         options["store"] = anchor(store)
     around = get_settings()
     recorder: Recorder | None
-    if isinstance(record, str | Path):
+    if isinstance(record, str | os.PathLike):
         recorder = open_recorder(record, mode, options.get("store") or around.options.store)
     else:
         recorder = record
@@ -186,6 +209,18 @@ def using(
                 opened_budget.close()
 
 
+def is_path(value: Any) -> bool:
+    """Return whether a value is the path of a file or a folder, or a text that names another place."""
+    return isinstance(value, str | os.PathLike) and bool(os.fspath(value))
+
+
+def check_arguments(*arguments: tuple[str, Any, bool, str]) -> None:
+    """Raise ConfigurationError for the first argument of `using` that is neither None nor right, such as a wrong type."""
+    for name, value, is_right, expected in arguments:
+        if value is not None and not is_right:
+            raise ConfigurationError(f"njrt.using: {name} must be {expected}, not {value!r}")
+
+
 def anchor(place: str | Path) -> str:
     """Return a path, also of `sqlite:///FILE`, so that it does not follow `os.chdir`; other URLs are unchanged."""
     text = str(place)
@@ -208,7 +243,7 @@ def open_budgets(budget: Budget | str | Sequence[Budget] | None) -> tuple[OpenBu
 
     if isinstance(budget, str):
         budget = parse_budgets(budget, in_code=True)
-    budgets = (budget,) if isinstance(budget, Budget) else tuple(budget)
+    budgets = tuple(budget) if isinstance(budget, Iterable) else (budget,)
     if others := [given for given in budgets if not isinstance(given, Budget)]:
         raise ConfigurationError(f"njrt.using: budget must be a Budget or text, not {others[0]!r}")
     return tuple(map(open_budget, budgets))
@@ -237,7 +272,7 @@ def wrapping(wrap: ModelWrapper) -> Iterator[None]:
 
 def choose_predictor(predict: Model | str | None, around: Settings) -> Model | None:
     """Return the model that predicts effects: `predict`, the model of this name, or the one around."""
-    if not predict:
+    if predict is None or predict == "":
         return around.predictor
     if not isinstance(predict, str):
         return adapt_model(predict)
