@@ -288,6 +288,10 @@ def test_strict_types_are_read():
             price=decimal.Decimal("1.5"),
         )
     ]
+    strict_bytes = Annotated[bytes, Strict()]
+    assert make_json_form(strict_bytes).decode("é") == "é".encode()
+    assert make_json_form(list[strict_bytes | int]).decode(["a", 1]) == [b"a", 1]
+    assert make_json_form(dict[strict_bytes, int]).decode({"a": 1}) == {b"a": 1}
     day = make_json_form(Annotated[datetime.date, Strict()])
     assert day.decode("2024-02-29") == datetime.date(2024, 2, 29)
     for form, wrong in (

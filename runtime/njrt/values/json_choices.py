@@ -56,7 +56,7 @@ _DATES = ("date", "date-time", "time")
 def read_choices(value: JsonValue, schema: Json, is_strict: bool = False) -> UserValue:
     """Replace the texts of members of enums, and of dates and the like in unions; return the same value without any.
 
-    With `is_strict`, dates and the like, tuples and sets are made everywhere, for types that do not convert them.
+    With `is_strict`, dates and the like, bytes, tuples and sets are made everywhere, for types that do not convert them.
     Raises ValueError, with the place, for values that no type accepts: numbers that are not finite, text with lone
     surrogates, numbers in place of dates.
     """
@@ -171,6 +171,8 @@ class _Reader(SchemaMatcher):
         match value:
             case str() if in_union and schema.get("format") in KINDS_OF_FORMATS:
                 return read_kind(KINDS_OF_FORMATS[schema["format"]], value)
+            case str() if in_union and schema.get("format") == "binary":
+                return value.encode()  # as pydantic does, unless the type is strict
             case str() | int() | float() if schema.get(CONTAINER) is Decimal:
                 written = getattr(value, "digits", value)
                 return read_kind("decimal", written) if can_read("decimal", written) else value
@@ -234,7 +236,7 @@ class _Reader(SchemaMatcher):
 
     def read_key(self, name: str, schema: Json, in_union: bool) -> UserValue:
         """Return the key of a dict for a name."""
-        if in_union and schema.get(KEYS) in _KINDS_OF_KEYS:
+        if in_union and schema.get(KEYS) in (*_KINDS_OF_KEYS, "bytes"):
             return read_kind(schema[KEYS], name)
         keys = resolve_reference(schema.get("propertyNames", {}), self.root)
         parts = [resolve_reference(part, self.root) for part in list_alternatives(keys) or [keys]]
