@@ -38,7 +38,7 @@ from njrt.errors import ConfigurationError
 from njrt.models.choose import choose_model, list_model_names
 from njrt.models.model import Model
 from njrt.models.remote import RemoteModel, Server
-from njrt.models.retry_and_fallback import FallbackModel
+from njrt.models.wrapped import list_inner_models
 from njrt.options import Options
 
 _SOCKET_PATH = "/tmp/.njc/proxy"
@@ -115,9 +115,10 @@ def list_servers(choices: Iterable[Options], environ: Mapping[str, str]) -> tupl
 
 
 def list_remote_models(model: Model) -> tuple[RemoteModel, ...]:
-    """Return the remote models in `model`."""
-    models = model.models if isinstance(model, FallbackModel) else (model,)
-    return tuple(part for part in models if isinstance(part, RemoteModel))
+    """Return the remote models in `model`, also inside of wrappers."""
+    here = (model,) if isinstance(model, RemoteModel) else ()
+    inner = map(list_remote_models, list_inner_models(model))
+    return here + tuple(remote for remotes in inner for remote in remotes)
 
 
 def select_variables(

@@ -11,7 +11,11 @@ from pathlib import Path
 import pytest
 
 from loopback import Answer, Loopback
-from njc.sandbox.bubblewrap import find_sandbox_obstacle, list_servers
+from njc.sandbox.bubblewrap import find_sandbox_obstacle, list_remote_models, list_servers
+from njrt.models.openai import OpenAI
+from njrt.models.retry_and_fallback import FallbackModel, RetryModel
+from njrt.models.scripted import Scripted
+from njrt.models.vote import VoteModel
 from njrt.options import Options
 from openai_server import KEY, OpenAIServer, calls
 
@@ -36,6 +40,15 @@ def run(
         timeout=120,
         check=False,
     )
+
+
+def test_models_inside_of_wrappers_are_found() -> None:
+    first, second, third = (
+        OpenAI(name, base_url="http://127.0.0.1:8000/v1") for name in ("a", "b", "c")
+    )
+    model = FallbackModel([RetryModel(VoteModel([first, second])), Scripted([]), third])
+    assert list_remote_models(model) == (first, second, third)
+    assert list_remote_models(Scripted([])) == ()
 
 
 @needs_sandbox
