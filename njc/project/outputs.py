@@ -81,16 +81,20 @@ def find_stale_outputs(roots_of: Mapping[Path, Collection[Path]]) -> tuple[Path,
         file
         for folder, roots in sorted(roots_of.items())
         for file, header in find_compiled_files(folder)
-        if not any(
-            # In place, other output directories may be below this one.
-            (root / path).exists()
-            for root in roots
-            for path in (
-                file.relative_to(folder).with_suffix(Path(header.path).suffix),
-                header.path,
-            )
-        )
+        if not any(_has_source(file.relative_to(folder), header, root, folder) for root in roots)
     )
+
+
+def _has_source(file: Path, header: FileHeader, root: Path, folder: Path) -> bool:
+    """Return whether there is a source in `root` for a compiled file of `folder`."""
+    suffix = Path(header.path).suffix
+    place = file.with_suffix(suffix)
+    if (root / place).exists() or (root / header.path).exists():
+        return True
+    if root != folder or place.as_posix() == header.path:
+        return False
+    # In place, another output directory may be below this one, and the root of its sources as well.
+    return any(each.as_posix().endswith(f"/{header.path}") for each in walk_files(root, suffix))
 
 
 def find_compiled_files(folder: Path) -> Iterator[tuple[Path, FileHeader]]:

@@ -186,6 +186,17 @@ def test_other_output_directories_in_the_sources_are_not_stale(here: Workplace) 
     assert here.files("src/out") == ["src/out/shop/b.py"]
 
 
+def test_the_outputs_of_another_root_in_the_sources_are_not_stale(here: Workplace) -> None:
+    here.write({"src/shop/a.njpy": GREETING, "src/b.njpy": GREETING, "c.njpy": GREETING})
+    assert here.njc("build", "src", "-o", "out").exit_code == 0
+    assert "stale" not in here.njc("build", ".").stderr
+    assert "0 files removed" in here.njc("clean", ".").stderr
+    for gone in ("src/b.njpy", "c.njpy"):
+        (here.folder / gone).unlink()
+    assert "3 files removed" in here.njc("clean", ".").stderr
+    assert here.files("out") == ["out/shop/a.py"]
+
+
 def test_a_working_directory_that_is_gone(here: Workplace) -> None:
     here.write({"src/a.njpy": MISSPELT, "src/b.njpy": GREETING})
     script = (
