@@ -385,6 +385,7 @@ def test_variables_are_listed_expanded_and_evaluated(control: Control) -> None:
         "price / 0": "ZeroDivisionError: division by zero",
         "shop.boom": "SystemExit: a property was evaluated",
         "shop.cancel()": "CancelledError",
+        "shop.pay()": "CallInDoubtError: may have been made",
     }.items():
         with pytest.raises(RunControlError, match=problem):
             controller.evaluate(expression)
@@ -410,6 +411,9 @@ class Shop:
     @property
     def boom(self):
         raise SystemExit("a property was evaluated")
+
+    def pay(self):
+        raise njrt.CallInDoubtError("may have been made")
 
     def cancel(self):
         raise asyncio.CancelledError("cancelled")

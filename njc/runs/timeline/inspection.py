@@ -18,6 +18,7 @@ from types import FrameType
 from typing import Any
 
 from njc.runs.timeline.channel import Json
+from njrt.errors import CallInDoubtError
 from njrt.events import RunId, StateChange
 from njrt.execution.interruptions import select_catchable
 from njrt.execution.tracebacks import format_error
@@ -108,6 +109,8 @@ def evaluate(
         return call_with_timeout(seconds, lambda: eval(code, names))
     except (DeadlineExceeded, SyntaxError) as error:
         raise EvaluationError(str(error)) from None
+    except CallInDoubtError as error:  # of a call in the expression: none of the block is in doubt
+        raise EvaluationError(format_error(error)) from None
     except select_catchable() as error:
         raise EvaluationError(format_error(error)) from None
 
