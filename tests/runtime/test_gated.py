@@ -19,6 +19,7 @@ from njrt.execution.contained.platforms import find_obstacle
 from njrt.models.scripted import run
 from njrt.persistence.recording_file import read_recording
 from njrt.persistence.recording_place import RecordingFile
+from njrt.values.failures import StepFailedError, failure_from_json, failure_to_json
 
 CAN_CONTAIN = find_obstacle() is None
 POLICIES = ["guarded", "contained"] if CAN_CONTAIN else ["guarded"]
@@ -32,6 +33,21 @@ class Order:
 
 class Receipt(enum.Enum):
     PAPER = 1
+
+
+class CardError(Exception):
+    """An exception with slots."""
+
+    __slots__ = ("__code", "reason", "unset")
+
+    def __init__(self, reason: Any, code: int = 7) -> None:
+        super().__init__(str(reason))
+        self.reason, self.__code = reason, code
+        self.at = "till"
+
+    @property
+    def code(self) -> int:
+        return self.__code
 
 
 PAID: list[Any] = []
@@ -741,3 +757,53 @@ def test_rules_need_contained_code() -> None:
 def test_wrong_rules(calls: Any) -> None:
     with pytest.raises(njrt.ConfigurationError, match="calls is"):
         post("pass", calls)
+
+
+def make_import_error(**members: Any) -> ImportError:
+    return ImportError("no bank", name="bank", **members)
+
+
+def make_syntax_error(**members: Any) -> SyntaxError:
+    error = SyntaxError("bad")
+    for name, value in members.items():
+        setattr(error, name, value)
+    return error
+
+
+FAILURES = [
+    (CardError(["stolen", 3]), ("reason", "code", "at")),
+    (make_import_error(path="/bank.py"), ("name", "path", "msg")),
+    (ModuleNotFoundError("no bank", name="bank"), ("name", "path")),
+    (NameError("no x", name="x"), ("name",)),
+    (AttributeError("no x", name="x", obj=PAID), ("name",)),
+    (make_syntax_error(filename="a.py", lineno=3), ("filename", "lineno", "msg")),
+    (StopIteration(3), ("value",)),
+    (FileNotFoundError(2, "No such file", "a.txt"), ("errno", "strerror", "filename")),
+    (ValueError("plain"), ()),
+]
+
+
+@pytest.mark.parametrize(("error", "names"), FAILURES, ids=lambda each: type(each).__name__)
+def test_a_stored_exception_has_its_attributes(error: Exception, names: tuple[str, ...]) -> None:
+    stored = json.loads(json.dumps(failure_to_json(error)))
+    read = failure_from_json(stored)
+    assert (type(read), read.args, str(read)) == (type(error), error.args, str(error))
+    assert [getattr(read, name) for name in names] == [getattr(error, name) for name in names]
+    assert not hasattr(read, "unset")
+    assert ("members" in stored) == bool(names)
+
+
+@pytest.mark.parametrize("error", [CardError(object()), ExceptionGroup("a", [ValueError()])])
+def test_an_exception_that_is_not_json_is_stored_as_a_text(error: Exception) -> None:
+    read = failure_from_json(failure_to_json(error))
+    assert type(read) is StepFailedError
+    assert str(error) in str(read)
+
+
+def test_an_exception_of_an_earlier_version_is_read() -> None:
+    stored = failure_to_json(CardError("stolen"))
+    read = failure_from_json({name: part for name, part in stored.items() if name != "members"})
+    assert isinstance(read, CardError)
+    gone = failure_from_json(stored | {"members": {"gone": 1, "reason": "lost"}})
+    assert isinstance(gone, CardError)
+    assert gone.reason == "lost"

@@ -2,8 +2,9 @@
 
     ShopError("closed", 7)     {"module": "shop", "name": "ShopError", "args": ["closed", 7], "fields": {}, "at": "shop.py:12"}
 
-If its class cannot be imported or its parts are not JSON, the program gets a `StepFailedError` with its name and message,
-in the first run as well. Its cause and traceback are not stored; a note has the place.
+Values in slots and the attributes of built-in exceptions, such as `ImportError.name`, are `members`. If its class cannot be
+imported or its parts are not JSON, the program gets a `StepFailedError` with its name and message, in the first run as
+well. Its cause and traceback are not stored; a note has the place.
 """
 
 from __future__ import annotations
@@ -11,13 +12,15 @@ from __future__ import annotations
 import json
 import sys
 import traceback
+from contextlib import suppress
 from functools import reduce
+from types import MemberDescriptorType
 from typing import Any
 
 from njrt.errors import NaturalError
 from njrt.values.introspection import is_exactly
 
-UNSTORED = ("run", "attempts", "__notes__")
+UNSTORED = ("run", "attempts", "__notes__", "__suppress_context__")
 """Attributes of exceptions that are lost."""
 
 NOTE = "raised in a step of a workflow, at "
@@ -39,10 +42,36 @@ def failure_to_json(error: Exception) -> dict[str, Any]:
         "fields": fields,
         "at": find_place(error),
     }
+    if members := read_members(error):
+        failure["members"] = members
     if not can_be_stored(failure, error):
         text = f"{kind.__qualname__}: {error}".encode(errors="replace").decode()
         failure |= {"module": __name__, "name": "StepFailedError", "args": [text], "fields": {}}
+        failure.pop("members", None)
     return failure
+
+
+def read_members(error: Exception) -> dict[str, Any]:
+    """Return the values that an exception has outside of its namespace; of built-in classes only JSON."""
+    found: dict[str, Any] = {}
+    for name, member in list_members(type(error)).items():
+        is_built_in = member.__objclass__.__module__ == "builtins"
+        with suppress(AttributeError):  # the slot is not set
+            value = member.__get__(error)
+            # `obj` is the object without the attribute.
+            if value is not None and not (is_built_in and (name == "obj" or not is_json(value))):
+                found[name] = value
+    return found
+
+
+def list_members(kind: type[Exception]) -> dict[str, MemberDescriptorType]:
+    """Return the slots of a class of exceptions, also of the built-in ones."""
+    return {
+        name: member
+        for base in reversed(kind.__mro__)
+        for name, member in vars(base).items()
+        if type(member) is MemberDescriptorType and name not in UNSTORED
+    }
 
 
 def failure_from_json(failure: dict[str, Any], note: str = NOTE) -> Exception:
@@ -52,6 +81,12 @@ def failure_from_json(failure: dict[str, Any], note: str = NOTE) -> Exception:
         return StepFailedError(f"{failure['name']}: {', '.join(map(str, failure['args']))}")
     error: Exception = kind.__new__(kind, *failure["args"])
     vars(error).update(failure["fields"])
+    slots = list_members(kind)
+    for name, value in failure.get("members", {}).items():
+        with suppress(
+            AttributeError, KeyError, TypeError
+        ):  # of another version of the class, or read-only
+            slots[name].__set__(error, value)
     if failure["at"]:
         error.add_note(note + failure["at"])
     return error
@@ -60,7 +95,7 @@ def failure_from_json(failure: dict[str, Any], note: str = NOTE) -> Exception:
 def can_be_stored(failure: dict[str, Any], error: Exception) -> bool:
     """Return whether an equal exception can be read from the stored form."""
     try:
-        if json.loads(json.dumps(failure)) != failure or not _has_plain_types(failure):
+        if json.loads(json.dumps(failure)) != failure or not is_json(failure):
             return False
         read = failure_from_json(failure)
         return type(read) is type(error) and str(read) == str(error)
@@ -87,11 +122,12 @@ def find_place(error: Exception) -> str:
     return f"{name}:{frames[-1].lineno}"
 
 
-def _has_plain_types(value: Any) -> bool:
+def is_json(value: Any) -> bool:
+    """Return whether a value is JSON, without subclasses of its types."""
     match value:
         case dict():
-            return type(value) is dict and all(map(_has_plain_types, (*value, *value.values())))
+            return type(value) is dict and all(map(is_json, (*value, *value.values())))
         case list():
-            return type(value) is list and all(map(_has_plain_types, value))
+            return type(value) is list and all(map(is_json, value))
         case _:
             return value is None or is_exactly(value, str, int, float, bool)
