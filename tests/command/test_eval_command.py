@@ -41,6 +41,37 @@ def tick(tasks: list[dict[str, object]]) -> None:
     Set done to true in each of <tasks>.
     """
 '''
+SETS = """\
+from collections import deque
+from dataclasses import dataclass
+from typing import NamedTuple
+from pydantic import BaseModel, Field
+
+@dataclass
+class Mail:
+    tags: set[str]
+
+class Team(BaseModel):
+    members: set[str] = Field(alias="people")
+    mail: Mail
+
+class Pair(NamedTuple):
+    one: frozenset[str]
+    other: int
+
+FOUND = {"b", "a", "d", "c"}
+
+def find(n: int) -> object:
+    return {
+        "set": FOUND,
+        3: [1, FOUND],
+        "pair": Pair(frozenset(FOUND), 1),
+        "queue": deque([FOUND]),
+        "mail": Mail(FOUND),
+        "team": Team(people=FOUND, mail=Mail(FOUND)),
+        "sets": {frozenset(FOUND), frozenset("e")},
+    }
+"""
 CASES = [
     {"inputs": {"mail": "Where is my parcel?"}, "expect": "shipping"},
     {"inputs": {"mail": "The invoice is wrong."}, "expect": "billing", "name": "invoice"},
@@ -75,6 +106,24 @@ def test_all_pass(tmp_path: Path) -> None:
     assert "6 of 6" in result.output
     assert "0.610 to 1.000" in result.output
     assert "pass^2 >= 1 holds: 1.000" in result.output
+
+
+def test_sets_are_equal_in_any_order(tmp_path: Path) -> None:
+    given = list("dbca")
+    expected = {
+        "set": given,
+        "3": [1, given],
+        "pair": [given, 1],
+        "queue": [given],
+        "mail": {"tags": given},
+        "team": {"people": given, "mail": {"tags": given}},
+        "sets": [["e"], list("abcd")],
+    }
+    cases = [{"inputs": {"n": 1}, "expect": expected}]
+    cases.append({"inputs": {"n": 2}, "expect": expected | {"set": list("abc")}})
+    program, file = write(tmp_path, cases, SETS)
+    result = evaluate(f"{program}:find", file, model=answer)
+    assert "1 of 2" in result.output, result.output
 
 
 def test_failures_are_shown_with_what_the_model_was_asked(tmp_path: Path) -> None:

@@ -16,13 +16,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import copy_context
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -318,12 +319,34 @@ def _list_problems(
 
 
 def _to_json(value: Any, expected: Any) -> Any:
-    """Return the JSON form of a value; of a set with the expected items in their order, else in a fixed one."""
-    if not isinstance(value, set | frozenset):
-        return make_json_value(value)
-    items = sorted(map(make_json_value, value), key=write_json)
-    is_same = isinstance(expected, list) and _is_equal(items, sorted(expected, key=write_json))
-    return expected if is_same else items
+    """Return the JSON form of a value; of sets in it with the expected items in their order, else in a fixed one."""
+    return _order_sets(value, make_json_value(value), expected)
+
+
+def _order_sets(value: Any, form: Any, expected: Any) -> Any:
+    """Return `form`, the JSON of a value, with the items of sets in order."""
+    if isinstance(form, list) and isinstance(value, set | frozenset):
+        ordered = (_order_sets(item, each, None) for item, each in zip(value, form, strict=True))
+        items = sorted(ordered, key=write_json)
+        is_same = isinstance(expected, list) and _is_equal(items, sorted(expected, key=write_json))
+        return expected if is_same else items
+    if isinstance(form, list) and isinstance(value, list | tuple | deque):
+        items = expected[: len(form)] if isinstance(expected, list) else []
+        return [_order_sets(*parts) for parts in zip_longest(value, form, items)]
+    if isinstance(form, dict):
+        wanted = expected if isinstance(expected, dict) else {}
+        if isinstance(value, dict):
+            parts = list(value.values())
+        else:  # a dataclass, or a model of pydantic
+            fields = getattr(type(value), "model_fields", {}).items()
+            names: dict[str, str] = {
+                field.serialization_alias or name: name for name, field in fields
+            }
+            parts = [getattr(value, names.get(key, str(key)), None) for key in form]
+        if len(parts) == len(form):
+            pairs = zip(parts, form.items(), strict=True)
+            return {key: _order_sets(part, each, wanted.get(key)) for part, (key, each) in pairs}
+    return form
 
 
 def _is_equal(got: Any, expected: Any) -> bool:
