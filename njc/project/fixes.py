@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from njc.codegen.emit import find_import_place
+from njc.frontend.blocks import NaturalBlock, find_blocks
 from njc.frontend.diagnostics import Diagnostic
 from njc.frontend.parse import parse
 from njc.frontend.source import SourceFile
@@ -71,7 +72,8 @@ def _add_import(source: SourceFile, line: str) -> str:
     module = parse(source)
     if isinstance(module, Diagnostic):
         return source.text
-    at, text = find_import_place(module, len(source.text), [line])
+    blocks = (block.start for block in find_blocks(module) if isinstance(block, NaturalBlock))
+    at, text = find_import_place(module, next(blocks, len(source.text)), [line])
     return source.text[:at] + text + source.text[at:]
 
 

@@ -282,6 +282,14 @@ def test_fix_adds_the_import_of_literal(tmp_path: Path) -> None:
     assert fixed.count("import Literal") == 1
 
 
+@pytest.mark.parametrize("above", ["", "# Moods.\n", '"""Moods."""\n\n'])
+def test_the_import_is_above_a_block_that_comes_first(tmp_path: Path, above: str) -> None:
+    block = '"""natural\nPut into <:x> either good, or bad.\n"""\n'
+    fixed, _ = fix(tmp_path, f"{above}{block}print(x)\n")
+    assert fixed.index("import Literal") < fixed.index('"""natural')
+    assert fixed.startswith(above if '"' in above else "from typing import Literal\n")
+
+
 READERS = {
     "unknown types": ("def f(a, b, c):", "Put the mean of <a>, <b> and <c> into <:x: float>."),
     "a list": ("def f(rows: list[int]):", "Put the longest of <rows> into <:x: str>."),
