@@ -16,11 +16,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from njrt.typed_json import NO_OTHER_KEYS
+
 
 @dataclass(frozen=True, slots=True)
 class ServerSection:
     """One section, with the fields of the file."""
 
+    __pydantic_config__ = NO_OTHER_KEYS
     name: str
     file: str
     """The path of the module, relative to the lock."""

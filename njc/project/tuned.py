@@ -27,6 +27,7 @@ from njc.project.config import Project
 from njc.project.units import Unit
 from njrt.errors import ConfigurationError
 from njrt.options import find_option_problem
+from njrt.typed_json import NO_OTHER_KEYS
 
 LOCK_FILE_NAME = "njc.lock"
 TUNED_OPTIONS = ("effects", "reasoning", "votes", "second_model", "second_below")
@@ -39,6 +40,7 @@ _HEAD = "[[tuned]]"
 class Evidence:
     """The measurement on the held-out cases, which had no part in the choice."""
 
+    __pydantic_config__ = NO_OTHER_KEYS
     cases: int
     before: float
     """The pass rate without the section."""
@@ -70,6 +72,7 @@ NO_EVIDENCE = Evidence(0, 0.0, 0.0, 0, 0, 1.0, 0, 0.0, 0.0)
 class TunedSection:
     """One section, with the fields of the file."""
 
+    __pydantic_config__ = NO_OTHER_KEYS
     file: str
     """The path of the source, relative to its root."""
     instruction: str

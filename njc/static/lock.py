@@ -38,6 +38,7 @@ from njc.project.tuned import TunedSection, check_sections
 from njrt.errors import ConfigurationError
 from njrt.options import OPTION_CHOICES
 from njrt.production.approval.manifest import BlockAuthority, BlockKey
+from njrt.typed_json import NO_OTHER_KEYS
 
 LOCK_VERSION = 1
 _FILE_HEAD = f"""\
@@ -51,6 +52,7 @@ version = {LOCK_VERSION}
 class BlockDigests:
     """Digests of the parts of a meaning: the instruction, the interface, the program around them."""
 
+    __pydantic_config__ = NO_OTHER_KEYS
     instruction: str
     interface: str
     context: str
@@ -60,6 +62,7 @@ class BlockDigests:
 class LockScore:
     """The results of code on examples; the rest was left to the live block (mode `auto`)."""
 
+    __pydantic_config__ = NO_OTHER_KEYS
     right: int
     wrong: int
     of: int
@@ -79,6 +82,7 @@ class LockScore:
 class TokenCounts:
     """The tokens that writing the code took."""
 
+    __pydantic_config__ = NO_OTHER_KEYS
     input: int
     output: int
 
@@ -87,6 +91,7 @@ class TokenCounts:
 class CheckCounts:
     """How many checks of its program pass with the code in its place."""
 
+    __pydantic_config__ = NO_OTHER_KEYS
     passed: int
     of: int
     by: str = ""
@@ -101,6 +106,7 @@ class CheckCounts:
 class LockEntry:
     """The locked code for one block in one mode; the fields are the keys of the file."""
 
+    __pydantic_config__ = NO_OTHER_KEYS
     name: str
     mode: str
     meaning: BlockDigests
@@ -125,6 +131,8 @@ class LockEntry:
     """The number of inputs that the asserts around the block held on."""
     rationale: str = ""
     """The model's text on the mistake that this code corrects, if `njc static --repair` wrote it."""
+    edited: bool = field(default=False, compare=False)
+    """What the file says; `is_edited` counts."""
 
     @property
     def is_edited(self) -> bool:
@@ -244,7 +252,8 @@ def read_lock(file: Path) -> StaticLock:
     except ValidationError as error:
         (first, *_) = error.errors()
         line, path = _locate(text, first["loc"]), ".".join(map(str, first["loc"]))
-        raise ConfigurationError(f"{file}:{line}: `{path}`: {first['msg']}; {_WAY_OUT}") from None
+        problem = first["msg"].replace(*_UNKNOWN_KEY)
+        raise ConfigurationError(f"{file}:{line}: `{path}`: {problem}; {_WAY_OUT}") from None
     if unknown := sorted(document.keys() - {"version", "block", "authority", "tuned", "mcp"}):
         raise ConfigurationError(f"{file}: `{unknown[0]}` is no section of a lock; {_WAY_OUT}")
     for index, entry in enumerate(read.block):
@@ -262,6 +271,7 @@ def read_lock(file: Path) -> StaticLock:
     return add_entries(StaticLock({}, authority, tuned, servers), read.block)
 
 
+_UNKNOWN_KEY = ("Unexpected keyword argument", "this njc knows no such key")
 _WAY_OUT = "correct it, install the njc that wrote it, or delete the file and build again"
 
 

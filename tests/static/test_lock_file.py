@@ -123,6 +123,26 @@ BAD = format_lock(add_entries(StaticLock(), [entry("b.njpy:g")])).partition("\n\
             GOOD + BAD.replace('mode = "static"', 'mode = "statik"'),
             rf"njc\.lock:{GOOD.count(chr(10)) + 3}: `statik` is no mode",
         ),
+        (
+            GOOD.replace("attempts = ", "atempts = 1\nattempts = "),
+            rf"njc\.lock:{GOOD[: GOOD.index('attempts')].count(chr(10)) + 1}: `block\.0\.atempts`: this njc knows no such key",
+        ),
+        (
+            GOOD.replace("context = ", "kontext = 1, context = "),
+            r"`block\.0\.meaning\.kontext`: this njc knows no such key; correct it, install the njc",
+        ),
+        (
+            'version = 1\n[[authority]]\nfile = "a"\ninstruction = "b"\nimport = ["os"]\n',
+            r"njc\.lock:5: `authority\.0\.import`: this njc knows no such key",
+        ),
+        (
+            'version = 1\n[[mcp]]\nname = "a"\nfile = "b"\nalowed = ["*"]\n',
+            r"njc\.lock:5: `mcp\.0\.alowed`: this njc knows no such key",
+        ),
+        (
+            'version = 1\n[[tuned]]\nfile = "a"\nextra = 1\n',
+            r"njc\.lock: tuned\.0\.instruction: Field required",
+        ),
         ("version = 1\n[[blocks]]\n", r"njc\.lock: `blocks` is no section of a lock; correct it"),
     ],
 )

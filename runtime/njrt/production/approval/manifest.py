@@ -23,7 +23,7 @@ from njrt.decisions import Abort, Accept, Decision, PendingEffect, Reject
 from njrt.effects import AskModel
 from njrt.errors import ConfigurationError, PolicyError
 from njrt.production.approval.needs import EffectNeeds, find_needs
-from njrt.typed_json import InvalidJsonError, validate_value
+from njrt.typed_json import NO_OTHER_KEYS, InvalidJsonError, validate_value
 
 BlockKey = tuple[str, str]
 """The file of a block, relative to its root, and its instruction."""
@@ -33,6 +33,7 @@ BlockKey = tuple[str, str]
 class BlockAuthority:
     """The needs that one block is allowed, as in the file."""
 
+    __pydantic_config__ = NO_OTHER_KEYS
     file: str
     instruction: str
     effects: list[str] = field(default_factory=list)
