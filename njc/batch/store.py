@@ -28,7 +28,7 @@ from njc.project.config import Project, describe_result_options, find_project
 from njc.project.units import explaining_failure, format_path
 from njc.target import TargetFunction
 from njrt.errors import ConfigurationError
-from njrt.private_files import create_private
+from njrt.private_files import create_private, name_temporary
 
 STORE_VERSION = 3
 STATE_NAME = "state.sqlite3"
@@ -182,7 +182,7 @@ class BatchStore:
         """Replace the file of results, in the order of the rows or of their ends."""
         order = "row" if in_order else "at"
         query = f"SELECT line FROM results JOIN present USING (row, digest) ORDER BY {order}"
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        temporary = name_temporary(path)
         try:
             with explaining_failure(f"write {format_path(path)}"):
                 with open(temporary, "w", encoding="utf-8", newline="\n") as file:

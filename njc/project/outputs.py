@@ -23,12 +23,15 @@ from typing import Literal, assert_never
 from njc.codegen.header import FileHeader, is_intact, parse_header
 from njc.project.units import explaining_failure, format_path, read_header, walk_files
 from njrt.errors import ConfigurationError
+from njrt.private_files import MACHINE, name_temporary
 
 OutputState = Literal["absent", "compiled", "edited", "foreign"]
 
 STUB_SUFFIX = ".pyi"
-_TEMPORARY_NAME = re.compile(r"\..+\.(?:pyi?|njpy|lock|lock\.new)\.(\d+)\.tmp")
-"""A temporary file before its rename; the number is the id of the writing process."""
+_TEMPORARY_NAME = re.compile(
+    r"\..+\.(?:pyi?|njpy|lock|lock\.new)\.(\d+)(?:\.([0-9a-f]{6})[0-9a-f]{8})?\.tmp"
+)
+"""A temporary file before its rename: the id of the writing process, and its machine except in older versions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +131,7 @@ def write_all(contents: Mapping[Path, bytes], modes: Mapping[Path, int] | None =
         for output, data in contents.items():
             made += [folder for folder in output.parents if not folder.exists()][::-1]
             output.parent.mkdir(parents=True, exist_ok=True)
-            temporary = output.with_name(f".{output.name}.{os.getpid()}.tmp")
+            temporary = name_temporary(output)
             temporaries[output] = temporary
             temporary.write_bytes(data)
             if modes and output in modes:
@@ -193,7 +196,8 @@ def _find_leftovers_in(folder: Path) -> Iterator[Path]:
     with suppress(OSError):
         for name in os.listdir(folder):
             found = _TEMPORARY_NAME.fullmatch(name)
-            if found and not _is_running(int(found[1])):
+            is_here = found and found[2] in (None, MACHINE)
+            if found and is_here and not _is_running(int(found[1])):
                 yield folder / name
 
 

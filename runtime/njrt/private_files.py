@@ -12,6 +12,7 @@ On Windows the mode has no effect and nothing is checked.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import sys
@@ -37,6 +38,17 @@ def lacks_line_end(path: Path) -> bool:
     with path.open("rb") as file:
         file.seek(-1, os.SEEK_END)
         return file.read() != b"\n"
+
+
+_host = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
+MACHINE = hashlib.sha256(_host.encode()).hexdigest()[:6]
+"""Differs between the machines, and the containers, that share a folder."""
+
+
+def name_temporary(path: Path) -> Path:
+    """Return a new name beside `path`, for a file that will replace it: with process, machine and a random number."""
+    random = os.urandom(4).hex()
+    return path.with_name(f".{path.name[-200:]}.{os.getpid()}.{MACHINE}{random}.tmp")
 
 
 def create_private(path: Path) -> None:

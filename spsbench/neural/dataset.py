@@ -16,6 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from random import Random
 
+from njrt.private_files import name_temporary
 from spsbench.journal import naming
 from spsbench.neural.programs import write_program
 from spsbench.report.results_report import render_template
@@ -150,7 +151,7 @@ def count_steps(found: Sequence[Trajectory]) -> tuple[str, ...]:
 
 def replace_file(path: Path, data: bytes) -> None:
     """Write a file, or replace it."""
-    temporary = path.with_name(f"{path.name}.tmp")
+    temporary = name_temporary(path)
     with temporary.open("wb") as opened:
         opened.write(data)
         opened.flush()

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from workplace import GREETING, Workplace, clean_environment
 
+from njrt.private_files import name_temporary
 from waiting import HANG_SECONDS, wait_until
 
 PACKAGE = {
@@ -177,9 +178,14 @@ def test_leftovers_of_killed_builds_are_removed(here: Workplace) -> None:
     here.write({dead: "", "out/.mine.tmp": ""})
     here.njc("build", "src", "-o", "out")
     assert here.files("out") == ["out/.mine.tmp", "out/a.py"]
-    here.write({dead: "", alive: "", f"out/old/.b.py.{ended_process()}.tmp": ""})
+    foreign = f"out/.c.py.{ended_process()}.{'0' * 14}.tmp"
+    own = name_temporary(here.folder / "out/a.py").name.replace(
+        str(os.getpid()), str(ended_process())
+    )
+    here.write({dead: "", alive: "", foreign: "", f"out/{own}": ""})
+    here.write({f"out/old/.b.py.{ended_process()}.tmp": ""})
     here.njc("clean", "src", "-o", "out")
-    assert here.files("out") == sorted([alive, "out/.mine.tmp", "out/a.py"])
+    assert here.files("out") == sorted([alive, foreign, "out/.mine.tmp", "out/a.py"])
 
 
 def test_a_file_that_cannot_be_replaced_leaves_nothing_behind(here: Workplace) -> None:

@@ -16,7 +16,7 @@ from njrt.models.scripted import Scripted
 from njrt.observability.trace import TraceFile
 from njrt.persistence.cache import open_reply_store
 from njrt.persistence.recorder import Recorder
-from njrt.private_files import find_cache_folder
+from njrt.private_files import find_cache_folder, name_temporary
 
 REQUEST = Request("", (UserMessage("hello"),))
 
@@ -106,3 +106,15 @@ def test_a_file_of_another_user_is_not_used(tmp_path, caplog, suffix):
 def test_the_cache_is_in_the_folder_of_the_user(environ, folder):
     home = Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "njc"
     assert find_cache_folder(environ) == (folder or home)
+
+
+def test_temporary_files_have_names_of_their_own(tmp_path: Path) -> None:
+    path = tmp_path / f"{'x' * 250}.jsonl"
+    names = {name_temporary(path) for _ in range(100)}
+    assert len(names) == 100
+    for name in names:
+        assert (name.parent, len(name.name) < 250, name.name.count(".jsonl.")) == (
+            tmp_path,
+            True,
+            1,
+        )

@@ -37,6 +37,7 @@ from njc.project.units import (
     walk_files,
 )
 from njrt.errors import ConfigurationError
+from njrt.private_files import name_temporary
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +296,7 @@ def _write_file(place: Path, data: bytes) -> None:
     with suppress(OSError):
         if place.read_bytes() == data:
             return
-    temporary = place.with_name(f".{place.name}.{os.getpid()}.tmp")
+    temporary = name_temporary(place)
     temporary.write_bytes(data)
     os.replace(temporary, place)
 

@@ -33,12 +33,14 @@ def record_block(settings: str) -> None:
         is_traced, has_calls=True, lines=range(block["first"], block["last"] + 1)
     )
 
+    started = os.urandom(4).hex()  # of a later process of the same number, another one
+
     @atexit.register
     def write() -> None:
         recorder.stop()
         trace = recorder.make_trace()
         if trace.reached:
-            path = os.path.join(block["folder"], f"{os.getpid()}.json")
+            path = os.path.join(block["folder"], f"{os.getpid()}-{started}.json")
             with suppress(OSError), open(path, "w", encoding="utf-8") as file:
                 json.dump(trace.to_json(), file)
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 from njrt.errors import RecordingError, StoreError, WrongSignatureError
-from njrt.private_files import lock_folder, open_private
+from njrt.private_files import lock_folder, name_temporary, open_private
 from njrt.stores import Store, make_store_key, update
 
 STORED_PREFIX = "store:"
@@ -60,7 +60,7 @@ class RecordingFile:
             with contextlib.suppress(FileNotFoundError, UnicodeDecodeError):
                 lines = split_lines(self.path.read_bytes().decode("utf-8-sig"))
             lines = change(lines)
-            _replace_file(self.path, "\n".join(lines).encode() + b"\n", is_locked=True)
+            _replace_file(self.path, "\n".join(lines).encode() + b"\n")
 
     def append(self, line: str) -> None:
         with self._open_for_writing():
@@ -81,7 +81,7 @@ class RecordingFile:
             return
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            _replace_file(path, data, is_locked=False)
+            _replace_file(path, data)
         except OSError as error:
             raise RecordingError(
                 f"cannot write the file {path}: {error.strerror or error}; choose a folder that can be written to"
@@ -196,12 +196,10 @@ def split_lines(text: str) -> list[str]:
     return [line for line in text.split("\n") if line.strip()]
 
 
-def _replace_file(path: Path, data: bytes, *, is_locked: bool) -> None:
+def _replace_file(path: Path, data: bytes) -> None:
     """Replace a file atomically: readers see the old contents or the new. Only its user may read it."""
-    unique = "" if is_locked else f".{os.urandom(4).hex()}"
-    temporary = path.with_name(f".{path.name}.{os.getpid()}{unique}.tmp")
+    temporary = name_temporary(path)
     try:
-        temporary.unlink(missing_ok=True)  # of a killed process of this number
         with os.fdopen(open_private(temporary, os.O_WRONLY | os.O_EXCL), "wb") as file:
             file.write(data)
             file.flush()
