@@ -127,7 +127,7 @@ def _run_jobs(
     """Run jobs, append their results, and collect the lost trials; return whether too many failed in a row."""
     workers, failed = experiment.workers, 0
     final = [result for result in journal.read().results if result.is_final]
-    progress = RunProgress([job.trial for job in experiment.jobs], final, workers.jobs or 1)
+    progress = RunProgress([job.trial for job in experiment.jobs], final)
     pace = Pace(time.monotonic)
 
     def take() -> Iterator[JobT]:

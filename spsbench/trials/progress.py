@@ -34,10 +34,9 @@ class ProgressRow(NamedTuple):
 class RunProgress:
     """The progress of a run (state: its results so far)."""
 
-    def __init__(self, trials: Sequence[Any], results: Iterable[Any], jobs: int) -> None:
+    def __init__(self, trials: Sequence[Any], results: Iterable[Any]) -> None:
         wanted = set(trials)
         self.trials = trials
-        self.jobs = jobs
         self.results = {result.trial: result for result in results if result.trial in wanted}
 
     @property
@@ -57,17 +56,8 @@ class RunProgress:
             rows.append(ProgressRow(method, len(done), len(trials), rate, seconds))
         return tuple(rows)
 
-    def estimate_seconds_left(self) -> float | None:
-        """Return the time for the other trials at the mean pace so far; None before the first result."""
-        if not self.results:
-            return None
-        known = {row.method: row.seconds for row in self.make_rows() if row.seconds is not None}
-        default = mean(known.values())
-        rest = (trial for trial in self.trials if trial not in self.results)
-        return sum(known.get(trial.method, default) for trial in rest) / self.jobs
-
-    def format_status(self) -> str:
-        seconds = self.estimate_seconds_left()
+    def format_status(self, seconds_left: float | None = None) -> str:
+        """Return a line about all results, with the time left if it is known and others are to come."""
         costs = [result.cost for result in self.results.values()]
         parts = [f"{len(self.results)} of {len(self.trials)} trials"]
         priced = [cost for cost in costs if cost is not None]
@@ -75,8 +65,8 @@ class RunProgress:
             parts.append(f"${sum(priced):.2f}")
         if None in costs:
             parts.append("cost unknown")
-        if seconds is not None and len(self.results) < len(self.trials):
-            parts.append(f"about {format_time_left(seconds)} left")
+        if seconds_left is not None and self.left:
+            parts.append(f"about {format_time_left(seconds_left)} left")
         return ", ".join(parts)
 
     def format_result(self, result: Any, seconds_left: float | None = None) -> str:
@@ -143,7 +133,7 @@ def show_table(progress: RunProgress) -> Iterator[ShowResult]:
     from rich.table import Table
     from rich.text import Text
 
-    def draw() -> Group:
+    def draw(seconds_left: float | None = None) -> Group:
         table = Table(box=None, padding=(0, 2, 0, 0))
         table.add_column("method")
         for name in ("trials", "pass rate", "seconds"):
@@ -152,7 +142,7 @@ def show_table(progress: RunProgress) -> Iterator[ShowResult]:
             rate = "" if row.pass_rate is None else f"{row.pass_rate:.2f}"
             seconds = "" if row.seconds is None else f"{row.seconds:.1f}"
             table.add_row(row.method, f"{row.done}/{row.of}", rate, seconds)
-        return Group(table, Text(progress.format_status()))
+        return Group(table, Text(progress.format_status(seconds_left)))
 
     with Live(draw(), refresh_per_second=4) as live:
 
@@ -160,6 +150,6 @@ def show_table(progress: RunProgress) -> Iterator[ShowResult]:
             progress.add(result)
             if result.failure:
                 live.console.print(Text(progress.format_result(result), style="dim"))
-            live.update(draw())
+            live.update(draw(seconds_left))
 
         yield show

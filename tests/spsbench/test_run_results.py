@@ -228,13 +228,13 @@ def test_a_damaged_file_stays_as_it_is(tmp_path: Path) -> None:
 
 def test_the_board_says_how_far_a_run_is() -> None:
     trials = list_trials(("menu",), ("direct", "manual"), "openai/gpt-4.1", 2)
-    board = RunProgress(trials, [result()], jobs=2)
-    assert board.estimate_seconds_left() == 3 * 3.0 / 2  # of `manual` nothing is known yet
+    board = RunProgress(trials, [result()])
     board.add(result(method="manual", run_seconds=0.5, cost=None, failure=None))
     direct, manual = board.make_rows()
     assert (direct.done, direct.of, direct.pass_rate, direct.seconds) == (1, 2, 0.5, 3.0)
     assert (manual.done, manual.of, manual.seconds) == (1, 2, 1.0)
-    assert board.format_status() == "2 of 4 trials, $0.01, cost unknown, about 2 s left"
+    assert board.format_status(2.4) == "2 of 4 trials, $0.01, cost unknown, about 2 s left"
+    assert board.format_status() == "2 of 4 trials, $0.01, cost unknown"
     assert board.format_result(result()) == (
         "[2/4] menu direct 1: 1/2 checks, 3.0 s, $0.0100 (wrong result: not so)"
     )
