@@ -407,7 +407,10 @@ def split_lines(text: str) -> list[str]:
 
 
 def parse_json_lines(
-    lines: Iterable[str], parse: Callable[[int, Any], Item], expected: str
+    lines: Iterable[str],
+    parse: Callable[[int, Any], Item],
+    expected: str,
+    load: Callable[[str], Any] = json.loads,
 ) -> Iterator[Item]:
     """Yield the lines of a data set, parsed by their number and their JSON.
 
@@ -418,7 +421,7 @@ def parse_json_lines(
         if not line.strip():
             continue
         try:
-            yield parse(number, json.loads(line))
+            yield parse(number, load(line))
         except InputError:
             raise
         except _DATA_PROBLEMS as error:

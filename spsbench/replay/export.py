@@ -15,8 +15,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from njc.trace_lines import (
+    AskedLine,
+    BeganLine,
+    EventLine,
+    PerformedLine,
+    RepliedLine,
+    UnreadableLine,
+    parse_trace_line,
+)
 from njrt.message_json import reply_from_json
-from njrt.messages import Json
+from njrt.typed_json import InvalidJsonError
 from spsbench.replay.traces import Trace, TracedBlock, TracedCall, TracedReply
 from spsbench.results import group_by, parse_json_lines
 
@@ -46,10 +55,14 @@ def build_traces(lines: Iterable[str]) -> tuple[Trace, ...]:
     """Read a trace file of njrt; one trace for each program and model in it."""
     blocks: dict[str, PartialBlock] = {}
 
-    def add(number: int, event: Json) -> None:
-        add_event(event, blocks)
+    def add(number: int, text: str) -> None:
+        line = parse_trace_line(text.encode(), number)
+        if isinstance(line, UnreadableLine):
+            raise InvalidJsonError(line.problem)
+        if line is not None:
+            add_line(line, blocks)
 
-    list(parse_json_lines(lines, add, "not an event of a trace file"))
+    list(parse_json_lines(lines, add, "not an event of a trace file", load=str))
     answered = (block for block in blocks.values() if block.replies)
     programs = group_by(answered, lambda block: (block.program, block.model))
     return tuple(
@@ -58,22 +71,21 @@ def build_traces(lines: Iterable[str]) -> tuple[Trace, ...]:
     )
 
 
-def add_event(event: Json, blocks: dict[str, PartialBlock]) -> None:
-    """Add an event to the run that it belongs to."""
-    run = event["run"]
-    match event["event"]:
-        case "began":
-            blocks[run] = PartialBlock(parse_program_name(event["place"]), event["model"])
-        case "asked" if event["turn"] == 1:
-            blocks[run].opening = "\n".join(event["shown"][0]["user"])
-        case "replied":
-            message = reply_from_json(event["reply"], event["model"]).message
+def add_line(line: EventLine, blocks: dict[str, PartialBlock]) -> None:
+    """Add a line of a trace to the run that it belongs to."""
+    match line:
+        case BeganLine():
+            blocks[line.run] = PartialBlock(parse_program_name(line.place), line.model)
+        case AskedLine(turn=1, shown=[{"user": opening}, *_]):
+            blocks[line.run].opening = "\n".join(opening)
+        case RepliedLine():
+            message = reply_from_json(line.reply, line.model).message
             calls = tuple(TracedCall(call) for call in message.calls)
-            blocks[run].replies.append(TracedReply(calls, message.text))
-            blocks[run].answers.append([])
-        case "performed":
-            answer = () if event["kind"] == "outcome" else (event["result"],)
-            blocks[run].answers[-1].append(answer)
+            blocks[line.run].replies.append(TracedReply(calls, message.text))
+            blocks[line.run].answers.append([])
+        case PerformedLine():
+            answer = () if line.kind == "outcome" else (line.result,)
+            blocks[line.run].answers[-1].append(answer)
 
 
 def parse_program_name(place: str) -> str:

@@ -448,6 +448,22 @@ def test_the_command_prints_a_table_and_exports(tmp_path: Path) -> None:
     assert "line 1 is not a trace" in damaged.output
 
 
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ('{"event": "replied", "run": "a"', "line 2 is not an event of a trace file (cut off"),
+        ('{"event": "replied", "run": "a"}\n', "(replied.at: Field required)"),
+        ('{"at": "2026-03-01T00:00:00Z", "event": "ended", "run": "b", "outcome": "completed", "seconds": "1"}\n', "(ended.seconds: "),
+        ('{"role": "user"}\n', "it has no `event`"),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_no_trace_is_not_exported(line: str, problem: str) -> None:
+    future = '{"event": "of a later version"}\n'
+    with pytest.raises(InputError) as raised:
+        build_traces([future, line])
+    assert problem in str(raised.value)
+
+
 def test_a_retried_run_counts_once_and_is_compared_with_its_recorded_evaluation(
     tmp_path: Path,
 ) -> None:
