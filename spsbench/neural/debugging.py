@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from njc.codegen.emit import find_first_line
 from spsbench.neural.network import load_network
 from spsbench.neural.predictors import NeuralDebugger
 from spsbench.states.actions import Action, ActionStep, find_target
@@ -33,18 +34,9 @@ class DebugPredictor:
 
     def start(self, source: str, call: str) -> StackState:
         """Return the state at a call of a function with literals; raise ValueError for other calls."""
-        function, arguments, keywords = _parse_call(source, call)
-        names = [parameter.arg for parameter in (*function.posonlyargs, *function.args)]
-        required = names[: len(names) - len(function.defaults)]
-        defaults = dict(zip(names[len(required) :], function.defaults, strict=True))
-        given = dict(zip(names, arguments, strict=False)) | keywords
-        if len(arguments) > len(names) or not given.keys() <= set(names):
-            raise ValueError(f"{call} has arguments that the function does not take")
-        missing = [name for name in required if name not in given]
-        if missing:
-            raise ValueError(f"{call} lacks {', '.join(missing)}")
-        held = {name: _render_literal(given.get(name) or defaults[name]) for name in names}
-        return StackState("call", (Frame(_find_function(source, call).lineno, held),))
+        function, given = _parse_call(source, call)
+        held = {name: _render_literal(value) for name, value in given.items()}
+        return StackState("call", (Frame(find_first_line(function), held),))
 
     def predict(
         self, source: str, state: StackState, action: Action, line: int | None
@@ -57,35 +49,41 @@ class DebugPredictor:
         held = {**frame.locals, name: _render_literal(ast.parse(text, mode="eval").body)}
         return replace(state, frames=(*state.frames[:-1], Frame(frame.line, held)))
 
-    def write_call(self, source: str, state: StackState) -> str:
-        """Return the call that has a state as its first one."""
-        frame = state.frames[-1]
-        found = [node for node in _list_functions(source) if node.lineno == frame.line]
-        return (
-            f"{found[0].name}({', '.join(f'{name}={text}' for name, text in frame.locals.items())})"
-        )
+    def write_call(self, source: str, call: str, name: str, text: str) -> str:
+        """Return a call with another value of a parameter; raise ValueError if there is no such parameter."""
+        function, given = _parse_call(source, call)
+        if name not in given:
+            raise ValueError(f"`{name}` is no parameter of {function.name}, which is about to run")
+        given[name] = ast.parse(text, mode="eval").body
+        by_place = {parameter.arg for parameter in function.args.posonlyargs}
+        values = ((each, ast.unparse(value)) for each, value in given.items())
+        written = (value if each in by_place else f"{each}={value}" for each, value in values)
+        return f"{function.name}({', '.join(written)})"
 
     def run(
         self, file: Path, source: str, call: str, steps: Sequence[tuple[Action, int | None]]
     ) -> StackState | None:
         """Run a call in a separate process, and return the state after steps; None if they lead past its end.
 
-        Raises ValueError if the program did not come to the call.
+        Raises ValueError if the program did not come to the call, or did not end within the limits of a recording.
         """
         found = record_in_process(ProgramTask(str(file), source, (), call, seconds=RUN_SECONDS))
         states = found.trace.states
         if not states:
-            raise ValueError(f"the program did not run {call}: {found.end.message}")
+            nothing = "none of its lines ran, as of a generator that nothing reads"
+            raise ValueError(f"the program did not run {call}: {found.end.message or nothing}")
         place: int | None = 0
         for action, line in steps:
             if place is not None:
                 place = find_target(states, ActionStep(place, action, line))
+        if place is None and found.trace.is_cut:
+            limits = f"{len(states):,} states or {RUN_SECONDS:g} seconds"
+            raise ValueError(f"the run was stopped after {limits}, before the end of these steps")
         return None if place is None else list_stacks(states)[place]
 
 
-def _parse_call(
-    source: str, call: str
-) -> tuple[ast.arguments, list[ast.expr], dict[str, ast.expr]]:
+def _parse_call(source: str, call: str) -> tuple[ast.FunctionDef, dict[str, ast.expr]]:
+    """Return the function of a call, and the value of each parameter, defaults included, in their order."""
     function = _find_function(source, call)
     node = ast.parse(call.strip(), mode="eval").body
     assert isinstance(node, ast.Call)
@@ -95,7 +93,17 @@ def _parse_call(
         raise ValueError("`*` and `**` are not read; write the arguments out")
     if function.args.vararg or function.args.kwonlyargs or function.args.kwarg:
         raise ValueError(f"{function.name} has parameters with `*`, which are not read")
-    return function.args, node.args, keywords
+    by_place = [parameter.arg for parameter in function.args.posonlyargs]
+    names = [*by_place, *(parameter.arg for parameter in function.args.args)]
+    taken = {*by_place, *names[: len(node.args)]}
+    if len(node.args) > len(names) or not keywords.keys() <= set(names) - taken:
+        raise ValueError(f"{call} has arguments that the function does not take")
+    required = names[: len(names) - len(function.args.defaults)]
+    defaults = dict(zip(names[len(required) :], function.args.defaults, strict=True))
+    given = defaults | dict(zip(names, node.args, strict=False)) | keywords
+    if missing := [name for name in required if name not in given]:
+        raise ValueError(f"{call} lacks {', '.join(missing)}")
+    return function, {name: given[name] for name in names}
 
 
 def _find_function(source: str, call: str) -> ast.FunctionDef:

@@ -57,6 +57,8 @@ def command(
 
     if actions and form != "json":
         raise click.UsageError("--actions writes JSON Lines; leave --form out")
+    if call is not None:
+        check_expression(call)
     if file.suffix == ".py":
         traces = [run_program(file, arguments, call, max_states, seconds)]
     elif call or arguments:
@@ -78,6 +80,14 @@ def command(
         out.write_text(text, encoding="utf-8", newline="\n")
         states = sum(len(trace.states) for trace in traces)
         click.echo(f"{out}: {len(traces)} traces, {states:,} states", err=True)
+
+
+def check_expression(call: str) -> None:
+    """Raise UsageError if the text of --call is no expression."""
+    try:
+        compile(call.strip(), "<call>", "eval", dont_inherit=True)
+    except (SyntaxError, ValueError) as problem:
+        raise click.UsageError(f"--call {call!r} is no expression: {problem}") from None
 
 
 def run_program(
@@ -129,6 +139,7 @@ def read_traces(file: Path) -> list[StateTrace]:
     from spsbench.states.blocks import read_block_traces
     from spsbench.states.tokens import BEGIN, read_tokens
     from spsbench.states.trace import read_state_lines
+    from spsbench.states.trajectories import ENDING, read_trajectory_lines
 
     text = file.read_text(encoding="utf-8", errors="replace")
     with naming(file):
@@ -136,6 +147,8 @@ def read_traces(file: Path) -> list[StateTrace]:
             traces = list(read_tokens(text))
         elif '"event"' in text.partition("\n")[0] and '"run"' in text.partition("\n")[0]:
             traces = list(read_block_traces(read_trace(file)))
+        elif text.rstrip().endswith(ENDING):
+            traces = [found.trace for found in read_trajectory_lines(io.StringIO(text))]
         else:
             traces = list(read_state_lines(io.StringIO(text)))
         if not traces:

@@ -18,7 +18,8 @@ from spsbench.results import InputError
 from spsbench.states.actions import Action, TakenStep
 from spsbench.states.trace import StateTrace, read_state_lines, write_state_lines
 
-_ENDING = '"kind": "steps"}'
+ENDING = '"kind": "steps"}'
+"""The end of the last line of each trajectory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ def read_trajectory_lines(lines: Iterable[str]) -> Iterator[Trajectory]:
     """Yield the trajectories of `write_trajectory_lines`; raise InputError if a line is damaged or missing."""
     held: list[str] = []
     for number, line in enumerate(lines, 1):
-        if not line.rstrip().endswith(_ENDING):
+        if not line.rstrip().endswith(ENDING):
             held.append(line)
             continue
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from dap.base import ErrorResponse
@@ -52,6 +53,29 @@ def test_continue_without_progress_stops(client: DapClient) -> None:
     launch(client, 3, 5)
     client.move("continue")
     assert client.stack() == [("depth 0, as predicted", 1)]
+
+
+def test_breakpoints_of_other_files_and_with_conditions_are_not_taken(
+    client: DapClient, tmp_path: Path
+) -> None:
+    launch(client, 5)
+
+    def set_in(file: str, **point: object) -> Any:
+        source = {"path": str(tmp_path / file)}
+        arguments = {"source": source, "breakpoints": [{"line": 3, **point}]}
+        (answer,) = client.request("setBreakpoints", arguments).breakpoints
+        return answer
+
+    assert not set_in("oracle.py").verified
+    assert client.move("continue").reason == "breakpoint"
+    assert client.stack() == [("depth 0, as predicted", 5)]
+    assert "needs a program that runs" in set_in("fact.py", condition="n == 1").message
+    for command in ("pause", "restartFrame", "completions", "dataBreakpointInfo"):
+        refused = client.request(
+            command, {"threadId": 1, "frameId": 1, "text": "", "column": 1, "name": "n"}
+        )
+        assert isinstance(refused, ErrorResponse)
+        assert "needs a program that runs" in refused.message
 
 
 def test_variables_are_shown_set_and_checked(client: DapClient) -> None:

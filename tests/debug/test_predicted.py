@@ -102,6 +102,7 @@ def test_commands_that_have_no_answer(folder: Path, command: str, answer: str) -
         ("other(1)", "is no call of a function of the program"),
         ("fact(", "cannot be read"),
         ("fact(*[1])", "write the arguments out"),
+        ("fact(2, n=2)", "does not take"),
     ],
 )
 def test_calls_that_cannot_be_the_begin(folder: Path, call: str, reason: str) -> None:
@@ -115,3 +116,63 @@ def test_predictors_that_are_missing(folder: Path, name: str) -> None:
     result = debug(predicted=name)
     assert result.exit_code != 0
     assert "--predicted" in result.output
+
+
+MORE = """\
+import functools
+
+
+@functools.lru_cache
+def twice(text):
+    return text + text
+
+
+def place(n, /, m=2):
+    return n + m
+
+
+def numbers(n):
+    yield n
+
+
+def count(n):
+    total = 0
+    for number in range(n):
+        total += number
+    return total
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "commands", "answers"),
+    [
+        ("twice('a')", ["check"], ["right"]),
+        ("twice('" + 600 * "a" + "')", ["set text = 'b'", "check"], ["> fact.py:4", "right"]),
+        ("place(1)", ["set n = 4", "check"], ["> fact.py:9", "right"]),
+        ("place(1, m=3)", ["set k = 4", "check"], ["no answer: `k` is no parameter", "right"]),
+        ("numbers(1)", ["check"], ["no answer: the program did not run numbers(1): none of its"]),
+        ("count(9000)", ["r", "check"], ["the program ends", "no answer: the run was stopped"]),
+    ],
+)
+def test_starts_and_ends_of_other_functions(
+    folder: Path, call: str, commands: list[str], answers: list[str]
+) -> None:
+    (folder / "fact.py").write_text(MORE)
+    (folder / "calls").write_text("count(2)")
+    (folder / "oracle.py").write_text(
+        ORACLE.replace("for call in self.debugger:", "for call in ():")
+    )
+    found = list_answers(debug(*commands, call=call))
+    assert len(found) == len(answers)
+    assert all(map(str.startswith, found, answers)), found
+
+
+def test_parameters_by_place_have_no_names(folder: Path) -> None:
+    (folder / "fact.py").write_text(MORE)
+    assert "does not take" in debug(call="place(n=1)").output
+
+
+def test_a_program_is_read_in_its_encoding(folder: Path) -> None:
+    text = f"# -*- coding: latin-1 -*-\nNAME = 'é'\n{PROGRAM}"
+    (folder / "fact.py").write_bytes(text.encode("latin-1"))
+    assert list_answers(debug("check")) == ["right: running the program leads to this state"]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from njc.commands.running.debug import command as debug
 from spsbench.cli import main
 from spsbench.journal import read_rows
 from spsbench.neural.curve import read_curve
@@ -63,6 +65,16 @@ def test_the_figures_of_the_text_are_those_of_the_results() -> None:
     for page in (GUIDE, DETAILS):
         assert f"{points[-1].parameters / 1e6:.2f} million" in page
         assert f"{points[-1].seconds / 60:.0f} minutes" in page
+
+
+def test_the_debugger_of_the_page_is_given_predictions() -> None:
+    """A flag behind the program would be an argument of the program, which would run."""
+    (shown,) = re.findall(r"^\$ njc (debug .+)$", GUIDE, re.MULTILINE)
+    name, *arguments = shlex.split(shown)
+    given = debug.make_context(name, arguments).params
+    assert given["predicted"].startswith("spsbench.neural.debugging:")
+    assert given["call"]
+    assert not given["arguments"]
 
 
 def test_the_commands_of_the_page_exist_and_make_a_network(tmp_path: Path) -> None:

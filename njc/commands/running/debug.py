@@ -18,7 +18,7 @@ from njc.project.load import NaturalSyntaxError
 from njc.project.units import format_path, read_file
 from njc.runs.debug.commands import DebugSession
 from njc.runs.debug.plain import PROMPT, PlainDebugger, read_command
-from njc.runs.debug.predicted import PredictedSession, open_predictor
+from njc.runs.debug.predicted import PredictedSession, open_predictor, read_program
 from njc.runs.debug.stop_report import DebuggedRun, clean_text
 from njc.runs.debug.trace_walk import TraceWalk
 from njc.runs.timeline.debuggee import load_program
@@ -116,7 +116,7 @@ def serve_predictions(predicted: str, program: Path | None, call: str | None) ->
     if program is None or call is None:
         raise ConfigurationError("--predicted needs a program and --call 'FUNCTION(ARGUMENTS)'")
     try:
-        source = program.read_text(encoding="utf-8-sig")
+        source = read_program(program)
         session = PredictedSession(open_predictor(predicted), program, source, call)
         shown = session.start()
     except (OSError, ValueError) as problem:

@@ -22,6 +22,7 @@ from typing import Any, BinaryIO, assert_never
 from pydantic import BaseModel, ValidationError
 
 from njc.runs.dap import requests
+from njc.runs.dap.predicted_run import CAPABILITIES as CAPABILITIES_OF_PREDICTIONS
 from njc.runs.dap.predicted_run import PredictedRun
 from njc.runs.dap.requests import (
     CAPABILITIES,
@@ -40,7 +41,7 @@ from njc.runs.debug.commands import (
     format_command,
     run_command,
 )
-from njc.runs.debug.predicted import PredictedSession, open_predictor
+from njc.runs.debug.predicted import PredictedSession, open_predictor, read_program
 from njc.runs.timeline.channel import ChannelClosedError, RunControlError
 from njc.runs.timeline.happenings import (
     Diverged,
@@ -227,14 +228,15 @@ class Adapter:
         """Serve this session by predictions: replace the handlers that need a running program."""
         if arguments.predicted is None or arguments.call is None:
             raise RequestError("`predicted` needs `call`, the call to start at, such as `fact(3)`")
-        source = program.read_text(encoding="utf-8-sig")
         predictor = open_predictor(arguments.predicted)
         try:
+            source = read_program(program)
             session = PredictedSession(predictor, program, source, arguments.call)
             run = PredictedRun(session, self._client, self._send_event)
         except ValueError as problem:
             raise RequestError(str(problem)) from None
         self._handlers = {**self._handlers, **run.make_handlers()}
+        self._send_event("capabilities", {"capabilities": CAPABILITIES_OF_PREDICTIONS})
         return lambda: self._send_event("initialized")
 
     def _prepare_start(self, _: requests.Arguments) -> Callable[[], object]:

@@ -11,7 +11,6 @@ The program is not run, and there is no second thread: each response is followed
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -33,6 +32,15 @@ _MOVES = {
     "reverseContinue": "inv_step_call",
 }
 _LATER = ("setFunctionBreakpoints", "setExceptionBreakpoints", "setDataBreakpoints")
+_UNSERVED = ("pause", "restart", "restartFrame", "completions", "dataBreakpointInfo")
+CAPABILITIES = {
+    f"supports{name}": False
+    for name in (
+        *("ConditionalBreakpoints", "FunctionBreakpoints", "DataBreakpoints"),
+        *("RestartFrame", "RestartRequest", "CompletionsRequest"),
+    )
+}
+"""What a client was told that such a session does not have."""
 _STOPPED = {"threadId": 1, "allThreadsStopped": True}
 
 
@@ -62,40 +70,64 @@ class PredictedRun:
             "terminate": (none, lambda _: lambda: self._send("terminated", {})),
             **{name: (none, partial(self._move, action)) for name, action in _MOVES.items()},
             **{name: (none, lambda _: {"breakpoints": []}) for name in _LATER},
+            **{name: (none, partial(self._refuse, name)) for name in _UNSERVED},
         }
 
+    def _refuse(self, name: str, _: requests.Arguments) -> None:
+        raise RequestError(f"`{name}` needs a program that runs; here its steps are predicted")
+
     def _set_breakpoints(self, arguments: requests.SetBreakpointsArguments) -> Any:
-        lines = [point.line for point in arguments.wanted]
-        self._lines = frozenset(map(self._client.read_line, lines))
-        return {"breakpoints": [{"verified": True, "line": line} for line in lines]}
+        """Set the breakpoints of the program; those of other files, and conditions, are not taken."""
+        path, problem = arguments.source.path, ""
+        if path is not None and not self._session.is_program(path):
+            problem = f"only the steps of {self._session.file.name} are predicted"
+        answers: list[dict[str, Any]] = []
+        lines: set[int] = set()
+        for point in arguments.wanted:
+            needs_run = "a condition needs a program that runs" if point.condition else ""
+            reason = problem or needs_run
+            answers.append({"verified": not reason, "line": point.line})
+            if reason:
+                answers[-1]["message"] = reason
+            else:
+                lines.add(self._client.read_line(point.line))
+        if not problem:
+            self._lines = frozenset(lines)
+        return {"breakpoints": answers}
 
     def _move(self, action: str, _: requests.Arguments) -> Callable[[], None]:
         return partial(self._take, action)
 
     # ── moving ───────────────────────────────────────────────────────────────────────────────────
 
-    def _take(self, action: str, line: int | None = None) -> None:
-        """Take one action, and report the stop; without an answer, the position does not change."""
+    def _take(self, action: str) -> None:
+        self._ask(action)
+        self._report_stop("step")
+
+    def _ask(self, action: str, line: int | None = None) -> None:
+        """Take one action; without an answer, the position does not change."""
         try:
             self._session.take(action, line)
         except ValueError as problem:
             self._send("output", {"category": "important", "output": f"no answer: {problem}\n"})
-        self._report_stop("step")
 
     def _continue(self) -> None:
         """Continue to a breakpoint: one line is one action of the model, several are reached by steps."""
+        start = before = self._session.state
         if len(self._lines) == 1:
-            return self._take("breakpoint", min(self._lines))
-        for _ in range(MOST_STEPS):
-            before = self._session.state
-            with suppress(ValueError):
-                self._session.take("step_into")
+            self._ask("breakpoint", min(self._lines))
+        for _ in range(MOST_STEPS if len(self._lines) != 1 else 0):
+            self._ask("step_into")
             state = self._session.state
-            if state is None or state == before:
+            if state is None or state == before or self._is_at_breakpoint():
                 break
-            if state.event == "line" and state.frames[-1].line in self._lines:
-                break
-        return self._report_stop("step")
+            before = state
+        has_stopped = self._is_at_breakpoint() and self._session.state != start
+        self._report_stop("breakpoint" if has_stopped else "step")
+
+    def _is_at_breakpoint(self) -> bool:
+        state = self._session.state
+        return state is not None and state.event == "line" and state.frames[-1].line in self._lines
 
     def _report_stop(self, reason: str) -> None:
         if self._session.state is None:

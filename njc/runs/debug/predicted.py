@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, cast
 
+from njc.frontend.source import SourceDecodeError, SourceFile
+from njc.project.units import read_file
 from njc.runs.timeline.breakpoints import read_number
 from njrt.errors import ConfigurationError
 
@@ -74,11 +76,19 @@ class Predictor(Protocol):
     def replace(self, state: Any, name: str, text: str) -> PredictedState:
         """Return the state with another value of a variable."""
 
-    def write_call(self, source: str, state: Any) -> str:
-        """Return a call of the function that starts in this state."""
+    def write_call(self, source: str, call: str, name: str, text: str) -> str:
+        """Return a call with another value of a parameter."""
 
     def run(self, file: Path, source: str, call: str, steps: Any) -> PredictedState | None:
         """Run a call, take steps, and return the state reached."""
+
+
+def read_program(program: Path) -> str:
+    """Return the text of a program, in its encoding; raise ValueError if its bytes are not text."""
+    try:
+        return SourceFile(str(program), read_file(program)).text
+    except SourceDecodeError as problem:
+        raise ValueError(f"line {problem.line}: {problem}") from None
 
 
 def open_predictor(name: str) -> Predictor:
@@ -106,6 +116,10 @@ class PredictedSession:
     has_changes: bool = False
     """Whether a variable was set after the first state."""
     stop: int | None = None
+
+    def is_program(self, path: str) -> bool:
+        """Return whether a path is that of the program."""
+        return Path(path).resolve() == self.file.resolve()
 
     def start(self) -> list[str]:
         self.state = self.predictor.start(self.source, self.call)
@@ -147,11 +161,12 @@ class PredictedSession:
         """Change a variable, unless the program has ended; raises ValueError for an unreadable value."""
         if self.state is None or not name or not text:
             return False
-        self.state = self.predictor.replace(self.state, name, text)
+        changed = self.predictor.replace(self.state, name, text)
         if self.steps:
             self.has_changes = True
         else:
-            self.call = self.predictor.write_call(self.source, self.state)
+            self.call = self.predictor.write_call(self.source, self.call, name, text)
+        self.state = changed
         return True
 
     def check(self) -> list[str]:
