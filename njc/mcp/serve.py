@@ -15,7 +15,7 @@ import hashlib
 import inspect
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -50,9 +50,15 @@ class _Stop:
 
 
 def make_mcp_server(
-    targets: Sequence[TargetFunction], name: str, budgets: Sequence[Budget]
+    targets: Sequence[TargetFunction],
+    name: str,
+    budgets: Sequence[Budget],
+    lifespan: Callable[[Any], AbstractAsyncContextManager[None]] | None = None,
 ) -> MCPServer:
-    """Return a server of these functions, with budgets for each client; raises ConfigurationError."""
+    """Return a server of these functions, with budgets for each client; raises ConfigurationError.
+
+    `lifespan` is entered when the server has its streams.
+    """
     from mcp.server import MCPServer
     from mcp.server.mcpserver.exceptions import InvalidSignature
     from mcp.server.mcpserver.tools import Tool
@@ -77,7 +83,7 @@ def make_mcp_server(
             first = str(error).splitlines()[0]
             raise ConfigurationError(f"`{target.name}` cannot be a tool: {first}") from None
         tool.parameters["additionalProperties"] = False
-    return MCPServer(name, version=__version__, log_level="WARNING", tools=tools)
+    return MCPServer(name, version=__version__, log_level="WARNING", tools=tools, lifespan=lifespan)
 
 
 def make_tool(target: TargetFunction, budgets: Sequence[Budget]) -> Callable[..., Any]:

@@ -315,11 +315,13 @@ def environ(openai: OpenAIServer, folder: Path) -> dict[str, str]:
 
 
 @contextmanager
-def serve_http(program: Path, openai: OpenAIServer, *options: str) -> Iterator[str]:
+def serve_http(
+    program: Path, openai: OpenAIServer, *options: str, stdout: Path = Path(os.devnull)
+) -> Iterator[str]:
     process = subprocess.Popen(
         [sys.executable, "-m", "njc", "mcp", "serve", f"{program}:route", "--http", "0", *options],
         env=environ(openai, program.parent),
-        stdout=subprocess.DEVNULL,
+        stdout=stdout.open("w"),
         stderr=subprocess.PIPE,
         text=True,
     )
@@ -362,6 +364,78 @@ def test_standard_output_carries_messages_only(tmp_path: Path) -> None:
 
     with OpenAIServer([SALES]) as openai:
         asyncio.run(use(openai))
+
+
+PRINTING = """\
+import os
+import subprocess
+import sys
+import time
+
+
+def say(text: str) -> str:
+    print("printed", text)
+    sys.__stdout__.write("written")
+    subprocess.run(["echo", "from a child"])
+    return text
+
+
+def say_late(text: str) -> str:
+    time.sleep(0.5)
+    print("late", flush=True)
+    return text
+"""
+
+
+def test_what_tools_print_is_never_among_the_messages(tmp_path: Path) -> None:
+    program = tmp_path / "printing.njpy"
+    program.write_text(PRINTING)
+    names = ["say", "say_late"]
+    words = [sys.executable, "-m", "njc", "mcp", "serve", *(f"{program}:{name}" for name in names)]
+    client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}  # fmt: skip
+    calls = [("tools/call", {"name": name, "arguments": {"text": "a"}}) for name in names]
+    asked = [("initialize", client), ("notifications/initialized", {}), *calls]
+    lines = [
+        {"jsonrpc": "2.0", "method": method, "params": params}
+        | ({} if method.startswith("notifications") else {"id": number})
+        for number, (method, params) in enumerate(asked)
+    ]
+    served = subprocess.Popen(
+        words,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"},
+    )
+    assert served.stdin is not None
+    assert served.stdout is not None
+    *first, last = [json.dumps(line) + "\n" for line in lines]
+    served.stdin.write("".join(first))
+    served.stdin.flush()
+    answers = [json.loads(served.stdout.readline()) for _ in range(2)]
+    assert [answer["id"] for answer in answers] == [0, 2]
+    output, errors = served.communicate(last, timeout=60)  # ends the input while say_late runs
+    assert all(json.loads(line)["jsonrpc"] for line in output.splitlines())
+    for text in ("printed a", "written", "from a child", "late"):
+        assert text in errors
+
+
+def test_http_prints_to_standard_error_and_refuses_a_used_port(tmp_path: Path) -> None:
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as used:
+        port = str(used.getsockname()[1])
+        made = CliRunner().invoke(njc, ["mcp", "serve", f"{write(tmp_path)}:route", "--http", port])
+    assert made.exit_code == 2
+    assert "cannot serve at 127.0.0.1" in made.output
+    assert "serving" not in made.output
+    with (
+        OpenAIServer([SALES]) as openai,
+        serve_http(write(tmp_path), openai, stdout=tmp_path / "printed.txt") as url,
+    ):
+        assert asyncio.run(call_as(url, "ann", 1)) == ["sales"]
+    assert (tmp_path / "printed.txt").read_text() == ""
 
 
 def test_wrong_usage() -> None:

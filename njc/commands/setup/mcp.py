@@ -6,11 +6,11 @@ import keyword
 import os
 import socket
 import sys
-from collections.abc import Sequence
-from contextlib import redirect_stdout
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
@@ -162,16 +162,44 @@ def serve(
         refuse_options("needs --http", "host")
     budgets = parse_budgets(budget) if budget else ()
     with redirect_stdout(sys.stderr):  # what programs print when they are imported
-        server = make_mcp_server(load_targets(targets), name, budgets)
+        server = make_mcp_server(load_targets(targets), name, budgets, _keep_messages_apart)
     if port is None:
-        server.run("stdio")
+        with _divert_prints() as sys.stdout:  # the SDK takes it, then enters the lifespan
+            server.run("stdio")
         return
-    if not port:
-        with socket.socket() as bound:
-            bound.bind((host, 0))
-            port = int(bound.getsockname()[1])
-    console.note(f"serving {format_count(len(targets), 'tool')} at http://{host}:{port}/mcp")
-    server.run("streamable-http", host=host, port=port)
+    import uvicorn
+
+    listening = _listen(host, port)
+    port = int(listening.getsockname()[1])
+    place = f"[{host}]" if ":" in host else host
+    console.note(f"serving {format_count(len(targets), 'tool')} at http://{place}:{port}/mcp")
+    _divert_prints()
+    app = server.streamable_http_app(host=host)
+    uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listening])
+
+
+@asynccontextmanager
+async def _keep_messages_apart(_: object) -> AsyncIterator[None]:
+    """Print to standard error while a server runs, and while its last calls end: the SDK has its output by now."""
+    sys.stdout = sys.stderr
+    yield
+
+
+def _divert_prints() -> TextIO:
+    """Send what this process and its children print to standard error; return the standard output that it had."""
+    sys.stdout.flush()
+    stdout = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return stdout
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens; raises ConfigurationError if the address cannot be used."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise ConfigurationError(f"cannot serve at {host}:{port}: {error.strerror}") from None
 
 
 def _write(console: Console, section: ServerSection, lock: StaticLock, lock_file: Path) -> None:
