@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import sys
 from collections.abc import Iterator
 
 from njc.analysis.inference import TypeReader
@@ -23,7 +24,7 @@ from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.frontend.name_resolution import Global, NameScope, resolve_name
 from njc.frontend.source import SourceFile
-from njrt.execution.contracts import is_computing
+from njrt.execution.contracts import METHOD_NAMES, is_computing
 from njrt.execution.symbols import find_names
 from njrt.records import record
 
@@ -98,9 +99,16 @@ def find_effect(statement: ast.Assert, scope: NameScope, types: TypeReader) -> s
                 return "it calls `super`"
             case ast.Call(func=ast.Name(id=name)) if _is_of_program(name, scope, types):
                 return f"`{name}` may do more than compute"
-            case ast.Call(func=ast.Attribute(value=owner) as method):
+            case ast.Call(func=ast.Attribute(value=owner, attr=name) as method):
                 typed = types.infer(owner, scope)
-                if typed is not None and not types.name_of(types.expand(typed)):
+                is_own = typed is not None and not types.name_of(types.expand(typed))
+                module = types.name_of(Typed(owner, scope))
+                is_module = isinstance(owner, ast.Name) and "." not in module and module
+                is_module = is_module and not types.is_builtin(module, scope)
+                if is_own or (
+                    (is_module or name not in METHOD_NAMES)
+                    and not _is_computing_import(f"{module}.{name}")
+                ):
                     return f"`{ast.unparse(method)}` may do more than compute"
     return None
 
@@ -110,7 +118,14 @@ def _is_of_program(name: str, scope: NameScope, types: TypeReader) -> bool:
     if types.is_builtin(name, scope):
         return not is_computing(getattr(builtins, name, None))
     imported = types.name_of(Typed(ast.Name(name, ast.Load()), scope))
-    return "." not in imported  # imported names are checked when it runs
+    return not _is_computing_import(imported)
+
+
+def _is_computing_import(name: str) -> bool:
+    """Return whether a dotted name is a function of Python's library that only computes; the program's are not imported."""
+    module, _, function = name.rpartition(".")
+    is_known = module in sys.stdlib_module_names and module in sys.modules
+    return is_known and is_computing(getattr(sys.modules[module], function, None))
 
 
 def _may_change(name: str, block: NaturalBlock, types: TypeReader) -> bool:

@@ -293,7 +293,7 @@ CODES: Mapping[str, DiagnosticCode] = {
         "assert that is no contract",
         "hint",
         "The asserts directly after a block are its contract: the model is asked again if its reply breaks one. Only those count that "
-        "compute, because they are evaluated more than once. This one binds a name, waits, or calls a function of the program; "
+        "compute, because they are evaluated more than once. This one binds a name, waits, or calls a function of the program or an imported one that may do more; "
         "Python checks it after the block, like any other assert.",
     ),
     "NJ308": DiagnosticCode(

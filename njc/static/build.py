@@ -20,7 +20,7 @@ from functools import cache, partial
 from threading import Lock as Mutex
 from typing import assert_never
 
-from njc.analysis.contracts import find_contract, format_assert
+from njc.analysis.contracts import find_contract, find_effect, format_assert
 from njc.compiler import Compilation
 from njc.frontend.name_resolution import collect_bindings, list_named_parameters
 from njc.frontend.prompt_references import format_annotation
@@ -455,9 +455,18 @@ def make_contract_task(
         for example in examples
         if needed and needed <= example.before.keys()
     )
-    if not contract.texts or not (inputs or recorded):
+    if not contract.texts:
         return None
-    requires = tuple(format_assert(file.source, statement) for statement in block.requires)
+    types = file.analysis.types
+    if any(find_effect(statement, block.scope, types) for statement in block.requires):
+        inputs = {}  # whether the block has other inputs is unknown
+    if not (inputs or recorded):
+        return None
+    requires = tuple(
+        format_assert(file.source, statement)
+        for statement in block.requires
+        if not find_effect(statement, block.scope, types)
+    )
     return ContractTask(prelude, code, inputs, requires, contract.texts, recorded)
 
 

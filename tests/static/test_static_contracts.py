@@ -235,3 +235,39 @@ def test_constants_of_the_program_are_read_by_the_asserts(studio: Studio) -> Non
 def test_the_counterexample_is_small() -> None:
     task = ContractTask((), "x = len(text) < 3", {"text": "str"}, (), ("x",))
     assert run_contract(task).refusal == "with text='000' it gives x=False, and `assert x` is false"
+
+
+BOOKED = """from helper import book
+
+
+def half(n: int) -> int:
+    BEFORE
+    \"\"\"natural
+    Put into <:r: int> half of <n>, rounded down; <book> it.
+    \"\"\"
+    assert AFTER
+    assert r <= abs(n)
+    return r
+"""
+EFFECTS = {
+    "an assert before the block": ("assert book(n)", "r < 9e9", "r = n // 2", ""),
+    "an assert after it": ("assert True", "book(r)", "r = n // 2", "held on 200 inputs"),
+    "the code": ("assert True", "r < 9e9", "book(n)\nr = n // 2", ""),
+}
+
+
+@pytest.mark.parametrize(("before", "after", "code", "evidence"), EFFECTS.values(), ids=EFFECTS)
+def test_no_function_of_the_program_runs_in_a_build(
+    studio: Studio,
+    monkeypatch: pytest.MonkeyPatch,
+    before: str,
+    after: str,
+    code: str,
+    evidence: str,
+) -> None:
+    monkeypatch.syspath_prepend(studio.folder)
+    helper = "def book(n):\n    open(f'{__file__}.effects', 'a').write('booked')\n    return True\n"
+    studio.write({"helper.py": helper})
+    studio.built(BOOKED.replace("BEFORE", before).replace("AFTER", after), code)
+    assert not (studio.folder / "helper.py.effects").exists()
+    assert read_contract(studio.folder) == evidence

@@ -78,6 +78,10 @@ _METHODS: frozenset[Any] = frozenset(
         *(getattr(kind, name) for kind, names in _READING.items() for name in names),
     ]
 )
+METHOD_NAMES = frozenset(
+    name for kind in (*_IMMUTABLE, *_READING, re.Match, re.Pattern) for name in dir(kind)
+)
+"""Methods of Python's own types; another method is never evaluated."""
 _FILENAME = "<contract>"
 _MAX_ITEMS = 10_000
 """Most items that are examined to explain a breach."""
@@ -161,13 +165,7 @@ class Contract:
         if self.namespace and not self.namespace.keys().isdisjoint(names.nested):
             raise UnknownEffectError  # functions in a class body do not see its variables
         values = {**dict(self._look_up(names.read)), **given}
-        for value in values.values():
-            _refuse_iterators(value)
-        code = _compile(ast.unparse(expression), tuple(values), self.class_name)
-        made: dict[str, Any] = {}
-        exec(code, self.lambdas[0].__globals__, made)
-        function = vars(made["Contract"])["evaluate"] if self.class_name else made["evaluate"]
-        return function(**values, **_GUARDS)
+        return evaluate(expression, self.lambdas[0].__globals__, values, self.class_name)
 
     def _look_up(self, names: Mapping[str, ast.AST]) -> Iterator[tuple[str, Any]]:
         """Yield the names that are variables around the block, with their values; unbound ones are left out."""
@@ -223,6 +221,22 @@ def make_contract(
         return None
     lambdas = (variables,) if given is None else (variables, given)
     return Contract(texts, lambdas, namespace, class_name)
+
+
+def evaluate(
+    expression: ast.expr,
+    global_names: dict[str, Any],
+    values: Mapping[str, Any],
+    class_name: str | None = None,
+) -> Any:
+    """Evaluate an expression with the values of its variables; raises UnknownEffectError if it may do more than compute."""
+    for value in values.values():
+        _refuse_iterators(value)
+    code = _compile(ast.unparse(expression), tuple(values), class_name)
+    made: dict[str, Any] = {}
+    exec(code, global_names, made)
+    function = vars(made["Contract"])["evaluate"] if class_name else made["evaluate"]
+    return function(**values, **_GUARDS)
 
 
 @lru_cache(maxsize=256)
