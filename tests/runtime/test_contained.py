@@ -146,6 +146,8 @@ class Log:
 
 def make_scene() -> dict[str, Any]:
     first = Mail("win money now")
+    kept: Any = FileNotFoundError(2, "no file", "a.txt")
+    kept.code = [1]
     mails = [first, Urgent("call me back", ["friend"], Color.BLUE, Level.HIGH)]
     return {
         "mails": mails,
@@ -163,6 +165,7 @@ def make_scene() -> dict[str, Any]:
         "raw": bytearray(b"ab"),
         "total": 5,
         "text": "four",
+        "kept": kept,
     }
 
 
@@ -176,6 +179,7 @@ def run(code: str, policy: Any) -> tuple[Any, ...]:
         scene[name] for name in ["price", "counter", "queue", "amount"]
     )
     point, log, seen, raw = (scene[name] for name in ["point", "log", "seen", "raw"])
+    kept = scene["kept"]
     total, text = scene["total"], scene["text"]
     result: Any = None
 
@@ -190,7 +194,7 @@ def run(code: str, policy: Any) -> tuple[Any, ...]:
         total += count
 
     variables = lambda: (  # noqa: E731
-        mails, first, box, numbers, pairs, price, counter, queue, amount, point, log, seen, raw, total, text, result,
+        mails, first, box, numbers, pairs, price, counter, queue, amount, point, log, seen, raw, total, text, result, kept,
         fail, read_total, add_to_total, Mail, Urgent, Money, OutOfStock, Gone, Color, Level,
     )  # fmt: skip
     scope = make_scope(variables, writes="result total", at="case.njpy:1")
@@ -199,7 +203,10 @@ def run(code: str, policy: Any) -> tuple[Any, ...]:
         return "refused", snippet.message
     done = execute(snippet, seconds=20)
     after = repr(
-        [mails, box, numbers, pairs, counter, queue, log.lines, sorted(seen), raw, total, result]
+        [
+            *(mails, box, numbers, pairs, counter, queue, log.lines, sorted(seen)),
+            *(raw, total, result, kept, vars(kept)),
+        ]
     )
     match done:
         case Ran(value, printed):
@@ -294,6 +301,12 @@ try:\n    fail("tea")\nexcept (KeyError, Exception) as error:\n    result = repr
 try:\n    raise Gone("x", 2)\nexcept OutOfStock as error:\n    result = error.left
 try:\n    numbers[99]\nexcept IndexError as error:\n    result = str(error)
 try:\n    pairs["nothing"]\nexcept KeyError as error:\n    result = error.args
+try:\n    numbers[99]\nexcept IndexError as error:\n    error.code, error.args = [5], ("new", 1)\n    raise
+try:\n    pairs["nothing"]\nexcept KeyError as error:\n    error.code = first\n    error.code.text = error.code.text.upper()\n    result = (error.code is first, error.code.text)
+try:\n    mails[1].text.index("z")\nexcept ValueError as error:\n    error.code = 1\n    del error.code\n    raise
+kept.code = kept.code + [total]\nkept.filename = "b.txt"\nkept.errno = 70000\nresult = (kept.code, str(kept))
+kept.code.append(4)\nprint(len(numbers))\ndel kept.code\nkept.other = 3
+kept.add_note("a note")\nkept.__notes__
 try:\n    first.nothing\nexcept AttributeError as error:\n    result = error.name
 try:\n    fail("a")\nfinally:\n    numbers.append(0)
 raise OutOfStock("tea")

@@ -120,6 +120,8 @@ class Child:
 
     def collect(self, is_last: bool = False) -> None:
         """Collect the changes that the next message carries; before its own values are encoded."""
+        for change in self.proxies.take_error_changes():
+            self.request(*change)
         self._released += self.proxies.take_released()
         self._names += self.variables.encode_changes(self.variables.sent)
         with self.proxies.undo_on_error():
@@ -246,7 +248,7 @@ class Child:
         name = getattr(error, "name", None) if is_unbound else None
         try:
             self.collect(is_last=is_own)
-        except CannotCross as problem:
+        except Exception as problem:  # CannotCross, or the program refuses a change of an exception
             error, is_own = (problem, False) if is_own else (error, False)
         text, kept = None, self.variables.encode_kept()
         try:

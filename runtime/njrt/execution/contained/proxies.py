@@ -190,6 +190,8 @@ class Proxies(Codec):
         self._being_encoded: set[int] = set()
         self._objects: dict[int, weakref.ref[Any]] = {}
         self._errors: dict[int, BaseException] = {}
+        self._error_states: dict[int, dict[str, Any]] = {}
+        """The attributes of exceptions of built-in classes, as the program knows them."""
 
     # ── to the program ───────────────────────────────────────────────────────────────────────────
 
@@ -313,7 +315,7 @@ class Proxies(Codec):
             case ["L", number]:
                 return self.mirrors.by_number[number]
             case ["E", number]:
-                return self._errors.get(number)
+                return self._watch_error(number)
             case ["E", number, kind, args, fields, group]:
                 return self._get_error(number, kind, args, fields, group)
             case ["module", name]:
@@ -401,4 +403,39 @@ class Proxies(Codec):
         if not isinstance(cls, ProxyType):
             vars(error)["add_note"] = partial(_add_note, self.request, error)
         self._errors[number] = error
+        self._watch_error(number)
         return error
+
+    def _watch_error(self, number: int) -> BaseException | None:
+        """Return an exception of the program; note the state of one whose attributes are here."""
+        error = self._errors.get(number)
+        if error is not None and not isinstance(type(error), ProxyType):
+            self._error_states.setdefault(number, _read_state(error))
+        return error
+
+    def take_error_changes(self) -> list[tuple[Any, ...]]:
+        """Return the operations for attributes that the code has set on the program's exceptions of built-in classes."""
+        changes: list[tuple[Any, ...]] = []
+        for number, known in list(self._error_states.items()):
+            error = self._errors[number]
+            now = self._error_states[number] = _read_state(error)
+            # Held by the table, its `add_note` and the two names of this call: the code no longer has it.
+            if sys.getrefcount(error) <= 4:
+                del self._error_states[number]
+            changes += [("del", error, name) for name in known.keys() - now.keys()]
+            changes += [
+                ("set", error, name, value)
+                for name, value in now.items()
+                if name not in known or not _is_same(known[name], value)
+            ]
+        return changes
+
+
+def _read_state(error: BaseException) -> dict[str, Any]:
+    members = list_error_members(type(error)).items()
+    state = {name: member.__get__(error) for name, member in members} | vars(error)
+    return {name: it for name, it in state.items() if name[0] != "_" and name != "add_note"}
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    return one is other or (type(one) is type(other) is int and one == other)
