@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import os
 import secrets
 import sqlite3
 import time
@@ -28,7 +27,7 @@ from njc.project.config import Project, describe_result_options, find_project
 from njc.project.units import explaining_failure, format_path
 from njc.target import TargetFunction
 from njrt.errors import ConfigurationError
-from njrt.private_files import create_private, name_temporary
+from njrt.private_files import create_private, replacing
 
 STORE_VERSION = 3
 STATE_NAME = "state.sqlite3"
@@ -182,18 +181,12 @@ class BatchStore:
         """Replace the file of results, in the order of the rows or of their ends."""
         order = "row" if in_order else "at"
         query = f"SELECT line FROM results JOIN present USING (row, digest) ORDER BY {order}"
-        temporary = name_temporary(path)
-        try:
-            with explaining_failure(f"write {format_path(path)}"):
-                with open(temporary, "w", encoding="utf-8", newline="\n") as file:
-                    for (line,) in self.connection.execute(query):
-                        file.write(line + "\n")
-                    file.flush()
-                    os.fsync(file.fileno())
-                os.replace(temporary, path)
-        finally:
-            with suppress(OSError):
-                temporary.unlink(missing_ok=True)
+        with (
+            explaining_failure(f"write {format_path(path)}"),
+            replacing(path, "x", encoding="utf-8", newline="\n") as file,
+        ):
+            for (line,) in self.connection.execute(query):
+                file.write(line + "\n")
 
     def forget_requests(self, row: int, *, is_banked: bool = True) -> bool:
         """Forget the requests of a row, but keep their cost if `is_banked`; return whether there were any."""

@@ -3,6 +3,7 @@
     open_private(path, os.O_WRONLY | os.O_APPEND)      creates the file with mode 0600, or sets it
     create_private(path)                               the same for a file of SQLite, which is not opened
     check_private(path)                                PermissionError: it belongs to another user
+    with replacing(path) as file: ...                  the old contents or the new, never a part
     with lock_folder(path.parent): ...                 other processes that write to the folder wait
     find_cache_folder(os.environ)                      ~/.cache/njc
     find_state_folder(os.environ)                      ~/.local/state/njc
@@ -20,9 +21,10 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO, Any
 
 
-def open_private(path: Path, flags: int) -> int:
+def open_private(path: Path | str, flags: int) -> int:
     """Open a file, create it if needed, and make it readable and writable for its user alone."""
     handle = os.open(path, flags | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
     with suppress(OSError, AttributeError):
@@ -49,6 +51,26 @@ def name_temporary(path: Path) -> Path:
     """Return a new name beside `path`, for a file that will replace it: with process, machine and a random number."""
     random = os.urandom(4).hex()
     return path.with_name(f".{path.name[-200:]}.{os.getpid()}.{MACHINE}{random}.tmp")
+
+
+@contextmanager
+def replacing(
+    path: Path, mode: str = "xb", *, is_private: bool = False, **form: str
+) -> Iterator[IO[Any]]:
+    """Open a new file that replaces `path` at the end of the `with`: readers see the old contents or the new.
+
+    After an exception, `path` is as before. `form` has the encoding and the line ends of a text.
+    """
+    temporary = name_temporary(path)
+    try:
+        with open(temporary, mode, opener=open_private if is_private else None, **form) as file:  # type: ignore[call-overload]
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def create_private(path: Path) -> None:

@@ -9,14 +9,13 @@ in different parts. Other programs, such as CruxEval's, are files beside these, 
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from random import Random
 
-from njrt.private_files import name_temporary
+from njrt.private_files import replacing
 from spsbench.journal import naming
 from spsbench.neural.programs import write_program
 from spsbench.report.results_report import render_template
@@ -151,9 +150,5 @@ def count_steps(found: Sequence[Trajectory]) -> tuple[str, ...]:
 
 def replace_file(path: Path, data: bytes) -> None:
     """Write a file, or replace it."""
-    temporary = name_temporary(path)
-    with temporary.open("wb") as opened:
-        opened.write(data)
-        opened.flush()
-        os.fsync(opened.fileno())
-    os.replace(temporary, path)
+    with replacing(path) as file:
+        file.write(data)

@@ -16,7 +16,7 @@ from njrt.models.scripted import Scripted
 from njrt.observability.trace import TraceFile
 from njrt.persistence.cache import open_reply_store
 from njrt.persistence.recorder import Recorder
-from njrt.private_files import find_cache_folder, name_temporary
+from njrt.private_files import find_cache_folder, name_temporary, replacing
 
 REQUEST = Request("", (UserMessage("hello"),))
 
@@ -118,3 +118,19 @@ def test_temporary_files_have_names_of_their_own(tmp_path: Path) -> None:
             True,
             1,
         )
+
+
+@pytest.mark.parametrize("is_private", [False, True])
+def test_a_file_is_replaced_as_a_whole(is_private: bool, tmp_path: Path) -> None:
+    file = tmp_path / "file.txt"
+    file.write_text("old")
+    with pytest.raises(KeyError), replacing(file, is_private=is_private) as opened:
+        opened.write(b"a part")
+        assert file.read_text() == "old"
+        raise KeyError
+    assert [file] == list(tmp_path.iterdir())
+    with replacing(file, "x", is_private=is_private, encoding="latin-1", newline="\r\n") as opened:
+        opened.write("né\n")
+    assert (file.read_bytes(), [file]) == (b"n\xe9\r\n", list(tmp_path.iterdir()))
+    if is_private:
+        assert find_mode(file) == 0o600

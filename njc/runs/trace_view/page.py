@@ -10,11 +10,9 @@ text nodes, and the page's policy allows no other script than its own.
 from __future__ import annotations
 
 import base64
-import contextlib
 import gzip
 import hashlib
 import json
-import os
 import shutil
 import sys
 import tempfile
@@ -28,6 +26,7 @@ from njc.project.units import explaining_failure
 from njc.runs.timeline.steps import Step, StepKind
 from njc.runs.trace_view.index import RunSummary, Selection, TraceIndex
 from njrt.errors import require_packages
+from njrt.private_files import replacing
 
 CHUNK_CHARS = 256_000
 """Characters of JSON in a chunk."""
@@ -278,14 +277,7 @@ def _digest_for_policy(text: str) -> str:
 def _write_around(target: Path, page: str, chunks: IO[str]) -> None:
     """Write the page with the chunks in it, and replace the old page with it."""
     head, _, tail = page.rpartition(_CHUNKS_HERE)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".njc-trace-")  # only for this user
-    try:
-        with open(handle, "w", encoding="utf-8", errors="replace") as file:
-            file.write(head)
-            shutil.copyfileobj(chunks, file)
-            file.write(tail)
-        os.replace(name, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise
+    with replacing(target, "x", is_private=True, encoding="utf-8", errors="replace") as file:
+        file.write(head)
+        shutil.copyfileobj(chunks, file)
+        file.write(tail)

@@ -20,7 +20,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 from njrt.errors import RecordingError, StoreError, WrongSignatureError
-from njrt.private_files import lock_folder, name_temporary, open_private
+from njrt.private_files import lock_folder, open_private, replacing
 from njrt.stores import Store, make_store_key, update
 
 STORED_PREFIX = "store:"
@@ -198,13 +198,5 @@ def split_lines(text: str) -> list[str]:
 
 def _replace_file(path: Path, data: bytes) -> None:
     """Replace a file atomically: readers see the old contents or the new. Only its user may read it."""
-    temporary = name_temporary(path)
-    try:
-        with os.fdopen(open_private(temporary, os.O_WRONLY | os.O_EXCL), "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with replacing(path, is_private=True) as file:
+        file.write(data)
