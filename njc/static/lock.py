@@ -132,7 +132,7 @@ class LockEntry:
     rationale: str = ""
     """The model's text on the mistake that this code corrects, if `njc static --repair` wrote it."""
     edited: bool = field(default=False, compare=False)
-    """What the file says; `is_edited` counts."""
+    """Whether the file marks it as edited; `is_edited` counts."""
 
     @property
     def is_edited(self) -> bool:
