@@ -103,7 +103,7 @@ def find_effect(statement: ast.Assert, scope: NameScope, types: TypeReader) -> s
                 typed = types.infer(owner, scope)
                 is_own = typed is not None and not types.name_of(types.expand(typed))
                 module = types.name_of(Typed(owner, scope))
-                is_module = isinstance(owner, ast.Name) and "." not in module and module
+                is_module = isinstance(owner, ast.Name) and module != "" and "." not in module
                 is_module = is_module and not types.is_builtin(module, scope)
                 if is_own or (
                     (is_module or name not in METHOD_NAMES)

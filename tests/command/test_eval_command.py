@@ -302,6 +302,55 @@ def test_a_version_beside_another(tmp_path: Path) -> None:
     assert len(listed.stdout.splitlines()) == 1
 
 
+def commit(folder: Path) -> None:
+    name = ["-c", "user.name=n", "-c", "user.email=e"]
+    for words in (["init", "-q"], ["add", "."], [*name, "commit", "-qm", "one"]):
+        subprocess.run(["git", *words], cwd=folder, check=True)
+
+
+def list_worktrees(folder: Path) -> list[str]:
+    words = ["git", "worktree", "list"]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("layout", ["shop", "src/shop"])
+def test_a_version_has_its_own_modules(tmp_path: Path, layout: str) -> None:
+    folder, cases = tmp_path / layout, tmp_path / "cases.jsonl"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text("")
+    (folder / "texts.py").write_text("def clean(n):\n    return n\n")
+    program = folder / "mail.py"
+    program.write_text("from shop.texts import clean\n\ndef f(n: int):\n    return clean(n)\n")
+    cases.write_text('{"inputs": {"n": 1}, "expect": 1}\n')
+    commit(tmp_path)
+    words = [sys.executable, "-m", "njc", "eval", f"{program}:f", str(cases), "--against", "HEAD"]
+    env = {**os.environ, "PYTHONPATH": str(folder.parent)}
+    for line in ("return n\n", "return n + 1\n"):
+        (folder / "texts.py").write_text(f"def clean(n):\n    {line}")
+        done = subprocess.run(words, env=env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        worse = int("+" in line)
+        assert f"better in 0 cases, worse in {worse}" in done.stdout, done.stdout
+    assert len(list_worktrees(tmp_path)) == 1
+
+
+def test_a_command_that_is_terminated_leaves_no_version(tmp_path: Path) -> None:
+    program, cases, started = tmp_path / "v.py", tmp_path / "cases.jsonl", tmp_path / "started"
+    cases.write_text('{"inputs": {"n": 1}, "expect": 1}\n')
+    program.write_text(
+        f"import time\n\ndef f(n: int):\n    open({str(started)!r}, 'w')\n    time.sleep(60)\n"
+    )
+    commit(tmp_path)
+    words = [sys.executable, "-m", "njc", "eval", f"{program}:f", str(cases), "--against", "HEAD"]
+    with subprocess.Popen(words, stderr=subprocess.DEVNULL) as process:
+        while not started.exists() and process.poll() is None:
+            time.sleep(0.02)
+        process.terminate()
+        assert process.wait(20) == 143
+    assert len(list_worktrees(tmp_path)) == 1
+
+
 OLD_VERSIONS = {
     "another signature": ("def f(x: int, y: int) -> int:\n    return x\n", "HEAD: the cases cannot be run: error: line 1: the inputs do not fit v.py:f: no argument `y`"),
     "no function": ("def g(x: int) -> int:\n    return x\n", "HEAD: the cases cannot be run: error: there is no function `f` in v.py"),

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import signal
 import subprocess
+import sys
 import tempfile
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 import click
@@ -14,6 +19,7 @@ from njc.commands.terminal.console import Console, ProgressLine
 from njc.commands.terminal.flags import CASE_JOBS, CASES, FILE, REPEATS, TARGET, with_console
 from njc.evaluation.cases.case_file import NumberedCase, format_case, read_cases
 from njc.evaluation.cases.runner import (
+    VERSION_VARIABLE,
     CaseResult,
     CaseResults,
     accept_case,
@@ -23,6 +29,7 @@ from njc.evaluation.cases.runner import (
     list_planned_runs,
     run_cases,
     run_eval_process,
+    set_variable,
 )
 from njc.evaluation.cases.summary import (
     Summary,
@@ -35,6 +42,7 @@ from njc.evaluation.cases.summary import (
 from njc.evaluation.comparison.results import ResultFile, check_gates, check_report, parse_gates
 from njc.project.outputs import check_output, write_all
 from njc.project.report import format_count
+from njc.project.units import SUFFIX
 from njc.target import TargetFunction, get_target, make_absolute
 from njrt.errors import ConfigurationError
 from njrt.private_files import lock_folder
@@ -91,10 +99,16 @@ def command(
     if fresh:
         results.path.unlink(missing_ok=True)
     versions = []
+    here: AbstractContextManager[None] = nullcontext()
     if against is not None:
-        versions = [_evaluate_version(against, target, cases, results, repeats, names, jobs)]
+        file = Path(target.rpartition(":")[0]).absolute()
+        root = Path(_call_git(file.parent, "rev-parse", "--show-toplevel").strip())
+        here = set_variable(VERSION_VARIABLE, _compute_version(root))
+        with _ending_by_exception():
+            versions = [_evaluate_version(against, root, target, cases, results, repeats, names, jobs)]  # fmt: skip
     results.read()
-    digest = _run_missing(console, target, numbered, results, repeats, names, jobs)
+    with here:
+        digest = _run_missing(console, target, numbered, results, repeats, names, jobs)
     summaries = [
         Summary(
             (name or "configured model") + label,
@@ -164,6 +178,7 @@ def _accept_results(target: TargetFunction, cases: Path) -> str:
 
 def _evaluate_version(
     ref: str,
+    root: Path,
     target: str,
     cases: Path,
     results: CaseResults,
@@ -174,7 +189,6 @@ def _evaluate_version(
     """Run the cases on the program of a git reference, in another process; return the digest of the program."""
     program, _, function = target.rpartition(":")
     file = Path(program).absolute()
-    root = Path(_call_git(file.parent, "rev-parse", "--show-toplevel").strip())
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "version"
         _call_git(root, "worktree", "add", "--detach", "--quiet", str(copy), ref)
@@ -183,12 +197,59 @@ def _evaluate_version(
             if not there.is_file():
                 raise ConfigurationError(f"there is no file {program}")
             named = f"{there}:{function}"
-            run_eval_process(named, cases, results.path, repeats=repeats, models=models, jobs=jobs)
-            return compute_program_digest(there, target)
+            with set_variable(VERSION_VARIABLE, _compute_version(copy)):
+                environ = {**os.environ, "PYTHONPATH": _make_import_path(root.resolve(), copy)}
+                run_eval_process(
+                    *(named, cases, results.path),
+                    repeats=repeats,
+                    models=models,
+                    jobs=jobs,
+                    environ=environ,
+                )
+                return compute_program_digest(there, target)
         except ConfigurationError as error:
             raise ConfigurationError(f"{ref}: {error}".replace(f"{copy}{os.sep}", "")) from None
         finally:
             _call_git(root, "worktree", "remove", "--force", str(copy))
+
+
+def _make_import_path(root: Path, copy: Path) -> str:
+    """Return the import path with the folders of the repository replaced by their counterparts in the copy."""
+    folders: list[str] = []
+    for folder in filter(None, sys.path):
+        place = Path(folder).resolve()
+        if place.is_relative_to(root) and (copy / place.relative_to(root)).is_dir():
+            folders.append(str(copy / place.relative_to(root)))
+    kept = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    others = [
+        folder for folder in kept if folder and not Path(folder).resolve().is_relative_to(root)
+    ]
+    return os.pathsep.join([*folders, *others])
+
+
+def _compute_version(root: Path) -> str:
+    """Return a digest of all modules in the folder of a repository."""
+    names = _call_git(root, "ls-files", "-coz", "--exclude-standard", "--", "*.py", f"*{SUFFIX}")
+    files = [root / name for name in sorted(set(names.split("\0"))) if name]
+    parts = [
+        f"{file.relative_to(root)}\0{hashlib.sha256(file.read_bytes()).hexdigest()}"
+        for file in files
+        if file.is_file()
+    ]
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+@contextmanager
+def _ending_by_exception() -> Iterator[None]:
+    """Let SIGTERM raise SystemExit, so that the files of the other version are removed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _call_git(folder: Path, *words: str) -> str:

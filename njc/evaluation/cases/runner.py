@@ -69,6 +69,9 @@ _STOPPING = (
 MAX_SHOWN, MAX_KEPT = 20_000, 4_000
 """Characters of prompts and replies in a failed result, and in one that examples are taken from."""
 
+VERSION_VARIABLE = "_NJC_VERSION"
+"""A digest of all modules of the repository: results count for these alone."""
+
 ResultKey = tuple[str, str, str, int]
 """The digests of the program and of the case, the model, and the number of the repeat."""
 
@@ -135,6 +138,7 @@ def compute_program_digest(program: Path, target: str) -> str:
     if program.suffix == SUFFIX:
         tuned = serialize_tuned(find_tuned_blocks(make_unit(program, project), project))
     name = target.rpartition(":")[2] + tuned + describe_result_options(project, os.environ)
+    name += os.environ.get(VERSION_VARIABLE, "")
     return hashlib.sha256(text + name.encode()).hexdigest()[:12]
 
 
