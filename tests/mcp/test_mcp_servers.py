@@ -79,6 +79,7 @@ def test_functions_are_typed_and_results_are_objects(folder: Path) -> None:
         {"filter": {"until": None, "parts": [{"until": "2"}], "X": None}}
         | {"more": [{"a": {"until": None, "parts": [{"until": "2"}], "X": None}}]}
     )
+    assert box.clear() is None
     picture = box.draw()
     assert isinstance(picture, str)
     assert isinstance(picture, ToolText)
@@ -261,10 +262,14 @@ def test_a_recording_answers_for_the_server(folder: Path, policy: str) -> None:
                 box.fail("no")
             except ToolError as error:
                 failure = str(error)
-            return found, total, box.add(1, 1), box.add(1, 1), box.find_user("Bo").name, failure
+            found_bo = box.find_user("Bo").name
+            drawn = box.draw(), box.draw().parts, box.clear(), box.pay("7")
+            return found, total, box.add(1, 1), box.add(1, 1), found_bo, failure, drawn
 
     live = play("once")
     assert live[:5] == ("Kim", 5, 2, 2, "Bo")
+    assert [type(part) for part in live[-1][1]] == [str, njrt.Image]
+    assert live[-1][2:] == (None, "paid 7")
     calls = read_calls(folder)
     box.server.close()
     box.server.command = ("no-such-program",)
@@ -273,6 +278,14 @@ def test_a_recording_answers_for_the_server(folder: Path, policy: str) -> None:
     missing = pytest.raises(RecordingMissingError, match=r"has no call .*pay\(order='9'\)")
     with njrt.using(record=folder / "r.jsonl", mode="none"), missing:
         box.pay("9")
+    missing = pytest.raises(
+        RecordingMissingError, match=r"has no call .*pay\(order='7'\), or not so"
+    )
+    with njrt.using(record=folder / "r.jsonl", mode="none"):
+        assert [box.add(1, 1) for _ in range(5)] == [2] * 5  # read-only: as often as it is made
+        assert box.pay("7") == "paid 7"
+        with missing:
+            box.pay("7")
 
 
 # ── sessions ─────────────────────────────────────────────────────────────────────────────────────

@@ -88,6 +88,12 @@ def draw() -> list[str | Image]:
 
 
 @server.tool()
+def clear() -> None:
+    """Return nothing."""
+    note("clear")
+
+
+@server.tool()
 async def wait(seconds: float, context: Context) -> str:
     """Wait, and report progress."""
     note("wait begins")

@@ -45,12 +45,16 @@ class ToolText(str):
         made.parts = parts
         return made
 
+    def __getnewargs__(self) -> Any:
+        """Return the arguments that make an equal text, for recordings, `pickle` and `copy`."""
+        return str(self), self.parts
+
 
 def read_result(tool: str, result: CallToolResult, expected: Any, is_wrapped: bool) -> Any:
     """Return the value of a result.
 
     `tool` is the name of the tool in messages, `expected` the type of the structured content, None for a tool
-    without one; with `is_wrapped` the value is its field `result`. Raises ToolError if the tool has failed, or its
+    without one; with `is_wrapped` it is the type of its field `result`, the value. Raises ToolError if the tool has failed, or its
     result does not fit its schema.
     """
     parts = tuple(_read_parts(result))
@@ -58,7 +62,7 @@ def read_result(tool: str, result: CallToolResult, expected: Any, is_wrapped: bo
     if result.is_error:
         raise ToolError(f"{tool}: {text or 'the tool has failed'}")
     content = result.structured_content
-    if expected is None:
+    if expected is None and not is_wrapped:
         if not parts and content is not None:
             return json.dumps(content, ensure_ascii=False)
         has_more = any(not isinstance(part, str) for part in parts)

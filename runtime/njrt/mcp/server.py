@@ -58,9 +58,9 @@ class CallForm(TypedDict, total=False):
     """The form of a call of a tool, besides its name and its arguments, and of its result."""
 
     result: Any
-    """The type of the structured content; None for a tool that returns text."""
+    """The type of the structured content; None for a tool that returns text, unless it is `wrapped`."""
     wrapped: bool
-    """The value is in the field `result` of the structured content."""
+    """The value, of the type `result`, is in the field `result` of the structured content."""
     optional: Sequence[str]
     """Arguments that are left out of the call if they are None."""
     repeatable: bool
@@ -300,7 +300,7 @@ class McpServer:
 
         key = format_call(call.effect)  # equal calls are found in their order, others in any order
         asked = RecordedTouch(uuid.uuid4().hex, f"MCP server {self.name}", key, 1, call.effect)
-        index, found = recorder.take_call(asked, is_alone=False)
+        index, found = recorder.take_call(asked, is_alone=False, repeats=call.is_repeatable)
         slot = RecordedSlot(recorder, index, found or asked, recorder.record_call)
         report = _Report()
         if found is not None and found.was_made:
@@ -342,7 +342,7 @@ def _find_recorder() -> Recorder | None:
 
 def _make_missing_error(call: _Call, recorder: Recorder) -> RecordingMissingError:
     error = RecordingMissingError(
-        f"the recording {recorder.place.name} has no call {format_call(call.effect)}; record it again"
+        f"the recording {recorder.place.name} has no call {format_call(call.effect)}, or not so often; record it again"
     )
     recorder.errors.append(error)
     return error

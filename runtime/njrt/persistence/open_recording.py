@@ -203,12 +203,12 @@ class ReplayBook(Generic[T]):
         """Whether the end of an item is missing."""
         return any(item.is_open for item in self.items)
 
-    def take(self, asked: T) -> int | None:
+    def take(self, asked: T, repeats: bool = True) -> int | None:
         """Return the number of the next recorded item that equals this one, and count it as used; None for a new item."""
         identity = asked.identity
         slots, used = self._slots[identity], self._used.get(identity, 0)
         self._used[identity] = used + 1
-        if used >= len(slots) and not (slots and self._repeats_last):
+        if used >= len(slots) and not (slots and repeats and self._repeats_last):
             return None
         index = slots[min(used, len(slots) - 1)]
         self._unused[asked.key].discard(index)

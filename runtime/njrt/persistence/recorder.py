@@ -124,23 +124,23 @@ class Recorder:
             return index
 
     def take_call(
-        self, asked: RecordedTouch, is_alone: bool
+        self, asked: RecordedTouch, is_alone: bool, repeats: bool = True
     ) -> tuple[int | None, RecordedTouch | None]:
         """Return the number and the recorded form of a call of a gated function; None for one that is not recorded.
 
-        If other calls are under way, not `is_alone`, the order of calls may be another one than before. Raises
+        In a replay the last of equal calls `repeats`, as a reply does. If other calls are under way, not `is_alone`, the order of calls may be another one than before. Raises
         RecordingMismatchError if other calls are recorded in its place.
         """
         with self._lock:
             recording = self._get_open_recording()
-            index = recording.calls.take(asked)
+            index = recording.calls.take(asked, repeats)
             if index is not None:
                 return index, recording.calls.items[index]
             if recording.records:
                 expected = recording.calls.find_unused(asked.key) if is_alone else None
             else:
                 recorded = (item.key for item in recording.calls.items)
-                expected = asked if asked.key in recorded else None
+                expected = asked if repeats and asked.key in recorded else None
             if expected is None:
                 return None, None
             raise self._make_call_error(expected, asked)

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
+from njrt.media import Audio, Document, Image
 from njrt.outcome import UserValue
 from njrt.values.introspection import (
     find_member,
@@ -206,7 +207,9 @@ _OPENING_BRACKETS: Mapping[type, str] = {list: "[", tuple: "(", dict: "{", set: 
 
 
 def _find_constructor_arguments(value: UserValue) -> tuple[UserValue, ...] | None:
-    """Return the arguments of a standard class's constructor that make an equal object; None for other classes."""
+    """Return the arguments of a constructor that make an equal object: of standard classes, of files that a model is shown, and of
+    texts with `__getnewargs__`; None for other classes.
+    """
     cls = type(value)
     if cls is range:
         return value.start, value.stop, value.step
@@ -220,6 +223,10 @@ def _find_constructor_arguments(value: UserValue) -> tuple[UserValue, ...] | Non
         return (dict(value),)
     if cls is defaultdict:
         return value.default_factory, dict(value)
+    if cls in (Image, Document, Audio):
+        return value.data, value.media_type, value.url, value.identity
+    if isinstance(value, str) and "__getnewargs__" in vars(cls):
+        return tuple(value.__getnewargs__())
     home = _PUBLIC_MODULES.get(cls.__module__, cls.__module__)
     if cls.__name__ not in _CONSTRUCTIBLE_TYPES.get(home, ()):
         return None
