@@ -54,6 +54,7 @@ _RESULT_END = re.compile(rf"{_SENTENCE_END.pattern}|<:[^>]*>")
 """The end of the text about one output: the end of its sentence, or another output."""
 _COLLECTIONS = "list|set|tuple|dict|dictionary|array|vector|sequence"
 _GOES_ON = (
+    r"(?!\s+(?!(?:of|in|from|for|about|that|which|between|on|to|by|if|when|whether|and|or|unless|at|as|rounded|within|using|based|saying|describing|greater|less|without|into|so|because|depending|given|the|an?)\b)\w)"
     rf"(?!\s+(?:{_COLLECTIONS}|string|text|expression|literal)s?\b|\s+in\s+an?\s+(?:{_COLLECTIONS})\b"
     r"|(?:(?!\b(?:whether|if|when|that|which|from|between)\b)[^.!?]){0,40}?[ ,;(]\s*(?:or|unless)\s+(?!none\b|null\b|raise|break|continue|return|stop|skip|end))"
 )
@@ -90,10 +91,30 @@ _ARTICLE = re.compile(r"\ban?\s+\Z", re.IGNORECASE)
 _PICKS = re.compile(r"\b(?:filter|remove|keep|select|sort|drop|deduplicate|reverse|order)\b", re.IGNORECASE)  # fmt: skip
 _PICKS_ONE = re.compile(r"\b(?:the\s+[\w-]*[^s\W]|one|any)\s+(?:of|in|from)\b", re.IGNORECASE)
 _LISTS = ("list", "set", "tuple", "collections.abc.Sequence", "typing.Sequence")
-_COUNT = re.compile(r"\b(?:the\s+number\s+of(?!\s+the\s+\w*[^s\W]\s+(?:in|on|of|at|that)\b)|how\s+many(?!\s+percent)|count)\b(?:(?!\band\b|\bin\s+words\b).)*\b(?:as|in|into)\s+\Z", re.IGNORECASE | re.DOTALL)  # fmt: skip
+_MEASURES = "percent|points|hours|minutes|seconds|days|weeks|months|years|euros|dollars|cents|pounds|kilos|grams|degrees|units|(?:kilo)?met(?:re|er)s|miles|lit(?:re|er)s"
+_COUNT = re.compile(rf"(?:\bthe\s+number\s+of\s+(?:[\w'-]+\s+){{0,4}}?(?!{_MEASURES})(?:<[\w.]+>|people|children|\w*[^suia\W]s)|\bhow\s+many(?!\s+(?:{_MEASURES}))|\bthe\s+count|(?:\A|[.,;:]|\band|\bthen)\s*count(?!\s+(?:from|down|up|back|to)))\b(?:(?!\b(?:and|or|in\s+words|put|save|store|write)\b)[^,;:])*\b(?:as|in|into)\s+\Z", re.IGNORECASE)  # fmt: skip
 _EACH = re.compile(r"\b(?:each|every|per|by)\b", re.IGNORECASE)
+_OF_EACH = re.compile(r"\b(?:each|every|per|respectively)\b", re.IGNORECASE)
+_PAIRED = re.compile(
+    r"\b(?:with|each|per|by|grouped|paired|along|together|including|plus)\b|\band\s+(?!put|save|store|write|set|count|then|stop|break|continue|return|raise)",
+    re.IGNORECASE,
+)
+"""Words for more than texts or numbers as the members of a list."""
+_OTHERWISE = re.compile(
+    r"(?:(?=\b(?:or|otherwise|else)\b)|\b(?:unless|if|when)\b)[^.!?]*?(?:\b(?:to|as|use|put|write|say|save|store|give|or|otherwise|else)\s+(?!(?:not|the|it|them|in|into|raise|break|continue|return|stop|skip|none|null)\b|<)([^\s,;:.!?)]+)|\b(empty|blank|nothing|unknown|unclear)\b)",
+    re.IGNORECASE,
+)
+"""Another value for a case that the type may not have."""
+_DECIDES = re.compile(r"\b(?:whether|true|false|yes|no|(?:decide|check|judge|say|tell|see) if)\b", re.IGNORECASE)  # fmt: skip
+_AND_ANOTHER = re.compile(rf"\A[^.;!?]*\band\s+(?:how|why|wh(?:at|ich|o|ose|ere|en))\b|\A\s*(?:[,(:-]\s*)?(?:(?:as|being|which is|is)\s+)?{_TYPE}\s*,?\s*(?:\b(?:and|plus|with)\b\s+(?:an?|the|its|their|one|two|\d+|number|list|name)|per)\b", re.IGNORECASE)  # fmt: skip
+_MEMBERS_NAMED = re.compile(rf"\b(?:list|lines|{_TEXTS})\b", re.IGNORECASE)
+_NO_WORD = re.compile(r"true|false|none|null|nothing|more|less|other|another|something|zero|one|two|three|four|five|six|ten|why|how|both|neither", re.IGNORECASE)  # fmt: skip
+_IN_ANOTHER_FORM = re.compile(
+    r"\b(?:lists?|sets?|tuples?|dict\w*|arrays?|sentences?|pairs?|start\w*|begin\w*|contain\w*|number|count|opposite|reason|each|every|both|not|never|follow\w*|plus|why|explain|all|results|with an?|(?:and|or) one of)\b",
+    re.IGNORECASE,
+)
 _WORD = r"[\"'“‘]?([\w-]+)[\"'”’]?"
-_CHOICE = re.compile(rf"\b(?:either|one of:?)\s+((?:{_WORD}\s*,\s*)*{_WORD}\s*,?\s+or\s+{_WORD})(?![\w\"'”’-]|\s*,?\s*or\b|\s+(?!(?:and|in|into|as|to|by|from|if|when|for(?!\s+(?:each|every|all)\b)|depending|based|according)\b)[\w<])", re.IGNORECASE)  # fmt: skip
+_CHOICE = re.compile(rf"\b(?:either|one of:?)\s+((?:{_WORD}\s*,\s*)*{_WORD}\s*,?\s+or\s+{_WORD})(?![\w\"'”’/%*-]|\.\d|\s*,?\s*or\b|\s*,?\s+(?!(?:and(?!\s+(?:why|how|an?|the|its)\b)|(?:in|as)\s+<:|into|to|by|from|if|when|for(?!\s+(?:each|every|all)\b)|depending|based|according)(?:\b|(?<=:)))[\w<])", re.IGNORECASE)  # fmt: skip
 _TEXT_METHODS = frozenset(
     {"capitalize", "casefold", "endswith", "islower", "isupper", "lower", "lstrip", "rstrip", "split", "splitlines", "startswith", "strip", "title", "upper"}
 )  # fmt: skip
@@ -178,6 +199,12 @@ class _Uses:
     tested: Counter[str] = field(default_factory=Counter)
     """How often a test is the variable alone."""
     returned: set[str] = field(default_factory=set)
+    given_up: set[str] = field(default_factory=set)
+    """Variables that the code binds anew, or whose type it tests: it says nothing about the type of an output."""
+    needs: dict[str, set[str]] = field(default_factory=dict)
+    """The attributes that are used of each, `[]` for an item and the like."""
+    compared: dict[str, list[object]] = field(default_factory=dict)
+    """The constants that each is compared with."""
     texts: set[str] = field(default_factory=set)
     """Variables with a call of a method of `str`."""
     members: dict[str, str] = field(default_factory=dict)
@@ -186,30 +213,88 @@ class _Uses:
     """The arguments that are the variable alone: the called function, and the keyword or the position."""
 
 
+_BY_ITEMS = (
+    "len",
+    "sum",
+    "sorted",
+    "max",
+    "min",
+    "list",
+    "set",
+    "tuple",
+    "enumerate",
+    "any",
+    "all",
+)
+
+
 def _collect_uses(code: ast.AST) -> _Uses:
+    """Collect the uses in the code of a scope; a function or class inside only counts as reading."""
     uses = _Uses()
-    for node in ast.walk(code):
+    uses.read.update(node.id for node in ast.walk(code) if isinstance(node, ast.Name))
+    own = [*_walk_own(code)]
+    yields = any(isinstance(node, ast.Yield | ast.YieldFrom) for node in own)
+    for node in own:
         match node:
-            case ast.Return(value=ast.Name(id=name)):
+            case ast.Return(value=ast.Name(id=name)) if not yields:
                 uses.returned.add(name)
             case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test):
                 if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
                     test = test.operand
                 if isinstance(test, ast.Name):
                     uses.tested[test.id] += 1
-            case ast.Name(id=name):
-                uses.read[name] += 1
+            case ast.Name(id=name, ctx=ast.Store()):
+                uses.given_up.add(name)
+            case ast.Match(subject=ast.Name(id=name), cases=cases):
+                uses.given_up.add(name)
+                parts = [part for case in cases for part in ast.walk(case.pattern)]
+                values = [
+                    part.value
+                    for part in parts
+                    if isinstance(part, ast.Constant | ast.MatchSingleton)
+                ]
+                uses.compared.setdefault(name, []).extend(values)
+            case ast.Compare(left=ast.Name(id=name), comparators=values):
+                for value in values:
+                    items = getattr(value, "elts", (value,))
+                    constants = [each.value for each in items if isinstance(each, ast.Constant)]
+                    uses.compared.setdefault(name, []).extend(constants)
             case ast.For(target=ast.Name(id=member), iter=ast.Name(id=name)):
                 uses.members[name] = member
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)):
-                if method in _TEXT_METHODS:
+            case ast.Assign(targets=[ast.Tuple() | ast.List()], value=ast.Name(id=name)):
+                uses.needs.setdefault(name, set()).add("[]")
+            case ast.Starred(value=ast.Name(id=name)) | ast.comprehension(iter=ast.Name(id=name)):
+                uses.needs.setdefault(name, set()).add("[]")
+            case ast.Subscript(value=ast.Name(id=name), slice=key):
+                is_key = isinstance(key, ast.Constant) and isinstance(key.value, str)
+                uses.needs.setdefault(name, set()).add("[key]" if is_key else "[]")
+            case ast.Attribute(value=ast.Name(id=name), attr=attribute):
+                uses.needs.setdefault(name, set()).add(attribute)
+                if attribute in _TEXT_METHODS:
                     uses.texts.add(name)
             case ast.Call(func=ast.Name(id=called), args=positional, keywords=keywords):
                 given = [*enumerate(positional), *((each.arg, each.value) for each in keywords)]
+                is_starred = any(isinstance(each, ast.Starred) for each in positional)
                 for at, value in given:
-                    if isinstance(value, ast.Name) and at is not None:
+                    if at is None:
+                        continue
+                    if isinstance(value, ast.Name) and called == "isinstance":
+                        uses.given_up.add(value.id)
+                    elif isinstance(value, ast.Name) and called in _BY_ITEMS:
+                        uses.needs.setdefault(value.id, set()).add("[]")
+                    elif isinstance(value, ast.Name) and (isinstance(at, str) or not is_starred):
                         uses.passed.setdefault(value.id, []).append((called, at))
     return uses
+
+
+def _walk_own(code: ast.AST) -> Iterator[ast.AST]:
+    """Walk the code of a scope, without the functions and classes inside."""
+    waiting = list(getattr(code, "body", []))
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, FunctionDefinition | ast.ClassDef | ast.Lambda):
+            waiting += list_children(node)
 
 
 def _collect_calls(module: ast.AST) -> _Calls:
@@ -241,6 +326,12 @@ def _collect_signatures(module: ast.AST) -> _Signatures:
                 for each in node.body
                 if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)
             }
+            own_init = any(
+                getattr(each, "name", "") in ("__init__", "__new__") for each in node.body
+            )
+            bases = {ast.unparse(base).rpartition(".")[2] for base in node.bases}
+            if own_init or not bases <= {"BaseModel", "NamedTuple", "TypedDict"}:
+                del found[node.name]  # the fields of a base come first, and may have other types
     return found
 
 
@@ -260,8 +351,10 @@ def _find_output_types(
             continue
         read = _read_words(block, reference, types)
         found = [type_ for type_ in read if type_ and not _is_contradicted(type_, block, reference)]
-        found += [*_read_uses(block, name, uses, types), *_read_passed(name, uses, signatures)]
-        is_contradicted = name in uses.members and found[:1] and found[0] in _SCALARS
+        if name not in uses.given_up:
+            found += [*_read_uses(block, reference, uses, types)]
+            found += [*_read_passed(name, uses, signatures)]
+        is_contradicted = any(not _allows_uses(type_, name, uses) for type_ in found)
         if found and len(set(found)) == 1 and not is_contradicted:
             found = [*_add_none(found[0], name, block)]
         if found and len(set(found)) == 1 and not is_contradicted:
@@ -278,10 +371,29 @@ def _is_contradicted(type_: str, block: NaturalBlock, reference: Reference) -> b
         return True
     if type_ == "bool" and _THIRD_VALUE.search(around):
         return True
+    is_plain = type_ in _SCALARS or type_.startswith("Literal[")
+    if is_plain and (_OF_EACH.search(around) or _AND_ANOTHER.search(after)):
+        return True
+    others = _OTHERWISE.findall(_CHOICE.sub("", before + after))
+    if not all(_is_value_of(type_, (found or word).strip("\"'`“”‘’")) for found, word in others):
+        return True
+    if type_.startswith("Literal["):
+        return _AS_OTHER.search(_CHOICE.sub("", around)) is not None
     return type_ in _SCALARS and any(
         not re.fullmatch(_SCALARS[type_], found["type"] or "", re.IGNORECASE)
         for found in _AS_OTHER.finditer(around)
     )
+
+
+def _is_value_of(type_: str, word: str) -> bool:
+    """Return whether a word may be a value of a type; each may be one of a text or an object."""
+    if type_ in ("int", "float"):
+        return re.fullmatch(r"-?\d+" + r"(?:\.\d+)?" * (type_ == "float"), word) is not None
+    if type_ == "bool":
+        return word.lower() in ("true", "false")
+    if type_.startswith("Literal["):
+        return word in re.findall(r"[\w-]+", type_.removeprefix("Literal"))
+    return word.lower() != "nothing"
 
 
 def _add_none(type_: str, name: str, block: NaturalBlock) -> Iterator[str]:
@@ -304,7 +416,9 @@ def _read_words(block: NaturalBlock, reference: Reference, types: TypeReader) ->
     before, after = block.words[:at], block.words[end:]
     found = _AFTER.match(after) or _BEFORE.search(before)
     if found is not None:
-        yield _name_type(found)
+        rest = _RESULT_END.split(after[found.end() :] if found.string is after else after)[0]
+        if not (found["many"] and (_PAIRED.search(rest) or _names_class(rest, block, types))):
+            yield _name_type(found)
         return
     for other in block.references:
         gap = block.words[end : other.start - first]
@@ -315,9 +429,9 @@ def _read_words(block: NaturalBlock, reference: Reference, types: TypeReader) ->
     if (stored := _STORED.search(before)) is not None:
         yield from _read_stored(block, reference, before[: stored.start()], stored, types)
         return
-    sentence = _SENTENCE_END.split(before)[-1], _SENTENCE_END.split(after)[0]
+    sentence = _RESULT_END.split(before)[-1], _RESULT_END.split(after)[0]
     if choice := _CHOICE.search(sentence[1]):
-        yield _format_literal(choice)
+        yield from _format_literal(choice, sentence[1])
     elif _MANY.search(sentence[1]):
         return
     elif _WHETHER_AFTER.match(sentence[1]) or _WHETHER_BEFORE.search(sentence[0]):
@@ -346,7 +460,7 @@ def _read_stored(
                 yield other.path
             return
     if choice := _CHOICE.search(clause):
-        yield _format_literal(choice)
+        yield from _format_literal(choice, clause)
     elif _PICKS.search(clause) and not _PICKS_ONE.search(clause):
         typed = [types.infer(ast.Name(other.path, ast.Load()), block.scope) for other in inside]
         lists = [each for each in typed if each and types.name_of(types.expand(each)) in _LISTS]
@@ -368,10 +482,21 @@ def _find_namesake(block: NaturalBlock, output: Reference, types: TypeReader) ->
             return
 
 
-def _format_literal(choice: re.Match[str]) -> str:
+def _format_literal(choice: re.Match[str], sentence: str) -> Iterator[str]:
+    """Yield the type of a choice, if its words are the values, and the only ones."""
     words = [word for word in re.findall(_WORD, choice[1]) if word.lower() != "or"]
-    quote = "" if all(re.fullmatch("0|[1-9][0-9]*", word) for word in words) else '"'
-    return f"Literal[{', '.join(f'{quote}{word}{quote}' for word in words)}]"
+    numbers = [word for word in words if re.fullmatch("-?(?:0|[1-9][0-9]*)", word)]
+    around = re.sub(r"<[^>]*>", "", sentence.replace(choice[1], ""))
+    is_other = _IN_ANOTHER_FORM.search(around) or any(map(_NO_WORD.fullmatch, words))
+    if not is_other and numbers in ([], words):
+        quote = "" if numbers else '"'
+        yield f"Literal[{', '.join(f'{quote}{word}{quote}' for word in words)}]"
+
+
+def _names_class(text: str, block: NaturalBlock, types: TypeReader) -> bool:
+    """Return whether a text refers to a class of the program: the members may be of it."""
+    names = re.findall(r"<([\w.]+)>", text)
+    return any(types.find_definition(name, block.scope) == "class" for name in names)
 
 
 def _name_type(found: re.Match[str]) -> str:
@@ -385,21 +510,41 @@ def _name_type(found: re.Match[str]) -> str:
     return next((name for name in _SCALARS if found[name] and not found[name].endswith("s")), "")
 
 
-def _read_uses(block: NaturalBlock, name: str, uses: _Uses, types: TypeReader) -> Iterator[str]:
+def _read_uses(
+    block: NaturalBlock, reference: Reference, uses: _Uses, types: TypeReader
+) -> Iterator[str]:
     """Yield the types that the code of the scope needs: by a return, tests, a method of texts, a loop."""
-    scope = block.scope
+    scope, name = block.scope, reference.path
     returns = getattr(scope.node, "returns", None)
     if name in uses.returned and returns is not None and "function" in scope.kind:
         typed = types.expand(Typed(returns, find_signature_scope(scope)))
         origin = types.name_of(typed).rpartition(".")[2]
         if origin not in _UNSPECIFIC and not isinstance(returns, ast.BinOp):
             yield format_annotation(unquote(returns))
-    if 0 < uses.tested[name] == uses.read[name]:
+    if 0 < uses.tested[name] == uses.read[name] and _DECIDES.search(block.words):
         yield "bool"
     if name in uses.texts:
         yield "str"
-    if uses.members.get(name) in uses.texts:
+    if uses.members.get(name) in uses.texts and _MEMBERS_NAMED.search(block.words):
         yield "list[str]"
+
+
+def _allows_uses(type_: str, name: str, uses: _Uses) -> bool:
+    """Return whether the code uses a variable as its type allows: no item of a number, no `None` where it has none."""
+    compared, needs = uses.compared.get(name, ()), uses.needs.get(name, set())
+    if None in compared and "None" not in type_:
+        return False
+    values = set(re.findall(r"[\w-]+", type_)) if type_.startswith("Literal[") else set()
+    plain = "str" if '"' in type_ else "int" if values else type_
+    if plain not in _SCALARS:
+        return True
+    if plain != "str" and ("[]" in needs or name in uses.members):
+        return False
+    known = dir({"str": str, "int": int, "float": float, "bool": bool}[plain])
+    if "[key]" in needs or not needs - {"[]"} <= {*known}:
+        return False
+    kinds = {"str": (str,), "bool": (bool,)}.get(plain, (int, float))
+    return all(isinstance(each, kinds) and (not values or str(each) in values) for each in compared)
 
 
 def _read_passed(name: str, uses: _Uses, signatures: _Signatures) -> Iterator[str]:
@@ -414,7 +559,9 @@ def _read_passed(name: str, uses: _Uses, signatures: _Signatures) -> Iterator[st
                 yield text
 
 
-_UNSPECIFIC = ("Any", "object", "None", "Optional", "Union", "Callable")
+_UNSPECIFIC = (
+    *("Any", "object", "None", "Optional", "Union", "Callable", "Self", "TypeGuard", "TypeIs", "NoReturn", "Never"),
+)  # fmt: skip
 
 
 # ── parameters ───────────────────────────────────────────────────────────────────────────────────

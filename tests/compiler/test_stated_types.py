@@ -143,6 +143,69 @@ Choose one of: red, green or blue for each of <text>, and save the result to <:x
 Choose either red or green for all of <text>, and store them to <:x>.
 Pick either one or two of <text>, and save the result to <:x>.
 Say either yes, or why not, and save the result to <:x>.
+Put into <:x> either 1, 2 or 3 for <text>, or 0 if it is empty.
+Put into <:x> either good or bad for <text>. If it is empty, put none into it.
+Rate <text> as <:x>: either good or bad. If you cannot tell, use unclear.
+Rate <text> as <:x>: either good or bad; otherwise say mixed.
+Rate <text> as <:x>: either good or bad, plus a reason.
+Rate <text> as <:x>: either good or bad and why.
+Rate each of <rows> as <:x>: either good or bad.
+Rate <text> as <:x>, a list of either good or bad.
+Put into <:x> a sentence that starts with either yes or no about <text>.
+Put into <:x> either true or false for <text>.
+Put into <:x> either zero or one for <text>.
+Put into <:x> either 2 or 2.5 for <text>.
+Put into <:x> either 1, 2 or more for <text>.
+Put into <:x> either 10 or 20% of <text>.
+Put into <:x> either good or bad/ugly for <text>.
+Put into <:x> either good or bad as a dict of <text>.
+Put the name of <text> into <:x> and set <:y> to true or false.
+Put the number of rows in <text> into <:y>, the rows into <:x>.
+Put the count of <text> into <:y> and into <:x> the names.
+Put the names in <text> that count into <:x>.
+Count <text>, put the winner into <:x>.
+Count from 1 to <text> into <:x>.
+Put the number of the flight of <text> into <:x>.
+Put the number of my flight in <text> into <:x>.
+Put the number of hours in <text> into <:x>.
+Put how many kilometres <text> says into <:x>.
+Put the number of <text> into <:x> or nothing.
+Put into <:x> an integer and a string about <text>.
+Put into <:x> a list of names with their ages in <text>.
+Put into <:x> a list of names and ages in <text>.
+Put into <:x> a list of questions, each with its answer, from <text>.
+Put into <:x> a list of words grouped by topic in <text>.
+Put into <:x> a list of titles of <text>, as <Cart>s.
+Put the age of each of <text> into <:x> as an integer.
+Put the prices of <text> into <:x>, a float per price.
+Put the age of <text> into <:x>, an integer. If there is none, leave it empty.
+Put the age of <text> into <:x>, an integer. If there is none, put unknown.
+Put the age of <text> into <:x>, an integer, or unknown.
+Put the age of <text> into <:x>, an integer; else a dash.
+Put into <:x> whether <text> is rude, and how rude.
+Put into <:x> whether <text> is rude, polite or neither.
+Decide if <text> is rude or polite in <:x>.
+Put whether each of <text> is rude into <:x>.
+Put into <:x> whether <text> is rude for each sentence.
+Put into <:x> whether <text> is rude; if it is empty, put none.
+Put a string and its length of <text> into <:x>.
+Put into <:x> a string, or a list of strings if there are several, from <text>.
+Put into <:x> the integers of <text>.
+Put into <:x> text and number of <text>.
+Put into <:x> a float with its unit from <text>.
+Put into <:x> an integer percentage with a sign from <text>.
+Put into <:x> an integer range such as 3-4 from <text>.
+Put into <:x> a boolean per sentence of <text>.
+Put into <:x> a text file with <text>.
+Put into <:x> string parts of <text>.
+Put into <:x> the float values of <text>.
+Put into <:x> a text for every one of <rows>.
+Choose one of good or bad for <text>, or both, and save the result to <:x>.
+Choose one of good or bad for <text> and one of big or small, and save the result to <:x>.
+Say either yes or no to <text> with a reason, and save the result to <:x>.
+Rate <text> as either good or bad, and explain. Save the result to <:x>.
+Answer <text> in one word, either yes or no, then explain why. Store it in <:x>.
+Rate all <rows> as either good or bad, and save the results to <:x>.
 """.splitlines()
 """A form, an alternative or a plural that the nearest words do not have."""
 
@@ -159,12 +222,39 @@ def test_words_without_a_type(prompt: str) -> None:
     assert "x" not in find_stated(text)
 
 
+BELOW = [
+    ("Put the list of rude words in <text> into <:x>.", "if x:\n        return True", {}),
+    ("Put the first error in <text> into <:x>.", "while not x:\n        pass", {}),
+    ("Put what is wrong with <text> into <:x>.", "return 1 if x else 0", {}),
+    ("Put into <:x> whether <text> is rude.", "if not x:\n        return 1", {"x": "bool"}),
+    ("Decide if <text> is rude into <:x>.", "if x:\n        return 1", {"x": "bool"}),
+    ("Put the words of <text> into <:x>.", "for y in x:\n        print(y.strip())", {"x": "list[str]"}),
+    ("Put the word of <text> into <:x>.", "for y in x:\n        print(y.strip())", {}),
+    ("Put the age in <text> into <:x>, an integer.", "if x is None:\n        return 1", {}),
+    ("Put the age in <text> into <:x>, an integer.", "print(sum(x))", {}),
+    ("Put the age in <text> into <:x>, an integer.", "print(x[0])", {}),
+    ("Put the age in <text> into <:x>, an integer.", "a, b = x", {}),
+    ("Put the age in <text> into <:x>, an integer.", "if x == 'unknown':\n        return 1", {}),
+    ("Put the age in <text> into <:x>, an integer.", "if x > 18:\n        return x + 1", {"x": "int"}),
+    ("Put the name in <text> into <:x>, a string.", "print(x['first'])", {}),
+    ("Put the name in <text> into <:x>, a string.", "x.append(1)", {}),
+    ("Rate <text> as <:x>: either good, or bad.", "if x == 'none':\n        return 1", {}),
+    ("Rate <text> as <:x>: either 1, -1 or 0.", "if x in (1, 0):\n        return 1", {"x": "Literal[1, -1, 0]"}),
+    ("Rate <text> as <:x>: either good or bad.", "match x:\n        case 'none':\n            return 1", {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("prompt", "below", "said"), BELOW)
+def test_words_and_uses(prompt: str, below: str, said: dict[str, str]) -> None:
+    text = f'def f(text: str):\n    """natural\n    {prompt}\n    """\n    {below}\n'
+    assert find_stated(text) == said
+
+
 USES = [
     ("def f(text) -> list[str]:", "return x", {"x": "list[str]"}),
     ("def f(text) -> 'Cart':", "return x", {"x": "Cart"}),
     ("def f(text) -> str | None:", "return x", {}),
-    ("def f(text):", "if x:\n        return 1", {"x": "bool"}),
-    ("def f(text):", "if not x:\n        return 1", {"x": "bool"}),
+    ("def f(text):", "if x:\n        return 1", {}),
     ("def f(text):", "if x:\n        return x", {}),
     ("def f(text):", "print(x.upper())", {"x": "str"}),
     ("def f(text):", "note(x)", {"x": "str"}),
@@ -172,7 +262,16 @@ USES = [
     ("def f(text):", "Cart(other=x)", {}),
     ("def f(text):", "note(x)\n    Cart(size=x)", {}),
     ("def f(text):", "note(3, anything=x)", {}),
-    ("def f(text):", "for y in x:\n        print(y.strip())", {"x": "list[str]"}),
+    ("def f(text):", "for y in x:\n        print(y.strip())", {}),
+    ("def f(text) -> str:", "def show():\n        return x\n    return ' '.join(show())", {}),
+    ("def f(text):", "def show(x):\n        return x.upper()", {}),
+    ("def f(text) -> str:", "x = len(x)\n    return x", {}),
+    ("def f(text) -> str:", "if x is None:\n        return ''\n    return x", {}),
+    ("def f(text) -> str:", "if isinstance(x, str):\n        return x", {}),
+    ("def f(text) -> 'Iterator[str]':", "yield 1\n    return x", {}),
+    ("def f(text):", "note(*text, x)", {}),
+    ("def f(text):", "Box(1, x)", {}),
+    ("def f(text):", "if x is not None:\n        note(x)", {}),
     ("def f(text) -> int:", "print(x.upper())\n    return x", {}),
     ("def f(text):", "print(text.lower(), x)", {"text": "str"}),
     ("def f(text='a'):", "print(x)", {"text": "str"}),
@@ -185,7 +284,7 @@ USES = [
 @pytest.mark.parametrize(("head", "below", "said"), USES)
 def test_uses(head: str, below: str, said: dict[str, str]) -> None:
     text = (
-        "class Cart:\n    size: int | None\n\n\ndef note(text: str, anything: object = 1): ...\n\n\n"
+        "class Cart:\n    size: int | None\n\n\nclass Box(Cart):\n    a: int\n    b: str\n\n\ndef note(text: str, anything: object = 1): ...\n\n\n"
         f'{head}\n    """natural\n    Put what <text> means into <:x>.\n    """\n    {below}\n'
     )
     assert find_stated(text) == said
