@@ -29,7 +29,7 @@ from njrt.persistence.recording_place import (
     open_recording_place,
 )
 from njrt.stores import Store
-from waiting import HANG_SECONDS
+from waiting import HANG_SECONDS, wait_until
 
 KINDS = ("file", "memory", "sqlite", "redis", "postgres")
 every_place = pytest.mark.parametrize("kind", KINDS)
@@ -191,6 +191,48 @@ def test_a_killed_writer_leaves_a_whole_recording(place: str, store: Store) -> N
     assert recording.entries
     count = len(recording.entries)
     assert replay(place, *(f"w {number}" for number in range(count))) == ["3"] * count
+
+
+@every_place
+def test_replies_are_there_before_the_recording_is_closed(place: str) -> None:
+    opened = open_recording_place(place)
+    with njrt.using(model=Scripted(lambda _: "3"), record=place):
+        for number in range(30):
+            njrt.llm(f"{number}")
+        wait_until(lambda: len(read_recording(opened).entries) == 30)
+
+
+FORKED = """
+import multiprocessing, os, sys, njrt
+place = sys.argv[1]
+
+def record(name):
+    for number in range(10):
+        njrt.llm(f"{name} {number}")
+
+def record_here(name):
+    with njrt.using(record=place, mode="new"):
+        record(name)
+        os._exit(0)
+
+fork = multiprocessing.get_context("fork")
+with njrt.using(model=njrt.Scripted(lambda request: "3")):
+    with njrt.using(record=place, mode="new"):
+        record("parent")
+        children = [fork.Process(target=record, args=name) for name in "ab"]
+        for child in children: child.start()
+    children.append(fork.Process(target=record_here, args="c"))
+    children[-1].start()
+for child in children: child.join()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "memory"])
+def test_forked_processes_keep_their_replies(place: str, kind: str) -> None:
+    subprocess.run([sys.executable, "-c", FORKED, place], check=True, timeout=HANG_SECONDS)
+    questions = [f"{name} {number}" for name in ("parent", "a", "b", "c") for number in range(10)]
+    assert replay(place, *questions) == ["3"] * 40
 
 
 # --- who else can write

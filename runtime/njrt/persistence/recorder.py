@@ -12,6 +12,8 @@ Threads and tasks may share a `Recorder`; processes that record into the same pl
 from __future__ import annotations
 
 import atexit
+import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -53,8 +55,8 @@ class Recorder:
     the difference is added to the file of that name.
     `path` is a file, or `store:NAME` or `URL#NAME` for a recording in a store (of the URL, else of `store`, else of
     NJC_STORE). `today` returns the date for the header of a new recording. The file is read when it is first
-    needed, and gets each reply at once; the order of replies that came at the same time is right at the latest after `close`
-    or at the end of the process.
+    needed, and gets each reply at once, a store soon; the order of replies that came at the same time is right at the latest
+    after `close` or at the end of the process.
     """
 
     def __init__(
@@ -78,6 +80,8 @@ class Recorder:
         self._lock = free_in_child(threading.RLock())
         self._open: OpenRecording | None = None
         self._saved_at = self._save_seconds = 0.0
+        self._timer: threading.Timer | None = None
+        self._process = os.getpid()
 
     @property
     def path(self) -> Path:
@@ -185,6 +189,9 @@ class Recorder:
         """Write the replies that have not been written yet."""
         with self._lock:
             atexit.unregister(self.close)
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
             if self._open is None:
                 return
             self._open.finish()
@@ -303,14 +310,34 @@ class Recorder:
                 )
             recording.recorded.append((position, request.turn, entry))
             recording.is_unsaved = True
-            # A save writes the whole file, in order: limit saves to a tenth of the time.
-            if time.monotonic() - self._saved_at >= 10 * self._save_seconds:
+            # A save writes the whole recording, in order: limit saves to a tenth of the time.
+            wait = self._saved_at + 10 * self._save_seconds - time.monotonic()
+            if wait <= 0:
                 self._save(recording)
-            else:
-                self._close_at_exit()
+                return
+            self._close_at_exit()
+            if isinstance(self.place, RecordingFile) or self._may_be_ended():
                 line = format_entry(entry, recording.header)
-                self.place.append(line)
+                self.place.append(line, is_synced=False)
                 recording.note_lines([line])
+            elif self._timer is None:
+                self._timer = threading.Timer(wait, self._save_soon)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def _may_be_ended(self) -> bool:
+        """Return whether this process may end without the functions of `atexit`, as forked ones do."""
+        parts = sys.modules.get("multiprocessing.process")
+        return os.getpid() != self._process or (parts and parts.parent_process()) is not None
+
+    def _save_soon(self) -> None:
+        with self._lock:
+            self._timer = None
+            if self._open is not None and self._open.is_unsaved:
+                try:
+                    self._save(self._open)
+                except RecordingError:
+                    self._open.is_unsaved = True  # the next reply or `close` raises it
 
     def _close_at_exit(self) -> None:
         atexit.unregister(self.close)

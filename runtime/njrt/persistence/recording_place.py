@@ -33,7 +33,8 @@ class RecordingFile:
     """A recording in a file of JSON Lines, which only its user may read.
 
     Every method raises `RecordingError` if the place cannot be used. `rewrite` replaces the lines by `change(lines)`;
-    `lines` is empty if the recording is missing or unreadable. Lines added by `append` survive a kill of the process.
+    `lines` is empty if the recording is missing or unreadable. Lines added by `append` survive a kill of the process, and
+    with `is_synced` a power failure.
     `keep_file` keeps a file beside the recording, unless one of this name exists. A relative path does not follow
     `os.chdir`; `name` is the path as it was given.
     """
@@ -62,7 +63,7 @@ class RecordingFile:
             lines = change(lines)
             _replace_file(self.path, "\n".join(lines).encode() + b"\n")
 
-    def append(self, line: str) -> None:
+    def append(self, line: str, is_synced: bool = True) -> None:
         with self._open_for_writing():
             handle = open_private(self.path, os.O_WRONLY | os.O_APPEND)
             with os.fdopen(handle, "ab", buffering=0) as file:
@@ -70,7 +71,8 @@ class RecordingFile:
                 try:
                     if file.write(data) < len(data):
                         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                    os.fsync(handle)
+                    if is_synced:
+                        os.fsync(handle)
                 except OSError:  # no later line may be added to a part of this one
                     os.ftruncate(handle, size)
                     raise
@@ -130,7 +132,7 @@ class StoredRecording:
                 self._store.clear(self._key)
                 update(self._store, self._key, change_text)
 
-    def append(self, line: str) -> None:
+    def append(self, line: str, is_synced: bool = True) -> None:
         self.rewrite(lambda lines: [*lines, line])
 
     def keep_file(self, name: str, data: bytes) -> None:
