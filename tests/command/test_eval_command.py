@@ -457,6 +457,46 @@ def test_a_server_that_is_down_fails_no_case(tmp_path: Path) -> None:
     assert not (tmp_path / "cases.results.jsonl").exists()
 
 
+CAUGHT = """\
+def route(mail: str) -> str:
+    try:
+        \"\"\"natural
+        Put into <:team: str> the team for <mail>.
+        \"\"\"
+    except Exception:
+        return "billing"
+    return team
+"""
+SETTINGS = {
+    "no recording": ({"NJC_RECORD": "none:missing.jsonl"}, "there is no recording", 3),
+    "no model": ({}, "no model is configured", 2),
+    "no server": ({"NJC_BASE_URL": "http://127.0.0.1:9/v1", "NJC_API_KEY": "x"}, "cannot reach", 3),
+}
+
+
+@pytest.mark.parametrize(("settings", "message", "code"), SETTINGS.values(), ids=SETTINGS)
+@pytest.mark.parametrize("accept", [False, True])
+def test_an_error_of_the_setting_that_is_caught_counts_for_no_case(
+    tmp_path: Path, settings: dict[str, str], message: str, code: int, accept: bool
+) -> None:
+    case = {"inputs": {"mail": "An invoice"}} | ({} if accept else {"expect": "billing"})
+    program, cases = write(tmp_path, [case], CAUGHT)
+    kept = {name: value for name, value in os.environ.items() if "API_KEY" not in name}
+    words = ["eval", f"{program}:route", cases, *["--accept"] * accept]
+    done = subprocess.run(
+        [sys.executable, "-m", "njc", *words],
+        cwd=tmp_path,
+        env={**kept, **settings},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code, done.stderr
+    assert message in done.stderr
+    assert not (tmp_path / "cases.results.jsonl").exists()
+    assert "expect" in Path(cases).read_text() or accept
+
+
 def test_several_cases_at_a_time(tmp_path: Path) -> None:
     program, cases = write(tmp_path, CASES)
     model = njrt.Scripted(answer, protocol="text", delay=0.5)

@@ -54,7 +54,7 @@ from njrt.errors import (
 )
 from njrt.execution.tracebacks import format_error
 from njrt.message_json import write_json
-from njrt.observability.accounts import watch
+from njrt.observability.accounts import Watch, watch
 from njrt.rendering.writer import escape_unprintable
 from njrt.session.settings import using
 from njrt.typed_json import make_json_value
@@ -202,6 +202,7 @@ def run_case(target: TargetFunction, planned: PlannedRun, program: str) -> CaseR
                 raise
             except (Exception, SystemExit, GeneratorExit) as error:
                 problem = _describe_error(error)
+        _raise_stopping(account)
         lines = read_written_trace(trace)  # if a block has run
         totals = account.totals
         return CaseResult(
@@ -222,11 +223,20 @@ def run_case(target: TargetFunction, planned: PlannedRun, program: str) -> CaseR
         )
 
 
+def _raise_stopping(account: Watch) -> None:
+    """Raise an error of the setting, also if the program has caught it."""
+    for error in account.errors:
+        if isinstance(error, _STOPPING):
+            raise error
+
+
 def accept_case(target: TargetFunction, numbered: NumberedCase) -> Case:
     """Call the function for a case that expects nothing, and return the case with its result."""
     case = numbered.case
     try:
-        arguments, result = _call(target, numbered)
+        with watch() as account:
+            arguments, result = _call(target, numbered)
+        _raise_stopping(account)
         now = {name: _to_json(value, case.inputs.get(name)) for name, value in arguments.items()}
         expected = _to_json(result, None)
     except NaturalError:

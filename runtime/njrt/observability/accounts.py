@@ -192,6 +192,8 @@ class Watch:
 
     def __init__(self) -> None:
         self.runs: list[BlockRun] = []
+        self.errors: list[NaturalError] = []
+        """The errors of the runtime that have ended a run, or kept one from starting; also those that the program caught."""
 
     @property
     def totals(self) -> Totals:
@@ -320,6 +322,13 @@ def summarize_result(result: EffectResult, redact: Redact | None = None) -> str:
         case _:
             name, error = name_ending(result, redact)
             return f"{name}: {error}" if error else name
+
+
+def note_error(error: NaturalError) -> None:
+    """Add an error of the runtime to the accounts around this point of the program, once."""
+    for watch in _open_watches.here():
+        if not any(known is error for known in watch.errors):
+            watch.errors.append(error)
 
 
 def last_run() -> BlockRun | None:

@@ -51,6 +51,7 @@ from njrt.execution.execute import Execution, Snippet, aexecute
 from njrt.gates import Gate, open_gate
 from njrt.messages import Protocol, Request
 from njrt.models.model import LayeredModel, Model
+from njrt.observability.accounts import note_error
 from njrt.observability.listeners import Notified
 from njrt.options import Options
 from njrt.outcome import Outcome, Raised
@@ -159,6 +160,7 @@ def open_session(
 def add_place(error: NaturalError, place: str) -> NaturalError:
     """Record on an error of the runtime which blocks it left (`place` is the innermost one)."""
     error.place = error.place or place
+    note_error(error)
     add_place_note(error, place)
     return error
 
