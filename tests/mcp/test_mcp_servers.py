@@ -335,6 +335,11 @@ def test_a_lost_connection_is_opened_again_and_no_call_is_made_twice(folder: Pat
     assert read_calls(folder).count("crash") == 1
     assert box.crash_once() == "alive"  # the server says that it may be repeated
     assert read_calls(folder).count("crash_once") == 2
+    found = subprocess.run(["pgrep", "-f", f"tool_server.py {folder}"], capture_output=True)
+    os.kill(int(found.stdout), signal.SIGKILL)  # while no call is under way
+    wait_for(box.server._is_ended)
+    assert box.pay("7") == "paid 7"
+    assert read_calls(folder).count("pay 7 None") == 1
 
 
 def test_a_server_at_a_url_may_be_started_again(folder: Path) -> None:

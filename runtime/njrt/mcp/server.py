@@ -124,6 +124,7 @@ class McpServer:
         self.timeout, self.on_progress = timeout, on_progress
         self._session: Session | None = None
         self._process = 0
+        self._is_ended: Callable[[], bool] = lambda: False
         self._log = ""
 
     def call(self, tool: str, arguments: Mapping[str, Any], **form: Unpack[CallForm]) -> Any:
@@ -220,7 +221,10 @@ class McpServer:
         if self._session is None or self._process != os.getpid():
             require_packages(f"the MCP server {self.name}", "njpy-runtime[mcp]", "mcp")
             opener = self._open_url if self.url else self._open_command
-            self._session, self._process = open_session(opener), os.getpid()
+            self._session, self._process = (
+                open_session(opener, lambda: self._is_ended()),
+                os.getpid(),
+            )
         return self._session
 
     @asynccontextmanager
@@ -254,11 +258,18 @@ class McpServer:
         parameters = StdioServerParameters(command=program, args=words, env=env)
         with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
             try:
-                async with Client(stdio_client(parameters, errlog=log)) as client:
+                async with Client(self._watched(stdio_client(parameters, errlog=log))) as client:
                     yield client
             finally:
                 log.seek(0)
                 self._log = log.read()[-1000:].strip()
+
+    @asynccontextmanager
+    async def _watched(self, transport: Any) -> Any:
+        async with transport as (received, sent):
+            # The SDK closes the stream of messages when the server has closed its output.
+            self._is_ended = lambda: received.statistics().open_receive_streams == 0
+            yield received, sent
 
     def _expand(self, value: str) -> str:
         """Return the value of a header, with the variables of the environment; ConfigurationError if one is not set."""

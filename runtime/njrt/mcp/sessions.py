@@ -51,8 +51,13 @@ class SessionLostError(Exception):
 class Session:
     """A session with one server (state: the client while it is open). Its coroutines run on the loop of `submit`."""
 
-    def __init__(self, make_client: Callable[[], AbstractAsyncContextManager[Client]]) -> None:
+    def __init__(
+        self,
+        make_client: Callable[[], AbstractAsyncContextManager[Client]],
+        is_ended: Callable[[], bool],
+    ) -> None:
         self._make_client = make_client
+        self._is_ended = is_ended
         self._client: Client | None = None
         self._holder: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
@@ -95,6 +100,8 @@ class Session:
 
     async def _open(self) -> Client:
         async with self._opening:
+            if self._holder is not None and (self._holder.done() or self._is_ended()):
+                await self.close()  # lost since the last call: this one is sent by another session
             if self._client is None:
                 self._closing = asyncio.Event()
                 opened: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
@@ -165,9 +172,14 @@ def is_on_loop() -> bool:
     return threading.current_thread().name == THREAD_NAME
 
 
-def open_session(make_client: Callable[[], AbstractAsyncContextManager[Client]]) -> Session:
-    """Return a session that is closed at the end of the process; called on the loop."""
-    session = Session(make_client)
+def open_session(
+    make_client: Callable[[], AbstractAsyncContextManager[Client]], is_ended: Callable[[], bool]
+) -> Session:
+    """Return a session that is closed at the end of the process; called on the loop.
+
+    `is_ended` returns whether the server has closed the connection of the client made last.
+    """
+    session = Session(make_client, is_ended)
     _sessions.add(session)
     return session
 
