@@ -188,7 +188,38 @@ def only_judges(block: NaturalBlock) -> bool:
         return False
     text = _MAKES_RESULT.sub("", text.lower()).replace("as well as", "and")
     sentences = [words for words in map(_WORD.findall, _SENTENCE_END.split(text)) if words]
-    return all(_is_judgement(words) and _has_one_result(words) for words in sentences)
+    return all(
+        _is_judgement(words) and _has_one_result(words) and not _gives_to_inputs(words)
+        for words in sentences
+    )
+
+
+_OF_EACH = _list_words("each every all both")
+_INTO_INPUTS = re.compile(
+    r"\b(?:in|into|under|to|as|at|by|with|on)(?: (?:the|a|an|its|their|own|new)){0,3} (?:fields?|keys?|attributes?|entry|entries|columns?|property|properties|slots?|cells?)\b"
+    r"|\b(?:in|into|under|as|by|with|on) (?:its|their)\b|\b(?:to|with|on|under|behind|in) (?:it|them|each)\Z"
+)
+"""A place in the inputs."""
+
+
+def _gives_to_inputs(words: list[str]) -> bool:
+    """Return whether a request without an output may put its results into the inputs, each into one."""
+    if words[-1] == "?":
+        return False
+    parts = _split(words)
+    for part, following in zip(parts, [*parts[1:], [""]], strict=True):
+        if _OUTPUT in part:
+            if _INPUT in part and not _list_words("get gets receive receives").isdisjoint(part):
+                return True
+            continue
+        is_request = part[0] in _STORES | _JUDGES
+        if is_request and _INPUT in part and not _OF_EACH.isdisjoint(part[: part.index(_INPUT)]):
+            return True
+        if part[0] in _STORES and (part[0] == "assign" or following[0] in _STORES):
+            return True
+        if part[0] not in _STARTS and _INTO_INPUTS.search(" ".join(part)):
+            return True
+    return False
 
 
 def _has_one_result(words: list[str]) -> bool:

@@ -54,7 +54,7 @@ _RESULT_END = re.compile(rf"{_SENTENCE_END.pattern}|<:[^>]*>")
 """The end of the text about one output: the end of its sentence, or another output."""
 _COLLECTIONS = "list|set|tuple|dict|dictionary|array|vector|sequence"
 _GOES_ON = (
-    r"(?!\s+(?!(?:of|in|from|for|about|that|which|between|on|to|by|if|when|whether|and|or|unless|at|as|rounded|within|using|based|saying|describing|greater|less|without|into|so|because|depending|given|the|an?)\b)\w)"
+    r"(?!\s+(?!(?:of|in|from|for|about|that|which|between|on|to|by|if|when|whether|and|or|unless|at|as|rounded|within|using|based|describing|greater|less|without|into|so|because|depending|given|the|an?)\b)\w)"
     rf"(?!\s+(?:{_COLLECTIONS}|string|text|expression|literal)s?\b|\s+in\s+an?\s+(?:{_COLLECTIONS})\b"
     r"|(?:(?!\b(?:whether|if|when|that|which|from|between)\b)[^.!?]){0,40}?[ ,;(]\s*(?:or|unless)\s+(?!none\b|null\b|raise|break|continue|return|stop|skip|end))"
 )
@@ -65,8 +65,9 @@ _AS_OTHER = re.compile(
     re.IGNORECASE,
 )
 """A form of a result that may differ from its type: `as "yes" or "no"`."""
+_GIVES = "save|write|set|put|use|say|store|give|answer|as|or|to|else|otherwise"
 _OTHER_VALUE = re.compile(
-    r"\b(?:save|write|set|put|use|say|store|give|answer|as|or|to|else|otherwise)\s+[\"'“‘]",
+    rf"\b(?:{_GIVES})\s+[\"'“‘]",
     re.IGNORECASE,
 )
 """A text as a result, which is no number."""
@@ -101,11 +102,11 @@ _PAIRED = re.compile(
 )
 """Words for more than texts or numbers as the members of a list."""
 _OTHERWISE = re.compile(
-    r"(?:(?=\b(?:or|otherwise|else)\b)|\b(?:unless|if|when)\b)[^.!?]*?(?:\b(?:to|as|use|put|write|say|save|store|give|or|otherwise|else)\s+(?!(?:not|the|it|them|in|into|raise|break|continue|return|stop|skip|none|null)\b|<)([^\s,;:.!?)]+)|\b(empty|blank|nothing|unknown|unclear)\b)",
+    rf"(?:(?=\b(?:or|otherwise|else)\b)|\b(?:unless|if|when)\b)[^.!?]*?(?:\b(?:{_GIVES})\s+(?!(?:not|the|it|them|in|into|raise|break|continue|return|stop|skip|none|null)\b|<)([^\s,;:.!?)]+)|\b(empty|blank|nothing|unknown|unclear)\b)",
     re.IGNORECASE,
 )
 """Another value for a case that the type may not have."""
-_DECIDES = re.compile(r"\b(?:whether|true|false|yes|no|(?:decide|check|judge|say|tell|see) if)\b", re.IGNORECASE)  # fmt: skip
+_DECIDES = re.compile(r"\b(?:whether|true|false|yes|no|(?:decide|check|judge|see) if)\b", re.IGNORECASE)  # fmt: skip
 _AND_ANOTHER = re.compile(rf"\A[^.;!?]*\band\s+(?:how|why|wh(?:at|ich|o|ose|ere|en))\b|\A\s*(?:[,(:-]\s*)?(?:(?:as|being|which is|is)\s+)?{_TYPE}\s*,?\s*(?:\b(?:and|plus|with)\b\s+(?:an?|the|its|their|one|two|\d+|number|list|name)|per)\b", re.IGNORECASE)  # fmt: skip
 _MEMBERS_NAMED = re.compile(rf"\b(?:list|lines|{_TEXTS})\b", re.IGNORECASE)
 _NO_WORD = re.compile(r"true|false|none|null|nothing|more|less|other|another|something|zero|one|two|three|four|five|six|ten|why|how|both|neither", re.IGNORECASE)  # fmt: skip
@@ -200,7 +201,7 @@ class _Uses:
     """How often a test is the variable alone."""
     returned: set[str] = field(default_factory=set)
     given_up: set[str] = field(default_factory=set)
-    """Variables that the code binds anew, or whose type it tests: it says nothing about the type of an output."""
+    """Variables that the code binds anew, or tests the type of: they show no type of an output."""
     needs: dict[str, set[str]] = field(default_factory=dict)
     """The attributes that are used of each, `[]` for an item and the like."""
     compared: dict[str, list[object]] = field(default_factory=dict)
@@ -530,7 +531,7 @@ def _read_uses(
 
 
 def _allows_uses(type_: str, name: str, uses: _Uses) -> bool:
-    """Return whether the code uses a variable as its type allows: no item of a number, no `None` where it has none."""
+    """Return whether the code uses a variable as its type allows: no item of a number, no `None` for a plain text."""
     compared, needs = uses.compared.get(name, ()), uses.needs.get(name, set())
     if None in compared and "None" not in type_:
         return False

@@ -255,6 +255,55 @@ Is <items> sorted? If not, see to it. Put the answer into <:n: int>.
 Is <items> sorted? Otherwise sort. Put the answer into <:n: int>.
 Is <items> sorted? Else it has to be. Put the answer into <:n: int>.
 Are there empty <items>? If so, none may be left. Put the answer into <:n: int>.
+Score each of <items> in its field `score`, and put the mean into <:n: int>.
+Score each of <items> in its score, and put the mean into <:n: int>.
+Score each of <items> in `score`, and put the mean into <:n: int>.
+Score each of <items> under "score", and put the mean into <:n: int>.
+Rate <items> in their field rating, and put the best into <:n: int>.
+Rate each of <items> with a number in its key stars, and put the mean into <:n: int>.
+Rate every entry of <items> by a number next to it, and put the mean into <:n: int>.
+Classify each of <items> in its attribute kind, and put the number of kinds into <:n: int>.
+Classify each of <items> with a label attached to it, and put the number of labels into <:n: int>.
+Compute the total of each of <items> in its field total, and put the sum into <:n: int>.
+Compute the total of each of <items> as its total, and put the sum into <:n: int>.
+Estimate each missing price of <items> in place of the gap, and put the sum into <:n: int>.
+Count each of <items> in its counter, and put the sum into <:n: int>.
+Assign each of <items> a rank and put the best into <:n: int>.
+Assign each of <items> its rank, the best is <:n: int>.
+Assign ranks among <items>, and put the best into <:n: int>.
+Assign every one of <items> a colour, then put the number of colours into <:n: int>.
+Assign a team to each of <items> and put the number of teams into <:n: int>.
+Assign <items> ranks and put the best into <:n: int>.
+Give each of <items> a rank and put the best into <:n: int>.
+Set each of <items> to its rank and put the best into <:n: int>.
+Set a rank on each of <items> and put the best into <:n: int>.
+Write a comment for each of <items> and put the number of comments into <:n: int>.
+Write a comment under each of <items> and put the number of comments into <:n: int>.
+Save each rank of <items> with it and put the best into <:n: int>.
+Store the rank of each of <items> and put the best into <:n: int>.
+Bind a rank in each of <items> and put the best into <:n: int>.
+Provide each of <items> a rank and put the best into <:n: int>.
+Describe each of <items> in its field description and put the number into <:n: int>.
+Summarize each of <items> in its summary and put the number into <:n: int>.
+Decide for each of <items> its status field, and put the number of open ones into <:n: int>.
+Determine the status of each of <items> as its new status, and put the number of open ones into <:n: int>.
+For each of <items>, compute its total in its field total. Put the sum into <:n: int>.
+For each of <items>, judge its mood under the key mood. Put the best into <:n: int>.
+Judge each of <items> by a mark in its margin. Put the number of marks into <:n: int>.
+Compute the ranks of <items> in the entries of it. Put the best into <:n: int>.
+Guess the age of each of <items> into its age. Put the mean into <:n: int>.
+Infer the language of each of <items> into its field language. Put their number into <:n: int>.
+Parse the date of each of <items> into its field date, and put the latest into <:n: int>.
+Parse the dates in <items> to dates, and put the latest into <:n: int>.
+Check each of <items> off and put the number into <:n: int>.
+Pick a name for each of <items> and put the number of names into <:n: int>.
+Choose a new title for each of <items> in it, and put the number into <:n: int>.
+Find a replacement for each of <items> to take its place, and put the number into <:n: int>.
+Put the mean of the scores into <:n: int> that each of <items> gets.
+Score <items> on the spot, a number to each, and put the mean into <:n: int>.
+Extract the year of each of <items> to its field year, and put the first into <:n: int>.
+Let each of <items> have a rank; put the best into <:n: int>.
+Rate each of <items>, with the rate as its last word, and put the best into <:n: int>.
 """.splitlines()
 JUDGING = """\
 Parse and compute the average of <items>, <words> and store it in <:n: int> as a number.
