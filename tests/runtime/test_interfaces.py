@@ -980,3 +980,65 @@ def test_a_request_shows_only_the_effects_of_the_interface() -> None:
     (first, *_) = model.requests
     assert isinstance(first, Request)
     assert [tool.name for tool in first.tools] == ["find", "done"]
+
+
+@dataclasses.dataclass
+class Node:
+    x: int
+    kids: list[Node] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass
+class Pair:
+    first: Note
+    second: Note
+
+
+def make_twice() -> type:
+    """Return a class that uses another class of the name `Node` twice."""
+    made = dataclasses.make_dataclass("Node", [("y", str)], namespace={"__module__": __name__})
+    return dataclasses.make_dataclass("Twice", [("a", made), ("b", made)])
+
+
+List: Any
+Dict: Any
+Tuple: Any
+List, Dict, Tuple = list, dict, tuple  # for types that are made at run time
+REFERENCE = {"type": "Ref", "addr": 1}
+SHAPES: list[tuple[Callable[[Any], Any], Callable[[Any], Any]]] = [
+    (lambda kind: kind, lambda value: value),
+    (lambda kind: kind | Product, lambda value: value),
+    (lambda kind: List[kind], lambda value: [value]),
+    (lambda kind: List[kind | Product], lambda value: [value, REFERENCE]),
+    (lambda kind: Dict[str, kind | Product], lambda value: [{"key": "a", "value": value}]),
+    (lambda kind: Tuple[kind, Product], lambda value: [value, REFERENCE]),
+    (lambda kind: List[Tuple[Product, List[kind | Product]]], lambda value: [[REFERENCE, [value]]]),
+]
+"""Types with a class in them, and their values."""
+NODE = {"x": 1, "kids": [{"x": 2, "kids": None}]}
+NOTE = {"text": "a", "tags": ["b"]}
+
+
+@pytest.mark.parametrize("shape", range(len(SHAPES)))
+@pytest.mark.parametrize(("kind", "value"), [(Node, NODE), (Pair, {"first": NOTE, "second": NOTE})])
+def test_every_reference_of_a_schema_is_defined_at_its_root(
+    shape: int, kind: type, value: Any
+) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    make, write = SHAPES[shape]
+
+    def take(value: Any, other: Any) -> None:
+        """Take two values."""
+
+    twice: Any = make_twice()
+    take.__annotations__ = {"value": make(kind), "other": List[twice | Product]}
+    _, model = act(Interface("shop", [take]))
+    schema = dict(model.requests[0].tools[0].parameters)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    inner = {key: part for key, part in schema.items() if key != "$defs"}
+    assert "$defs" not in json.dumps([inner, *schema["$defs"].values()]).replace("#/$defs/", "")
+    right = {"value": write(value), "other": [{"a": {"y": "b"}, "b": {"y": "c"}}]}
+    jsonschema.validate(right, schema)
+    for wrong in ({"value": write({"y": "b"})}, {"other": [{"a": NODE, "b": NODE}]}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(right | wrong, schema)

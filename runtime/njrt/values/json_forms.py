@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
-from itertools import permutations
+from itertools import count, permutations
 from typing import Any
 
 from njrt.messages import Json, make_object_schema
@@ -294,15 +294,30 @@ def _clean_part(value: JsonValue) -> JsonValue:
 
 
 def move_definitions(schema: Json, definitions: dict[str, Json]) -> Json:
-    """Move the `$defs` of the parts of a schema to the root that they will share."""
-    moved: dict[str, Any] = {}
-    for key, value in schema.items():
-        if key == "$defs":
-            definitions.update(value)
-        else:
-            moved[key] = (
-                move_definitions(value, definitions) if isinstance(value, Mapping) else value
-            )
+    """Move the `$defs` of the parts of a schema to the root that they will share; classes of equal names get different ones."""
+    own = schema.get("$defs", {})
+    for number in count(1):
+        names = {name: name if number == 1 else f"{name}_{number}" for name in own}
+        found = {names[name]: _move(part, definitions, names) for name, part in own.items()}
+        if all(definitions.get(name, part) == part for name, part in found.items()):
+            break
+    definitions.update(found)
+    rest = {key: value for key, value in schema.items() if key != "$defs"}
+    moved: Json = _move(rest, definitions, names)
+    return moved
+
+
+def _move(value: Any, definitions: dict[str, Json], names: Mapping[str, str]) -> Any:
+    if isinstance(value, list):
+        return [_move(part, definitions, names) for part in value]
+    if not isinstance(value, Mapping):
+        return value
+    if "$defs" in value:
+        return move_definitions(value, definitions)
+    moved = {key: _move(part, definitions, names) for key, part in value.items()}
+    if isinstance(reference := value.get("$ref"), str):
+        name = reference.rpartition("/")[2]
+        moved["$ref"] = f"#/$defs/{names.get(name, name)}"
     return moved
 
 
