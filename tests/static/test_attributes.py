@@ -66,12 +66,12 @@ WRONG = [
 ]
 
 
-def refused(code: str) -> str:
+def refused(code: str, program: str = PROGRAM) -> str:
     unit = Unit(Path("program.njpy"), Path(), Path("program.py"))
-    source = SourceFile("program.njpy", PROGRAM.encode())
+    source = SourceFile("program.njpy", program.encode())
     file = make_static_file(unit, source, Options(mode="static", policy="open"))
     assert file is not None
-    return " / ".join(make_code_check(file, file.holes[0])(f"print({code})"))
+    return " / ".join(make_code_check(file, file.holes[-1])(f"print({code})"))
 
 
 @pytest.mark.parametrize("code", FINE)
@@ -82,6 +82,18 @@ def test_what_is_there_or_not_known(code: str) -> None:
 @pytest.mark.parametrize(("code", "words"), WRONG)
 def test_what_is_not_there(code: str, words: str) -> None:
     assert f"line 1: {words}" in refused(code)
+
+
+@pytest.mark.parametrize("code", ["mail.rated", "mail.__seen", "self.made"])
+def test_blocks_set_attributes_too(code: str) -> None:
+    prompt = '{0}"""natural\n{0}{1}.\n{0}"""\n'
+    in_class = prompt.format("    ", "Make <:made>")
+    in_method = prompt.format(" " * 12, "Rate <mail> by <:mail.rated> and <:mail.__seen>")
+    program = PROGRAM.replace("class Box:\n", f"class Box:\n{in_class}").replace(
+        "            for reply in", f"{in_method}            for reply in"
+    )
+    assert f"`{code.split('.')[0]}` is a " in refused(code)
+    assert f"`{code.split('.')[0]}` is a " not in refused(code, program)
 
 
 def test_a_program_may_set_attributes_by_name() -> None:

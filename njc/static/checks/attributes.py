@@ -35,7 +35,8 @@ def find_attribute_problems(
 ) -> Iterator[str]:
     """Check each attribute of a name of the program that the code does not bind itself."""
     *_, module = walk_outwards(scope)
-    set_somewhere = frozenset(_list_stored_attributes(module.node, None))
+    stored_by_code = _list_stored_attributes(module.node, None)
+    set_somewhere = frozenset((*stored_by_code, *_list_attributes_by_blocks(types)))
     for node in ast.walk(tree):
         match node:
             case ast.Attribute(value=ast.Name(id=name), attr=attribute, ctx=ast.Load()) if (
@@ -46,6 +47,14 @@ def find_attribute_problems(
                 if known is not None and not _has_attribute(stored, known | set_somewhere):
                     message = _describe_missing_attribute(name, typed, attribute, known)
                     yield f"line {node.lineno}: {message}"
+
+
+def _list_attributes_by_blocks(types: TypeReader) -> Iterator[str]:
+    """Yield the stored names of attributes that blocks bind, on an object or in the body of a class."""
+    for block in types.blocks:
+        for output in block.references:
+            if output.writes and (output.is_dotted or block.scope.kind == "class"):
+                yield mangle(output.path.rpartition(".")[2], block.scope.mangling_class)
 
 
 def _find_certain_type(name: str, scope: NameScope, types: TypeReader) -> Typed | None:
