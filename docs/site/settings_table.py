@@ -53,6 +53,9 @@ These commands have it:
 For a key of the project, the flag wins over the variable, and the variable over the file. Lists in
 variables are separated by commas. `njc doctor` reports variables `NJC_*` that it does not know.
 
+A relative path of a recording, a trace, a cache or a store does not follow `os.chdir`: it is
+resolved when `njrt.using` is entered, and elsewhere when a block first uses it.
+
 """
 DEPENDING_DEFAULTS = {
     "protocol": "by model",
