@@ -124,6 +124,51 @@ def test_the_lock_says_when_a_server_changes(folder: Path, monkeypatch: pytest.M
     assert not read_lock(folder / "njc.lock").servers
 
 
+def test_all_servers_are_reported_if_some_cannot_be_reached(folder: Path) -> None:
+    server = folder / "named.py"
+    server.write_text(NAMED_SERVER)
+    names = [f"box_{folder.name}_{number}" for number in range(3)]
+    for name in names:
+        assert (
+            njc("add", name, "--", sys.executable, str(server), str(folder / name)).exit_code == 0
+        )
+    for name in names[:2]:
+        (folder / name).write_text("x")
+    checked = njc("check")
+    assert checked.exit_code == 2
+    for name in names[:2]:
+        assert f"{name}: its tools are not known" in checked.output
+        assert f"{name}.tools/list: no connection to" in checked.output.replace("\n", " ")
+    assert f"{names[2]}: as in the lock" in checked.output
+    (folder / f"{names[2]}.py").unlink()
+    updated = njc("update")
+    assert updated.exit_code == 2
+    assert f"{names[2]}.py: 1 tool of named" in updated.output
+    (folder / names[0]).unlink()
+    assert njc("check", names[0]).exit_code == 0
+
+
+NAMED_SERVER = """\
+import sys
+from pathlib import Path
+
+from mcp.server import MCPServer
+
+if Path(sys.argv[1]).exists():
+    sys.exit("out of order")
+server = MCPServer("named")
+
+
+@server.tool()
+def get_name() -> str:
+    "Return the name."
+    return "named"
+
+
+server.run()
+"""
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -93,9 +93,14 @@ def update(console: Console, names: Sequence[str]) -> None:
     from njc.mcp.servers import find_section
 
     lock, lock_file = _read_lock()
+    failures: list[str] = []
     for section in find_section(lock.servers, names, lock_file):
-        _write(console, section, lock, lock_file)
+        try:
+            _write(console, section, lock, lock_file)
+        except ConfigurationError as error:
+            failures.append(str(error))
         lock = read_lock(lock_file)
+    _raise_all(failures)
 
 
 @command.command("check")
@@ -107,14 +112,21 @@ def check(console: Console, names: Sequence[str]) -> int:
 
     lock, lock_file = _read_lock()
     sections = find_section(lock.servers, names, lock_file)
-    stale = False
+    stale, failures = False, list[str]()
     for section in sections:
-        differences = list(check_server(section, lock_file.parent))
+        differences: list[str] = []
+        state = ""
+        try:
+            differences += check_server(section, lock_file.parent)
+            state = "as in the lock" if not differences else ""
+        except ConfigurationError as error:
+            failures.append(str(error))
+            state = "its tools are not known"
         stale = stale or any(not line.startswith(" ") for line in differences)
-        state = "as in the lock" if not differences else ""
         console.result("\n".join([f"{section.name}: {state}".rstrip(), *differences]))
     if stale:
         console.note("review the differences, then run: njc mcp update")
+    _raise_all(failures)
     return int(stale)
 
 
@@ -200,6 +212,12 @@ def _listen(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family)
     except OSError as error:
         raise ConfigurationError(f"cannot serve at {host}:{port}: {error.strerror}") from None
+
+
+def _raise_all(failures: Sequence[str]) -> None:
+    """Raise the errors of some servers, after all servers have had their turn."""
+    if failures:
+        raise ConfigurationError("\n".join(failures))
 
 
 def _write(console: Console, section: ServerSection, lock: StaticLock, lock_file: Path) -> None:
