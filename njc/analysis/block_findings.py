@@ -292,4 +292,9 @@ def find_containment_problem(block: NaturalBlock, options: Options) -> tuple[str
                 f"`{reference.path}` is a function, a class or an iterator, which ends with contained code",
                 'let the block bind data, or write `policy="guarded"`',
             )
+        if reference.writes and "._" in reference.path:
+            return (
+                f"contained code cannot set `{reference.path}`, which has an underscore before the name",
+                'name another attribute or a variable, or write `policy="guarded"`',
+            )
     return None

@@ -236,7 +236,8 @@ CODES: Mapping[str, DiagnosticCode] = {
         "error",
         'With `policy="contained"` the code of a block runs in a separate process. Code in the body of a class cannot, '
         "because it runs on the namespace of the class; a block that binds a function, a class or an iterator cannot, because "
-        'these end with the process. Move the block into a function, let it bind data, or choose `policy="guarded"`.',
+        "these end with the process, and one that sets an attribute with an underscore before its name cannot, because such "
+        'names are refused there. Move the block into a function, let it bind data, or choose `policy="guarded"`.',
     ),
     "NJ215": DiagnosticCode(
         "output of two types",
