@@ -22,7 +22,7 @@ def warned(prompt: str, code: str | dict[str, Any], writes: str = "") -> list[st
     mail, praise, tasks, out = (
         "Thank you for " + "the quick and friendly help. " * 3,
         [1],
-        [{"done": False}],
+        [{"done": False, "title": "Praise"}],
         "",
     )
 
@@ -81,6 +81,32 @@ QUIET = [
 ]  # fmt: skip
 
 
+KEEP = "Keep <mail> in <praise> when it is praise."
+LOUD += [
+    ("Set done to true in each of <tasks>.", "pass", "the block has changed nothing"),
+    ("Mark all <tasks> as done.", "pass", "the block has changed nothing"),
+    ("Mark every one of <tasks> as done.", "done = list(tasks)\ndone.append(1)", "the block has changed nothing"),
+    ("Reverse all <praise>.", "copy = praise[:]\ncopy.reverse()", "the block has changed nothing"),
+    (KEEP, 'import re\nif re.search(r"\\b(?:praise|great)\\b", mail): praise.append(mail)', WORD.format("mail")),
+    (KEEP, 'KEY = "praise"\nif KEY in mail: praise.append(mail)', WORD.format("mail")),
+    (KEEP, 'words = ["praise", "great"]\nif any(w in mail for w in words): praise.append(mail)', WORD.format("mail")),
+    ("Clear <praise> when a task of <tasks> is praise.", 'if any("praise" in t["title"] for t in tasks): praise.clear()', WORD.format("t['title']")),
+]  # fmt: skip
+QUIET += [
+    ("Count praise in <tasks>.", "if 'praise' in tasks[0]: tasks.clear()\ntasks.append(1)"),
+    ("Count praise in <tasks>.", "if any('praise' in each for each in tasks): tasks.clear()\ntasks.append(1)"),
+    ("Count praise in <tasks>.", "for i, t in enumerate(tasks):\n    if 'praise' in t.get('unknown', t): tasks.clear()\ntasks.append(1)"),
+    ("Find the price of <mail> for <praise>.", 'import re\nre.search(r"price: (\\d+)", mail)\npraise.append(1)'),
+    ("Set done to false in <tasks>.", 'tasks[0]["done"] = False'),
+    ("Sort <praise>.", "praise.sort()"),
+    ("Remove the empty ones from <praise>.", "praise[:] = [each for each in praise if each]"),
+    ("Remove the zeros from <praise>.", "for each in list(praise):\n    if not each: praise.remove(each)"),
+    ("Remove the rude ones from <praise>.", "pass"),
+    ("Correct the typos in all of <tasks>.", "pass"),
+    ("Mark the <tasks> that are urgent.", "pass"),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(("prompt", "code", "warning"), LOUD)
 def test_a_warning(prompt: str, code: str, warning: str) -> None:
     assert warning in warned(prompt, code)
@@ -97,6 +123,24 @@ def test_an_output_that_repeats_an_input() -> None:
     assert warned("Summarize <mail> in <:out>.", {"out": mail.strip()}, "out") == [warning]
     assert warned("Summarize <mail> in <:out>.", {"out": "Thanks."}, "out") == []
     assert warned("Correct the spelling of <mail> in <:out>.", {"out": mail}, "out") == []
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "Remove all phone numbers from <mail>, and put the result into <:out>.",
+        "Shorten <mail> to at most 200 characters as <:out>.",
+        "Censor rude words in <mail> in <:out>.",
+        "Put <mail> in English into <:out>.",
+        "Put <mail> without greetings into <:out>.",
+        "Rewrite <mail> as <:out> if it is rude.",
+        "Put <mail> into <:out>, in capital letters where a name is.",
+        "Expand the abbreviations of <mail> in <:out>.",
+    ],
+)
+def test_an_output_may_be_an_input_with_nothing_to_change(prompt: str) -> None:
+    mail = "Thank you for " + "the quick and friendly help. " * 3
+    assert warned(prompt, {"out": mail}, "out") == []
 
 
 def test_a_refused_attempt_is_no_warning() -> None:

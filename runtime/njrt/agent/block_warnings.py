@@ -18,11 +18,18 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 from itertools import islice
+from types import MappingProxyType
 from typing import Any
 
 from njrt.execution.snippet_analysis import parse_snippet
 from njrt.scope.scope import Scope
-from njrt.values.introspection import is_exactly, list_slots, make_namespace_reader, read_slots
+from njrt.values.introspection import (
+    is_exactly,
+    list_slots,
+    make_namespace_reader,
+    read_attributes,
+    read_slots,
+)
 
 MAX_OBJECTS = 400
 MAX_ITEMS = 2_000
@@ -37,22 +44,32 @@ _LITERAL = re.compile(
 """Words of prompts that may ask for a test of words."""
 _REPEATING = re.compile(
     r"\b(?:copy|repeat|correct|fix|clean|mask|replace|normali[sz]e|format|strip|trim|anonymi|redact|keep|leave|unchanged|same|choose|pick"
-    r"|select|find|first|last|longest|best|extract|quote|return|translate|sort)",
+    r"|select|find|first|last|longest|best|extract|quote|return|translate|sort|remov|delet|drop|omit|without|shorten|cut|truncat|limit|at most"
+    r"|censor|hide|blank|substitut|obfuscat|pseudonym|escap|encod|decod|convert|reformat|standardi|upper|lower|capital|wrap|indent|dedup|merge|join"
+    r"|complet|fill|expand|proofread|spell|edit|revis|adapt|adjust|polish|improv|ensure|make sure|if|unless|when|otherwise|need|necess|already"
+    r"|english|german|french|spanish|italian|portuguese|dutch|russian|chinese|japanese|korean|arabic|turkish|swedish|danish|czech|greek|latin|language)",
     re.IGNORECASE,
 )
 """Words of prompts that allow an output to equal an input."""
 _CONDITION = re.compile(
-    r"\b(?:if|when|unless|whether|only|any|that|wh(?:ich|o|ose)|except|until|should|may|maybe|might|can|could|matching|each|every|all|of)\b",
+    r"\b(?:if|when|unless|whether|only|any|that\s+(?:is|are|was|were|has|have|do|does|did|\w+s)|wh(?:ich|o|ose)|except|until|should|may|maybe"
+    r"|might|can|could|matching|without|(?:remov|delet|drop|filter|fix|correct|repair|replac|clean|trim|strip|dedup|mask|censor|normali[sz])\w*"
+    r"|duplicates?|missing|empty|invalid|wrong|errors?|typos?|mistakes?|needed|necessary)\b",
     re.IGNORECASE,
 )
 """Words that allow a block to change nothing."""
 _SEARCHING = frozenset(
     ["startswith", "endswith", "find", "rfind", "count", "index", "search", "match", "fullmatch"]
 )
-_CHANGING = frozenset(
+_MUTATING = frozenset(
     [
         *("append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse", "add", "discard", "update", "setdefault"),
-        *("popitem", "appendleft", "popleft", "lower", "upper", "strip", "split", "join", "startswith", "endswith", "find"),
+        *("popitem", "appendleft", "popleft"),
+    ]
+)  # fmt: skip
+_CHANGING = _MUTATING | frozenset(
+    [
+        *("lower", "upper", "strip", "split", "join", "startswith", "endswith", "find"),
         *("replace", "format", "get", "keys", "values", "items", "index", "count", "copy", "title", "casefold", "isdigit"),
     ]
 )  # fmt: skip
@@ -66,11 +83,11 @@ _COMPUTING = frozenset(
 
 
 def find_word_tests(
-    tree: ast.AST, instruction: str, containers: Set[str] = frozenset()
+    tree: ast.AST, instruction: str, variables: Mapping[str, Any] = MappingProxyType({})
 ) -> Iterator[tuple[str, str]]:
     """Yield the words of the prompt that code looks for, each with the searched expression.
 
-    `containers` are variables that are not texts: a word may be a key or a member of them.
+    `variables` are those of the block with their values: a word may be a key or a member of a value that is no text.
     """
     if _LITERAL.search(instruction):
         return
@@ -79,14 +96,69 @@ def find_word_tests(
         re.findall(rf"[^\W\d_]{{{_MIN_WORD},}}", re.sub(r"<[^>]*>", " ", instruction.lower()))
     )
     made = set(_list_made_containers(tree))
+    loops = {each.target.id: each.iter for each in _list_loops(tree)}
     for text, where in _list_searches(tree):
         word = text.strip().lower()
-        if word in quoted or (isinstance(where, ast.Name) and where.id in made | containers):
+        if word in quoted or not _may_be_text(where, variables, loops, made):
             continue
         if any(
             word == each or (len(word) >= _MIN_WORD and each.startswith(word)) for each in words
         ):
             yield text, ast.unparse(where)
+
+
+def _list_loops(tree: ast.AST) -> Iterator[Any]:
+    """Yield the loops and comprehensions over one variable."""
+    for each in ast.walk(tree):
+        if isinstance(each, ast.comprehension | ast.For) and isinstance(each.target, ast.Name):
+            yield each
+
+
+def _may_be_text(
+    where: ast.expr, variables: Mapping[str, Any], loops: Mapping[str, ast.expr], made: Set[str]
+) -> bool:
+    """Return whether an expression is a text, by the values of the program; a name that has no value may be one."""
+    if isinstance(where, ast.Name) and where.id not in variables and where.id not in loops:
+        return where.id not in made
+    if isinstance(where, ast.Call) and isinstance(where.func, ast.Name):
+        return True
+    return any(type(value) is str for value in _find_values(where, variables, loops))
+
+
+def _find_values(
+    where: ast.expr, variables: Mapping[str, Any], loops: Mapping[str, ast.expr]
+) -> list[Any]:
+    """Return the values that an expression may have, without running code of the program; empty if they are unknown."""
+    match where:
+        case ast.Name(id=name) if name in variables:
+            return [variables[name]]
+        case ast.Name(id=name) if name in loops:
+            inner = {each: loops[each] for each in loops if each != name}
+            found = _find_values(loops[name], variables, inner)
+            return [*islice((item for each in found for item in _list_items(each)), MAX_ITEMS)]
+        case ast.Attribute(value=owner, attr=name):
+            found = [read_attributes(each) for each in _find_values(owner, variables, loops)]
+            return [each[name] for each in found if name in each]
+        case ast.Call(func=ast.Attribute(value=owner)):
+            return _find_values(owner, variables, loops)
+        case ast.Subscript(value=owner, slice=key):
+            found = _find_values(owner, variables, loops)
+            if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                dicts = [each for each in found if is_exactly(each, dict)]
+                return [each[key.value] for each in dicts if key.value in each]
+            return [*islice((item for each in found for item in _list_items(each)), MAX_ITEMS)]
+    return []
+
+
+def _list_items(value: Any) -> Iterator[Any]:
+    """Yield the keys and values of a dict, or the members of a collection or a text."""
+    if is_exactly(value, dict):
+        yield from value
+        yield from value.values()
+    elif is_exactly(value, list, tuple, set, frozenset, deque):
+        yield from value
+    elif type(value) is str:
+        yield value
 
 
 def _list_made_containers(tree: ast.AST) -> Iterator[str]:
@@ -105,10 +177,11 @@ def _list_made_containers(tree: ast.AST) -> Iterator[str]:
 def _list_searches(tree: ast.AST) -> Iterator[tuple[str, ast.expr]]:
     """Yield each constant text that code looks for in a value, and the value."""
     lists = {
-        loop.target.id: list(_list_texts(loop.iter))
-        for loop in ast.walk(tree)
-        if isinstance(loop, ast.comprehension | ast.For) and isinstance(loop.target, ast.Name)
+        node.targets[0].id: list(_list_texts(node.value))
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
     }
+    lists |= {loop.target.id: list(_list_texts(loop.iter, lists)) for loop in _list_loops(tree)}
     for node in ast.walk(tree):
         match node:
             case ast.Compare(left=left, ops=[ast.In() | ast.NotIn()], comparators=[where]):
@@ -122,7 +195,13 @@ def _list_searches(tree: ast.AST) -> Iterator[tuple[str, ast.expr]]:
                 where = args[1] if is_pattern and len(args) > 1 else owner
                 for argument in args[:1] if _is_text(where) else ():
                     for text in _list_texts(argument, lists):
-                        yield text, where
+                        is_choice = is_pattern and _WORDS_ONLY.fullmatch(text)
+                        for word in re.findall(r"[^\W\d_]{2,}", text) if is_choice else (text,):
+                            yield word, where
+
+
+_WORDS_ONLY = re.compile(r"(?:\\b|\(\?:|[^\W\d_]{2,}|[|() ])+")
+"""A pattern of words, and of nothing that finds a value beside them."""
 
 
 def _is_text(where: ast.expr) -> bool:
@@ -148,6 +227,34 @@ def _list_texts(value: ast.expr, lists: Mapping[str, list[str]] | None = None) -
         case ast.List(elts=elements) | ast.Tuple(elts=elements) | ast.Set(elts=elements):
             for element in elements:
                 yield from _list_texts(element)
+
+
+def changes_objects(tree: ast.AST) -> bool:
+    """Return whether code has an assignment to a part of an object of the program, or a call that changes one."""
+    made = {*_list_made_containers(tree)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript):
+            is_copy = isinstance(node.value.slice, ast.Slice)
+            made |= {each.id for each in node.targets if isinstance(each, ast.Name) and is_copy}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Attribute(value=changed, attr=method)) if method in _MUTATING:
+                pass
+            case ast.Subscript(value=changed, ctx=ast.Store() | ast.Del()):
+                pass
+            case ast.Attribute(value=changed, ctx=ast.Store() | ast.Del()):
+                pass
+            case ast.AugAssign(
+                target=ast.Name() as changed, value=ast.List() | ast.Dict() | ast.Set()
+            ):
+                pass
+            case _:
+                continue
+        while isinstance(changed, ast.Attribute | ast.Subscript):
+            changed = changed.value
+        if not (isinstance(changed, ast.Name) and changed.id in made):
+            return True
+    return False
 
 
 def calls_only_known_functions(tree: ast.AST) -> bool:
@@ -176,9 +283,8 @@ def find_warnings(
     """Yield the signs at the end of a block; `before` is the state of the objects that it could change."""
     with_texts = [code for code in codes if '"' in code or "'" in code]
     variables = scope.list_variables() if with_texts else {}
-    containers = {name for name, value in variables.items() if type(value) is not str}
     for code in with_texts:
-        found = find_word_tests(_parse(code), instruction, containers)
+        found = find_word_tests(_parse(code), instruction, variables)
         for word, where in dict.fromkeys(found):
             yield f"the code looks for {word!r}, a word of the prompt, in `{where}`"
     results = scope.list_variables(scope.outputs)
@@ -192,8 +298,11 @@ def find_warnings(
             words = value.split() if name not in scope.outputs and type(value) is str else None
             yield from (f"`{out}` only repeats `{name}`" for out in texts if texts[out] == words)
     if before is not None and not _CONDITION.search(instruction):
-        is_known = all(calls_only_known_functions(_parse(code)) for code in codes)
-        if is_known and read_state(scope.list_variables().values()) == before:
+        trees = [_parse(code) for code in codes]
+        is_known = all(calls_only_known_functions(tree) for tree in trees)
+        is_done = any(changes_objects(tree) for tree in trees)  # what it did was so before
+        after = read_state(scope.list_variables().values())  # with objects of the code's names
+        if is_known and not is_done and after is not None and {*before} <= {*after}:
             yield "the block has changed nothing"
 
 
