@@ -13,15 +13,19 @@ import asyncio
 import functools
 import hashlib
 import inspect
+import json
+import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
 from njc.target import TargetFunction
 from njrt.errors import ConfigurationError, NotAskedError
 from njrt.execution.tracebacks import format_error
+from njrt.media import Audio, Image, Media
 from njrt.messages import Reply, Request
 from njrt.models.model import Ask, LayeredModel
 from njrt.models.response import escape_surrogates
@@ -74,7 +78,7 @@ def make_mcp_server(
                 f"two functions have the name `{name_of_tool}`; serve them apart"
             )
         try:
-            tool = Tool.from_function(make_tool(target, budgets), name=name_of_tool)
+            tool = Tool.from_function(make_tool(target, budgets, name), name=name_of_tool)
             arguments = tool.fn_metadata.arg_model  # of the SDK, which ignores unknown arguments
             arguments.model_config["extra"] = "forbid"
             arguments.model_rebuild(force=True)
@@ -83,19 +87,32 @@ def make_mcp_server(
             first = str(error).splitlines()[0]
             raise ConfigurationError(f"`{target.name}` cannot be a tool: {first}") from None
         tool.parameters["additionalProperties"] = False
+        if '"format": "binary"' in json.dumps(tool.output_schema):
+            raise ConfigurationError(
+                f"`{target.name}` cannot be a tool: its result has bytes, which JSON does not carry; "
+                "return a text, an njrt.Image, or a list of these"
+            )
     return MCPServer(name, version=__version__, log_level="WARNING", tools=tools, lifespan=lifespan)
 
 
-def make_tool(target: TargetFunction, budgets: Sequence[Budget]) -> Callable[..., Any]:
+def make_tool(target: TargetFunction, budgets: Sequence[Budget], server: str) -> Callable[..., Any]:
     """Return the function that a server calls: with the context of the call as one more parameter."""
     from mcp.server.mcpserver import Context
-    from pydantic import PydanticUserError, TypeAdapter
+    from mcp.types import ImageContent
+    from pydantic import BaseModel, Field, PydanticUserError, TypeAdapter
     from pydantic_core import to_json
+
+    added = "mcp_context"
+    while added in target.parameters:
+        added += "_"
 
     @functools.wraps(target.function)
     async def call(**arguments: Any) -> Any:
-        context: Context = arguments.pop(_CONTEXT)
-        owned = [replace(each, name=f"mcp-{find_client(context)}") for each in budgets]
+        context: Context = arguments.pop(added)
+        owned = [
+            replace(each, name=f"{_find_name(each, server)}/mcp-{find_client(context)}")
+            for each in budgets
+        ]
         stopped = threading.Event()
         try:
             stoppable = wrapping(lambda model: LayeredModel(model, (_Stop(stopped),)))
@@ -103,7 +120,10 @@ def make_tool(target: TargetFunction, budgets: Sequence[Budget]) -> Callable[...
                 value = await _run(target, arguments, context, accounts)
                 with suppress(PydanticUserError):  # the SDK has no schema for it, either
                     TypeAdapter(target.annotations.get("return", Any)).validate_python(value)
+                value = _make_content(value)
                 to_json(value, fallback=str)  # what cannot be sent would end the server
+                if "return" in target.annotations:
+                    _check_numbers(value)
                 return value
         finally:
             stopped.set()
@@ -114,21 +134,82 @@ def make_tool(target: TargetFunction, budgets: Sequence[Budget]) -> Callable[...
             raise ConfigurationError(
                 f"`{target.name}` cannot be a tool: it has the parameter {each}"
             )
-        annotation = target.annotations.get(each.name, Any)
+        annotation, name = target.annotations.get(each.name, Any), each.name
+        if hasattr(BaseModel, name):  # the SDK makes a class with a field for each parameter
+            annotation, name = Annotated[annotation, Field(alias=name)], f"tool_{name}"
         kind = inspect.Parameter.KEYWORD_ONLY
-        parameters.append(each.replace(annotation=annotation, kind=kind))
-    added = inspect.Parameter(_CONTEXT, inspect.Parameter.KEYWORD_ONLY, annotation=Context)
+        parameters.append(each.replace(name=name, annotation=annotation, kind=kind))
+    parameters.append(inspect.Parameter(added, inspect.Parameter.KEYWORD_ONLY, annotation=Context))
     result = target.annotations.get("return", inspect.Signature.empty)
-    signature = inspect.Signature([*parameters, added], return_annotation=result)
+    if _has_media(result):
+        result = ImageContent  # a result of parts, for the SDK: it has no schema
+    signature = inspect.Signature(parameters, return_annotation=result)
     vars(call)["__signature__"] = signature
-    call.__annotations__ = {each.name: each.annotation for each in [*parameters, added]}
+    call.__annotations__ = {each.name: each.annotation for each in parameters}
     if result is not inspect.Signature.empty:
         call.__annotations__["return"] = result
     del call.__wrapped__
     return call
 
 
-_CONTEXT = "mcp_context"
+def _find_name(budget: Budget, server: str) -> str:
+    """Return the name of the accounts of all clients: as it was given, else the one of the server."""
+    return (server if budget.name == Budget().name else budget.name)[:80]
+
+
+# ── results ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def _has_media(declared: Any) -> bool:
+    """Return whether a result is a file for models, or a list, tuple or union with one."""
+    if get_origin(declared) in (list, tuple, Sequence, Union, UnionType, Annotated):
+        return any(map(_has_media, get_args(declared)))
+    return isinstance(declared, type) and issubclass(declared, Media)
+
+
+def _make_content(value: Any) -> Any:
+    """Return a result with files as parts of MCP."""
+    from mcp.types import (
+        AudioContent,
+        BlobResourceContents,
+        EmbeddedResource,
+        ImageContent,
+        ResourceLink,
+    )
+
+    match value:
+        case list() | tuple() if any(isinstance(each, Media) for each in value):
+            return [_make_content(each) for each in value]
+        case Media(url=url) if url:
+            return ResourceLink(type="resource_link", uri=url, name=url)
+        case Image():
+            return ImageContent(type="image", data=value.base64, mime_type=value.media_type)
+        case Audio():
+            return AudioContent(type="audio", data=value.base64, mime_type=value.media_type)
+        case Media():
+            uri = f"urn:sha256:{value.digest}"
+            held = BlobResourceContents(uri=uri, blob=value.base64, mime_type=value.media_type)
+            return EmbeddedResource(type="resource", resource=held)
+    return value
+
+
+def _check_numbers(value: Any) -> None:
+    """Raise the error of a tool for a result with a number that JSON does not have."""
+    from mcp.server.mcpserver.exceptions import ToolError
+    from pydantic_core import to_jsonable_python
+
+    waiting = [("the result", to_jsonable_python(value, fallback=str))]
+    while waiting:
+        place, part = waiting.pop()
+        if isinstance(part, float) and not math.isfinite(part):
+            raise ToolError(f"{place} is {part}, which is no number in JSON")
+        if isinstance(part, list):
+            waiting += [(f"{place}[{index}]", each) for index, each in enumerate(part)]
+        if isinstance(part, dict):
+            waiting += [(f"{place}[{key!r}]", each) for key, each in part.items()]
+
+
+# ── calls ────────────────────────────────────────────────────────────────────────────────────────
 
 
 async def _run(
@@ -145,14 +226,14 @@ async def _run(
         with _translated():  # a thread cannot hand on a StopIteration
             return target.function(*positional, **arguments)
 
-    reporting = asyncio.create_task(_report(context, accounts))
+    ended = asyncio.Event()
+    reporting = asyncio.create_task(_report(context, accounts, ended))
     try:
         value = run() if target.is_async else await asyncio.to_thread(run)
         return await value if inspect.isawaitable(value) else value
     finally:
-        reporting.cancel()
-        with suppress(asyncio.CancelledError):
-            await reporting
+        ended.set()
+        await reporting
 
 
 @contextmanager
@@ -176,15 +257,16 @@ def _is_cancelled() -> bool:
     return False
 
 
-async def _report(context: Context, accounts: Watch) -> None:
-    """Send a progress message whenever models have answered."""
-    sent = 0
-    while True:
-        await asyncio.sleep(PROGRESS_SECONDS)
-        calls = accounts.totals.calls
-        if calls > sent:
-            sent = calls
-            await context.report_progress(calls, None, f"{calls} answers of models")
+async def _report(context: Context, accounts: Watch, ended: asyncio.Event) -> None:
+    """Send a progress message for each answer of a model, until a call has ended."""
+    sent, is_last = 0, False
+    while not is_last:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(ended.wait(), PROGRESS_SECONDS)
+        is_last = ended.is_set()
+        while sent < accounts.totals.calls:
+            sent += 1
+            await context.report_progress(sent, None, f"{sent} answers of models")
 
 
 def find_client(context: Context) -> str:

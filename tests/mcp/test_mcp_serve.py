@@ -275,22 +275,143 @@ def test_progress_and_cancellation(tmp_path: Path) -> None:
 
     with njrt.using(model=njrt.Scripted(answer)):
         seen = asyncio.run(use())
-    assert seen
-    assert seen == sorted(seen)
+    assert seen == [1, 2, 3]
     after = len(asked)
     time.sleep(1)
     assert len(asked) <= after + 1 < 20
 
 
+def test_a_single_answer_is_reported_before_the_result(tmp_path: Path) -> None:
+    seen: list[float] = []
+
+    async def progress(progress: float, total: float | None, message: str | None) -> None:
+        seen.append(progress)
+
+    async def use() -> None:
+        async with Client(make_server(tmp_path, "route")) as client:
+            await client.call_tool("route", {"mail": "Buy!"}, progress_callback=progress)
+
+    with njrt.using(model=njrt.Scripted([{"team": "sales"}])):
+        asyncio.run(use())
+    assert seen == [1]
+
+
+RESULTS = """\
+import njrt
+from dataclasses import dataclass
+
+PIXEL = bytes.fromhex(
+    "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000a49444154789c"
+    "6360000000020001e221bc330000000049454e44ae426082"
+)
+
+
+@dataclass
+class Point:
+    x: float
+    more: dict[str, list[float]]
+
+
+@dataclass
+class Framed:
+    image: njrt.Image
+
+
+def draw() -> njrt.Image:
+    return njrt.Image(PIXEL)
+
+
+def draw_some() -> list[str | njrt.Image]:
+    return ["a pixel", njrt.Image(PIXEL), njrt.Image(url="https://example.org/a.png")]
+
+
+def draw_maybe() -> tuple[njrt.Document, njrt.Audio] | None:
+    return njrt.Document(b"%PDF-1", "application/pdf"), njrt.Audio(b"OggS1")
+
+
+def draw_unsaid():
+    return njrt.Image(PIXEL)
+
+
+def mistype() -> njrt.Image:
+    return "no image"
+
+
+def divide(zero: int) -> float:
+    return float("nan") if zero else 1.5
+
+
+def place() -> Point:
+    return Point(1.0, {"a": [1.0, float("-inf")]})
+
+
+def get_bytes() -> bytes:
+    return PIXEL
+
+
+def frame() -> Framed:
+    return Framed(draw())
+
+
+def configure(model_config: int, mcp_context: str = "c", copy: int = 3, model_dump: int = 4) -> str:
+    return f"{model_config} {mcp_context} {copy} {model_dump}"
+"""
+NAMES = (
+    "draw",
+    "draw_some",
+    "draw_maybe",
+    "draw_unsaid",
+    "mistype",
+    "divide",
+    "place",
+    "configure",
+)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "found"),
+    [
+        ("draw", {}, ["image"]),
+        ("draw_some", {}, ["text", "image", "resource_link"]),
+        ("draw_maybe", {}, ["resource", "audio"]),
+        ("draw_unsaid", {}, ["image"]),
+        ("mistype", {}, "an instance of Image"),
+        ("divide", {"zero": 0}, ["text"]),
+        ("divide", {"zero": 1}, "the result is nan, which is no number in JSON"),
+        ("place", {}, "the result['more']['a'][1] is -inf"),
+        ("configure", {"model_config": 1}, "1 c 3 4"),
+        ("configure", {"model_config": 1, "mcp_context": "d", "copy": 5, "model_dump": 6}, "1 d 5 6"),
+        ("configure", {"tool_model_config": 1}, "Field required"),
+    ],
+)  # fmt: skip
+def test_results_and_parameters_of_all_kinds(
+    tmp_path: Path, tool: str, arguments: dict[str, Any], found: list[str] | str
+) -> None:
+    program = tmp_path / f"results_{tmp_path.name}.njpy"
+    program.write_text(RESULTS)
+    server = make_mcp_server(load_targets([f"{program}:{name}" for name in NAMES]), "r", ())
+    result = asyncio.run(call(server, tool, **arguments))
+    if isinstance(found, str):
+        assert found in get_text(result)
+    else:
+        assert [part.type for part in result.content] == found
+    for name in ("get_bytes", "frame"):
+        with pytest.raises(ConfigurationError, match="its result has bytes"):
+            make_mcp_server(load_targets([f"{program}:{name}"]), "r", ())
+
+
 def test_each_client_has_its_own_budget(tmp_path: Path) -> None:
-    with (
-        OpenAIServer([SALES] * 4) as openai,
-        serve_http(write(tmp_path), openai, "--budget", "tokens=15000 per=day") as url,
-    ):
-        results = {name: asyncio.run(call_as(url, name, 3)) for name in ("ann", "bo")}
-    for texts in results.values():
-        assert texts[0] == "sales"
-        assert "BudgetError" in texts[-1]
+    limit = "tokens=15000 per=day"
+    with OpenAIServer([SALES] * 8) as openai:
+        with serve_http(write(tmp_path), openai, "--budget", limit) as url:
+            results = {name: asyncio.run(call_as(url, name, 3)) for name in ("ann", "bo")}
+        for texts in results.values():
+            assert texts[0] == "sales"
+            assert "BudgetError" in texts[-1]
+        others = ["--name", "other", "--budget", limit], ["--budget", f"{limit} name=other_budget"]
+        for words in others:  # other accounts in the same store
+            with serve_http(write(tmp_path), openai, *words) as url:
+                assert asyncio.run(call_as(url, "ann", 1)) == ["sales"]
 
 
 async def call_as(url: str, token: str, times: int) -> list[str]:
