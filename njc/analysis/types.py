@@ -24,13 +24,14 @@ from njc.frontend.name_resolution import (
     Global,
     Local,
     NameScope,
+    is_defined,
     list_bound_names,
     list_declared,
     resolve_name,
     walk_outwards,
     walk_statements,
 )
-from njc.frontend.prompt_references import parse_type
+from njc.frontend.prompt_references import list_type_names, parse_type
 from njrt.private_names import mangle
 from njrt.records import record
 
@@ -419,8 +420,13 @@ def unquote_inside(typed: Typed, types: TypeDefinitions) -> ast.expr:
         case ast.Constant(value=str(text)):
             parsed = parse_type(text)
             return unquote_inside(typed.inside(parsed), types) if parsed else annotation
-        case ast.Subscript(value=origin, slice=inner) if _holds_types(typed, types):
-            return ast.Subscript(origin, unquote_inside(typed.inside(inner), types), ast.Load())
+        case ast.Subscript(value=origin, slice=inner) if (
+            holds_types := _holds_types(typed, types)
+        ) is not False:
+            made = unquote_inside(typed.inside(inner), types)
+            names = () if holds_types else list_type_names(made)
+            is_type = all(is_defined(name, typed.scope, types.outputs) for name in names)
+            return ast.Subscript(origin, made, ast.Load()) if is_type else annotation
         case ast.Subscript(value=origin, slice=ast.Tuple(elts=[first, *notes])) if (
             types.name_of(typed) == "typing.Annotated"
         ):
@@ -438,15 +444,16 @@ def unquote_inside(typed: Typed, types: TypeDefinitions) -> ast.expr:
     return annotation
 
 
-def _holds_types(typed: Typed, types: TypeDefinitions) -> bool:
-    """Return whether the parts in the brackets of a type are known to be types."""
+def _holds_types(typed: Typed, types: TypeDefinitions) -> bool | None:
+    """Return whether the parts in the brackets of a type are types; None if perhaps, as in `Float[Array, "n"]`."""
     assert isinstance(typed.annotation, ast.Subscript)
     origin = types.expand(typed.inside(typed.annotation.value))
     name = types.name_of(origin)
     if name.rpartition(".")[2] in ("Literal", "Annotated"):
         return False
-    is_known = "." in name or types.class_of_type(origin) is not None
-    return is_known or hasattr(builtins, name)
+    if name.startswith(_TYPE_PREFIXES) or types.class_of_type(origin) or hasattr(builtins, name):
+        return True
+    return None if "." in name else False
 
 
 def _canonical(name: str) -> str:
