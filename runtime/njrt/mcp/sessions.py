@@ -18,6 +18,7 @@ from contextlib import AbstractAsyncContextManager, suppress
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from weakref import WeakSet
 
+from njrt.context import free_in_child
 from njrt.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ def _describe(error: BaseException) -> str:
 
 _loops: dict[int, asyncio.AbstractEventLoop] = {}
 """The event loop of this process, by its id: another one after a fork."""
-_starting = threading.Lock()
+_starting = free_in_child(threading.Lock())
 _sessions: WeakSet[Session] = WeakSet()
 
 

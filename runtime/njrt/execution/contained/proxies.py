@@ -407,7 +407,7 @@ class Proxies(Codec):
         return error
 
     def _watch_error(self, number: int) -> BaseException | None:
-        """Return an exception of the program; note the state of one whose attributes are here."""
+        """Return an exception of the program, and note its state if its attributes are here."""
         error = self._errors.get(number)
         if error is not None and not isinstance(type(error), ProxyType):
             self._error_states.setdefault(number, _read_state(error))

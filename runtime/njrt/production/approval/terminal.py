@@ -22,6 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from njrt.context import free_in_child
 from njrt.decisions import Abort, Accept, Decision, Edit, Pause, PendingEffect, Reject
 from njrt.effect_json import decision_from_json, decision_to_json, effect_from_json, effect_to_json
 from njrt.effects import EFFECT_KINDS, AskModel, Effect, Touch, get_effect_code
@@ -114,7 +115,7 @@ class Approval:
         self._otherwise = otherwise
         self._terminal = terminal
         self._read_time = read_time
-        self._lock = threading.Lock()
+        self._lock = free_in_child(threading.Lock())
 
     def __call__(self, pending: PendingEffect) -> Decision:
         """Decide as before, or ask."""
