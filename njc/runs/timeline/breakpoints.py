@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -92,7 +93,8 @@ def is_at(step: Step, wanted: str) -> bool:
     if not step.file or not is_place(step.place, wanted):
         return is_place(step.place, wanted)
     if Path(file).is_absolute():
-        return Path(file).resolve() == Path(step.file).resolve()
+        with suppress(OSError):  # it is gone
+            return Path(file).samefile(step.file)
     return is_place(f"{step.file}:{line}", wanted)
 
 
