@@ -575,3 +575,42 @@ left = list(rows)
             is None
         )
     assert list(names["rows"]) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("assertion", "shown"),
+    [
+        ("x % 2", "x = 4"),
+        ("not x % 2 == 0", "x % 2 = 0"),
+        ("(x + n) % 2", "x + n = 6"),
+        ("x > 5 if n else x == 0", "n = 2, x = 4"),
+        ("[each for each in (x,) if each > 5]", "x = 4"),
+    ],
+)
+def test_the_values_of_any_expression_are_shown(assertion: str, shown: str) -> None:
+    model = njrt.Scripted([{"x": 4}, {"x": 4}, {"x": 4}, {"x": 4}], protocol="text")
+    text = block("Put <n> into <:x: int>.", f"assert {assertion}", "def f(n: int):")
+    with njrt.using(model=model), pytest.raises(AssertionError):
+        load(HEAD + text)["f"](2)
+    assert f"The last reply was refused: {shown}." in show(model.requests[2])
+
+
+def test_a_long_message_is_cut() -> None:
+    model = njrt.Scripted([{"x": 30_000}, {"x": 30_000}, {"x": 1}], protocol="text")
+    body = 'assert x < 10, "too long: " + "y" * x'
+    with njrt.using(model=model):
+        load(HEAD + block("Put <n> into <:x: int>.", body, "def f(n: int):"))["f"](2)
+    assert "characters left out" in show(model.requests[2])
+    assert len(show(model.requests[2])) < 3_000
+
+
+def test_code_that_has_run_is_not_to_be_written_anew() -> None:
+    replies = [run("rows.append(2)", done=True)] * 3 + [run("rows.append(3)", done=True)]
+    model = njrt.Scripted(replies, protocol="text")
+    text = block("Append 3 to <rows>.", "assert rows[-1] == 3", "def f(rows: list[int]):")
+    with njrt.using(model=model):
+        load(HEAD + text.replace("return x", "return rows"))["f"]([1])
+    messages = [show(request) for request in model.requests]
+    assert "do not repeat what it did" in messages[2]
+    assert not any("anew" in each or "simpler" in each for each in messages)
+    assert "refused 3 times" in messages[3]

@@ -103,6 +103,8 @@ MAX_SHOWN_ITEMS = 20
 MAX_PART_CHARS = 200
 """Characters of a value in an assert that does not hold."""
 
+MAX_QUOTED = 1_000
+"""Most characters of the message of an assert, and of the values in it."""
 MAX_TYPE_MISFITS = 3
 """How often the model may correct an output of the wrong type before the block fails, and one that breaks an assert before
 the program's own assert fails."""
@@ -264,14 +266,17 @@ class Handlers:
         result = yield from self.execute(code, silent="(ran; no value)")
         if done and isinstance(result, Answer):
             match self.conclude():
-                case Refusal(message):
-                    result = _refuse_result(message)
+                case Refusal(message, restart=requirement):
+                    return self.vary_refusal(_refuse_result(message), has_run=bool(requirement))
                 case outcome:
                     return outcome
         return self.vary_refusal(result) if isinstance(result, Refusal) else result
 
-    def vary_refusal(self, refusal: Refusal) -> Refusal:
-        """Add the form of the code to a refusal the second time, and shorten it from then on."""
+    def vary_refusal(self, refusal: Refusal, has_run: bool = False) -> Refusal:
+        """Add the form of the code to a refusal the second time, and shorten it from then on.
+
+        Code that has run, and broke the contract, is not to be written anew.
+        """
         reason = _LINE_PREFIX.sub("", refusal.message.partition("\n")[0])
         times = self.refusals[reason] = self.refusals.get(reason, 0) + 1
         if times == 1:
@@ -279,9 +284,15 @@ class Handlers:
         if times == 2:
             scope = self.scope
             skeleton = format_skeleton(scope.outputs, scope.list_variables(), scope.types)
-            form = f"\nWrite all of it anew, in this form:\n{skeleton}" if skeleton else ""
+            form = (
+                f"\nWrite all of it anew, in this form:\n{skeleton}"
+                if skeleton and not has_run
+                else ""
+            )
             return Refusal(f"again: {refusal.message}{form}", times=times)
         advice = "Do without it: write other, simpler code"
+        if has_run:
+            advice = "Write only code that makes it true, starting from the present values"
         return Refusal(f"refused {times} times: {reason}\n{advice}", times=times)
 
     # ── the effects of `answer` ──────────────────────────────────────────────────────────────────
@@ -627,11 +638,17 @@ class Handlers:
             find_secrets(self.scope, self.redactor)
             if breach := self.contract.find_breach(self.render):
                 self.contract.breaches += 1
-                again = f" The last reply was refused: {breach.state}." * (
-                    self.contract.breaches > 1
-                )
+                reason, state = map(self.shorten, (breach.reason, breach.state))
+                breach = replace(breach, reason=reason, state=state)
+                is_shown = self.contract.breaches > 1 and breach.state != ""
+                again = f" The last reply was refused: {breach.state}." * is_shown
                 return Refusal(str(breach), restart=breach.requirement + again)
         return Completed()
+
+    def shorten(self, text: str) -> str:
+        """Cut a text of the program that a message to the model quotes; redact it before, whole."""
+        is_long = len(text) > MAX_QUOTED
+        return cut_middle(self.redactor.redact_whole(text), MAX_QUOTED) if is_long else text
 
     def list_warnings(self, outcome: Outcome) -> tuple[str, ...]:
         """Return signs that the block did nothing that its text asks for."""

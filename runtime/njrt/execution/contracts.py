@@ -290,6 +290,14 @@ def _list_operands(test: ast.expr) -> Iterator[ast.expr]:
         case ast.Name() | ast.Attribute() | ast.Subscript():
             yield test
 
+        case ast.BinOp(left=left, right=right):
+            yield from filter(_names_something, (left, right))
+        case ast.IfExp(test=condition, body=body, orelse=other):
+            for each in (condition, body, other):
+                yield from _list_operands(each)
+        case _:
+            yield from (node for node in ast.walk(test) if isinstance(node, ast.Name))
+
 
 def _names_something(expression: ast.expr) -> bool:
     return any(isinstance(node, ast.Name) for node in ast.walk(expression))
