@@ -146,7 +146,8 @@ CODES: Mapping[str, DiagnosticCode] = {
         "error",
         "The block reads a variable by `<name>` that is not bound in the function, in the functions "
         "around it, in the module, or in Python's builtins. Correct the name; if the angle brackets "
-        "are meant as text, as in HTML, double the first: `<<name>`.",
+        "are meant as text, as in HTML, double the first: `<<name>`. A name in the type of an output is reported, too: "
+        "without it, the values of the output would not be checked.",
     ),
     "NJ202": DiagnosticCode(
         "not a name",
