@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -467,6 +467,81 @@ def route(mail: str) -> str:
         return "billing"
     return team
 """
+
+
+@pytest.fixture
+def two_models(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
+    """A server with the models a, which answers billing, and b, which answers shipping."""
+    answers = [says('{"team": "billing"}'), says('{"team": "shipping"}')] * 9
+    with OpenAIServer(answers, vendor=False, models=("a", "b")) as server:
+        monkeypatch.setenv("NJC_BASE_URL", f"{server.url}/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+        yield server
+
+
+def test_recorded_replies_count_once_and_for_their_model(
+    tmp_path: Path, two_models: OpenAIServer
+) -> None:
+    program, cases = write(tmp_path, CASES[1:2])
+    recording = tmp_path / "run.jsonl"
+
+    def replay(mode: Any, *words: str) -> Result:
+        with njrt.using(record=recording, mode=mode):
+            return CliRunner().invoke(njc, ["eval", f"{program}:route", cases, *words])
+
+    assert "1 of 1" in replay("new", "--model", "openai/a").output
+    assert "1 of 1" in replay("none", "--model", "openai/a").output
+    refused = replay("none", "--model", "openai/b")
+    assert refused.exit_code == 3
+    assert (
+        "has a reply of `openai/a` to this request, and none of `openai/b`; record it"
+        in refused.output
+    )
+    assert "0 of 1" in replay("new", "--model", "openai/b").output
+    assert "0 of 1" in replay("none", "--model", "openai/b").output
+    assert "1 of 1" in replay("none", "--model", "openai/a").output
+    assert len(two_models.seen) == 2
+
+    repeated = replay("none", "--model", "openai/a", "--repeats", "2")
+    assert "the recording has no reply number 2 to this request" in repeated.output
+    for mode in ("new", "none", "none"):
+        repeated = replay(mode, "--model", "openai/a", "--repeats", "3")
+        assert "2 of 3" in repeated.output, repeated.output  # billing, billing, shipping
+    assert len(two_models.seen) == 4
+    live = CliRunner().invoke(njc, ["eval", f"{program}:route", cases, "--model", "openai/b"])
+    assert "1 of 1" in live.output
+    assert len(two_models.seen) == 5
+
+
+@pytest.mark.parametrize("name", ["here", "by a server's name"])
+def test_a_server_may_have_another_name_for_a_model(tmp_path: Path, name: str) -> None:
+    recording = tmp_path / "run.jsonl"
+    model = njrt.Scripted(answer, protocol="text", name="m.gguf")
+    program, cases = write(tmp_path, CASES[:1])
+    words = [
+        "eval",
+        f"{program}:route",
+        cases,
+        "--model",
+        "m.gguf" if name == "here" else "openai/m",
+    ]
+    with njrt.using(model=model, record=recording, mode="new"):
+        assert "1 of 1" in CliRunner().invoke(njc, words).output
+    with njrt.using(record=recording, mode="none"):
+        assert "1 of 1" in CliRunner().invoke(njc, words).output
+
+
+def test_repeats_are_not_answered_by_the_cache(
+    tmp_path: Path, two_models: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NJC_CACHE", "on")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    program, cases = write(tmp_path, CASES[1:2])
+    words = ["eval", f"{program}:route", cases, "--model", "openai/a", "--repeats", "4"]
+    assert "2 of 4" in CliRunner().invoke(njc, words).output
+    assert len(two_models.seen) == 4
+
+
 SETTINGS = {
     "no recording": ({"NJC_RECORD": "none:missing.jsonl"}, "there is no recording", 3),
     "no model": ({}, "no model is configured", 2),

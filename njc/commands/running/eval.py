@@ -11,6 +11,7 @@ import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -26,6 +27,7 @@ from njc.evaluation.cases.runner import (
     asking,
     collect_results,
     compute_program_digest,
+    find_replayed_recording,
     list_planned_runs,
     run_cases,
     run_eval_process,
@@ -92,7 +94,7 @@ def command(
         if len(names) > 1:
             raise ConfigurationError("--accept takes the results of one model; name one")
         with asking(names[0]):
-            console.note(_accept_results(get_target(make_absolute(target)), cases))
+            console.note(_accept_results(get_target(make_absolute(target)), cases, names[0]))
     numbered = read_cases(cases)
     results = ResultFile(out or cases.with_name(f"{cases.stem}.results.jsonl"), CaseResult)
     check_output(results.path, *inputs)
@@ -149,24 +151,32 @@ def _run_missing(
     loaded = get_target(make_absolute(target))
     digest = compute_program_digest(loaded.program, target)
     planned = list_planned_runs(cases, models, repeats)
-    missing = [run for run in planned if run.make_key(digest) not in results.known]
+    is_replayed = (
+        find_replayed_recording()
+    )  # then a run is free, and repeats take replies in their order
+    missing = [run for run in planned if is_replayed or run.make_key(digest) not in results.known]
     if len(missing) < len(planned):
         console.note(f"{len(planned) - len(missing):,} runs are known from {results.path}")
     progress = ProgressLine(console, "running")
     progress(0, len(missing))
-    for number, result in enumerate(run_cases(loaded, missing, digest, jobs), 1):
-        results.add(result)
-        progress(number, len(missing))
+    # The cache would answer a repeat by the reply to another one.
+    uncached = set_variable("NJC_CACHE", "off") if repeats > 1 else nullcontext()
+    with uncached:
+        for number, result in enumerate(run_cases(loaded, missing, digest, jobs), 1):
+            known = results.known.get(result.key)
+            if known is None or replace(known, seconds=result.seconds) != result:
+                results.add(result)
+            progress(number, len(missing))
     return digest
 
 
-def _accept_results(target: TargetFunction, cases: Path) -> str:
+def _accept_results(target: TargetFunction, cases: Path, model: str) -> str:
     """Write the results of cases that expect nothing into their file, once; return a note about it."""
     accepted: dict[str, list[str]] = {}
     open_cases = [each for each in read_cases(cases, False) if not each.case.has_expectation]
     try:
         for each in open_cases:
-            accepted.setdefault(each.text, []).append(format_case(accept_case(target, each)))
+            accepted.setdefault(each.text, []).append(format_case(accept_case(target, each, model)))
     finally:
         if accepted:
             with lock_folder(cases.absolute().parent):  # the file may have changed meanwhile

@@ -55,8 +55,10 @@ from njrt.errors import (
 from njrt.execution.tracebacks import format_error
 from njrt.message_json import write_json
 from njrt.observability.accounts import Watch, watch
+from njrt.persistence.recorder import replaying
 from njrt.rendering.writer import escape_unprintable
-from njrt.session.settings import using
+from njrt.session.layered_model import find_recorder
+from njrt.session.settings import get_settings, using
 from njrt.typed_json import make_json_value
 from njrt.values.equality import is_same_value
 
@@ -123,6 +125,8 @@ class PlannedRun:
     numbered: NumberedCase
     model: str
     repeat: int
+    is_repeated: bool = False
+    """Whether there are several runs of each case: none may be answered by the reply of another one."""
 
     def make_key(self, program: str) -> ResultKey:
         return program, self.numbered.digest, self.model, self.repeat
@@ -138,8 +142,14 @@ def compute_program_digest(program: Path, target: str) -> str:
     if program.suffix == SUFFIX:
         tuned = serialize_tuned(find_tuned_blocks(make_unit(program, project), project))
     name = target.rpartition(":")[2] + tuned + describe_result_options(project, os.environ)
-    name += os.environ.get(VERSION_VARIABLE, "")
+    name += os.environ.get(VERSION_VARIABLE, "") + find_replayed_recording()
     return hashlib.sha256(text + name.encode()).hexdigest()[:12]
+
+
+def find_replayed_recording() -> str:
+    """Return a digest of the recording that replies are taken from; empty without one. Its results are kept apart."""
+    recorder = find_recorder(get_settings(), os.environ)
+    return recorder.replayed if recorder is not None else ""
 
 
 def list_planned_runs(
@@ -147,7 +157,7 @@ def list_planned_runs(
 ) -> list[PlannedRun]:
     """Return all runs: the first repeat of all cases first."""
     return [
-        PlannedRun(numbered, model, repeat)
+        PlannedRun(numbered, model, repeat, repeats > 1)
         for repeat in range(1, repeats + 1)
         for model in models
         for numbered in cases
@@ -194,7 +204,8 @@ def run_case(target: TargetFunction, planned: PlannedRun, program: str) -> CaseR
     case, began = planned.numbered.case, time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         trace = Path(folder) / "trace.jsonl"
-        with watch() as account, using(trace=trace):
+        rule = replaying(planned.model, planned.is_repeated)
+        with watch() as account, using(trace=trace), rule:
             try:
                 arguments, result = _call(target, planned.numbered)
                 problem = "; ".join(_list_problems(target, case, result, arguments))
@@ -203,6 +214,12 @@ def run_case(target: TargetFunction, planned: PlannedRun, program: str) -> CaseR
             except (Exception, SystemExit, GeneratorExit) as error:
                 problem = _describe_error(error)
         _raise_stopping(account)
+        replies = [call.reply for run in account.runs for call in run.calls if call.reply]
+        if planned.is_repeated and any(reply.source == "cache" for reply in replies):
+            title = planned.numbered.title
+            raise ConfigurationError(
+                f"{title}: answered by the cache; --repeats needs runs without it"
+            )
         lines = read_written_trace(trace)  # if a block has run
         totals = account.totals
         return CaseResult(
@@ -230,11 +247,11 @@ def _raise_stopping(account: Watch) -> None:
             raise error
 
 
-def accept_case(target: TargetFunction, numbered: NumberedCase) -> Case:
+def accept_case(target: TargetFunction, numbered: NumberedCase, model: str = "") -> Case:
     """Call the function for a case that expects nothing, and return the case with its result."""
     case = numbered.case
     try:
-        with watch() as account:
+        with watch() as account, replaying(model):
             arguments, result = _call(target, numbered)
         _raise_stopping(account)
         now = {name: _to_json(value, case.inputs.get(name)) for name, value in arguments.items()}

@@ -8,6 +8,7 @@ recording.build()                            the `Recording` to write
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
@@ -24,7 +25,26 @@ from njrt.persistence.recording_file import (
     RecordingHeader,
     format_recording_lines,
 )
+from njrt.records import record
 from njrt.rendering.writer import clip
+
+_VERSION = re.compile(r"(-latest|-\d{8}|-\d{4}-\d\d-\d\d|-0)\Z")
+"""The end of a name that one vendor writes for a version of a model."""
+
+
+@record
+class ReplayRule:
+    """Which recorded replies are used: those by one model, or all for an empty name; and whether only once."""
+
+    model: str = ""
+    is_once: bool = False
+
+
+def is_same_model(recorded: str, asked: str) -> bool:
+    """Return whether a recorded name is one of the model asked for, apart from the vendor and the version."""
+    names = [_VERSION.sub("", re.split("[/:]", name)[-1].lower()) for name in (recorded, asked)]
+    return names[0] == names[1]
+
 
 MAX_LINE_CHARS = 300
 """Characters shown of a line that differs."""
@@ -55,16 +75,36 @@ class OpenRecording:
             if replays:
                 self._by_key[entry.key].append(entry)
 
-    def take_next_entry(self, key: str) -> RecordedCall | None:
+    def take_next_entry(self, key: str, rule: ReplayRule) -> RecordedCall | None:
         """Return the next reply to an equal conversation, after the last one the last again; None without such a reply."""
-        entries = self._by_key.get(key)
+        entries = self._list_entries(key, rule)
         if not entries:
             return None
-        used = self._used.get(key, 0)
-        self._used[key] = used + 1
-        if self._continues and used >= len(entries):
+        used = self._used.get(key + rule.model, 0)
+        self._used.setdefault(key, 0)
+        self._used[key + rule.model] = used + 1
+        if (self._continues or rule.is_once) and used >= len(entries):
             return None
         return entries[min(used, len(entries) - 1)]
+
+    def _list_entries(self, key: str, rule: ReplayRule) -> list[RecordedCall]:
+        return [
+            entry
+            for entry in self._by_key.get(key, ())
+            if not rule.model
+            or any(is_same_model(name, rule.model) for name in _list_models(entry))
+        ]
+
+    def describe_lack(self, key: str, rule: ReplayRule) -> str:
+        """Describe that replies to a conversation are recorded, and none that the rule lets be used; else return ""."""
+        if not (recorded := self._by_key.get(key)):
+            return ""
+        if entries := self._list_entries(key, rule):
+            return f"the recording has no reply number {len(entries) + 1} to this request"
+        names = ", ".join(
+            dict.fromkeys(f"`{entry.reply.get('asked') or entry.model}`" for entry in recorded)
+        )
+        return f"the recording has a reply of {names} to this request, and none of `{rule.model}`"
 
     def take_similar_entry(self, request: Request) -> RecordedCall | None:
         """Return the first unused reply recorded at this turn of this block, or else of its file."""
@@ -163,6 +203,13 @@ def list_shown(request: Request) -> list[Json]:
     """Return the new messages of a request, as they are recorded."""
     new = list_new_messages(request.messages, request.turn)
     return [message_to_json(message) for message in new]
+
+
+def _list_models(entry: RecordedCall) -> list[str]:
+    """Return the names of the models that were asked for a recorded reply."""
+    attempts = entry.reply.get("attempts", ())
+    asked = str(entry.reply.get("asked", ""))
+    return [entry.model, asked, *(str(attempt.get("model", "")) for attempt in attempts)]
 
 
 def _list_text_lines(messages: Iterable[Json]) -> list[str]:

@@ -12,22 +12,24 @@ Threads and tasks may share a `Recorder`; processes that record into the same pl
 from __future__ import annotations
 
 import atexit
+import hashlib
 import os
 import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from njrt.context import free_in_child
+from njrt.context import Around, free_in_child
 from njrt.effect_json import format_call
 from njrt.errors import RecordingError, RecordingMismatchError, RecordingMissingError
 from njrt.message_json import format_json_line, hash_conversation, reply_from_json, reply_to_json
 from njrt.messages import Message, Protocol, Reply, Request, UserMessage
 from njrt.models.model import Ask
-from njrt.persistence.open_recording import OpenRecording, list_shown
+from njrt.persistence.open_recording import OpenRecording, ReplayRule, is_same_model, list_shown
 from njrt.persistence.recording_file import (
     RecordedCall,
     RecordedDecision,
@@ -46,6 +48,18 @@ from njrt.version import __version__
 RecordMode = Literal["none", "once", "new", "all"]
 """`none`: only replay. `once`: record if the file does not exist, else only replay. `new`: replay what
 is recorded and record the rest. `all`: record everything again. An unfinished recording is continued."""
+
+
+_rules: Around[ReplayRule] = Around()
+
+
+def replaying(model: str = "", is_once: bool = False) -> AbstractContextManager[ReplayRule]:
+    """Use only the recorded replies of a model inside the `with`; `is_once`: each of them once."""
+    return _rules.opened(ReplayRule(model, is_once))
+
+
+def _get_rule() -> ReplayRule:
+    return (_rules.innermost() or (ReplayRule(),))[-1]
 
 
 class Recorder:
@@ -94,6 +108,14 @@ class Recorder:
         recording = self._get_open_recording()
         is_known = recording.replays and (recording.old.entries or not recording.records)
         return recording.old.header.protocol if is_known else None
+
+    @property
+    def replayed(self) -> str:
+        """A digest of the recording that is replayed, "new" if replies are added to it; empty without one."""
+        recording = self._get_open_recording()
+        if not recording.replays or recording.records:
+            return "new" if recording.replays else ""
+        return hashlib.sha256("\n".join(sorted(recording.old.lines)).encode()).hexdigest()
 
     def use_protocol(self, protocol: Protocol) -> None:
         """Set the protocol of the following requests, which the header of a new recording names.
@@ -251,13 +273,18 @@ class Recorder:
     def _find_reply(self, key: str, request: Request) -> Reply | None:
         with self._lock:
             recording = self._get_open_recording()
-            entry = recording.take_next_entry(key)
+            rule = _get_rule()
+            entry = recording.take_next_entry(key, rule)
             if entry is not None:
                 return replace(reply_from_json(entry.reply, entry.model), source="recording")
             if not recording.records:
                 similar = self._find_similar(recording, request) if self._drift else None
                 if similar is None:
                     name = self.place.name
+                    if problem := recording.describe_lack(key, rule):
+                        raise self._make_mismatch_error(
+                            request.place, f"{problem}; record it with NJC_RECORD=new:{name}"
+                        )
                     raise self._make_mismatch_error(
                         request.place,
                         f"{recording.describe_difference(request).rstrip()}\n"
@@ -300,9 +327,10 @@ class Recorder:
         keep_attachments(self.place, request.messages)
         with self._lock:
             recording = self._get_open_recording()
-            entry = RecordedCall(
-                request.place, request.turn, key, shown, reply_to_json(reply), reply.model
-            )
+            fields, asked = reply_to_json(reply), _get_rule().model
+            if asked and not is_same_model(reply.model, asked):
+                fields["asked"] = asked  # its server has another name for it
+            entry = RecordedCall(request.place, request.turn, key, shown, fields, reply.model)
             if recording.header is None:
                 protocol = self._protocol or ("tools" if request.tools else "text")
                 recording.header = RecordingHeader(
