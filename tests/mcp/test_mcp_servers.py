@@ -453,6 +453,17 @@ def test_progress_cannot_wait_for_a_tool(folder: Path) -> None:
     assert "cannot wait for a tool" in str(refused[0])
 
 
+def test_an_error_in_on_progress_is_a_warning(folder: Path) -> None:
+    box = add(folder, "--allow", "*")
+
+    def fail(progress: Progress) -> None:
+        raise ValueError(progress.message)
+
+    box.server.on_progress = fail
+    with pytest.warns(UserWarning, match=r"on_progress of box_.*\.wait: ValueError\('step 1'\)$"):
+        assert box.wait(0.1) == "waited"
+
+
 def test_threads_tasks_and_forks_share_a_server(folder: Path) -> None:
     box = add(folder)
     with ThreadPoolExecutor(8) as pool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -93,3 +95,42 @@ def test_an_error_of_http_names_its_status(status: int) -> None:
         ):
             server.call("echo", {})
         server.close()
+
+
+CALLS = """\
+import sys
+
+from njrt.mcp import McpServer, ToolError
+from odd_tool_server import OddWebServer
+
+for way in ("rubbish", "notifications"):
+    server = McpServer("odd", command=[sys.executable, sys.argv[1], way], timeout=20)
+    print(server.call("echo", {}))
+    server.close()
+with OddWebServer() as web:
+    server = McpServer("web", url=web.url, timeout=20)
+    print(server.call("echo", {}))
+    web.status = 201  # with an empty object as the answer
+    try:
+        server.call("echo", {})
+    except ToolError as error:
+        print(error)
+    server.close()
+"""
+
+
+def test_no_traceback_of_the_sdk_is_printed(folder: Path) -> None:
+    def start(*words: str) -> subprocess.CompletedProcess[str]:
+        environ = {**os.environ, "PYTHONPATH": str(SERVER.parent)}
+        command = [sys.executable, *words]
+        return subprocess.run(command, capture_output=True, text=True, env=environ, timeout=120)
+
+    called = start("-c", CALLS, str(SERVER))
+    assert called.stderr == ""
+    *values, error = called.stdout.splitlines()
+    assert values == ["ok"] * 3
+    assert error.endswith("Failed to parse JSON response: no message of MCP")
+    added = start("-m", "njc", "mcp", "add", "x", "--", sys.executable, "-c", "print('hi')")
+    assert added.returncode == 2
+    assert "Traceback" not in added.stderr
+    assert "what is no message: 'hi'; a server prints to standard error only" in added.stderr

@@ -11,14 +11,17 @@ program itself are recorded and replayed here.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import re
 import tempfile
 import uuid
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from njrt.effect_json import effect_to_json, format_call
@@ -32,6 +35,7 @@ from njrt.errors import (
 from njrt.gates import call_key
 from njrt.mcp.results import ToolConnectionError, ToolError, ToolTimeoutError, read_result
 from njrt.mcp.sessions import Session, SessionLostError, is_on_loop, open_session, submit
+from njrt.observability.accounts import format_error_line
 from njrt.typed_json import describe_validation_error
 
 if TYPE_CHECKING:
@@ -125,7 +129,7 @@ class McpServer:
         self._session: Session | None = None
         self._process = 0
         self._is_ended: Callable[[], bool] = lambda: False
-        self._log = ""
+        self._log = self._noise = ""
 
     def call(self, tool: str, arguments: Mapping[str, Any], **form: Unpack[CallForm]) -> Any:
         """Call a tool, by its name at the server, and return its result.
@@ -183,8 +187,12 @@ class McpServer:
 
     async def _send(self, call: _Call) -> CallToolResult:
         async def report(progress: float, total: float | None, message: str | None) -> None:
-            if self.on_progress is not None:
+            if self.on_progress is None:
+                return
+            try:
                 self.on_progress(Progress(call.tool, progress, total, message or ""))
+            except Exception as error:  # the call goes on
+                warnings.warn(f"on_progress of {call.name}: {format_error_line(error)}")
 
         return await self._get_session().call(call.tool, call.arguments, self.timeout, report)
 
@@ -199,19 +207,19 @@ class McpServer:
             yield
         except TimeoutError:
             raise ToolTimeoutError(
-                f"{name} has not answered in {self.timeout:g} seconds (timeout=)"
+                f"{name} has not answered in {self.timeout:g} seconds (timeout=){self._noise}"
             ) from None
         except SessionLostError as error:
             log = f"\nthe server has written: {self._log}" if self._log else ""
             sent = "; the call may have been made" if error.was_sent else ""
             place = self.url or f"`{' '.join(self.command)}`"
             raise ToolConnectionError(
-                f"{name}: no connection to {place}: {error}{sent}{log}"
+                f"{name}: no connection to {place}: {_shorten(error)}{sent}{self._noise}{log}"
             ) from None
         except ToolError:
             raise
         except (MCPError, RuntimeError, ValueError) as error:  # the SDK checks results
-            text = f"{error} ({self._log})" if self._log and self.url else str(error)
+            text = _shorten(error) + (f" ({self._log})" if self._log and self.url else "")
             if isinstance(error, ValidationError):
                 text = f"the answer is not valid: {describe_validation_error(error)}"
             raise ToolError(f"{name}: {text}") from None
@@ -220,6 +228,7 @@ class McpServer:
         """Return the session; called on the loop."""
         if self._session is None or self._process != os.getpid():
             require_packages(f"the MCP server {self.name}", "njpy-runtime[mcp]", "mcp")
+            _silence_sdk()
             opener = self._open_url if self.url else self._open_command
             self._session, self._process = (
                 open_session(opener, lambda: self._is_ended()),
@@ -244,7 +253,10 @@ class McpServer:
         seconds, hooks = httpx2.Timeout(30.0, read=None), {"response": [see]}
         async with (
             httpx2.AsyncClient(headers=headers, timeout=seconds, event_hooks=hooks) as http,
-            Client(streamable_http_client(self.url, http_client=http)) as client,
+            Client(
+                streamable_http_client(self.url, http_client=http),
+                message_handler=self._note_noise,
+            ) as client,
         ):
             yield client
 
@@ -258,7 +270,8 @@ class McpServer:
         parameters = StdioServerParameters(command=program, args=words, env=env)
         with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
             try:
-                async with Client(self._watched(stdio_client(parameters, errlog=log))) as client:
+                transport = self._watched(stdio_client(parameters, errlog=log))
+                async with Client(transport, message_handler=self._note_noise) as client:
                     yield client
             finally:
                 log.seek(0)
@@ -270,6 +283,15 @@ class McpServer:
             # The SDK closes the stream of messages when the server has closed its output.
             self._is_ended = lambda: received.statistics().open_receive_streams == 0
             yield received, sent
+
+    async def _note_noise(self, message: object) -> None:
+        """Note what a server has sent that is no message, for the error of a call that it does not answer."""
+        from pydantic import ValidationError
+
+        if isinstance(message, ValidationError):
+            sent = str(message.errors()[0]["input"])[:200]
+            rule = "" if self.url else "; a server prints to standard error only"
+            self._noise = f"\nthe server has sent what is no message: {sent!r}{rule}"
 
     def _expand(self, value: str) -> str:
         """Return the value of a header, with the variables of the environment; ConfigurationError if one is not set."""
@@ -332,6 +354,23 @@ class McpServer:
             slot.write(state="failed", result=failure_to_json(error))
             raise
         slot.write(state="done", result=write_call_result(report.value))
+
+
+def _silence_sdk() -> None:
+    """Keep the tracebacks that the SDK logs from a program without handlers: its errors are raised here."""
+    if not (logger := logging.getLogger("mcp")).handlers:
+        logger.addHandler(logging.NullHandler())
+    logging.getLogger("client").addFilter(_is_heard)  # its sessions log there, perhaps others too
+
+
+def _is_heard(record: logging.LogRecord) -> bool:
+    folders = Path(record.pathname).parts[-3:-1]
+    return folders != ("mcp", "client") or logging.getLogger("client").hasHandlers()
+
+
+def _shorten(error: Exception) -> str:
+    """Return the text of an error, without the list of what pydantic has expected in place of an answer."""
+    return re.sub(r"(?s)(Failed to parse [\w ]+:) \d+ valid.*", r"\1 no message of MCP", str(error))
 
 
 @dataclass(slots=True)
