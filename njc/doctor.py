@@ -205,11 +205,14 @@ def _check_variables(host: HostEnvironment) -> Iterator[HealthCheck]:
         lambda environ: parse_budgets(environ.get("NJC_BUDGET") or ""),
         lambda _: [parse_budgets(options.budget or "") for _, options in host.options],
     )
+    found = ""
     for read in readers:
         try:
             read(host.environ)
         except ConfigurationError as error:
-            yield HealthCheck("variable", "fail", str(error), error.exit_code)
+            if str(error) not in found:  # a budget is an option, too
+                yield HealthCheck("variable", "fail", str(error), error.exit_code)
+            found += str(error)
 
 
 def _report_missing_model(host: HostEnvironment, error: ConfigurationError) -> HealthCheck:

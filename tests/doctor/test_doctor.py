@@ -157,6 +157,7 @@ def test_what_is_wrong_is_said_with_a_way_out(
     status, said = verdicts(result)[check]
     assert status == "fail"
     assert part in said
+    assert len(re.findall(r"^fail +variable ", result.output, re.M)) == (check == "variable")
     replays_only = environ.get("NJC_RECORD", "").startswith("none")
     assert result.exit_code == (code if "NJC_MODEL" in environ or replays_only else 2)
 
