@@ -207,6 +207,20 @@ def test_a_mismatch_in_a_later_turn_shows_what_was_new_in_it(path: Path) -> None
         played(path, "none", nobody(), asking("A", said, said, turn=3))
 
 
+def test_a_recording_that_ends_early_is_told_from_a_changed_program(path: Path) -> None:
+    played(path, "once", Scripted(["a"]), asking("A"))
+    with pytest.raises(RecordingMismatchError) as raised:
+        played(path, "once", nobody(), asking("A"), asking("B"))
+    assert "the run that made it was killed, or asked no more (1 reply, all replayed)" in str(
+        raised.value
+    )
+    assert "the mode `new` continues it" in str(raised.value)
+    assert "differs" not in str(raised.value)
+    played(path, "new", Scripted(["b"]), asking("A"), asking("B"))
+    again = played(path, "once", nobody(), asking("A"), asking("B"))
+    assert [reply.message.text for reply in again] == ["a", "b"]
+
+
 def test_a_missing_recording_says_how_to_make_one(path: Path) -> None:
     with pytest.raises(
         RecordingMissingError,

@@ -159,6 +159,12 @@ class OpenRecording:
 
     def describe_difference(self, request: Request) -> str:
         """Describe the first difference between the program's present texts and the recorded ones."""
+        count = len(self.old.entries)
+        if count and all(entry.key in self._used for entry in self.old.entries):
+            return (
+                f"turn {request.turn} of this block is not in the recording: the run that made it was killed, or asked "
+                f"no more ({count} {'reply' if count == 1 else 'replies'}, all replayed); the mode `new` continues it"
+            )
         now = _list_text_lines(list_shown(request))
         here = self._find_recorded_lines(request)
         if not here:
