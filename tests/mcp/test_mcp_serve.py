@@ -492,6 +492,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 
 def say(text: str) -> str:
@@ -502,6 +503,7 @@ def say(text: str) -> str:
 
 
 def say_late(text: str) -> str:
+    Path(text).touch()
     time.sleep(0.5)
     print("late", flush=True)
     return text
@@ -514,7 +516,8 @@ def test_what_tools_print_is_never_among_the_messages(tmp_path: Path) -> None:
     names = ["say", "say_late"]
     words = [sys.executable, "-m", "njc", "mcp", "serve", *(f"{program}:{name}" for name in names)]
     client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}  # fmt: skip
-    calls = [("tools/call", {"name": name, "arguments": {"text": "a"}}) for name in names]
+    begun = tmp_path / "begun"
+    calls = [("tools/call", {"name": name, "arguments": {"text": str(begun)}}) for name in names]
     asked = [("initialize", client), ("notifications/initialized", {}), *calls]
     lines = [
         {"jsonrpc": "2.0", "method": method, "params": params}
@@ -536,9 +539,15 @@ def test_what_tools_print_is_never_among_the_messages(tmp_path: Path) -> None:
     served.stdin.flush()
     answers = [json.loads(served.stdout.readline()) for _ in range(2)]
     assert [answer["id"] for answer in answers] == [0, 2]
-    output, errors = served.communicate(last, timeout=60)  # ends the input while say_late runs
+    served.stdin.write(last)
+    served.stdin.flush()
+    until = time.monotonic() + 60
+    while not begun.exists():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    output, errors = served.communicate(timeout=60)  # ends the input while say_late runs
     assert all(json.loads(line)["jsonrpc"] for line in output.splitlines())
-    for text in ("printed a", "written", "from a child", "late"):
+    for text in (f"printed {begun}", "written", "from a child", "late"):
         assert text in errors
 
 

@@ -285,7 +285,7 @@ class McpServer:
             yield received, sent
 
     async def _note_noise(self, message: object) -> None:
-        """Note what a server has sent that is no message, for the error of a call that it does not answer."""
+        """Note a line of the server that is no message, for the error of a call that it does not answer."""
         from pydantic import ValidationError
 
         if isinstance(message, ValidationError):
