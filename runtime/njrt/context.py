@@ -36,14 +36,15 @@ T = TypeVar("T")
 
 
 class Opened(Generic[T]):
-    """An open item, its stack and thread, and the open items around it."""
+    """An open item, its stack and thread, the open items around it, and the generators that were being resumed."""
 
-    __slots__ = ("around", "before", "item", "stack", "thread")
+    __slots__ = ("around", "before", "generators", "item", "stack", "thread")
 
     def __init__(self, stack: Around[T], item: T, around: tuple[Opened[Any], ...]) -> None:
         self.stack, self.item, self.around = stack, item, around
         self.before = carried.get()
         self.thread = threading.get_ident()
+        self.generators = frozenset(_list_resumed_generators())
 
 
 class _Process:
@@ -126,7 +127,12 @@ def list_open() -> tuple[Opened[Any], ...]:
     found: tuple[Opened[Any], ...] = here._items
     if here._origin != "inherited" and _process.items:
         found = _unite(found, _list_process_items(here))
-    return _unite(found, _list_of_generators()) if _process.generators else found
+    for generator in _list_resumed_generators():
+        own = _process.generators.get(generator, ())
+        around = [each for each in found if each not in own and generator not in each.generators]
+        inside = [each for each in found if each not in own and generator in each.generators]
+        found = (*around, *own, *inside)
+    return found
 
 
 class ContextMark:
@@ -167,14 +173,15 @@ def _list_process_items(here: Carried) -> Iterable[Opened[Any]]:
     return [opened for opened in items if opened.thread in threads]
 
 
-def _list_of_generators() -> Iterator[Opened[Any]]:
-    """Yield the items opened by the generators that are being resumed here."""
-    frames, frame = [], sys._getframe(2)
+def _list_resumed_generators() -> list[int]:
+    """Return the generators with open items that are being resumed here, outermost first, as the ids of their frames."""
+    found: list[int] = []
+    frame = sys._getframe(2) if _process.generators else None
     while frame is not None:
-        frames.append(_process.generators.get(id(frame), ()))
-        frame = frame.f_back  # type: ignore[assignment]
-    for opened in reversed(frames):
-        yield from opened
+        if id(frame) in _process.generators:
+            found.insert(0, id(frame))
+        frame = frame.f_back
+    return found
 
 
 def _find_generator() -> int | None:

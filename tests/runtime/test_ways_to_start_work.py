@@ -389,6 +389,45 @@ def test_a_generator_is_inside_of_what_it_opens_whoever_resumes_it() -> None:
     assert get_limits() == []
 
 
+def test_what_a_generator_opens_is_nearer_in_it_than_what_is_around_its_consumer() -> None:
+    def generate() -> Iterator[list[int | None]]:
+        with limit(calls=7):
+            yield get_limits()
+            with limit(calls=8):
+                yield get_limits()
+                yield from around_another()
+            yield get_limits()
+
+    def around_another() -> Iterator[list[int | None]]:
+        with limit(calls=9):
+            yield get_limits()
+
+    made = generate()
+    with limit(calls=1):
+        assert next(made) == [1, 7]
+        with limit(calls=2):
+            assert next(made) == [1, 2, 7, 8]
+            with limit(calls=3):
+                assert next(made) == [1, 2, 3, 7, 8, 9]
+        assert next(made) == [1, 7]
+        assert get_limits() == [1, 7]
+        made.close()  # type: ignore[attr-defined]
+        assert get_limits() == [1]
+
+
+def test_a_generator_asks_its_own_model() -> None:
+    def generate() -> Iterator[str]:
+        with njrt.using(model=njrt.Scripted(lambda _: "inside")):
+            for _ in range(3):
+                yield njrt.llm("Who?")
+
+    made = generate()
+    first = next(made)
+    with njrt.using(model=njrt.Scripted(lambda _: "around")):
+        assert [first, next(made), next(made), njrt.llm("Who?")] == [*3 * ["inside"], "around"]
+    made.close()  # type: ignore[attr-defined]
+
+
 def test_a_thread_that_goes_on_keeps_what_it_was_started_in() -> None:
     go = threading.Event()
     seen: list[list[int | None]] = []
