@@ -146,6 +146,8 @@ class Interface:
                 problem = f"the name of an effect must be {_NAME_FORM}, not {name!r}"
             elif not inspect.getdoc(handler):
                 problem = f"the effect `{name}` has no docstring for the model to read"
+            elif inspect.isgeneratorfunction(handler) or inspect.isasyncgenfunction(handler):
+                problem = f"the handler of `{name}` must not be a generator; return a list"
             if problem:
                 raise ConfigurationError(f"{where}: {problem}")
         names = [name for name, _ in self.list_effects()]
@@ -156,8 +158,9 @@ class Interface:
                 raise ConfigurationError(
                     f"{where}: {part} must be a function of {_COUNTS[count]}, not {value!r}"
                 )
-        if inspect.iscoroutinefunction(self.finally_):
-            raise ConfigurationError(f"{where}: finally_ must not be a coroutine function")
+        for part, value in (("state", self.state), ("finally_", self.finally_)):
+            if inspect.iscoroutinefunction(value):
+                raise ConfigurationError(f"{where}: {part} must not be a coroutine function")
 
     def list_effects(self) -> list[tuple[str, Handler]]:
         """Return the names of the effects and their handlers, in order."""

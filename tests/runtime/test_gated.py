@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 
 import njrt
+from njrt.decisions import Accept, Reject
+from njrt.effects import Touch
 from njrt.execution.contained.platforms import find_obstacle
 from njrt.models.scripted import run
 from njrt.persistence.recording_file import read_recording
@@ -337,6 +339,26 @@ def test_a_function_of_a_library_may_be_gated() -> None:
     with njrt.using(model=njrt.Scripted([run("box.append(dumps(3))"), run("pass", done=True)])):
         njrt.run("natural\nUse <dumps> and <box>.", lambda: (dumps, box), at="shop.njpy:1")
     assert not box
+
+
+@njrt.gated(at_most=1, check=lambda cents: cents < 100 or "more than a euro")
+def donate(cents: int) -> None:
+    PAID.append(cents)
+
+
+def test_refused_calls_do_not_count_for_at_most() -> None:
+    PAID.clear()
+
+    def decide(effect: njrt.PendingEffect) -> Any:
+        is_ten = isinstance(effect.effect, Touch) and effect.effect.arguments == {"cents": 10}
+        return Reject("not ten") if is_ten else Accept()
+
+    says = [run(f"donate({cents})") for cents in (500, 10, 20, 30)]
+    model = njrt.Scripted([*says, run("pass", done=True)])
+    with njrt.using(model=model, intercept=decide, max_repeats=9):
+        njrt.run("natural\nUse <donate>.", lambda: (donate,), at="donate.njpy:1")
+    assert PAID == [20]
+    assert "may be called once here" in str(model.requests[-1].messages[-1])
 
 
 def test_wrong_arguments_of_gated() -> None:

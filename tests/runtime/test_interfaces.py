@@ -768,7 +768,7 @@ def test_the_end_of_such_an_effect_is_checked() -> None:
     assert told(model) == [
         "`break` is not possible here; the labels are raise, return",
         "`break` is not possible here; the labels are raise, return",
-        "`y` is not bound yet; bind what is missing: `y = ...`",
+        "`y` is not bound yet; request an effect that binds what is missing",
     ]
 
 
@@ -1042,3 +1042,105 @@ def test_every_reference_of_a_schema_is_defined_at_its_root(
     for wrong in ({"value": write({"y": "b"})}, {"other": [{"a": NODE, "b": NODE}]}):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(right | wrong, schema)
+
+
+# ── ways out ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def get_tea() -> Product:
+    """Get the tea."""
+    return TEA
+
+
+def finish() -> Completed:
+    """Finish."""
+    return Completed()
+
+
+@dataclasses.dataclass
+class Line:
+    product: Product
+    count: int
+
+
+def test_an_output_without_a_type_may_be_an_object() -> None:
+    says = [call("get_tea"), call("done", y=ref(1))]
+    assert act(Interface("i", [get_tea]), *says)[0] is TEA
+
+
+def test_defaults_of_parameters_as_the_model_sends_them() -> None:
+    def show(wire: Wire = 5, number: ReferenceNumber = 7) -> str:
+        """Show."""
+        return f"{wire} {number}"
+
+    says = [call("show"), call("show", wire=None, number=None), call("show", wire=1, number=ref(2))]
+    _, model = act(Interface("i", [show]), *says)
+    assert told(model) == ["5 7", "5 7", "1 2"]
+
+
+def test_a_refusal_names_what_the_model_can_do() -> None:
+    def sell(line: Line) -> str:
+        """Sell."""
+        return "sold"
+
+    def apply(rule: Callable[[int], str]) -> str:
+        """Apply."""
+        return "applied"
+
+    line = {"product": ref(1), "count": 1}
+    says = [call("finish"), call("sell", line=line), call("apply", rule="x"), call("done", y=1)]
+    _, model = act(Interface("i", [finish, sell, apply]), *says, x=3)
+    assert told(model) == [
+        "`y` is not bound yet; end by `done`, with all outputs",
+        '`line`: expected Line, got dict; send a reference, {"type": "Ref", "addr": N}, or the name of a variable',
+        "`rule`: expected Callable[[int], str], got int",
+    ]
+
+
+def test_an_exception_of_finally_rolls_back() -> None:
+    def check(run: Handling[None]) -> None:
+        if run.outcome == Completed():
+            raise LookupError
+
+    y, rows = 1, [1]
+    interface = Interface("i", [], finally_=check)
+    with pytest.raises(LookupError), njrt.using(model=Scripted([call("done", y=2)])):
+        njrt.run(
+            "natural\nPut <rows> into <:y>.",
+            lambda: (rows, y),
+            writes="y",
+            at="a.njpy:1",
+            interface=interface,
+            on_error="rollback",
+        )
+    assert y == 1
+
+
+async def make_state() -> int:
+    return 1
+
+
+def count_up(x: int) -> Iterator[int]:
+    """Count."""
+    yield x
+
+
+def take_late(x: int, run: Handling[None]) -> str:
+    """Take."""
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("make", "problem"),
+    [
+        (lambda: Interface("i", [finish], state=make_state), "state must not be a coroutine"),
+        (lambda: Interface("i", [count_up]), "the handler of `count_up` must not be a generator"),
+        (
+            lambda: act(Interface("i", [take_late])),
+            "`run` of `take_late` is a `Handling`: write it",
+        ),
+    ],
+)
+def test_declarations_that_cannot_work(make: Callable[[], Any], problem: str) -> None:
+    with pytest.raises(ConfigurationError, match=problem):
+        make()

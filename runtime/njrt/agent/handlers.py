@@ -621,9 +621,13 @@ class Handlers:
         """Return the same, without a time limit."""
         if missing := self.scope.list_unbound_outputs():
             names = ", ".join(f"`{name}`" for name in missing)
+            advice = "bind what is missing: " + ", ".join(f"`{name} = ...`" for name in missing)
+            if self.interface is not None:
+                advice = "request an effect that binds what is missing"
+                if self.interface.effects["done"].handler is None:
+                    advice = "end by `done`, with all outputs"
             return Refusal(
-                f"{names} {'is' if len(missing) == 1 else 'are'} not bound yet; bind what is missing: "
-                + ", ".join(f"`{name} = ...`" for name in missing)
+                f"{names} {'is' if len(missing) == 1 else 'are'} not bound yet; {advice}"
             )
         if unchanged := self.scope.list_unchanged_outputs():
             names = ", ".join(f"`{name}`" for name in unchanged)

@@ -199,6 +199,9 @@ def _make_declared_effects(interface: Interface) -> Mapping[str, InterfaceEffect
                 raise ConfigurationError(f"{where} cannot be passed by its name")
             if parameter.name not in hints:
                 raise ConfigurationError(f"{where} has no type")
+            declared = hints[parameter.name]
+            if _is_subclass(typing.get_origin(declared) or declared, Handling):
+                raise ConfigurationError(f"{where} is a `Handling`: write it as the first one")
             has_default = parameter.default is not parameter.empty
             arguments[parameter.name] = _make_argument(
                 parameter.name, hints[parameter.name], has_default
@@ -238,12 +241,13 @@ def _make_argument(name: str, declared: DeclaredType, has_default: bool) -> Argu
     plain = declared.__origin__ if marks else declared
     aliases = tuple(alias for mark in marks if isinstance(mark, Aliases) for alias in mark.names)
     if any(mark is _Mark.WIRE for mark in marks):
-        parameter = Parameter(name, WIRE_SCHEMA, aliases, None if has_default else ...)
-        return Argument(
-            parameter, lambda value, _: round_floats(value), "value or reference", accepts_none=True
-        )
+        parameter = Parameter(name, WIRE_SCHEMA, aliases, _OMITTED if has_default else ...)
+        decode = _decode_wire
+        return Argument(parameter, decode, "value or reference", has_default, not has_default)
     if any(mark is _Mark.NUMBER for mark in marks):
-        return Argument(Parameter(name, REFERENCE_SCHEMA, aliases), _decode_number)
+        schema = {"anyOf": [REFERENCE_SCHEMA, _NULL]} if has_default else REFERENCE_SCHEMA
+        parameter = Parameter(name, schema, aliases, _OMITTED if has_default else ...)
+        return Argument(parameter, _decode_number, has_default=has_default)
     if any(mark is _Mark.OBJECT for mark in marks):
         return _make_reference_argument(name, plain, has_default, aliases)
     others = tuple(mark for mark in marks if not isinstance(mark, Aliases | _Mark))
@@ -317,6 +321,7 @@ def _make_mixed_argument(
     return Argument(parameter, partial(_decode_mixed, declared), shown, has_default, accepts_none)
 
 
+_REFERENCE = 'a reference, {"type": "Ref", "addr": N}, or the name of a variable'
 _REFERENCE_FORMS: list[Json] = [REFERENCE_SCHEMA, TEXT_SCHEMA]
 
 
@@ -350,6 +355,10 @@ def make_mixed_schema(declared: DeclaredType) -> Json:
     return {**strict["properties"][REPLY], **definitions}
 
 
+def _decode_wire(value: WireValue, variables: WireVariables) -> UserValue:
+    return round_floats(value)
+
+
 def _decode_number(value: WireValue, variables: WireVariables) -> int:
     address = get_address(value)
     if address is None:
@@ -361,7 +370,8 @@ def _decode_form(
     form: JsonForm, is_scalar: bool, value: WireValue, variables: WireVariables
 ) -> UserValue:
     if not is_scalar and isinstance(value, Mapping) and value.get("type") == "Ref":
-        return _decode_reference(form.declared, value, variables)
+        declared = Any if form.declared == UNTYPED else form.declared
+        return _decode_reference(declared, value, variables)
     return form.decode(restore_value(value, form.schema, form.schema.get("$defs", {})))
 
 
@@ -378,9 +388,7 @@ def _decode_reference(
             )
         found = variables.references.read(address)
     else:
-        raise ValueError(
-            'it must be a reference, {"type": "Ref", "addr": N}, or the name of a variable'
-        )
+        raise ValueError(f"it must be {_REFERENCE}")
     if problem := find_type_mismatch(found, declared, variables.scope.module):
         raise ValueError(problem)
     return found
@@ -390,7 +398,8 @@ def _decode_mixed(declared: DeclaredType, value: WireValue, variables: WireVaria
     """Return a value with the objects of its references; a text that the type does not have is a variable."""
     found = _decode_part(declared, value, variables)
     if problem := find_type_mismatch(found, declared, variables.scope.module):
-        raise ValueError(problem)
+        is_sent = isinstance(value, list | Mapping) and get_address(value) is None
+        raise ValueError(f"{problem}; send {_REFERENCE}" if is_sent else problem)
     return found
 
 

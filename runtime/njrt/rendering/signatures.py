@@ -57,6 +57,7 @@ def _format_special_form(annotation: UserValue, depth: int) -> str:
         "typing",
         "types",
         "builtins",
+        "collections.abc",  # `Callable[...]`
         "annotationlib",  # of Python 3.14: `ForwardRef`
         "typing_extensions",
     ):

@@ -17,7 +17,7 @@ from njrt.agent.answer import AnswerForm, make_answer_form
 from njrt.agent.attachments import find_attachments
 from njrt.agent.conversation import AnswerConversation, CodeNeeded, Conversation, converse
 from njrt.agent.handlers import Handlers, redact_secrets
-from njrt.agent.interface_effects import make_interface_form, open_interface
+from njrt.agent.interface_effects import OpenInterface, make_interface_form, open_interface
 from njrt.agent.prompt import build_examples, build_opening
 from njrt.block import Block
 from njrt.decisions import PendingEffect
@@ -104,10 +104,12 @@ def converse_about(
         )
 
     conversation = with_code_on_request(block, scope, begin)
+    undo = partial(roll_back, scope, None)
     if block.options.on_error == "rollback":
-        conversation = with_end(conversation, partial(roll_back, scope, scope.save_bindings()))
+        undo = partial(roll_back, scope, scope.save_bindings())
+        conversation = with_end(conversation, undo)
     if interface is not None:
-        conversation = with_end(conversation, interface.close)
+        conversation = with_end(conversation, partial(close_interface, interface, undo))
     if canary is not None:
         canary.open(scope)
         conversation = with_end(conversation, partial(report_comparison, session, canary))
@@ -151,9 +153,22 @@ def with_end(
     return outcome
 
 
-def roll_back(scope: Scope, before: SavedBindings, ending: Outcome | BaseException) -> None:
-    """Restore the variables after any exception: of the runtime, a cancellation, or raised in the program."""
-    if isinstance(ending, Raised | BaseException):
+def close_interface(
+    interface: OpenInterface,
+    undo: Callable[[Outcome | BaseException], None],
+    ending: Outcome | BaseException,
+) -> None:
+    """Close an interface; undo the block if its `finally_` ends it by an exception."""
+    try:
+        interface.close(ending)
+    except BaseException as error:
+        undo(error)
+        raise
+
+
+def roll_back(scope: Scope, before: SavedBindings | None, ending: Outcome | BaseException) -> None:
+    """Restore the variables, if they are saved, after any exception: of the runtime, a cancellation, or of the program."""
+    if before is not None and isinstance(ending, Raised | BaseException):
         scope.restore_bindings(before)
 
 

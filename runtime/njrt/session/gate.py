@@ -113,7 +113,11 @@ class RunGate:
         try:
             pending = self._prepare(call)
             with open_gate(None), self._session.meter.stopped(), _stopped_clock(call.is_async):
-                await self._decide(call, pending)
+                try:
+                    await self._decide(call, pending)
+                except PermissionError:
+                    self._counts[call.gated.name] -= 1  # a refused call is not one of `at_most`
+                    raise
             call.result = await self._perform(call)
         except PermissionError as error:
             self._report(call, Refusal(str(error)), began)
@@ -150,8 +154,7 @@ class RunGate:
         effect = Touch(gated.name, self._show_arguments(arguments))
         with self._lock:
             self._number += 1
-            self._counts[gated.name] += 1
-            number, count = self._number, self._counts[gated.name]
+            number = self._number
         if rule.decide == "deny":
             raise PermissionError(f"calls of {gated.name} are not allowed here")
         values = self._scope.list_named_values() if rule.named else ()
@@ -159,15 +162,17 @@ class RunGate:
             raise PermissionError(
                 f"the prompt does not name {gated.name}: write `<{gated.name}>` in it to allow the call"
             )
-        if rule.at_most is not None and count > rule.at_most:
-            times = "once" if rule.at_most == 1 else f"{rule.at_most} times"
-            raise PermissionError(f"{gated.name} may be called {times} here")
         if rule.check is not None:
             with open_gate(None):
                 answer = rule.check(*call.args, **call.named)
             if isinstance(answer, str) or not answer:
                 reason = answer if isinstance(answer, str) and answer else "its check refuses it"
                 raise PermissionError(f"{format_call(effect_to_json(effect))}: {reason}")
+        with self._lock:
+            if rule.at_most is not None and self._counts[gated.name] >= rule.at_most:
+                times = "once" if rule.at_most == 1 else f"{rule.at_most} times"
+                raise PermissionError(f"{gated.name} may be called {times} here")
+            self._counts[gated.name] += 1
         pending = self._describe(effect, self.turn, number)
         return replace(pending, is_async=call.is_async, arguments=arguments)
 
