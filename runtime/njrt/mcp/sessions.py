@@ -63,6 +63,8 @@ class Session:
         self._holder: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
         self._opening = asyncio.Lock()
+        self._calls = 0
+        self._is_refused = False
 
     async def call(
         self, tool: str, arguments: dict[str, Any], seconds: float, progress: ProgressCallback
@@ -72,14 +74,19 @@ class Session:
 
         async with asyncio.timeout(seconds):
             client = await self._open()
+            self._calls += 1
             try:
                 return await client.call_tool(tool, arguments, progress_callback=progress)
             except Exception as error:
                 if not _is_lost(error):
                     raise
                 reason = str(error) if isinstance(error, MCPError) else _describe(error)
+                is_alone = self._calls == 1
+            finally:
+                self._calls -= 1
             await self.close()
-            raise SessionLostError(reason, was_sent=reason != EXPIRED)
+            was_sent = reason != EXPIRED and not (is_alone and self._is_refused)
+            raise SessionLostError(reason, was_sent)
 
     async def list_tools(self, seconds: float) -> tuple[Client, list[Any]]:
         """Return the client and all tools of the server; raises SessionLostError and TimeoutError as `call`."""
@@ -117,12 +124,14 @@ class Session:
 
     async def _hold(self, opened: asyncio.Future[Client], closing: asyncio.Event) -> None:
         """Hold a client from its opening until the session is closed."""
+        self._is_refused = False
         try:
             async with self._make_client() as client:
                 if not opened.cancelled():
                     opened.set_result(client)
                     await closing.wait()
         except BaseException as error:
+            self._is_refused = _describe(error).startswith("ConnectError:")
             if not opened.done():
                 is_ours = isinstance(error, ConfigurationError)
                 lost = SessionLostError(_describe(error), was_sent=False)
