@@ -278,7 +278,7 @@ def parse_compiled_tree(compilation: Compilation) -> ast.Module:
     """Parse the compiled text, and give its tree the lines of the source, for `compile` and tracebacks."""
     assert compilation.output is not None, "a file with errors has no tree"
     source = compilation.source
-    compiled = SourceFile(source.path, compilation.output)
+    compiled = replace(source, data=compilation.output)
     markers = []
     for block in compilation.blocks:
         column = len(source.text[source.line_starts[block.line - 1] : block.start].encode())

@@ -57,7 +57,7 @@ class CompiledCell:
 
 def compile_cell(text: str, name: str, options: Options) -> CompiledCell:
     """Compile a cell, called `name` in messages; raises CellError if it has errors."""
-    source = SourceFile(name, (text + EARLIER_CELLS).encode(), is_cell=True)
+    source = SourceFile(name, (text + EARLIER_CELLS).encode(), "utf-8", is_cell=True)
     compilation = compile_source(source, project=options)
     found = [finding for finding in compilation.diagnostics if finding.severity != "hint"]
     if compilation.output is None:
@@ -207,7 +207,7 @@ class NaturalCells:
         if not _is_tree_of(tree, text):
             return tree
         if not is_natural:
-            if analyze(SourceFile("cell", text.encode(), is_cell=True)).blocks:
+            if analyze(SourceFile("cell", text.encode(), "utf-8", is_cell=True)).blocks:
                 print(UNMARKED, file=sys.stderr)
             return tree
         from IPython.core.error import InputRejected

@@ -138,6 +138,11 @@ def test_the_value_of_a_block_is_not_shown() -> None:
         assert isinstance(tree.body[-1], ast.Expr)
 
 
+def test_a_coding_comment_of_a_cell_has_no_effect() -> None:
+    text = "# coding: latin-1\nx = 'é'\n'''natural\nPut <x> into <:y>.\n'''\n"
+    assert "x = 'é'" in ast.unparse(compile_cell(text, "In[3]", Options()).tree)
+
+
 @pytest.mark.parametrize(
     "text",
     [
