@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -110,6 +111,15 @@ def launch(url: str, **options: Any) -> list[str]:
         for warning in caught
         if not issubclass(warning.category, ResourceWarning)
     ]
+
+
+def test_a_launch_inside_of_an_event_loop(url: str, fork_run: ForkRun) -> None:
+    async def serve() -> list[str]:
+        return launch(url, version="new")
+
+    assert fork_run(lambda: call(url, is_killed=True, version="old")) == "killed"
+    expected = "version new does not take up the workflow order-17 of version old"
+    assert fork_run(lambda: asyncio.run(serve())) == [expected]
 
 
 def test_another_version_does_not_go_on(url: str, fork_run: ForkRun) -> None:

@@ -73,8 +73,11 @@ def test_a_server_without_probabilities_is_an_error(monkeypatch: pytest.MonkeyPa
     with OpenAIServer([sure(True, None)], vendor=False, models=("small",)) as server:
         monkeypatch.setenv("NJC_BASE_URL", server.base_url)
         monkeypatch.setenv("NJC_MODEL", "openai/small")
-        with pytest.raises(njrt.ConfigurationError, match="gives no probabilities"):
+        refused = pytest.raises(njrt.ConfigurationError, match="gives no probabilities")
+        with njrt.watch() as account, refused:
             load(OPTIONS).judge("Win!")
+        assert account.totals.calls == 1
+        assert account.totals.tokens > 0
 
 
 def test_a_threshold_needs_a_second_model(monkeypatch: pytest.MonkeyPatch) -> None:

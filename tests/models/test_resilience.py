@@ -30,6 +30,7 @@ from njrt.errors import (
 )
 from njrt.messages import CallAttempt, ModelMessage, Reply, Request, ToolCall, Usage
 from njrt.models.breaker import BreakerModel
+from njrt.models.cascade import CascadeModel
 from njrt.models.choose import get_model
 from njrt.models.model import run_without_waiting
 from njrt.models.rate_limit import PARTS, RateLimitModel, Window, estimate_prompt_tokens
@@ -699,6 +700,14 @@ def test_threads_share_a_limit_and_a_store(tmp_path):
         lambda: RateLimitModel(Scripted([]), requests=1, seconds=float("nan")),
         lambda: RateLimitModel(Scripted([]), requests=1, seconds=float("inf")),
         lambda: RetryModel(Scripted),
+        lambda: RetryModel(Scripted([]), attempts="3"),
+        lambda: BreakerModel(Scripted([]), failures="3"),
+        lambda: VoteModel(Scripted([]), 2.5),
+        lambda: RateLimitModel(Scripted([]), requests="3"),
+        lambda: RateLimitModel(Scripted([]), requests=2.5),
+        lambda: FallbackModel([Scripted([])], turns="3"),
+        lambda: CascadeModel(Scripted([]), Scripted([]), "x"),
+        lambda: CascadeModel(Scripted([]), Scripted([]), 90),
         lambda: get_model("nosuch/model"),
     ],
 )

@@ -266,3 +266,6 @@ def test_what_json_does_not_carry_is_refused_before_a_call() -> None:
     for schema in (object(), Any, list[Any], object, Callable[[], int]):
         with pytest.raises(TypeError, match=r"has no JSON form: .*; ask for another type"):
             asked(schema=schema)
+    pytest.importorskip("jsonschema")
+    with pytest.raises(TypeError, match=r"'bogus' is not valid.*; ask with a valid JSON schema"):
+        asked(schema={"type": "bogus"})

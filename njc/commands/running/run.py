@@ -25,7 +25,7 @@ from njc.project.build import Finding, read_source
 from njc.project.config import Project
 from njc.project.load import NaturalSyntaxError, load_code
 from njc.project.report import format_findings, summarize_findings
-from njc.project.units import SUFFIX, Unit, find_units
+from njc.project.units import SUFFIX, Unit, explaining_failure, find_units, format_path
 from njc.run import run_as_main, run_module_as_main, show_traceback
 from njrt.errors import ConfigurationError, NaturalError
 from njrt.options import (
@@ -34,6 +34,7 @@ from njrt.options import (
     merge_option_layers,
     read_environment_options,
 )
+from njrt.private_files import open_private
 
 _FOLDER = click.Path(path_type=Path, file_okay=False)
 _EXISTING = click.Path(path_type=Path, exists=True)
@@ -155,6 +156,8 @@ def command(
     if trace is not None:
         is_file = trace and not trace.startswith("store:")  # its place stays after `os.chdir`
         os.environ["NJC_TRACE"] = os.path.abspath(trace) if is_file else trace
+        if is_file and not flags["sandbox"]:
+            check_trace(Path(trace).absolute())
     flags["options"] = _take_predictor(flags["options"])
     settings = {name: flags.pop(name) for name in SANDBOX_SETTINGS}
     is_sandboxed = bool(settings["sandbox"])
@@ -182,6 +185,18 @@ def command(
     with show_status(console):
         error = run_as_main(code, source, arguments)
     return _report_exception(console, error)
+
+
+def check_trace(file: Path) -> None:
+    """Raise ConfigurationError if a trace cannot be appended to a file; a file that this creates is removed."""
+    exists = os.path.lexists(file)
+    if exists and not (file.is_file() or file.is_dir()):  # a pipe could block
+        return
+    with explaining_failure(f"write the trace {format_path(file)}"):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        os.close(open_private(file, os.O_WRONLY | os.O_APPEND))
+        if not exists:
+            file.unlink()
 
 
 def _find_module_file(name: str) -> Path:

@@ -21,6 +21,7 @@ import json
 import sys
 import uuid
 from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
@@ -265,7 +266,9 @@ def find_other_versions(version: str) -> dict[str, str]:
     """Return the workflows that were interrupted under another version, with it."""
     from dbos import DBOS
 
-    found = DBOS.list_workflows(status=UNFINISHED, load_input=False, load_output=False)
+    with ThreadPoolExecutor(1) as pool:  # DBOS refuses the call in a thread with an event loop
+        find = functools.partial(DBOS.list_workflows, load_input=False, load_output=False)
+        found = pool.submit(find, status=UNFINISHED).result()
     return {
         workflow.workflow_id: workflow.app_version
         for workflow in found

@@ -19,7 +19,7 @@ from njrt.context import free_in_child
 from njrt.errors import ConfigurationError, ModelError, NotAskedError, ServerError
 from njrt.messages import Reply, Request
 from njrt.models.model import ModelAround
-from njrt.models.wrapped import Calls, WrappedModel, adapt_model
+from njrt.models.wrapped import Calls, WrappedModel, adapt_model, require_numbers
 
 
 class BreakerModel(ModelAround, WrappedModel):
@@ -37,6 +37,7 @@ class BreakerModel(ModelAround, WrappedModel):
         seconds: float = 30.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        require_numbers("BreakerModel", {"failures": failures}, {"seconds": seconds})
         if failures < 1 or seconds < 0:
             raise ConfigurationError("BreakerModel needs at least 1 failure and no negative time")
         self.model = adapt_model(model)

@@ -19,7 +19,7 @@ from typing import Any
 from njrt.errors import ConfigurationError
 from njrt.messages import Reply, Request
 from njrt.models.model import Model
-from njrt.models.wrapped import Attempts, Calls, WrappedModel, adapt_model
+from njrt.models.wrapped import Attempts, Calls, WrappedModel, adapt_model, require_numbers
 
 
 class CascadeModel(WrappedModel):
@@ -33,6 +33,9 @@ class CascadeModel(WrappedModel):
         self.first: Model = adapt_model(first)
         self.second: Model = adapt_model(second)
         self.models = (self.first, self.second)
+        require_numbers("CascadeModel", {}, {"below": below})
+        if not 0 <= below <= 1:
+            raise ConfigurationError(f"CascadeModel: below is a probability, 0 to 1, not {below!r}")
         self.below = below
 
     @property
@@ -46,8 +49,10 @@ class CascadeModel(WrappedModel):
         if not (isinstance(reply, Reply) and is_judged):
             return attempts.finish(reply)
         if reply.probability is None and reply.message.text.strip():
-            raise ConfigurationError(
-                f"{self.first.name} gives no probabilities of its tokens, so `second_below` cannot be used with it"
+            raise attempts.fail(
+                ConfigurationError(
+                    f"{self.first.name} gives no probabilities of its tokens, so `second_below` cannot be used with it"
+                )
             )
         if (reply.probability or 0.0) >= self.below:
             return attempts.finish(reply)

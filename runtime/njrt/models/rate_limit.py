@@ -24,7 +24,7 @@ from urllib.parse import quote
 from njrt.errors import ConfigurationError, NotAskedError
 from njrt.messages import ModelMessage, Reply, Request, ToolMessage, UserMessage
 from njrt.models.model import ModelAround
-from njrt.models.wrapped import Attempts, Calls, WrappedModel, adapt_model
+from njrt.models.wrapped import Attempts, Calls, WrappedModel, adapt_model, require_numbers
 from njrt.stores import Store, update
 
 PARTS = 60
@@ -128,6 +128,8 @@ class RateLimitModel(ModelAround, WrappedModel):
         key: str | None = None,
         store: Store | str | None = None,
     ) -> None:
+        counts = {"requests": requests, "tokens": tokens}
+        require_numbers("RateLimitModel", counts, {"seconds": seconds})
         limits = [limit for limit in (requests, tokens) if limit is not None]
         if not limits or min(limits) < 1 or not 0 < seconds < math.inf:
             raise ConfigurationError(

@@ -18,7 +18,7 @@ from njrt.errors import ConfigurationError, ModelError, ServerError
 from njrt.messages import Json, Reply, Request
 from njrt.models.model import Model, ModelAround
 from njrt.models.response import MalformedReplyError, parse_json
-from njrt.models.wrapped import Attempts, Calls, WrappedModel, adapt_model
+from njrt.models.wrapped import Attempts, Calls, WrappedModel, adapt_model, require_numbers
 
 Condition = Callable[[Request, Reply | ModelError], bool]
 """True if another call must replace the result of a request."""
@@ -96,6 +96,8 @@ class RetryModel(ModelAround, WrappedModel):
         longest_wait: float = 30.0,
         chance: Callable[[], float] = random.random,
     ) -> None:
+        waits = {"first_wait": first_wait, "longest_wait": longest_wait}
+        require_numbers("RetryModel", {"attempts": attempts}, waits)
         if attempts < 1 or first_wait < 0 or longest_wait < 0:
             raise ConfigurationError("RetryModel needs at least 1 attempt and no negative wait")
         self.model = adapt_model(model)
@@ -149,6 +151,7 @@ class FallbackModel(WrappedModel):
         when: Condition = is_server_failure,
         turns: int | None = None,
     ) -> None:
+        require_numbers("FallbackModel", {"turns": turns})
         if not models or isinstance(models, str) or (turns is not None and turns < 1):
             raise ConfigurationError("FallbackModel needs a sequence of models, and turns from 1")
         self.models: tuple[Model, ...] = tuple(map(adapt_model, models))

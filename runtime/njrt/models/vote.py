@@ -23,7 +23,7 @@ from njrt.messages import Reply, Request
 from njrt.models.model import Model
 from njrt.models.response import MalformedReplyError, parse_json
 from njrt.models.retry_and_fallback import extract_json, is_unusable_reply
-from njrt.models.wrapped import Attempts, Calls, WrappedModel, adapt_model
+from njrt.models.wrapped import Attempts, Calls, WrappedModel, adapt_model, require_numbers
 
 
 class VoteModel(WrappedModel):
@@ -43,6 +43,9 @@ class VoteModel(WrappedModel):
         temperature: float | None = None,
         quorum: int = 1,
     ) -> None:
+        require_numbers(
+            "VoteModel", {"count": count, "quorum": quorum}, {"temperature": temperature}
+        )
         if isinstance(models, Sequence) and not isinstance(models, str):
             given = tuple(map(adapt_model, models)) * (1 if count is None else count)
         else:

@@ -21,6 +21,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from njrt.errors import ConfigurationError, LimitError, ModelError, NaturalError, NotAskedError
@@ -174,6 +175,17 @@ Result = Reply | ModelError
 
 VoteResult = Reply | NaturalError
 """The result of one of several calls at the same time: also a limit that it reached."""
+
+
+def require_numbers(
+    owner: str, whole: Mapping[str, Any], real: Mapping[str, Any] = MappingProxyType({})
+) -> None:
+    """Raise ConfigurationError if an argument of a model is not a whole number or a number; None is not given."""
+    for name, value in {**whole, **real}.items():
+        kinds = (int,) if name in whole else (int, float)
+        if value is not None and type(value) not in kinds:
+            kind = "whole number" if name in whole else "number"
+            raise ConfigurationError(f"{owner}: {name} must be a {kind}, not {value!r}")
 
 
 class Attempts:

@@ -150,9 +150,6 @@ class SchemaForm(JsonForm):
 
     def decode(self, value: Any) -> UserValue:
         """Return the value itself; raise ValueError if it does not fit the schema."""
-        require_packages(
-            "a schema given as a dict", "jsonschema", "jsonschema", otherwise="give a type"
-        )
         from jsonschema.exceptions import best_match
         from jsonschema.validators import validator_for
 
@@ -168,11 +165,27 @@ def make_question_form(wanted: AnswerType) -> JsonForm | None:
     if wanted is None or wanted is str:
         return None
     if isinstance(wanted, Mapping):
+        check_schema(wanted)
         return SchemaForm(wanted, wanted, wanted, {})
     try:
         return make_json_form(wanted)
     except TypeError as error:
         raise TypeError(f"{wanted!r} has no JSON form: {error}; ask for another type") from None
+
+
+def check_schema(schema: Mapping[str, Any]) -> None:
+    """Raise TypeError if a JSON schema is not valid."""
+    require_packages(
+        "a schema given as a dict", "jsonschema", "jsonschema", otherwise="give a type"
+    )
+    from jsonschema.exceptions import SchemaError
+    from jsonschema.validators import validator_for
+
+    try:
+        validator_for(schema).check_schema(dict(schema))
+    except SchemaError as error:
+        place = error.json_path.replace("$", "the schema", 1)
+        raise TypeError(f"{place}: {error.message}; ask with a valid JSON schema") from None
 
 
 def ask_model(
