@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from njc.evaluation.cases.tuner import (
     get_first_model,
     is_kept,
     list_block_runs,
+    list_sure_runs,
     split_cases,
 )
 from njc.project.config import find_project
@@ -359,6 +360,10 @@ def test_the_halves_depend_on_the_cases_alone(tmp_path: Path) -> None:
     assert not choosing & held_out
     assert split(lines[::-1]) == [choosing, held_out]
     assert split(lines + lines[:5]) == [choosing, held_out]
+    more = [json.dumps({"inputs": {"mail": f"more {n}"}, "expect": "billing"}) for n in range(9)]
+    later = split(lines + more)
+    assert later[0] >= choosing
+    assert later[1] >= held_out
 
 
 def make_result(digest: str, passed: bool, reply: str = "", opening: str = "") -> CaseResult:
@@ -419,6 +424,36 @@ class TwoModels(RuleServer):
             "content": [{"token": text, "logprob": -0.01 if is_sure else -1.0}]
         }
         return answer
+
+
+def test_a_run_with_several_answers_counts_once_for_a_second_model() -> None:
+    def run_block(probability: float | None) -> BlockRun:
+        return BlockRun("Judge <x>.", "answer", "m", probability=probability)
+
+    result = make_result("c", False)
+    many = {
+        "sure": [replace(result, blocks=(run_block(0.9), run_block(0.7)))],
+        "asked": [replace(result, blocks=(run_block(0.9), run_block(None)))],
+        "no block": [replace(result, blocks=())],
+    }
+    assert list_sure_runs(many) == [(0.7, False)]
+
+
+def test_a_form_without_probabilities_is_kept_with_a_second_model(tmp_path: Path) -> None:
+    rule = answer_if(lambda shown: shown.is_reasoned)
+    done, _ = tune(tmp_path, rule, "--second", "openai/large")
+    assert done.returncode == 0, done.stderr
+    assert '--second does not apply to reasoning="text"' in done.stderr
+    assert 'triage.njpy:5: reasoning="text"' in done.stdout
+    assert (tmp_path / "njc.lock").exists()
+
+
+def test_votes_that_need_too_many_tokens_are_named(tmp_path: Path) -> None:
+    done, _ = tune(tmp_path, lambda shown: "shipping")
+    assert "votes=3: left out, it needs more than 2 times the tokens" in done.stderr
+    program = PROGRAM.replace('"""natural\n', '"""natural(votes=2)\n')
+    done, _ = tune(tmp_path, lambda shown: "shipping", program=program)
+    assert "votes" not in done.stderr
 
 
 def tune_second(folder: Path, *words: str) -> tuple[subprocess.CompletedProcess[str], int]:

@@ -112,7 +112,7 @@ def command(
     for instruction, form in chosen.items():
         console.result(f"{tuner.places[instruction]}: {form}")
     console.result(f"held out: {evidence}")
-    if second is not None:
+    if any("second_model" in form.options for form in chosen.values()):
         console.result(describe_sure_runs(list_sure_runs(after), len(held_out) * repeats))
     if not is_kept(evidence, confidence):
         console.result(f"not better with a confidence of {confidence:g}; nothing is written")

@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import Path
 from statistics import fmean
 
@@ -98,18 +98,18 @@ class Score:
 
 
 def split_cases(cases: Sequence[NumberedCase]) -> tuple[list[NumberedCase], list[NumberedCase]]:
-    """Return the cases to choose on and the held-out cases, in the order of the file; equal cases stay together."""
+    """Return the cases to choose on and the held-out cases, in the order of the file, about half of them each.
 
-    def order(case: NumberedCase) -> str:
+    The half of a case depends on nothing but the case: more cases change no other one's, and equal cases stay together.
+    """
+
+    def is_held_out(case: NumberedCase) -> bool:
         contents = case.digest.rpartition("-")[0]  # the part of the digest that equal cases share
-        return hashlib.sha256(contents.encode()).hexdigest()
+        return hashlib.sha256(contents.encode()).digest()[3] % 2 == 1
 
-    groups = sorted({order(case) for case in cases})
-    held_out = set(groups[1::2])
-    return (
-        [case for case in cases if order(case) not in held_out],
-        [case for case in cases if order(case) in held_out],
-    )
+    parts = groupby(sorted(cases, key=is_held_out), key=is_held_out)
+    halves = {part: list(members) for part, members in parts}
+    return halves.get(False, []), halves.get(True, [])
 
 
 def list_forms(block: NaturalBlock, effects: str) -> Iterator[Form]:
@@ -196,13 +196,16 @@ def is_kept(evidence: Evidence, confidence: float) -> bool:
 
 
 def list_sure_runs(results: ResultsByCase) -> list[tuple[float, bool]]:
-    """Return the probability of each answer of the first model alone, and whether the case has passed."""
-    return [
-        (block.probability, result.passed)
-        for result in chain.from_iterable(results.values())
-        for block in result.blocks
-        if block.probability is not None
-    ]
+    """Return the probability of each run of a case that the first model has answered alone, and whether it has passed.
+
+    If a block runs several times in a case, such as in a loop, the least sure answer counts.
+    """
+    sure: list[tuple[float, bool]] = []
+    for result in chain.from_iterable(results.values()):
+        known = [block.probability for block in result.blocks if block.probability is not None]
+        if known and len(known) == len(result.blocks):
+            sure.append((min(known), result.passed))
+    return sure
 
 
 def choose_threshold(runs: Sequence[tuple[float, bool]], most_errors: float) -> float | None:
@@ -297,6 +300,9 @@ class Tuner:
             raise ConfigurationError("--second needs a function with one block")
         (instruction,) = self.places
         form = chosen.get(instruction, PLAIN)
+        if form.options.keys() & {"reasoning", "effects"}:
+            self.note(f"  --second does not apply to {form}, whose answers have no probability")
+            return chosen
         probe = form.add(second_model=second, second_below=0.0)
         if not self.has_calls(probe, cases, compute_score(self.run({}, cases))):
             return chosen
@@ -357,8 +363,15 @@ class Tuner:
             if len(examples) == count and best_tokens + length / CHARACTERS_OF_TOKEN <= limit:
                 try_form(Form(base.options, examples, digests))
         is_answer = best.options.get("effects", run.effects) == "answer"
-        if is_answer and VOTES * compute_score(results).tokens <= limit:
-            try_form(best.add(votes=VOTES))
+        own = block.options
+        if is_answer and own.votes is None and own.second_model is None:
+            form = best.add(votes=VOTES)
+            if VOTES * compute_score(results).tokens <= limit:
+                try_form(form)
+            else:
+                self.note(
+                    f"  {form}: left out, it needs more than {most_tokens:g} times the tokens"
+                )
         return best
 
     def has_calls(self, form: Form, cases: Sequence[NumberedCase], plain: Score) -> bool:
