@@ -82,6 +82,8 @@ class PendingEffect:
     program's own code only a `__repr__` written by hand runs."""
     arguments: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     """The arguments of a `Touch` by parameter: the program's own objects."""
+    digest: str = field(default="", repr=False)
+    """A digest of the whole arguments of a `Touch`, which shows long ones cut and secrets redacted."""
 
 
 Interceptor = Callable[[PendingEffect], Decision | Awaitable[Decision]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import select
 import subprocess
 import sys
@@ -383,3 +384,16 @@ def test_a_person_decides_about_calls_alone(person: Person, tmp_path: Path) -> N
     assert person.output.splitlines() == ["paid 3 1", "not this one", "paid 50 1"], person.seen
     assert "shop.njpy:1  Touch, call 1 of this run" in person.seen
     assert "for order in orders" not in person.seen
+
+
+CUT_CALLS = CALLS.replace(
+    "orders = [3, 4, 5]",
+    "from dataclasses import dataclass\n@dataclass\nclass Order:\n    to: str\n    by: str\n    at: str\n    note: str\n    cents: int\n"
+    "orders = [Order(*['x' * 90] * 4, 5), Order(*['x' * 90] * 4, 6), Order(*['x' * 90] * 4, 5)]",
+).replace('print("paid", order, cents)', 'print("paid", order.cents)')
+
+
+def test_an_approval_of_equal_calls_is_for_the_whole_arguments(person: Person) -> None:
+    assert person.run("c", "y", source=CUT_CALLS) == 0, person.seen
+    assert person.output.splitlines() == ["paid 5", "paid 6", "paid 5"], person.seen
+    assert re.search(r"order is cut: … \d\d+ characters more", person.seen)

@@ -7,6 +7,7 @@ import dataclasses
 import datetime
 import enum
 import json
+import re
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -95,6 +96,18 @@ def give(what: str) -> Any:
 def fail(text: str) -> None:
     PAID.append(text)
     raise KeyError(text)
+
+
+@dataclasses.dataclass
+class Parcel:
+    label: str
+    cents: int
+
+
+@njrt.gated
+def weigh(parcel: Any) -> str:
+    PAID.append(parcel)
+    return f"weighed {len(PAID)}"
 
 
 def helper(order: Order) -> str:
@@ -544,6 +557,54 @@ def test_find_says_that_a_call_was_made(tmp_path: Path) -> None:
     go = crash_while_paying(tmp_path, lambda key: "found")
     assert go() == ["bought 1", "found", "bought 3"]
     assert [number for number, _ in PAID] == [1, 3]
+
+
+SECRET = "sk-abcdefghijklmnopqrstuvwx1234"
+LONG = [datetime.date(2026, 3, 1), *["x" * 90] * 3]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({1: [*LONG, Parcel("", 5)]}, {1: [*LONG, Parcel("", 6)]}),
+        ([{1: [*LONG, 5]}], [{1: [*LONG, 6]}]),
+        (SECRET + "AA", SECRET + "BB"),
+    ],
+)
+@pytest.mark.parametrize("policy", POLICIES)
+def test_calls_that_are_shown_alike_are_other_calls(
+    policy: str, first: Any, second: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "shop.jsonl"
+
+    def go(parcel: Any, mode: str) -> Any:
+        def weigh_it() -> str:
+            return weigh(parcel)
+
+        results: list[str] = []
+        model = njrt.Scripted([run("results.append(weigh_it())", done=True)])
+        settings: Any = {"record": path, "mode": mode, "intercept": accept}
+        with njrt.using(model=model, **settings):
+            njrt.run(
+                "natural\n<weigh_it> into <results>.",
+                lambda: (weigh_it, results),
+                at="shop.njpy:1",
+                policy=policy,
+            )
+        return results
+
+    assert go(first, "new") == go(first, "new") == go(first, "none") == ["weighed 1"]
+    for mode in ("new", "none"):
+        with pytest.raises(njrt.RecordingMismatchError):
+            go(second, mode)
+    assert [first] == PAID
+    text = path.read_text()
+    assert SECRET not in text.split('"called"')[1]
+    older, found = re.subn(r', "digest": "\w+"', "", text)
+    path.write_text(older)
+    assert found == 1
+    assert go(first, "new") == go(second, "none") == ["weighed 1"]
+    assert [first] == PAID
 
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -175,6 +175,8 @@ class Recorder:
         self, expected: RecordedTouch, asked: RecordedTouch
     ) -> RecordingMismatchError:
         then = "" if expected is asked else f"\n    recorded: {format_call(expected.effect)}"
+        if then and expected.effect == asked.effect:
+            then = "\n    (its arguments differ in a part that is not shown)"
         return self._make_mismatch_error(
             asked.place,
             f"the code makes another call than the recording {self.place.name} has:{then}\n"

@@ -77,7 +77,8 @@ class RecordedTouch:
     """One call of a gated function: the decisions, how far it came, and its result or exception.
 
     `id` is its key for the program, `key` the digest of the conversation that led to the code, `number` counts the calls
-    of the run, from 1.
+    of the run, from 1. `digest` is of the whole arguments, of which `effect` has a part; empty for a call of an MCP server,
+    and in older recordings.
     """
 
     id: str
@@ -88,10 +89,11 @@ class RecordedTouch:
     decisions: tuple[InterceptorDecision, ...] = ()
     state: TouchState = "pending"
     result: Json = field(default_factory=dict)
+    digest: str = ""
 
     @property
     def identity(self) -> str:
-        return hash_json([self.key, self.effect])
+        return hash_json([self.key, self.effect, *filter(None, [self.digest])])
 
     @property
     def is_open(self) -> bool:
@@ -276,6 +278,7 @@ class TouchLine(DecisionLine):
     id: str
     state: TouchState
     result: dict[str, Any] = field(default_factory=dict)
+    digest: str = ""
 
 
 _DECISION_START = '{"decided": '
@@ -339,7 +342,7 @@ def _parse_touch(text: str, path: str, number: int) -> RecordedTouch:
     line, _ = _parse_line(text, TouchLine, path, number)
     decisions = _parse_decisions(line, path, number)
     place = line.id, line.place, line.key, line.number
-    return RecordedTouch(*place, line.effect, decisions, line.state, line.result)
+    return RecordedTouch(*place, line.effect, decisions, line.state, line.result, line.digest)
 
 
 def _parse_decisions(line: DecisionLine, path: str, number: int) -> tuple[InterceptorDecision, ...]:
@@ -371,6 +374,7 @@ def format_recording_lines(recording: Recording) -> list[str]:
 def format_touch(call: RecordedTouch) -> str:
     """Return the line of a call of a gated function."""
     written = {"id": call.id} | _decided_to_json(call) | {"state": call.state}
+    written |= {"digest": call.digest} if call.digest else {}
     return format_json_line({"called": written | ({"result": call.result} if call.result else {})})
 
 

@@ -36,6 +36,7 @@ from njrt.effects import Answer, Effect, EffectResult, Refusal, Touch
 from njrt.errors import CallInDoubtError, NaturalError
 from njrt.events import Performed
 from njrt.gates import Find, GatedFunction, keyed, open_gate, require_awaited
+from njrt.message_json import hash_json
 from njrt.models.model import run_without_waiting
 from njrt.observability.accounts import format_error_line
 from njrt.outcome import Raised
@@ -47,6 +48,7 @@ from njrt.session.interception import RecordedSlot, ask_interceptors, is_final
 from njrt.session.session import Session, make_ending_error
 from njrt.session.settings import get_settings
 from njrt.timeouts import clock
+from njrt.values.digest import digest_value
 from njrt.values.encode import decode_values, encode_values
 from njrt.values.failures import CALL_NOTE, failure_from_json, failure_to_json
 from njrt.values.introspection import is_exactly, read_attributes
@@ -174,7 +176,15 @@ class RunGate:
                 raise PermissionError(f"{gated.name} may be called {times} here")
             self._counts[gated.name] += 1
         pending = self._describe(effect, self.turn, number)
-        return replace(pending, is_async=call.is_async, arguments=arguments)
+        digest = hash_json({name: self._digest(value) for name, value in arguments.items()})
+        return replace(pending, is_async=call.is_async, arguments=arguments, digest=digest)
+
+    def _digest(self, value: Any) -> Any:
+        """Return what tells an argument from others: a digest of its content, of other objects what is shown."""
+        try:
+            return digest_value(value)
+        except Exception:  # also raised by the program's own code
+            return self._show(value)
 
     def _show_arguments(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         self._redactor.scan(arguments.items())

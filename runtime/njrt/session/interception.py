@@ -88,7 +88,7 @@ class DecisionRecord:
         from njrt.persistence.recording_file import RecordedTouch
 
         id, key, effect = uuid.uuid4().hex, self._hash_messages(), effect_to_json(pending.effect)
-        asked = RecordedTouch(id, pending.place, key, pending.number, effect)
+        asked = RecordedTouch(id, pending.place, key, pending.number, effect, digest=pending.digest)
         index, found = self._recorder.take_call(asked, is_alone)
         return RecordedSlot(self._recorder, index, found or asked, self._recorder.record_call)
 

@@ -76,7 +76,7 @@ def encode_values(
 
     A value is lost if `find_secret` finds a secret in it.
     """
-    encoder = _Encoder(own, find_secret)
+    encoder = Encoder(own, find_secret)
     lost: dict[str, str] = {}
     for name, value in values.items():
         before = dict(encoder.seen)
@@ -97,7 +97,7 @@ def encode_values(
 
 
 @dataclass(slots=True)
-class _Encoder:
+class Encoder:
     """Writes values: first counts how often each object occurs, then writes each once."""
 
     own: str

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from njrt.decisions import PendingEffect
 from njrt.effect_json import effect_to_json, format_call
@@ -29,10 +30,13 @@ from njrt.effects import (
     get_effect_code,
 )
 from njrt.production.approval.needs import find_code_names
+from njrt.rendering.describe import render_value
 from njrt.rendering.writer import clip, escape_unprintable
 
 MAX_INSTRUCTION_LINES = 4
 VALUE_CHARS = 60
+MAX_WHOLE_CHARS = 100_000
+"""Characters of an argument that are counted, to say how many are not shown."""
 
 
 def describe_question(pending: PendingEffect) -> Iterator[str]:
@@ -74,6 +78,10 @@ def describe_names(pending: PendingEffect) -> Iterator[str]:
         yield from _format_names("binds", (_format_now(name, now) for name in effect.values))
     elif isinstance(effect, Assign):
         yield from _format_names("binds", [_format_now(effect.variable, now)])
+    elif isinstance(effect, Touch):
+        for name, value in pending.arguments.items():
+            if cut := _count_cut_chars(effect.arguments.get(name), value):
+                yield f"  {escape_unprintable(name)} is cut: … {cut} characters more"
     code = get_effect_code(effect)
     if code is None:
         return
@@ -96,6 +104,18 @@ def describe_names(pending: PendingEffect) -> Iterator[str]:
         yield "  and ends the block"
     if isinstance(effect, Run | Exec) and not names.binds and not names.changes and names.calls:
         yield "  (calls may change objects)"
+
+
+def _count_cut_chars(shown: Any, value: Any) -> int:
+    """Return how many characters of an argument of a call, also of its items, are not shown."""
+    if isinstance(shown, str) and type(value) is not str:
+        is_cut = shown != (whole := render_value(value, MAX_WHOLE_CHARS))
+        return max(len(whole) - len(shown), 0) if is_cut else 0
+    if isinstance(shown, list) and isinstance(value, list | tuple):
+        return sum(map(_count_cut_chars, shown, value))
+    if isinstance(shown, dict) and isinstance(value, dict):
+        return sum(_count_cut_chars(shown.get(name), part) for name, part in value.items())
+    return 0
 
 
 def _format_now(name: str, now: Mapping[str, str]) -> str:

@@ -299,15 +299,17 @@ class ApprovalLine:
     block: str
     effect: dict[str, Any]
     decision: dict[str, Any]
+    digest: str = ""
+    """Of the whole arguments of a call; lines of older versions have none."""
 
-    def applies_to(self, block: str, effect: dict[str, Any]) -> bool:
+    def applies_to(self, block: str, effect: dict[str, Any], digest: str = "") -> bool:
         """Return whether this line decides about an effect of a block."""
         if self.scope == "once" or block != self.block:
             return False
         if self.scope == "kind":
             same = effect["kind"] == self.effect["kind"]
             return bool(same and effect.get("function") == self.effect.get("function"))
-        return effect == self.effect
+        return effect == self.effect and self.digest in ("", digest)
 
 
 def make_block_digest(pending: PendingEffect) -> str:
@@ -335,7 +337,7 @@ class ApprovalsFile:
         """Return the previous decision about an equal effect of an equal block."""
         block, effect = make_block_digest(pending), effect_to_json(pending.effect)
         for line in reversed(self.lines):
-            if line.applies_to(block, effect):
+            if line.applies_to(block, effect, pending.digest):
                 return decision_from_json(line.decision)
         return None
 
@@ -356,6 +358,7 @@ class ApprovalsFile:
             make_block_digest(pending),
             effect_to_json(effect),
             decision_to_json(decision),
+            pending.digest,
         )
         self.lines.append(line)
         if self.path is None:
