@@ -768,7 +768,7 @@ def test_the_end_of_such_an_effect_is_checked() -> None:
     assert told(model) == [
         "`break` is not possible here; the labels are raise, return",
         "`break` is not possible here; the labels are raise, return",
-        "`y` is not bound yet; request an effect that binds what is missing",
+        "`y` is not bound yet; request an effect that binds it",
     ]
 
 

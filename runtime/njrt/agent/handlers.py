@@ -623,7 +623,7 @@ class Handlers:
             names = ", ".join(f"`{name}`" for name in missing)
             advice = "bind what is missing: " + ", ".join(f"`{name} = ...`" for name in missing)
             if self.interface is not None:
-                advice = "request an effect that binds what is missing"
+                advice = "request an effect that binds " + ("it" if len(missing) == 1 else "them")
                 if self.interface.effects["done"].handler is None:
                     advice = "end by `done`, with all outputs"
             return Refusal(
