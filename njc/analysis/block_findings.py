@@ -175,7 +175,8 @@ def _check_undefined_types(
         elif typed := types.find_annotation(output.path, block.scope):
             found.append((output.path, typed, _find_range(source, typed.annotation)))
     returns = getattr(block.scope.node, "returns", None)
-    if "return" in labels and returns is not None:
+    is_generator = block.scope.kind.endswith("generator")  # the type is not that of the value
+    if "return" in labels and returns is not None and not is_generator:
         typed = Typed(returns, find_signature_scope(block.scope))
         found.append(("return", typed, _find_range(source, returns)))
     for path, typed, at in found:

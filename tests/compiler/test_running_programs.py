@@ -254,7 +254,7 @@ RETURNS = {
 """A function whose block returns "x", and what the caller gets; that of a generator is in its StopIteration."""
 PROGRAMS |= {
     f"a value returned in {head}": (
-        "from __future__ import annotations\n"
+        "from __future__ import annotations\nfrom typing import Any\n"
         f"{head}\n {natural('return x', 'Return <x>.')}\n{' yield x' * ('generator' in head)}\n"
         "def end_of(items):\n while True:\n  try: next(items)\n  except StopIteration as end: return end.value\n"
         f"R = {'end_of(f(7))' if 'generator' in head else 'f(7)'}",
