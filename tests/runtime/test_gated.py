@@ -649,6 +649,38 @@ def test_a_replay_pays_nothing(policy: str, tmp_path: Path) -> None:
     assert not PAID
 
 
+def test_a_replay_makes_no_call_that_is_not_recorded(tmp_path: Path) -> None:
+    path = tmp_path / "shop.jsonl"
+    play("receipts.append('none')", "guarded", record=path)
+    lines = path.read_text()
+    path.write_text(lines.replace("receipts.append('none')", "receipts.append(give('3'))"))
+    with pytest.raises(njrt.RecordingMismatchError, match="another call than the recording"):
+        play("", "guarded", record=path, mode="none")
+    assert not PAID
+
+
+@pytest.mark.parametrize("kept", [1, 2])
+def test_a_replay_of_an_unfinished_recording_is_paused(kept: int, tmp_path: Path) -> None:
+    """Of a program that a person's question, or the machine, has stopped."""
+    path = tmp_path / "shop.jsonl"
+    settings: Any = {"record": path, "intercept": decide_calls(pause_at_two)}
+    with pytest.raises(njrt.Paused):
+        play(LOOP, "guarded", mode="new", **settings)
+    assert PAID == [(1, 1)]
+    lines = path.read_text().splitlines(True)
+    path.write_text("".join(line for line in lines if kept == 2 or '"pending"' not in line))
+    with pytest.raises(njrt.Paused, match="ends before the call") as paused:
+        play("", "guarded", record=path, mode="none", intercept=accept)
+    assert paused.value.recording == str(path)
+    assert PAID == [(1, 1)]
+    play("", "guarded", record=path, mode="new", intercept=accept)
+    assert PAID == [(1, 1), (2, 1), (3, 1)]
+
+
+def pause_at_two(pending: njrt.PendingEffect) -> njrt.Decision:
+    return njrt.Pause() if pending.arguments["order"].number == 2 else njrt.Accept()
+
+
 def test_equal_calls_are_different_calls(tmp_path: Path) -> None:
     settings: Any = {"record": tmp_path / "shop.jsonl", "mode": "new", "intercept": accept}
     play("pay(orders[0])\npay(orders[0])", "guarded", **settings)

@@ -25,7 +25,7 @@ from typing import Literal
 
 from njrt.context import Around, free_in_child
 from njrt.effect_json import format_call
-from njrt.errors import RecordingError, RecordingMismatchError, RecordingMissingError
+from njrt.errors import Paused, RecordingError, RecordingMismatchError, RecordingMissingError
 from njrt.message_json import format_json_line, hash_conversation, reply_from_json, reply_to_json
 from njrt.messages import Message, Protocol, Reply, Request, UserMessage
 from njrt.models.model import Ask
@@ -166,10 +166,23 @@ class Recorder:
                 expected = recording.calls.find_unused(asked.key) if is_alone else None
             else:
                 recorded = (item.key for item in recording.calls.items)
-                expected = asked if repeats and asked.key in recorded else None
+                is_other = repeats and not recording.unfinished and asked.key in recorded
+                expected = asked if is_other else None
             if expected is None:
                 return None, None
             raise self._make_call_error(expected, asked)
+
+    def make_unmade_error(self, call: RecordedTouch) -> Paused | RecordingMismatchError:
+        """Return the error for a call that the replayed recording does not have, or not to its end."""
+        with self._lock:
+            if not self._get_open_recording().unfinished:
+                return self._make_call_error(call, call)
+        paused = Paused(
+            f"{call.place}: the recording {self.place.name} ends before the call {format_call(call.effect)}, and a replay "
+            'makes no calls; run the program with the mode "new" to continue'
+        )
+        paused.recording = self.place.name
+        return paused
 
     def _make_call_error(
         self, expected: RecordedTouch, asked: RecordedTouch

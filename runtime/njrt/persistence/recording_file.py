@@ -77,7 +77,7 @@ class RecordedTouch:
     """One call of a gated function: the decisions, how far it came, and its result or exception.
 
     `id` is its key for the program, `key` the digest of the conversation that led to the code, `number` counts the calls
-    of the run, from 1. `digest` is of the whole arguments, of which `effect` has a part; empty for a call of an MCP server,
+    of the run, from 1. `digest` is of the whole arguments, `effect` may have them cut; empty for a call of an MCP server,
     and in older recordings.
     """
 

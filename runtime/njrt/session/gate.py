@@ -180,7 +180,7 @@ class RunGate:
         return replace(pending, is_async=call.is_async, arguments=arguments, digest=digest)
 
     def _digest(self, value: Any) -> Any:
-        """Return what tells an argument from others: a digest of its content, of other objects what is shown."""
+        """Return a digest of the content of an argument; of an object with unknown state, its shown text."""
         try:
             return digest_value(value)
         except Exception:  # also raised by the program's own code
@@ -219,6 +219,8 @@ class RunGate:
                 f"nobody decides about calls of {call.gated.name}: the program must open njrt.using(intercept=...) "
                 'around the block, such as intercept=njrt.approve(calls=True), or write @njrt.gated(decide="allow")'
             )
+        if record and record.is_replay and record.recorded.state == "pending":
+            raise record.make_unmade_error()
         decisions = call.decisions = tuple(await ask_interceptors(pending, interceptors, record))
         last = decisions[-1].decision if decisions else Accept()
         is_made = record is not None and record.recorded.was_made
@@ -276,6 +278,8 @@ class RunGate:
                     "state to done"
                 )
             found = await self._find_result(call, find, record.recorded.id)
+        if record is not None and record.is_replay and found is None:
+            raise record.make_unmade_error()
         with self._under_way():
             call.write("begun")
             try:

@@ -115,6 +115,11 @@ class RecordedSlot(Generic[R]):
         self.is_pending = index is not None and recorded.is_open
         """True if the recorded run ended before this effect, or in this call."""
         self.decisions = recorded.lasting_decisions
+        self.is_replay = not recorder.records
+
+    def make_unmade_error(self) -> NaturalError:
+        """Return the error for a call that was not made in the replayed run."""
+        return self._recorder.make_unmade_error(cast("RecordedTouch", self.recorded))
 
     def write(self, **changes: Any) -> None:
         """Record decisions, or the progress of the call; do nothing in a replay."""

@@ -1,4 +1,4 @@
-"""Digest values by their content, so that two calls with other arguments are told apart without storing the arguments."""
+"""Digest values by their content, to distinguish calls with other arguments without storing the arguments."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DIGITS = 16
 def digest_value(value: UserValue) -> str:
     """Return a digest that is the same for equal values in every process, also if they share other parts.
 
-    Raises NotEncodableError for objects whose state is not known, and the exceptions of the program's own code.
+    Raises NotEncodableError for objects with unknown state, and the exceptions of the program's own code.
     """
     return _Digester("", lambda name, value: None).digest(value)[:_DIGITS]
 
