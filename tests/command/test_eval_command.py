@@ -104,7 +104,7 @@ def test_all_pass(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert "on 3 cases, 2 times" in result.output
     assert "6 of 6" in result.output
-    assert "0.610 to 1.000" in result.output
+    assert "0.438 to 1.000" in result.output
     assert "pass^2 >= 1 holds: 1.000" in result.output
 
 
@@ -404,6 +404,7 @@ def test_wrong_usage(tmp_path: Path) -> None:
         ),
         ([f"{program}:route", cases, "--fresh", "--out", cases], "is an input of this command"),
         ([f"{program}:route", cases, "--html", program], "is an input of this command"),
+        ([f"{program}:route", cases, "--html", "one", "--out", "one"], "the same file"),
         ([f"{program}:missing", cases], "no function `missing`"),
         ([f"{program}:route", cases, "--gate", "pass^2>=1"], "needs 2 runs: --repeats 2"),
         ([f"{program}:route", cases, "--gate", "live:pass>=1"], "which is not compared"),
@@ -870,3 +871,80 @@ def test_a_function_without_a_block_that_runs(tmp_path: Path) -> None:
     result = evaluate(f"{file}:double", cases, model=answer)
     assert result.exit_code == 0, result.output
     assert "1 of 2" in result.output
+
+
+ODD = """\
+import os
+import sqlite3
+
+DATABASE = sqlite3.connect(":memory:")
+
+
+def move(n: int) -> int:
+    os.chdir("/")
+    return DATABASE.execute("select ?", [n]).fetchone()[0]
+
+
+def write(n: int) -> str:
+    return "x" * 900 + str(n) + "y" * 900
+"""
+
+
+def test_a_program_that_changes_its_folder_moves_no_results(tmp_path: Path) -> None:
+    """It also uses a connection that belongs to the thread that imports it."""
+    pytest.importorskip("jinja2")
+    write(tmp_path, [{"inputs": {"n": 1}}], ODD)
+    name = f"triage_{tmp_path.name}.njpy:move"
+    words = ["cases.jsonl", "--accept", "--out", "o.jsonl", "--html", "p.html"]
+    done = subprocess.run(
+        [sys.executable, "-m", "njc", "eval", name, *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "1 of 1" in done.stdout, done.stderr
+    assert done.stdout.startswith(f"{name} on 1 case")
+    assert '"expect": 1' in (tmp_path / "cases.jsonl").read_text()
+    assert (tmp_path / "o.jsonl").exists()
+    assert (tmp_path / "p.html").exists()
+
+
+def test_a_failure_shows_the_first_difference(tmp_path: Path) -> None:
+    expected = "x" * 900 + "2" + "y" * 900
+    program, cases = write(tmp_path, [{"inputs": {"n": 1}, "expect": expected}], ODD)
+    result = evaluate(f"{program}:write", cases, model=answer)
+    assert "x2y" in result.output
+    assert "x1y" in result.output
+    assert len(result.output) < 900
+
+
+def test_the_last_blocks_of_a_failure_are_kept(tmp_path: Path) -> None:
+    program = (
+        PROGRAM
+        + """
+
+def route_all(mail: str) -> str:
+    return [route("long " * 900), *[route(f"{n} " + "m" * 900) for n in range(30)]][-1]
+"""
+    )
+    program, cases = write(tmp_path, [{"inputs": {"mail": "x"}, "expect": "y"}], program)
+    evaluate(f"{program}:route_all", cases, model=answer)
+    (line,) = (tmp_path / "cases.results.jsonl").read_text().splitlines()
+    shown = json.loads(line)["shown"]
+    assert shown.startswith("... (")
+    assert "characters before are left out)\n== " in shown
+    assert "29 mmm" in shown
+    assert len(shown) < 20_100
+
+
+def test_a_check_may_begin_with_a_blank(tmp_path: Path) -> None:
+    program, cases = write(tmp_path, [CASES[0] | {"check": " result == 'shipping'"}])
+    assert "1 of 1" in evaluate(f"{program}:route", cases, model=answer).output
+
+
+def test_the_interval_counts_cases(tmp_path: Path) -> None:
+    """Four equal runs of each of three cases say no more about other cases than one."""
+    program, cases = write(tmp_path, CASES)
+    result = evaluate(f"{program}:route", cases, "--repeats", "4", model=answer)
+    assert "0.438 to 1.000" in result.output, result.output

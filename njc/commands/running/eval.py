@@ -86,17 +86,24 @@ def command(
     A case is a JSON object: {"inputs": {...}, "expect": RESULT}, or with "after" or "check". Results are
     kept, and an interrupted command continues with the missing ones.
     """
+    shown, place = target, out or cases.with_name(f"{cases.stem}.results.jsonl")
+    # The program may change the working directory.
+    target, cases = make_absolute(target), cases.absolute()
+    out = place.absolute()
+    html = None if html is None else html.absolute()
     conditions = parse_gates(gates, (), repeats, "--repeats")
     inputs = (cases, Path(target.rpartition(":")[0]))
     check_report(html, inputs, "jinja2")
+    if html == out:
+        raise ConfigurationError("--html and --out name the same file")
     names = list(dict.fromkeys(filter(None, ",".join(models).split(",")))) or [""]
     if accept:
         if len(names) > 1:
             raise ConfigurationError("--accept takes the results of one model; name one")
         with asking(names[0]):
-            console.note(_accept_results(get_target(make_absolute(target)), cases, names[0]))
+            console.note(_accept_results(get_target(target), cases, names[0]))
     numbered = read_cases(cases)
-    results = ResultFile(out or cases.with_name(f"{cases.stem}.results.jsonl"), CaseResult)
+    results = ResultFile(out, CaseResult)
     check_output(results.path, *inputs)
     if fresh:
         results.path.unlink(missing_ok=True)
@@ -123,7 +130,7 @@ def command(
         for name in names
     ]
     times = f", {repeats} times" if repeats > 1 else ""
-    title = f"{target} on {format_count(len(numbered), 'case')}{times}"
+    title = f"{shown} on {format_count(len(numbered), 'case')}{times}"
     console.result(f"{title}\n\n{format_table(summaries)}")
     if failures := "\n".join(format_failures(numbered, summaries)):
         console.result(f"\n{failures}")
@@ -148,7 +155,7 @@ def _run_missing(
     jobs: int,
 ) -> str:
     """Make the runs that are not in the file; return the digest of the program."""
-    loaded = get_target(make_absolute(target))
+    loaded = get_target(target)
     digest = compute_program_digest(loaded.program, target)
     planned = list_planned_runs(cases, models, repeats)
     is_replayed = (

@@ -99,7 +99,7 @@ def _read_case(line: str, place: str, needs_result: bool) -> Case:
     if needs_result and not case.has_expectation:
         raise ConfigurationError(f"{place}: a case needs `expect`, `after` or `check`")
     try:
-        compile(case.check or "0", "check", "eval")
+        compile(case.check.strip() or "0", "check", "eval")
     except (SyntaxError, ValueError) as error:
         raise ConfigurationError(f"{place}: `check` is not an expression: {error}") from None
     return case

@@ -180,6 +180,11 @@ def run_cases(
 ) -> Iterator[CaseResult]:
     """Yield the results of the runs, of one model after the other, `jobs` at a time; an error is raised at the end."""
     for model, runs in groupby(planned, key=lambda run: run.model):
+        if jobs == 1:  # in this thread, for what the program opens when it is imported
+            with asking(model):
+                for run in runs:
+                    yield copy_context().run(run_case, target, run, program)
+            continue
         with asking(model), ThreadPoolExecutor(jobs) as pool:
             waiting = list(runs)
             running: set[Future[CaseResult]] = set()
@@ -339,13 +344,14 @@ def _list_problems(
     if case.has_expected_result and not _is_equal(
         got := _to_json(result, case.expect), case.expect
     ):
-        yield f"expected {_cut(case.expect)}, got {_cut(got)}"
+        yield "expected {}, got {}".format(*_cut_both(case.expect, got))
     for name, expected in case.after.items():
         if not _is_equal(got := _to_json(arguments[name], expected), expected):
-            yield f"`{name}` should be {_cut(expected)} after the call, and is {_cut(got)}"
+            wanted, shown = _cut_both(expected, got)
+            yield f"`{name}` should be {wanted} after the call, and is {shown}"
     if case.check:
         names = {**vars(inspect.getmodule(target.function)), **arguments, "result": result}
-        if not eval(case.check, names):
+        if not eval(case.check.strip(), names):
             yield f"`{case.check}` is false; result = {_cut(result)}"
 
 
@@ -390,6 +396,18 @@ def _cut(value: Any, most: int = 200) -> str:
     return text if len(text) <= most else f"{text[:most]}..."
 
 
+def _cut_both(expected: Any, got: Any, most: int = 200) -> tuple[str, str]:
+    """Return two values as texts of limited length, from shortly before their first difference."""
+    texts = repr(expected), repr(got)
+    at = next(
+        (n for n, pair in enumerate(zip(*texts, strict=False)) if pair[0] != pair[1]),
+        min(map(len, texts)),
+    )
+    start = max(0, at - most // 2) if max(map(len, texts)) > most else 0
+    first, second = (f"{'...' * (start > 0)}{text[start : start + most]}{'...' * (len(text) > start + most)}" for text in texts)  # fmt: skip
+    return first, second
+
+
 def _list_block_runs(lines: Sequence[TraceLine], has_passed: bool) -> Iterator[BlockRun]:
     first_lines: dict[str, BeganLine] = {}
     asked: dict[str, list[tuple[str, str]]] = {}
@@ -425,7 +443,12 @@ def _format_shown(lines: Sequence[TraceLine]) -> str:
                 parts.append(f"-> {_write(reply)}")
             case EndedLine(warnings=warnings):
                 parts += [f"warning: {warning}" for warning in warnings]
-    return "\n".join(parts)[:MAX_SHOWN]
+    text = "\n".join(parts)
+    if len(text) <= MAX_SHOWN:
+        return text
+    kept = text[-MAX_SHOWN:].partition("\n== ")  # the last blocks, whole ones if possible
+    end = f"== {kept[2]}" if kept[2] else kept[0]
+    return f"... ({len(text) - len(end):,} characters before are left out)\n{end}"
 
 
 def _write(value: Any) -> str:

@@ -2,10 +2,10 @@
 
     model             passed   rate   95 % interval  calls  tokens     cost  seconds
     ----------------  ------  -----  --------------  -----  ------  -------  -------
-    configured model  6 of 6  1.000  0.610 to 1.000      6     906  $0.0000     10.9
+    configured model  6 of 6  1.000  0.438 to 1.000      6     906  $0.0000     10.9
 
 `pass^k` is the probability that a case passes k times in a row, by the estimate of Yao et al. (2024,
-https://arxiv.org/abs/2406.12045), averaged over the cases; the interval is Wilson's, over all runs.
+https://arxiv.org/abs/2406.12045), averaged over the cases; the interval is Wilson's, over the cases.
 """
 
 from __future__ import annotations

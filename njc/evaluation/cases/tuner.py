@@ -301,7 +301,7 @@ class Tuner:
         (instruction,) = self.places
         form = chosen.get(instruction, PLAIN)
         if form.options.keys() & {"reasoning", "effects"}:
-            self.note(f"  --second does not apply to {form}, whose answers have no probability")
+            self.note(f"  --second does not apply to {form}: its answers have no probability")
             return chosen
         probe = form.add(second_model=second, second_below=0.0)
         if not self.has_calls(probe, cases, compute_score(self.run({}, cases))):

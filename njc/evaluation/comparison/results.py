@@ -161,6 +161,9 @@ class PassSummary(ABC):
 
     @property
     def pass_interval(self) -> tuple[float, float]:
+        """The 95 % interval of the rate: over the cases if there are several: runs of one case are not independent."""
+        if len(self.groups) > 1 and self.count:
+            return compute_pass_interval(self.pass_rate * len(self.groups), len(self.groups))
         return compute_pass_interval(self.passed, self.count)
 
     def estimate_power(self, power: int) -> float:
