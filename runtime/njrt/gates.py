@@ -17,7 +17,7 @@ import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import BuiltinMethodType, MethodType, ModuleType
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 from weakref import WeakKeyDictionary
@@ -57,6 +57,8 @@ class CallRule:
             )
         if at_most is not None and (type(at_most) is not int or at_most < 0):
             raise ConfigurationError(f"njrt.gated: at_most is a number of calls, not {at_most!r}")
+        if not (self.check is None or callable(self.check)):
+            raise ConfigurationError(f"njrt.gated: check is a function, not {self.check!r}")
         if inspect.iscoroutinefunction(self.check):
             raise ConfigurationError(
                 "njrt.gated: check is called without waiting; let it be no async function"
@@ -120,13 +122,50 @@ def find_plain_function(function: Any) -> Any:
 
 
 def choose_strictest(rules: Iterable[CallRules]) -> CallRules:
-    """Return all rules; of several for a function one that refuses most."""
+    """Return all rules; of several for a function one that refuses what any of them refuses."""
     chosen: dict[Callable[..., Any], CallRule] = {}
     for found in rules:
         for function, rule in found.items():
-            both = (chosen.get(function, rule), rule)
-            chosen[function] = min(both, key=lambda it: ("deny", "ask", "allow").index(it.decide))
+            chosen[function] = _join(chosen[function], rule) if function in chosen else rule
     return chosen
+
+
+def nest_rules(outer: CallRules, inner: CallRules) -> CallRules:
+    """Return all rules; of two for a function `decide` of the inner one, and the restrictions of both."""
+    both = {it: _join(outer[it], rule) if it in outer else rule for it, rule in inner.items()}
+    return {
+        **outer,
+        **{it: replace(joined, decide=inner[it].decide) for it, joined in both.items()},
+    }
+
+
+def _join(outer: CallRule, inner: CallRule) -> CallRule:
+    if outer == inner:
+        return inner
+    counts = [rule.at_most for rule in (outer, inner) if rule.at_most is not None]
+    checks = [rule.check for rule in (outer, inner) if rule.check is not None]
+    return CallRule(
+        min(outer.decide, inner.decide, key=("deny", "ask", "allow").index),
+        min(counts, default=None),
+        functools.partial(_check_all, *checks) if len(checks) > 1 else (*checks, None)[0],
+        inner.find or outer.find,
+        outer.named or inner.named,
+    )
+
+
+def _check_all(outer: Check, inner: Check, /, *args: Any, **named: Any) -> Any:
+    answer = run_check(outer, args, named)
+    return answer if isinstance(answer, str) or not answer else run_check(inner, args, named)
+
+
+def run_check(check: Check, args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+    """Return the answer of a `check`; an answer that must be awaited is a reason to refuse the call."""
+    answer = check(*args, **named)
+    if not inspect.isawaitable(answer):
+        return answer
+    if inspect.iscoroutine(answer):
+        answer.close()
+    return "its check is async; let it be no async function"
 
 
 class Gate(typing.Protocol):

@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import datetime
 import enum
+import functools
 import json
 import re
 import threading
@@ -19,6 +20,7 @@ import njrt
 from njrt.decisions import Accept, Reject
 from njrt.effects import Touch
 from njrt.execution.contained.platforms import find_obstacle
+from njrt.gates import choose_strictest
 from njrt.models.scripted import run
 from njrt.persistence.recording_file import read_recording
 from njrt.persistence.recording_place import RecordingFile
@@ -524,6 +526,29 @@ def test_a_check_cannot_be_async() -> None:
         njrt.gated(decide="allow", check=check)
 
 
+class AsyncCheck:
+    async def __call__(self, number: int) -> bool:
+        return False
+
+
+@pytest.mark.parametrize(
+    "check", [AsyncCheck(), lambda number: AsyncCheck()(number), functools.partial(AsyncCheck())]
+)
+def test_a_check_that_must_be_awaited_allows_nothing(check: Any) -> None:
+    @njrt.gated(decide="allow", check=check)
+    def buy(number: int) -> None:
+        PAID.append(number)
+
+    code = "try:\n    buy(3)\nexcept PermissionError as error:\n    errors.append(str(error))"
+    errors: list[str] = []
+    with njrt.using(model=njrt.Scripted([run(code, done=True)])):
+        njrt.run("natural\n<buy>, <errors>.", lambda: (buy, errors), at="shop.njpy:1")
+    assert "its check is async" in errors[0]
+    assert not PAID
+    with pytest.raises(njrt.ConfigurationError, match="check is a function"):
+        njrt.gated(check=3)  # type: ignore[call-overload]
+
+
 @pytest.mark.parametrize("kept", [1, 5, 10, 11, 40, 100])
 def test_a_line_that_a_kill_has_cut_off_is_not_read(tmp_path: Path, kept: int) -> None:
     go = crash_while_paying(tmp_path, lambda key: None)
@@ -860,6 +885,27 @@ def test_inner_rules_add_to_outer_ones() -> None:
         post("results.append(charge(1))", [Mailer.send])
     with njrt.using(calls={charge: njrt.CallRule("deny")}):
         assert post("results.append(charge(1))", {charge: njrt.CallRule("allow")}) == [1]
+
+
+@pytest.mark.skipif(not CAN_CONTAIN, reason="code cannot be contained here")
+@pytest.mark.parametrize(
+    ("outer", "inner", "made"),
+    [
+        ({"at_most": 1}, {"at_most": 2}, [3]),
+        ({"at_most": 2}, {"at_most": 1}, [3]),
+        ({"check": lambda cents: cents < 5}, {}, [3]),
+        ({"check": lambda cents: cents < 5}, {"check": lambda cents: cents > 3 or "little"}, []),
+        ({"named": True}, {"check": lambda cents: cents > 3 or "little"}, [6]),
+    ],
+)
+def test_the_restrictions_of_all_rules_hold(outer: Any, inner: Any, made: list[int]) -> None:
+    code = "for n in (3, 6):\n    try:\n        results.append(charge(n))\n    except PermissionError:\n        pass"
+    for first, second in ((outer, inner), (inner, outer)):
+        with njrt.using(calls={charge: njrt.CallRule("allow", **first)}):
+            assert post(code, {charge: njrt.CallRule("allow", **second)}) == made
+        rules = [{charge: njrt.CallRule("allow", **each)} for each in (first, second)]
+        with njrt.using(calls=choose_strictest(rules)):
+            assert post(code, None) == made
 
 
 def test_rules_need_contained_code() -> None:

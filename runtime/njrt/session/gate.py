@@ -35,7 +35,7 @@ from njrt.effect_json import effect_to_json, format_call
 from njrt.effects import Answer, Effect, EffectResult, Refusal, Touch
 from njrt.errors import CallInDoubtError, NaturalError
 from njrt.events import Performed
-from njrt.gates import Find, GatedFunction, keyed, open_gate, require_awaited
+from njrt.gates import Find, GatedFunction, keyed, open_gate, require_awaited, run_check
 from njrt.message_json import hash_json
 from njrt.models.model import run_without_waiting
 from njrt.observability.accounts import format_error_line
@@ -166,7 +166,7 @@ class RunGate:
             )
         if rule.check is not None:
             with open_gate(None):
-                answer = rule.check(*call.args, **call.named)
+                answer = run_check(rule.check, call.args, call.named)
             if isinstance(answer, str) or not answer:
                 reason = answer if isinstance(answer, str) and answer else "its check refuses it"
                 raise PermissionError(f"{format_call(effect_to_json(effect))}: {reason}")

@@ -28,7 +28,7 @@ from njrt.context import Around
 from njrt.decisions import Interceptor, OpenInterceptor, get_interceptor_name
 from njrt.errors import ConfigurationError
 from njrt.events import Listener, combine_listeners
-from njrt.gates import CallRules, choose_strictest, read_call_rules
+from njrt.gates import CallRules, choose_strictest, nest_rules, read_call_rules
 from njrt.models.choose import choose_model
 from njrt.models.model import Model
 from njrt.models.wrapped import adapt_model
@@ -196,7 +196,7 @@ def using(
         choose_predictor(predict, around),
         around.budgets + opened_budgets,
         around.wrap,
-        {**around.calls, **read_call_rules(calls)},
+        nest_rules(around.calls, read_call_rules(calls)),
         around.steps,
     )
     with _open_settings.opened(here):
