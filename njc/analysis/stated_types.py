@@ -107,7 +107,13 @@ _OTHERWISE = re.compile(
 )
 """Another value for a case that the type may not have."""
 _DECIDES = re.compile(r"\b(?:whether|true|false|yes|no|(?:decide|check|judge|see) if)\b", re.IGNORECASE)  # fmt: skip
-_AND_ANOTHER = re.compile(rf"\A[^.;!?]*\band\s+(?:how|why|wh(?:at|ich|o|ose|ere|en))\b|\A\s*(?:[,(:-]\s*)?(?:(?:as|being|which is|is)\s+)?{_TYPE}\s*,?\s*(?:\b(?:and|plus|with)\b\s+(?:an?|the|its|their|one|two|\d+|number|list|name)|per)\b", re.IGNORECASE)  # fmt: skip
+_AND_ANOTHER = re.compile(rf"\A[^.;!?]*\b(?:and\s+(?:how|why|whether|wh(?:at|ich|o|ose|ere|en)|(?:an?|one)\s+\w+)|as\s+well\s+as)\b|\A\s*(?:[,(:-]\s*)?(?:(?:as|being|which is|is)\s+)?{_TYPE}\s*,?\s*(?:\b(?:and|plus|with)\b\s+(?:an?|the|its|their|one|two|\d+|number|list|name)|per)\b", re.IGNORECASE)  # fmt: skip
+_APPOSITION = re.compile(r"\s*(?:,\s*(?:as\s+)?|as\s+)(?:an?|two|three)\s+(\w+)", re.IGNORECASE)
+_IN_A_LIST = re.compile(rf"\s*(?:in|inside|as)\s+an?\s+({_COLLECTIONS})\b", re.IGNORECASE)
+_JUST_ONE = re.compile(r"\b(?:just|(?:only|there is) one)\b", re.IGNORECASE)
+_OR_ANOTHER = re.compile(r"\s*,?\s*(?:or|and)\s+(?:an?\s+|the\s+)?(?!an?\b|the\b|raise|break|continue|return|stop|skip|save|store|put|write)[\w<]", re.IGNORECASE)  # fmt: skip
+_DOES_MORE = re.compile(r",\s*\w|\b(?:and|as|per|each)\b|\A(?!.*\b(?:sort|order)).*\bby\b", re.IGNORECASE | re.DOTALL)  # fmt: skip
+"""Words for more than a choice among the members of a list."""
 _MEMBERS_NAMED = re.compile(rf"\b(?:list|lines|{_TEXTS})\b", re.IGNORECASE)
 _NO_WORD = re.compile(r"true|false|none|null|nothing|more|less|other|another|something|zero|one|two|three|four|five|six|ten|why|how|both|neither", re.IGNORECASE)  # fmt: skip
 _IN_ANOTHER_FORM = re.compile(
@@ -372,6 +378,14 @@ def _is_contradicted(type_: str, block: NaturalBlock, reference: Reference) -> b
         return True
     if type_ == "bool" and _THIRD_VALUE.search(around):
         return True
+    listed = _IN_A_LIST.match(after)
+    if (listed and not type_.startswith(listed[1].lower())) or (
+        "[" in type_ and not type_.startswith("Literal[") and _JUST_ONE.search(after)
+    ):
+        return True
+    apposed = _APPOSITION.match(after)
+    if apposed and type_ in _SCALARS and not re.fullmatch(_SCALARS[type_], apposed[1].lower()):
+        return True
     is_plain = type_ in _SCALARS or type_.startswith("Literal[")
     if is_plain and (_OF_EACH.search(around) or _AND_ANOTHER.search(after)):
         return True
@@ -424,7 +438,8 @@ def _read_words(block: NaturalBlock, reference: Reference, types: TypeReader) ->
     for other in block.references:
         gap = block.words[end : other.start - first]
         if other.start > reference.start and _CLASS.fullmatch(gap) and not other.writes:
-            if types.find_definition(other.path, block.scope) == "class":
+            is_only = not _OR_ANOTHER.match(block.words[other.end - first :])
+            if is_only and types.find_definition(other.path, block.scope) == "class":
                 yield other.path
             return
     if (stored := _STORED.search(before)) is not None:
@@ -462,7 +477,7 @@ def _read_stored(
             return
     if choice := _CHOICE.search(clause):
         yield from _format_literal(choice, clause)
-    elif _PICKS.search(clause) and not _PICKS_ONE.search(clause):
+    elif _PICKS.search(clause) and not (_PICKS_ONE.search(clause) or _DOES_MORE.search(clause)):
         typed = [types.infer(ast.Name(other.path, ast.Load()), block.scope) for other in inside]
         lists = [each for each in typed if each and types.name_of(types.expand(each)) in _LISTS]
         if len(lists) == 1 and None not in typed:

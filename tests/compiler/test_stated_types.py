@@ -206,6 +206,40 @@ Say either yes or no to <text> with a reason, and save the result to <:x>.
 Rate <text> as either good or bad, and explain. Save the result to <:x>.
 Answer <text> in one word, either yes or no, then explain why. Store it in <:x>.
 Rate all <rows> as either good or bad, and save the results to <:x>.
+Put into <:x> true, false or unknown for <text>.
+Set <:x> to true if <text> is rude, to false if not, and to none if it is empty.
+Put into <:x> the languages of <text>, one of english or german each.
+Pick one of red, green or blue for <text>; if none fits, name another colour. Put it into <:x>.
+Put into <:x> one of "low", "mid" or "high", or a short explanation.
+Put into <:x> how many words <text> has, and its longest word.
+Count the words and the letters of <text> into <:x>.
+Count the words of <text> as <:x>, a pair of total and distinct ones.
+Put into <:x> the word count per line of <text>.
+Put the names in <text> into <:x>, a list of strings; if there is only one, just the string.
+Put the years in <text> into <:x> as a list of integers, None for unknown ones.
+Put the prices in <text> into <:x> as a list of floats or strings.
+Put into <:x> a tuple of strings: the first and the last name in <text>, and the age.
+Put into <:x> the tuple of integer and string that <text> has.
+Put the start and the end of <text> into <:x> as integers.
+Put into <:x> an integer for the age and a text for the name in <text>.
+Give <:x> as a float, or as text if <text> has no number.
+Save the score of <text> to <:x> as an int from 1 to 5, or "n/a".
+Put a boolean for rude and one for polite <text> into <:x>.
+Store in <:x> whether <text> is rude and whether it is short.
+Store in <:x> whether <text> is rude as well as a reason.
+Decide whether to answer or forward <text> into <:x>.
+Decide whether <text> is spam or ham as <:x>.
+Put into <:x> if <text> is rude the word, otherwise nothing.
+Put into <:x> whether, and why, <text> is rude.
+Read <text> into <:x>, a <Cart> or a list of <Cart>.
+Read <text> as <Cart>s and save them as <:x>.
+Read <text> as a <Cart>, then save its total as <:x>.
+Read <text> as a <Cart> and save the result as <:x> in a list.
+Read <text>, and store it in <:x> as a <Cart>, or None.
+Remove the odd <rows>, count the rest, and store the result in <:x>.
+Keep the odd <rows> by group. Store the result in <:x>.
+Keep the longest of <rows>. Store the result in <:x>.
+Select <rows> above 3, double them as text, and store them in <:x>.
 """.splitlines()
 """A form, an alternative or a plural that the nearest words do not have."""
 
