@@ -200,6 +200,10 @@ _INTO_INPUTS = re.compile(
     r"|\b(?:in|into|under|as|by|with|on) (?:its|their)\b|\b(?:to|with|on|under|behind|in) (?:it|them|each)\Z"
 )
 """A place in the inputs."""
+_ONTO_INPUT = re.compile(
+    r"\x01(?: [\w-]+){0,4} (?:to|into|onto) \x01|\bonto\b|\bwith an? |\Acheck (?:off|.*(?: as| off\b))"
+)
+_AFTERWARDS = re.compile(r"(?:with|by) each\b|which (?:is|are) to\b")
 
 
 def _gives_to_inputs(words: list[str]) -> bool:
@@ -217,7 +221,12 @@ def _gives_to_inputs(words: list[str]) -> bool:
             return True
         if part[0] in _STORES and (part[0] == "assign" or following[0] in _STORES):
             return True
-        if part[0] not in _STARTS and _INTO_INPUTS.search(" ".join(part)):
+        text = " ".join(part)
+        if part[0] not in _STARTS and _INTO_INPUTS.search(text):
+            return True
+        if part[0] in _JUDGES - {"compare"} and _ONTO_INPUT.search(text):
+            return True
+        if (part[0] in _TELLS and part[-2:] == ["in", _INPUT]) or _AFTERWARDS.match(text):
             return True
     return False
 

@@ -304,6 +304,34 @@ Score <items> on the spot, a number to each, and put the mean into <:n: int>.
 Extract the year of each of <items> to its field year, and put the first into <:n: int>.
 Let each of <items> have a rank; put the best into <:n: int>.
 Rate each of <items>, with the rate as its last word, and put the best into <:n: int>.
+Rate <items>, the rate goes next to each, and put the mean into <:n: int>.
+Put into <:n: int> the mean score of <items>, each getting its own.
+Find the cheapest of <items> and flag it; put its price into <:n: int>.
+Look up the price of each of <items>, add it to it, and put the sum into <:n: int>.
+Compute for each of <items> the total (as a new field), and put the sum into <:n: int>.
+Compute the total for each of <items> and keep it with it; put the sum into <:n: int>.
+Estimate the age of <items> and note it down there; put the mean into <:n: int>.
+Determine a team for each of <items>, to be stored with them, and put the number into <:n: int>.
+Decide on a category for <items>, labelled accordingly, and put the number into <:n: int>.
+Compare <items> with <words>, taking over what is better, and put the number into <:n: int>.
+Extract the names from <items> to <words>, and put their number into <:n: int>.
+Parse <items> into <words>, and put their number into <:n: int>.
+Read <items> into <words>, and put their number into <:n: int>.
+Pick three of <items> into <words>, and put their number into <:n: int>.
+Summarize <items> in <words> and put the number into <:n: int>.
+Put the mean of <items> into <:n: int> and <words>.
+Score <items> by <words>, with each score in <words>, and put the mean into <:n: int>.
+Check <items> as done, and put their number into <:n: int>.
+Check off <items>, and put their number into <:n: int>.
+Think of a title for <items>, give it to them, and put its length into <:n: int>.
+Identify duplicates in <items> with a star, and put their number into <:n: int>.
+Calculate interest on <items> onto the balance, and put the sum into <:n: int>.
+Calculate the new price of <items>, ten percent lower from now on, and put the sum into <:n: int>.
+Compute new prices for <items>, which are to have them, and put the sum into <:n: int>.
+Infer missing values of <items> in place, and put their number into <:n: int>.
+Guess what is missing in <items>, complete it, and put the number into <:n: int>.
+Put the sum of <items> into <:n: int> and the rest into a new field.
+Put the sum of <items> into <:n: int>, their mean at the end of the list.
 """.splitlines()
 JUDGING = """\
 Parse and compute the average of <items>, <words> and store it in <:n: int> as a number.
