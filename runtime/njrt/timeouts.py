@@ -23,8 +23,9 @@ import sys
 import threading
 import time
 import types
-from collections.abc import Callable, Coroutine, Generator
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Generator, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -42,6 +43,9 @@ _GRACE_SECONDS: Final = 0.5
 
 _QUIET_TICKS: Final = 20
 """Checks without an open region after which the watchdog sleeps until the next region."""
+
+_CLOCK_ERROR: Final = 0.001
+"""Seconds by which an event loop may be early."""
 
 _MAX_SWALLOWED: Final = 1
 """Interruptions that code may swallow, with time to clean up, before the next ones follow at once."""
@@ -160,11 +164,15 @@ async def await_with_timeout(seconds: float | None, coroutine: Coroutine[Any, An
     cancelled, loop = task.cancelling(), asyncio.get_running_loop()
 
     def ring() -> None:
+        if not alarm.rung and (left := alarm.left()) > _CLOCK_ERROR:
+            alarm.next = loop.call_later(max(left, _TICK_SECONDS), ring)
+            return
         alarm.rung += 1
         task.cancel()
         alarm.next = loop.call_later(_GRACE_SECONDS, ring)
 
     alarm.next = loop.call_later(seconds, ring)
+    around = _alarms.set((*_alarms.get(), alarm))
     try:
         return await _drive_steps(coroutine, alarm)
     except (asyncio.CancelledError, DeadlineExceeded) as error:
@@ -173,6 +181,7 @@ async def await_with_timeout(seconds: float | None, coroutine: Coroutine[Any, An
             raise DeadlineExceeded(_format_timeout(seconds)) from None
         raise
     finally:
+        _alarms.reset(around)
         alarm.next.cancel()
         for _ in range(alarm.rung):
             task.uncancel()
@@ -185,6 +194,32 @@ class _Alarm:
     deadline: float
     rung: int = 0
     next: asyncio.TimerHandle | None = None
+    stops: int = 0
+    stopped_at: float = 0.0
+
+    def left(self) -> float:
+        """Return the seconds until the deadline, which waits while the alarm is stopped."""
+        return self.deadline - (self.stopped_at if self.stops else read_clock())
+
+
+_alarms: ContextVar[tuple[_Alarm, ...]] = ContextVar("njrt.timeouts", default=())
+"""The alarms of the coroutines around this point."""
+
+
+@contextmanager
+def stopped_alarms() -> Iterator[None]:
+    """Do not count the time inside for the limits of the coroutines around; others continue."""
+    alarms = _alarms.get()
+    for alarm in alarms:
+        alarm.stopped_at = alarm.stopped_at if alarm.stops else read_clock()
+        alarm.stops += 1
+    try:
+        yield
+    finally:
+        for alarm in alarms:
+            alarm.stops -= 1
+            if not alarm.stops:
+                alarm.deadline += read_clock() - alarm.stopped_at
 
 
 @types.coroutine
@@ -195,7 +230,7 @@ def _drive_steps(coroutine: Coroutine[Any, Any, T], alarm: _Alarm) -> Generator[
     thrown: list[BaseException] = []
     step: Callable[[], Any] = partial(coroutine.send, None)
     while True:
-        left = max(alarm.deadline - read_clock(), _GRACE_SECONDS)
+        left = max(alarm.left(), _GRACE_SECONDS)
         try:
             awaited = call_with_timeout(left, step)
         except StopIteration as stop:

@@ -337,6 +337,29 @@ def test_async_functions(policy: str) -> None:
     assert PAID == [1, 3]
 
 
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_time_of_a_decision_is_not_the_codes(policy: str) -> None:
+    asked: list[int] = []
+
+    async def decide(pending: njrt.PendingEffect) -> njrt.Decision:
+        if isinstance(pending.effect, njrt.Touch):
+            asked.append(pending.arguments["order"].number)
+            await asyncio.sleep(1.5)
+        return njrt.Accept()
+
+    gather = "import asyncio\nreceipts.extend(await asyncio.gather(*map(apay, orders)))"
+    endless = gather + "\nwhile True:\n    await asyncio.sleep(0)"
+    with njrt.using(
+        model=njrt.Scripted([run(gather, done=True), run(endless)]),
+        intercept=decide,
+        max_code_seconds=1,
+    ):
+        assert len(asyncio.run(asettle(ORDERS, policy))) == 3
+        with pytest.raises(njrt.CodeTimeLimitError):
+            asyncio.run(asettle(ORDERS, policy))
+    assert asked == [1, 2, 3] * 2
+
+
 def test_a_person_is_asked_about_some_functions() -> None:
     approve = njrt.approve(calls=[pay], otherwise="reject")
     found = play("receipts.append(give('3'))\npay(orders[0])", "guarded", intercept=approve)

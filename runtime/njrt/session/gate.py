@@ -47,7 +47,7 @@ from njrt.scope.scope import Scope
 from njrt.session.interception import RecordedSlot, ask_interceptors, is_final
 from njrt.session.session import Session, make_ending_error
 from njrt.session.settings import get_settings
-from njrt.timeouts import clock
+from njrt.timeouts import clock, stopped_alarms
 from njrt.values.digest import digest_value
 from njrt.values.encode import decode_values, encode_values
 from njrt.values.failures import CALL_NOTE, failure_from_json, failure_to_json
@@ -322,9 +322,10 @@ class RunGate:
 
 @contextmanager
 def _stopped_clock(is_async: bool) -> Iterator[None]:
-    """Stop the limits of time while waiting for a decision, unless the event loop continues."""
+    """Stop the limits of time while waiting for a decision; only of the code that waits if the event loop continues."""
     if is_async:
-        yield
+        with stopped_alarms():
+            yield
         return
     clock.stop()
     try:
