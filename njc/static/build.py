@@ -10,9 +10,10 @@ written concurrently; the lock and the findings have the order of the sources.
 from __future__ import annotations
 
 import ast
+import builtins
 import operator
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
@@ -22,6 +23,7 @@ from typing import assert_never
 
 from njc.analysis.contracts import find_contract, find_effect, format_assert
 from njc.compiler import Compilation
+from njc.frontend.blocks import NaturalBlock
 from njc.frontend.name_resolution import collect_bindings, list_named_parameters
 from njc.frontend.prompt_references import format_annotation
 from njc.project.build import Finding
@@ -59,6 +61,7 @@ from njc.static.staleness import (
     describe_hole_status,
     find_hole_statuses,
 )
+from njrt.execution.contracts import is_computing
 from njrt.messages import Reply, Request
 from njrt.models.model import Model, answer_all
 from njrt.observability.listeners import Notified, make_added_listener
@@ -300,7 +303,8 @@ def _generate_hole(
                 f"no code for `{hole.name}` passed the checks in {format_count(len(attempts), 'attempt')}"
                 f"{f' (all are in {at})' if at else ''}; the last: {reasons}"
             )
-            hint = 'make the prompt more precise, let it run live (mode="live"), or set fallback="live"'
+            before = "write an assert before the block for the inputs that it has, " if "`assert " in reasons else ""  # fmt: skip
+            hint = f'{before}make the prompt more precise, let it run live (mode="live"), or set fallback="live"'
             return HoleResult(findings=(make_hole_finding(file, hole, "NJ401", message, hint),))
         case _:
             assert_never(result)
@@ -458,7 +462,8 @@ def make_contract_task(
     if not contract.texts:
         return None
     types = file.analysis.types
-    if any(find_effect(statement, block.scope, types) for statement in block.requires):
+    has_unknown = any(find_effect(statement, block.scope, types) for statement in block.requires)
+    if has_unknown or _may_limit_inputs(node, block, inputs):
         inputs = {}  # whether the block has other inputs is unknown
     if not (inputs or recorded):
         return None
@@ -468,6 +473,32 @@ def make_contract_task(
         if not find_effect(statement, block.scope, types)
     )
     return ContractTask(prelude, code, inputs, requires, contract.texts, recorded)
+
+
+def _may_limit_inputs(
+    node: ast.FunctionDef | ast.AsyncFunctionDef, block: NaturalBlock, inputs: Collection[str]
+) -> bool:
+    """Return whether the code before a block may end the function for some inputs, or change them."""
+    if not any(each.lineno <= block.line <= (each.end_lineno or 0) and isinstance(each, ast.Expr) for each in node.body):  # fmt: skip
+        return True  # it is inside of an `if`, or of another statement
+    before = [each for each in node.body if each.lineno < block.line]
+    for statement in before:
+        if statement in block.requires:
+            continue
+        for part in ast.walk(statement):
+            match part:
+                case ast.Return() | ast.Raise() | ast.Assert() | ast.Yield() | ast.YieldFrom():
+                    return True
+                case ast.Name(id=name, ctx=ast.Store() | ast.Del()) if name in inputs:
+                    return True
+                case ast.Attribute(ctx=ast.Store() | ast.Del()) | ast.Subscript(ctx=ast.Store() | ast.Del()):  # fmt: skip
+                    return True
+                case ast.Call(func=function):
+                    is_known = isinstance(function, ast.Name) and is_computing(getattr(builtins, function.id, None))  # fmt: skip
+                    names = {each.id for each in ast.walk(part) if isinstance(each, ast.Name)}
+                    if not is_known and not names.isdisjoint(inputs):
+                        return True
+    return False
 
 
 def _needs_its_place(code: str, hole: Hole) -> bool:

@@ -271,3 +271,49 @@ def test_no_function_of_the_program_runs_in_a_build(
     studio.built(BOOKED.replace("BEFORE", before).replace("AFTER", after), code)
     assert not (studio.folder / "helper.py.effects").exists()
     assert read_contract(studio.folder) == evidence
+
+
+LIMITED = {
+    "it may end": ("n: int", "if n < 0:\n        raise ValueError", "r = n", "0 <= r", ""),
+    "it is changed": ("n: int", "n = max(n, 0)", "r = n", "0 <= r", ""),
+    "it is checked": ("n: int", "check(n)", "r = n", "0 <= r", ""),
+    "an assert": ("n: int", "assert n >= 0", "r = n", "0 <= r", "held on 200 inputs"),
+    "no limit": ("n: int", "size = abs(n)", "r = n * n", "0 <= r", "held on 200 inputs"),
+    "finite": ("n: float", "assert True", "r = abs(n)", "0 <= r", "held on 200 inputs"),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "code", "after", "evidence"), LIMITED.values(), ids=LIMITED
+)
+def test_inputs_that_a_block_may_not_have_refuse_no_code(
+    studio: Studio, kind: str, before: str, code: str, after: str, evidence: str
+) -> None:
+    program = f"""def check(n): ...
+
+
+def half({kind}):
+    {before}
+    \"\"\"natural
+    Put into <:r: {kind[3:]}> what <n> is.
+    \"\"\"
+    assert {after}
+    return r
+"""
+    studio.built(program, code)
+    assert read_contract(studio.folder) == evidence
+
+
+def test_a_contract_about_nan_is_tested_with_it(studio: Studio) -> None:
+    program = """import math
+
+
+def size(n: float) -> float:
+    \"\"\"natural
+    Put into <:r: float> the size of <n>.
+    \"\"\"
+    assert not math.isnan(r)
+    return r
+"""
+    studio.built(program, "r = abs(n)", "r = abs(n) if n == n else 0.0")
+    assert "`assert not math.isnan(r)` is false" in str(studio.asked[1])
