@@ -363,7 +363,7 @@ def _build_call_pieces(
     head = before + "".join(line + newline + indent for line in above)
     last = step + step if lowered.arms else step
     tail = "," + newline + newline.join(indent + line for line in below)
-    outline = None, None
+    outline: tuple[str | None, str | None] = None, None
     if not (lowered.arms or lowered.reraises or block.scope.is_async):
         declared = (line + newline + indent for line in lowered.declarations)
         outline = before + "".join(declared), ""  # and the literal, as a statement

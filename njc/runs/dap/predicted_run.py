@@ -40,7 +40,7 @@ CAPABILITIES = {
         *("RestartFrame", "RestartRequest", "CompletionsRequest"),
     )
 }
-"""What a client was told that such a session does not have."""
+"""Capabilities of the adapter that such a session lacks."""
 _STOPPED = {"threadId": 1, "allThreadsStopped": True}
 
 
@@ -77,7 +77,7 @@ class PredictedRun:
         raise RequestError(f"`{name}` needs a program that runs; here its steps are predicted")
 
     def _set_breakpoints(self, arguments: requests.SetBreakpointsArguments) -> Any:
-        """Set the breakpoints of the program; those of other files, and conditions, are not taken."""
+        """Set the breakpoints of the program; other files, and conditions, are refused."""
         path, problem = arguments.source.path, ""
         if path is not None and not self._session.is_program(path):
             problem = f"only the steps of {self._session.file.name} are predicted"

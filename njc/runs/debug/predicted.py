@@ -118,7 +118,7 @@ class PredictedSession:
     stop: int | None = None
 
     def is_program(self, path: str) -> bool:
-        """Return whether a path is that of the program."""
+        """Return whether a path leads to the program."""
         return Path(path).resolve() == self.file.resolve()
 
     def start(self) -> list[str]:

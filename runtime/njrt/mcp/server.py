@@ -291,7 +291,7 @@ class McpServer:
         if isinstance(message, ValidationError):
             sent = str(message.errors()[0]["input"])[:200]
             rule = "" if self.url else "; a server prints to standard error only"
-            self._noise = f"\nthe server has sent what is no message: {sent!r}{rule}"
+            self._noise = f"\nthe server has sent a line that is no message: {sent!r}{rule}"
 
     def _expand(self, value: str) -> str:
         """Return the value of a header, with the variables of the environment; ConfigurationError if one is not set."""

@@ -193,7 +193,7 @@ class Watch:
     def __init__(self) -> None:
         self.runs: list[BlockRun] = []
         self.errors: list[NaturalError] = []
-        """The errors of the runtime that have ended a run, or kept one from starting; also those that the program caught."""
+        """Errors of the runtime that have ended a run, or kept one from starting, also if the program caught them."""
 
     @property
     def totals(self) -> Totals:

@@ -191,7 +191,7 @@ class Proxies(Codec):
         self._objects: dict[int, weakref.ref[Any]] = {}
         self._errors: dict[int, BaseException] = {}
         self._error_states: dict[int, dict[str, Any]] = {}
-        """The attributes of exceptions of built-in classes, as the program knows them."""
+        """Attributes of exceptions of built-in classes, as the program knows them."""
 
     # ── to the program ───────────────────────────────────────────────────────────────────────────
 

@@ -36,7 +36,7 @@ from njrt.rendering.writer import clip, escape_unprintable
 MAX_INSTRUCTION_LINES = 4
 VALUE_CHARS = 60
 MAX_WHOLE_CHARS = 100_000
-"""Characters of an argument that are counted, to say how many are not shown."""
+"""Characters of an argument that are counted, for the number of hidden ones."""
 
 
 def describe_question(pending: PendingEffect) -> Iterator[str]:
