@@ -67,7 +67,7 @@ def pay(order: Order, cents: int = 1) -> str:
 
 @njrt.gated
 async def apay(order: Order) -> str:
-    await asyncio.sleep(0)
+    await asyncio.sleep(0.05)
     PAID.append(order.number)
     return f"receipt {order.number}"
 
@@ -749,6 +749,25 @@ def test_gathered_calls_are_made_once(tmp_path: Path) -> None:
 
     assert go() == go() == ["receipt 1", "receipt 2", "receipt 3"]
     assert PAID == [1, 2, 3]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_pause_waits_for_the_calls_that_are_under_way(policy: str, tmp_path: Path) -> None:
+    answers: Iterator[njrt.Decision] = iter([njrt.Accept(), njrt.Pause(), *[njrt.Accept()] * 9])
+    code = "import asyncio\nreceipts.extend(await asyncio.gather(*map(apay, orders)))"
+    settings: Any = {"record": tmp_path / "shop.jsonl", "mode": "new"}
+
+    def go() -> Any:
+        model = njrt.Scripted([run(code, done=True)])
+        intercept = decide_calls(lambda pending: next(answers))
+        with njrt.using(model=model, intercept=intercept, **settings):
+            return asyncio.run(asettle(ORDERS, policy))
+
+    with pytest.raises(njrt.Paused):
+        go()
+    assert PAID == [1]
+    assert go() == ["receipt 1", "receipt 2", "receipt 3"]
+    assert sorted(PAID) == [1, 2, 3]
 
 
 def test_a_line_that_was_not_written_whole_is_left_out(tmp_path: Path) -> None:

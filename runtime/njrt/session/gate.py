@@ -56,6 +56,7 @@ from njrt.values.introspection import is_exactly, read_attributes
 _MAX_VALUE_CHARS = 200
 """Characters of a value that is not JSON, in the recording and before an interceptor."""
 _MAX_DEPTH = 6
+_POLL_SECONDS = 0.01
 
 
 @dataclass(slots=True)
@@ -113,6 +114,7 @@ class RunGate:
         """
         began = time.monotonic()
         try:
+            await self._check_ending(call)
             pending = self._prepare(call)
             with open_gate(None), self._session.meter.stopped(), _stopped_clock(call.is_async):
                 try:
@@ -120,6 +122,7 @@ class RunGate:
                 except PermissionError:
                     self._counts[call.gated.name] -= 1  # a refused call is not one of `at_most`
                     raise
+            await self._check_ending(call)
             call.result = await self._perform(call)
         except PermissionError as error:
             self._report(call, Refusal(str(error)), began)
@@ -145,12 +148,21 @@ class RunGate:
             )
         )
 
+    async def _check_ending(self, call: _Call) -> None:
+        """Raise the error that ends the block, after the accepted calls under way, so that their results are recorded."""
+        if self.ending is None:
+            return
+        if call.is_async:
+            import asyncio
+
+            while self._running and asyncio._get_running_loop() is not None:
+                await asyncio.sleep(_POLL_SECONDS)
+        raise self.ending
+
     # ── deciding ─────────────────────────────────────────────────────────────────────────────────
 
     def _prepare(self, call: _Call) -> PendingEffect:
         """Check the rule of the function, and describe the call."""
-        if self.ending is not None:
-            raise self.ending
         gated, rule = call.gated, call.gated.rule
         arguments = gated.bind(call.args, call.named)
         effect = Touch(gated.name, self._show_arguments(arguments))
@@ -231,7 +243,7 @@ class RunGate:
                 raise PermissionError(words)
             case Abort() | Pause():
                 self.ending = make_ending_error(last, decisions[-1].interceptor, session)
-                raise self.ending
+                return
         for made in decisions:
             if isinstance(made.decision, Edit):
                 self._edit(call, made.decision.effect)
