@@ -1083,16 +1083,22 @@ def test_a_refusal_names_what_the_model_can_do() -> None:
         """Sell."""
         return "sold"
 
+    def drop(line: Line | None) -> str:
+        """Drop."""
+        return "dropped"
+
     def apply(rule: Callable[[int], str]) -> str:
         """Apply."""
         return "applied"
 
     line = {"product": ref(1), "count": 1}
-    says = [call("finish"), call("sell", line=line), call("apply", rule="x"), call("done", y=1)]
-    _, model = act(Interface("i", [finish, sell, apply]), *says, x=3)
+    says = [call("finish"), call("sell", line=line), call("drop", line=line)]
+    says += [call("apply", rule="x"), call("done", y=1)]
+    _, model = act(Interface("i", [finish, sell, drop, apply]), *says, x=3)
     assert told(model) == [
         "`y` is not bound yet; end by `done`, with all outputs",
         '`line`: expected Line, got dict; send a reference, {"type": "Ref", "addr": N}, or the name of a variable',
+        '`line`: expected Line | None; send a reference, {"type": "Ref", "addr": N}, or the name of a variable',
         "`rule`: expected Callable[[int], str], got int",
     ]
 

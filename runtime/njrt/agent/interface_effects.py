@@ -441,7 +441,9 @@ def _decode_choice(
     for kind in kinds:
         with suppress(ValueError):
             return _decode_mixed(kind, value, variables)
-    raise ValueError(f"expected {' | '.join(map(format_type, kinds))}")
+    is_sent = isinstance(value, list | Mapping) and get_address(value) is None
+    way_out = f"; send {_REFERENCE}" if is_sent else ""
+    raise ValueError(f"expected {' | '.join(map(format_type, kinds))}{way_out}")
 
 
 def _is_subclass(origin: Any, cls: type) -> bool:
