@@ -10,6 +10,7 @@ import functools
 import json
 import re
 import threading
+import zoneinfo
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ from njrt.gates import choose_strictest
 from njrt.models.scripted import run
 from njrt.persistence.recording_file import read_recording
 from njrt.persistence.recording_place import RecordingFile
+from njrt.session.gate import write_call_result
+from njrt.values.encode import decode_values
 from njrt.values.failures import StepFailedError, failure_from_json, failure_to_json
 
 CAN_CONTAIN = find_obstacle() is None
@@ -447,6 +450,11 @@ VALUES = [
     "Order(5)",
     "[Order(5)] * 2",
     "Receipt.PAPER",
+    "datetime.datetime(2026, 3, 1, 8, 30, tzinfo=datetime.timezone.utc)",
+    "[datetime.datetime(2026, 3, 1, tzinfo=datetime.timezone(datetime.timedelta(hours=-3), 'x'))]",
+    "datetime.datetime(2026, 10, 25, 2, 30, fold=1, tzinfo=zoneinfo.ZoneInfo('Europe/Berlin'))",
+    "datetime.time(8, 30, tzinfo=datetime.timezone.utc)",
+    "zoneinfo.ZoneInfo('Europe/Berlin')",
 ]
 
 
@@ -462,11 +470,38 @@ def test_a_result_comes_back_as_it_was(policy: str, value: str, tmp_path: Path) 
     assert len(PAID) == 1
 
 
-def test_a_result_that_cannot_be_stored_is_said_when_it_is_needed(tmp_path: Path) -> None:
+class Zone(datetime.tzinfo):
+    """The zone of a library."""
+
+    def utcoffset(self, at: datetime.datetime | None) -> datetime.timedelta:
+        return datetime.timedelta(hours=2)
+
+
+def test_a_time_comes_back_with_its_offset(tmp_path: Path) -> None:
     settings = {"record": tmp_path / "shop.jsonl", "mode": "new"}
-    play("give('lambda: 1')", "guarded", **settings)
+    code = "receipts.append(give('datetime.datetime(2026, 3, 1, tzinfo=Zone())'))"
+    first, again = play(code, "guarded", **settings), play(code, "guarded", **settings)
+    assert [str(time) for time in again] == ["2026-03-01 00:00:00+02:00"]
+    assert (first, len(PAID)) == (again, 1)
+    berlin = datetime.datetime(
+        2026, 10, 25, 2, 30, fold=1, tzinfo=zoneinfo.ZoneInfo("Europe/Berlin")
+    )
+    stored = write_call_result([berlin])
+    (read,) = decode_values({"": stored["text"]}, {}, stored["classes"])[""]
+    assert (str(read), read.tzinfo.key) == ("2026-10-25 02:30:00+01:00", "Europe/Berlin")
+
+
+def test_a_result_that_cannot_be_stored_is_said_when_it_is_needed(
+    tmp_path: Path,
+) -> None:
+    settings = {"record": tmp_path / "shop.jsonl", "mode": "new"}
+    with pytest.warns(
+        njrt.BlockWarning, match="give cannot be stored .the function <lambda>"
+    ) as said:
+        play("give('lambda: 1')\ngive('lambda: 1')\nreceipts.append(1)", "guarded", **settings)
+    assert len(said) == 1
     with pytest.raises(njrt.CallInDoubtError, match="could not be stored"):
-        play("give('lambda: 1')", "guarded", **settings)
+        play("give('lambda: 1')\ngive('lambda: 1')\nreceipts.append(1)", "guarded", **settings)
 
 
 @pytest.mark.parametrize("policy", POLICIES)

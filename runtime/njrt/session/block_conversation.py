@@ -62,11 +62,14 @@ def converse_about(
         observe = observe_scope(session.run, scope, block.options.redact)
     interface = open_interface(block.interface, block, scope) if block.interface else None
     opened: list[Handlers] = []
+    gates: list[RunGate] = []
 
     def begin(block: Block, form: AnswerForm | None, first_turn: int) -> AnswerConversation:
         """Start the conversation; one without code may be followed by one with code."""
         handlers = Handlers(block, scope, contract, interface)
         describe = partial(make_pending_effect, block, scope, session)
+        gate = make_gate(block, scope, session, describe, handlers.redactor)
+        gates[:] = [gate] if gate else []
         predictor = session.settings.predictor
         serve = make_effect_server(
             handlers.serve,
@@ -76,7 +79,7 @@ def converse_about(
             observe,
             EffectPredictor(predictor, block, scope) if predictor else None,
             redact,
-            make_gate(block, scope, session, describe, handlers.redactor),
+            gate,
             scope,
         )
         if block.code:
@@ -121,7 +124,10 @@ def converse_about(
         block.instruction,
         observe,
         redact,
-        lambda outcome: opened[-1].list_warnings(outcome) if opened else (),
+        lambda outcome: (
+            *(opened[-1].list_warnings(outcome) if opened else ()),
+            *(sign for gate in gates for sign in gate.signs),
+        ),
         scope.close,
     )
 

@@ -90,12 +90,23 @@ class RunGate:
         self.turn = 0
         self.ending: NaturalError | None = None
         """Error of an interceptor that has ended the block, kept even if the code catches it."""
+        self.unstored: dict[str, str] = {}
+        """Why results could not be stored, by function."""
         self.rules = session.settings.calls
         self._session, self._describe, self._redactor = session, describe, redactor
         self._scope = scope
         self._lock = threading.Lock()
         self._counts: Counter[str] = Counter()
         self._number = self._running = 0
+
+    @property
+    def signs(self) -> tuple[str, ...]:
+        """What a user should know at the end of the block."""
+        return tuple(
+            f"a result of {name} cannot be stored ({why}), so the recording cannot be replayed; let the function return "
+            "plain values"
+            for name, why in self.unstored.items()
+        )
 
     def call(self, gated: GatedFunction, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """Make a call if it is allowed; return its result, an awaitable for a coroutine function.
@@ -307,7 +318,10 @@ class RunGate:
                 # As in a replay, which does not have the frames of the function.
                 raise failure_from_json(failure, CALL_NOTE) from None
             if record is not None:
-                call.write("done", write_call_result(found))
+                stored = write_call_result(found)
+                call.write("done", stored)
+                if "lost" in stored:
+                    self.unstored[call.gated.name] = stored["lost"]
             return found
 
     async def _find_result(self, call: _Call, find: Find, key: str) -> Any:

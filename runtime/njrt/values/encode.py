@@ -19,8 +19,9 @@ import types
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import timezone, tzinfo
 from functools import reduce
-from typing import Any
+from typing import Any, cast
 
 from njrt.media import Audio, Document, Image
 from njrt.outcome import UserValue
@@ -38,7 +39,8 @@ MAX_ENCODED_OBJECTS = 5_000
 _PLAIN_TYPES = (bool, int, str, bytes, type(None))
 CONTAINER_TYPES = (list, tuple, dict, set, frozenset)
 _CONSTRUCTIBLE_TYPES: Mapping[str, tuple[str, ...]] = {
-    "datetime": ("date", "time", "datetime", "timedelta"),
+    "datetime": ("date", "time", "datetime", "timedelta", "timezone"),
+    "zoneinfo": ("ZoneInfo",),
     "decimal": ("Decimal",),
     "fractions": ("Fraction",),
     "uuid": ("UUID",),
@@ -142,7 +144,8 @@ class Encoder:
             inside = [*value, *value.values()] if cls is dict else value
             return _OPENING_BRACKETS[cls], tuple(inside), {}
         if (made := _find_constructor_arguments(value)) is not None:
-            return f"{self.register_name(cls)}(", made, {}
+            is_repeated = getattr(value, "fold", 0)  # an hour at the end of summer time
+            return f"{self.register_name(cls)}(", made, {"fold": 1} if is_repeated else {}
         if isinstance(value, tuple) and hasattr(cls, "_fields"):
             return f"{self.register_name(cls)}(", tuple(value), {}
         if isinstance(value, BaseException) and not vars(value):
@@ -230,22 +233,36 @@ def _find_constructor_arguments(value: UserValue) -> tuple[UserValue, ...] | Non
     home = _PUBLIC_MODULES.get(cls.__module__, cls.__module__)
     if cls.__name__ not in _CONSTRUCTIBLE_TYPES.get(home, ()):
         return None
-    if getattr(value, "tzinfo", None) is not None:
-        raise NotEncodableError("a time with a zone")
+    zone = () if getattr(value, "tzinfo", None) is None else (_find_zone(value),)
     match cls.__name__:
+        case "timezone":
+            return tuple(value.__getinitargs__())
+        case "ZoneInfo" if value.key is None:
+            raise NotEncodableError("a zone without a name")
         case "date":
             return value.year, value.month, value.day
         case "time":
-            return value.hour, value.minute, value.second, value.microsecond
+            return value.hour, value.minute, value.second, value.microsecond, *zone
         case "datetime":
             day = (value.year, value.month, value.day)
-            return *day, value.hour, value.minute, value.second, value.microsecond
+            return *day, value.hour, value.minute, value.second, value.microsecond, *zone
         case "timedelta":
             return value.days, value.seconds, value.microseconds
         case "Fraction":
             return value.numerator, value.denominator
         case _:
             return (str(value),)
+
+
+def _find_zone(value: Any) -> tzinfo:
+    """Return the zone of a time; a fixed offset in place of one that cannot be found by its name."""
+    zone = value.tzinfo
+    if type(zone) is timezone or (type(zone).__module__ == "zoneinfo" and zone.key is not None):
+        return cast(tzinfo, zone)
+    offset = value.utcoffset()
+    if offset is None:
+        raise NotEncodableError("a time with a zone without an offset")
+    return timezone(offset)
 
 
 def _read_state(value: UserValue) -> dict[str, UserValue]:
@@ -330,7 +347,8 @@ class _Decoder:
         reduce = find_member(function, "__reduce__") if isinstance(function, type) else None
         is_plain = reduce is vars(object)["__reduce__"]
         if arguments or not (is_plain or is_bare) or function in CONTAINER_TYPES:
-            return function(*map(self.decode, arguments))
+            named = {str(keyword.arg): self.decode(keyword.value) for keyword in keywords}
+            return function(*map(self.decode, arguments), **named)
         instance = function() if is_bare else object.__new__(function)
         keep(instance)
         slots = dict(list_slots(function))
