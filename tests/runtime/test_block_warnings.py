@@ -63,6 +63,8 @@ LOUD = [
     ("Sort <praise>.", "sorted(praise)", "the block has changed nothing"),
 ]  # fmt: skip
 QUIET = [
+    ("Mark as done those of the <tasks> that, by the <mail>, are completed.", "pass"),
+    ("Mark as done those of the <tasks> completed by the <mail>.", "pass"),
     ("Count praise in <tasks>.", "if 'praise' in tasks: tasks.clear()\ntasks.append(1)"),
     ("Count praise in <tasks>.", "counts = {}\nif 'praise' not in counts: counts['praise'] = 1\ntasks.append(counts)"),
     ("Count praise in <tasks>.", "counts = dict()\nif 'praise' not in counts: counts['praise'] = 1\ntasks.append(counts)"),

@@ -52,7 +52,7 @@ _REPEATING = re.compile(
 )
 """Words of prompts that allow an output to equal an input."""
 _CONDITION = re.compile(
-    r"\b(?:if|when|unless|whether|only|any|that\s+(?:is|are|was|were|has|have|do|does|did|\w+s)|wh(?:ich|o|ose)|except|until|should|may|maybe"
+    r"\b(?:if|when|unless|whether|only|any|those|that,|that\s+(?:is|are|was|were|has|have|do|does|did|\w+s)|wh(?:ich|o|ose)|except|until|should|may|maybe"
     r"|might|can|could|matching|without|(?:remov|delet|drop|filter|fix|correct|repair|replac|clean|trim|strip|dedup|mask|censor|normali[sz])\w*"
     r"|duplicates?|missing|empty|invalid|wrong|errors?|typos?|mistakes?|needed|necessary)\b",
     re.IGNORECASE,

@@ -37,6 +37,7 @@ from njrt.options import (
     BUILD_OPTIONS,
     DEFAULTS,
     ENVIRONMENT_VARIABLES,
+    Mode,
     Options,
     make_options,
     merge_option_layers,
@@ -138,7 +139,8 @@ def using(
     :param calls: Functions that contained code calls through the gate (`njrt.gated`), or a dict to `njrt.CallRule`s.
     :param options: Options of blocks.
     """
-    if ignored := [name for name in BUILD_OPTIONS if name in options]:
+    given = {*options, *(["mode"] if mode in get_args(Mode) else ())}
+    if ignored := [name for name in BUILD_OPTIONS if name in given]:
         raise ConfigurationError(
             f"njrt.using: the option `{ignored[0]}` counts when a program is compiled; set it on the block, or in [tool.njc]"
         )
