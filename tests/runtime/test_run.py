@@ -485,7 +485,9 @@ def test_nothing_is_kept_alive_without_the_garbage_collector(code: str) -> None:
 
 def test_a_static_mode_is_a_matter_of_building() -> None:
     for mode in ("live", "static", "auto"):
-        with pytest.raises(ConfigurationError, match="`mode` counts when a program is compiled"):
+        with pytest.raises(
+            njrt.ConfigurationError, match="`mode` counts when a program is compiled"
+        ):
             COUNT.call("f", 1, says=ended_by("y = x"), mode=mode)
 
 
