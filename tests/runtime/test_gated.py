@@ -12,6 +12,7 @@ import re
 import threading
 import zoneinfo
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -258,6 +259,50 @@ def test_an_edit_changes_arguments_and_leaves_the_others(policy: str) -> None:
 
     play("pay(orders[0], cents=100)\npay(orders[1])", policy, intercept=decide_calls(decide))
     assert PAID == [(1, 7), (2, 7)]
+
+
+SECRET = "sk-abcdefghijklmnopqrstuvwx1234"
+DAY = datetime.date(2026, 1, 1)
+EDITS = [
+    ({"order": {"cents": 5}}, {"cents": 5}),
+    ({"order": {"cents": 5, "key": "<redacted>"}}, {"cents": 5, "key": SECRET}),
+    ({"order": {"days": ["DAY", 3]}}, {"days": (DAY, 3)}),
+    ({"order": {"days": ["DAY"]}}, {"days": (DAY,)}),
+    ({"order": {"days": [3, "DAY", 4, {"a": 1}]}}, {"days": (3, DAY, 4, {"a": 1})}),
+    ({"order": {"days": [True, "DAY"]}}, {"days": (True, DAY)}),
+    ({"order": "new"}, "new"),
+    ({"order": {"note": "<redacted>"}}, None),
+    ({"order": {"key": "<redacted>!"}}, None),
+    ({"order": {"days": ["<redacted>"]}}, None),
+    ({"order": {}, "cent": 3}, None),
+]
+
+
+@pytest.mark.parametrize(("change", "expected"), EDITS)
+@pytest.mark.parametrize("policy", POLICIES)
+def test_an_edit_leaves_the_parts_of_arguments(policy: str, change: Any, expected: Any) -> None:
+    def decide(pending: njrt.PendingEffect) -> njrt.Decision:
+        assert isinstance(pending.effect, njrt.Touch)
+        shown = pending.effect.arguments
+        day = shown["parcel"]["days"][1]
+        text = json.dumps(change).replace('"DAY"', json.dumps(day)).replace('"order"', '"parcel"')
+        arguments = json.loads(text)
+        if isinstance(arguments["parcel"], dict):
+            arguments["parcel"] = shown["parcel"] | arguments["parcel"]
+        return njrt.Edit(njrt.Touch(pending.effect.function, {**shown, **arguments}))
+
+    order = {"cents": 9, "key": SECRET, "days": (1, DAY), "note": "none"}
+    model = njrt.Scripted([run("weigh(order)", done=True)])
+    wrong = "<redacted> would be|has no argument cent"
+    ends: Any = (
+        pytest.raises(njrt.InterceptorError, match=wrong) if expected is None else nullcontext()
+    )
+    with njrt.using(model=model, intercept=decide_calls(decide)), ends:
+        njrt.run(
+            "natural\n<weigh> <order>.", lambda: (weigh, order), at="shop.njpy:1", policy=policy
+        )
+    made = PAID[0] if PAID else None
+    assert made == (order | expected if isinstance(expected, dict) else expected)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -642,7 +687,6 @@ def test_find_says_that_a_call_was_made(tmp_path: Path) -> None:
     assert [number for number, _ in PAID] == [1, 3]
 
 
-SECRET = "sk-abcdefghijklmnopqrstuvwx1234"
 LONG = [datetime.date(2026, 3, 1), *["x" * 90] * 3]
 
 

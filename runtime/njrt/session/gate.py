@@ -10,6 +10,7 @@ paused        the block ends; a run with its recording does not make again the c
 from __future__ import annotations
 
 import inspect
+import json
 import threading
 import time
 import uuid
@@ -33,7 +34,7 @@ from njrt.decisions import (
 )
 from njrt.effect_json import effect_to_json, format_call
 from njrt.effects import Answer, Effect, EffectResult, Refusal, Touch
-from njrt.errors import CallInDoubtError, NaturalError
+from njrt.errors import CallInDoubtError, InterceptorError, NaturalError
 from njrt.events import Performed
 from njrt.gates import Find, GatedFunction, keyed, open_gate, require_awaited, run_check
 from njrt.message_json import hash_json
@@ -42,7 +43,7 @@ from njrt.observability.accounts import format_error_line
 from njrt.outcome import Raised
 from njrt.persistence.recording_file import RecordedTouch, TouchState
 from njrt.rendering.describe import render_value
-from njrt.rendering.redaction import Redactor
+from njrt.rendering.redaction import REDACTED, Redactor
 from njrt.scope.scope import Scope
 from njrt.session.interception import RecordedSlot, ask_interceptors, is_final
 from njrt.session.session import Session, make_ending_error
@@ -257,23 +258,30 @@ class RunGate:
                 return
         for made in decisions:
             if isinstance(made.decision, Edit):
-                self._edit(call, made.decision.effect)
+                self._edit(call, made.decision.effect, made.interceptor)
 
-    def _edit(self, call: _Call, after: Effect) -> None:
-        """Change the arguments of a call; unchanged ones stay the program's objects."""
+    def _edit(self, call: _Call, after: Effect, interceptor: str) -> None:
+        """Change the arguments of a call; unchanged parts stay the program's objects."""
         before = call.effect
         assert isinstance(before, Touch)
         assert isinstance(after, Touch)
         given = call.gated.bind(call.args, call.named)
-        changed = {
-            name: given[name] if before.arguments.get(name, _ABSENT) == value else value
-            for name, value in after.arguments.items()
-        }
         signature = inspect.signature(call.gated.function)
         bound = signature.bind(*call.args, **call.named)
+        if unknown := after.arguments.keys() - signature.parameters.keys():
+            raise InterceptorError(
+                f"the interceptor `{interceptor}` edited a call: {after.function} has no argument {min(unknown)}"
+            )
+        try:
+            edited = _edit_value(dict(before.arguments), dict(after.arguments), given)
+        except ValueError:
+            raise InterceptorError(
+                f"the interceptor `{interceptor}` edited a call of {after.function}: a text with {REDACTED} would be passed "
+                "on; leave it as it is, or replace it by a whole text"
+            ) from None
         bound.arguments.clear()
         bound.arguments.update(
-            (name, changed[name]) for name in signature.parameters if name in changed
+            (name, edited[name]) for name in signature.parameters if name in edited
         )
         call.args, call.named, call.effect = bound.args, dict(bound.kwargs), after
 
@@ -382,7 +390,34 @@ def _leads_to(value: Any, function: Callable[..., Any], steps: int) -> bool:
     )
 
 
-_ABSENT = object()
+def _edit_value(shown: Any, edited: Any, value: Any) -> Any:
+    """Return a value with the edits of its shown form; parts that are shown as before stay the same objects.
+
+    Raises ValueError if a new text has a redacted part.
+    """
+    if type(shown) is type(edited) and shown == edited:
+        return value
+    if isinstance(shown, dict) and isinstance(edited, dict) and type(value) is dict:
+        return {
+            name: _edit_value(shown.get(name), part, value.get(name))
+            for name, part in edited.items()
+        }
+    if isinstance(shown, list) and isinstance(edited, list) and is_exactly(value, list, tuple):
+        places = [
+            number
+            if shown[number : number + 1] == [part] or part not in shown
+            else shown.index(part)
+            for number, part in enumerate(edited)
+        ]
+        return type(value)(
+            _edit_value(shown[at], part, value[at])
+            if at < len(shown)
+            else _edit_value("", part, "")
+            for at, part in zip(places, edited, strict=True)
+        )
+    if REDACTED in json.dumps(edited, ensure_ascii=False, default=str):
+        raise ValueError
+    return edited
 
 
 def write_call_result(value: Any) -> dict[str, Any]:
