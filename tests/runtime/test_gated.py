@@ -10,9 +10,11 @@ import functools
 import json
 import re
 import threading
+import urllib.error
 import zoneinfo
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from email.message import Message
 from pathlib import Path
 from typing import Any
 
@@ -417,6 +419,10 @@ def test_a_person_is_asked_about_some_functions() -> None:
         njrt.approve(calls=[helper])
     with pytest.raises(njrt.ConfigurationError, match="empty"):
         njrt.approve(calls=[])
+    wrong: Any
+    for wrong in ({"calls": 3}, {"calls": pay}, {"calls": "pay"}, {"decisions": 3}):
+        with pytest.raises(njrt.ConfigurationError, match=f"njrt.approve: {next(iter(wrong))} is"):
+            njrt.approve(**wrong)
 
 
 def test_a_function_of_a_library_may_be_gated() -> None:
@@ -555,6 +561,47 @@ def test_an_exception_is_raised_again(policy: str, tmp_path: Path) -> None:
     settings = {"record": tmp_path / "shop.jsonl", "mode": "new"}
     assert play(code, policy, **settings) == play(code, policy, **settings) == [("x",)]
     assert PAID == ["x"]
+
+
+@njrt.gated(decide="allow")
+def request(code: int) -> None:
+    PAID.append(code)
+    headers: Any = Message()
+    raise urllib.error.HTTPError("http://bank", code, "Payment Required", headers, None)
+
+
+def try_request() -> str:
+    try:
+        request(402)
+    except urllib.error.HTTPError as error:
+        return f"{type(error).__name__} {error.code}: {error}"
+    return "paid"
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("code", ["receipts.append(try_request())", "request(402)"])
+def test_an_exception_that_cannot_be_stored_keeps_its_class(
+    policy: str, code: str, tmp_path: Path
+) -> None:
+    """Also if the model is shown it: a replay sends the same messages."""
+
+    def go(mode: str) -> list[Any]:
+        receipts: list[Any] = []
+        model = njrt.Scripted([run(code, done=True), run("receipts.append('gave up')", done=True)])
+        settings: Any = {"record": tmp_path / "shop.jsonl", "mode": mode}
+        with njrt.using(model=model, **settings):
+            njrt.run(
+                "natural\n<request>, <try_request>, <receipts>.",
+                lambda: (request, try_request, receipts),
+                at="shop.njpy:1",
+                policy=policy,
+            )
+        return receipts
+
+    first = go("new")
+    assert first == go("new") == go("none")
+    assert first in (["gave up"], ["HTTPError 402: HTTP Error 402: Payment Required"])
+    assert PAID == [402]
 
 
 def crash_while_paying(

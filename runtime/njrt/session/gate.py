@@ -51,7 +51,7 @@ from njrt.session.settings import get_settings
 from njrt.timeouts import clock, stopped_alarms
 from njrt.values.digest import digest_value
 from njrt.values.encode import decode_values, encode_values
-from njrt.values.failures import CALL_NOTE, failure_from_json, failure_to_json
+from njrt.values.failures import CALL_NOTE, add_place, failure_from_json, failure_to_json
 from njrt.values.introspection import is_exactly, read_attributes
 
 _MAX_VALUE_CHARS = 200
@@ -321,10 +321,12 @@ class RunGate:
             except Exception as error:
                 if record is None:
                     raise
-                failure = failure_to_json(error)
+                failure = failure_to_json(error, keeps_kind=True)
                 call.write("failed", failure)
                 # As in a replay, which does not have the frames of the function.
-                raise failure_from_json(failure, CALL_NOTE) from None
+                if failure["at"]:
+                    add_place(error, CALL_NOTE + failure["at"])
+                raise error.with_traceback(None) from error.__cause__
             if record is not None:
                 stored = write_call_result(found)
                 call.write("done", stored)

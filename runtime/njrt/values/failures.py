@@ -3,8 +3,8 @@
     ShopError("closed", 7)     {"module": "shop", "name": "ShopError", "args": ["closed", 7], "fields": {}, "at": "shop.py:12"}
 
 Values in slots and the attributes of built-in exceptions, such as `ImportError.name`, are `members`. If its class cannot be
-imported or its parts are not JSON, the program gets a `StepFailedError` with its name and message, in the first run as
-well. Its cause and traceback are not stored; a note has the place.
+imported or its parts are not JSON, the program gets a `StepFailedError` with its name and message, in a workflow in the
+first run as well; of a gated call, if possible, an exception of a subclass with the JSON attributes. Its cause and traceback are not stored; a note has the place.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ UNSTORED = ("run", "attempts", "__notes__", "__suppress_context__")
 
 NOTE = "raised in a step of a workflow, at "
 CALL_NOTE = "raised in a gated call, at "
+_NOTES = (NOTE, CALL_NOTE)
 
 
 class StepFailedError(NaturalError):
     """An effect, a model or a workflow has raised an exception that cannot be stored; its text names it."""
 
 
-def failure_to_json(error: Exception) -> dict[str, Any]:
-    """Return the stored form of an exception."""
+def failure_to_json(error: Exception, keeps_kind: bool = False) -> dict[str, Any]:
+    """Return the stored form of an exception; with `keeps_kind`, of one that cannot be stored its class and JSON attributes."""
     kind = type(error)
     fields = {name: value for name, value in vars(error).items() if name not in UNSTORED}
     failure = {
@@ -48,6 +49,12 @@ def failure_to_json(error: Exception) -> dict[str, Any]:
         text = f"{kind.__qualname__}: {error}".encode(errors="replace").decode()
         failure |= {"module": __name__, "name": "StepFailedError", "args": [text], "fields": {}}
         failure.pop("members", None)
+        found: dict[str, Any] = {"args": list(error.args), **read_members(error), **fields}
+        if keeps_kind and find_class(kind.__module__, kind.__qualname__) is kind:
+            kept = {name: value for name, value in found.items() if is_whole_json(value)}
+            text = text.removeprefix(f"{kind.__qualname__}: ")
+            place = {"module": kind.__module__, "name": kind.__qualname__}
+            failure["like"] = {**place, "text": text, "fields": kept}
     return failure
 
 
@@ -76,6 +83,10 @@ def list_members(kind: type[Exception]) -> dict[str, MemberDescriptorType]:
 
 def failure_from_json(failure: dict[str, Any], note: str = NOTE) -> Exception:
     """Return the exception that was stored; a note has the place."""
+    if "like" in failure and (similar := make_similar(**failure["like"])) is not None:
+        if failure["at"]:
+            add_place(similar, note + failure["at"])
+        return similar
     kind = find_class(failure["module"], failure["name"])
     if kind is None:
         return StepFailedError(f"{failure['name']}: {', '.join(map(str, failure['args']))}")
@@ -90,6 +101,23 @@ def failure_from_json(failure: dict[str, Any], note: str = NOTE) -> Exception:
     if failure["at"]:
         error.add_note(note + failure["at"])
     return error
+
+
+def make_similar(module: str, name: str, text: str, fields: dict[str, Any]) -> Exception | None:
+    """Make an exception of a subclass with the same name, text and JSON attributes; None if its class allows no such instance."""
+    kind = find_class(module, name)
+    if kind is None:
+        return None
+    members = {"__str__": lambda _: text, "__module__": module, "__qualname__": name}
+    with suppress(Exception):  # also raised by the exception's own class
+        made: type[Exception] = type(kind.__name__, (kind,), members)
+        error = made.__new__(made)
+        error.args = (text,)
+        for each, value in fields.items():
+            with suppress(AttributeError, TypeError):
+                setattr(error, each, value)
+        return error
+    return None
 
 
 def can_be_stored(failure: dict[str, Any], error: Exception) -> bool:
@@ -112,14 +140,26 @@ def find_class(module: str, name: str) -> type[Exception] | None:
 
 def find_place(error: Exception) -> str:
     """Return the place that raised it: the innermost of its traceback, or the one in its note."""
-    for note in getattr(error, "__notes__", ()):
-        if note.startswith((NOTE, CALL_NOTE)):
+    for note in vars(error).get("__notes__", ()):
+        if note.startswith(_NOTES):
             return str(note.removeprefix(NOTE).removeprefix(CALL_NOTE))
     frames = traceback.extract_tb(error.__traceback__)
     if not frames:
         return ""
     name = frames[-1].filename.replace("\\", "/").rpartition("/")[2]
     return f"{name}:{frames[-1].lineno}"
+
+
+def add_place(error: Exception, place: str) -> None:
+    """Add a note with the place of an exception, unless it has one; classes may make `add_note` fail."""
+    notes = vars(error).get("__notes__", [])
+    if not any(note.startswith(_NOTES) for note in notes):
+        vars(error)["__notes__"] = [*notes, place]
+
+
+def is_whole_json(value: Any) -> bool:
+    """Return whether a value is JSON, and the same after it was written and read."""
+    return is_json(value) and bool(json.loads(json.dumps(value)) == value)
 
 
 def is_json(value: Any) -> bool:
