@@ -397,3 +397,9 @@ def test_an_approval_of_equal_calls_is_for_the_whole_arguments(person: Person) -
     assert person.run("c", "y", source=CUT_CALLS) == 0, person.seen
     assert person.output.splitlines() == ["paid 5", "paid 6", "paid 5"], person.seen
     assert re.search(r"order is cut: … \d\d+ characters more", person.seen)
+
+
+def test_a_wrong_command_of_the_editor_is_told(person: Person) -> None:
+    assert person.run("e", "y", "y", "y", source=CALLS, EDITOR="vi 'a") == 0, person.seen
+    assert "the command in EDITOR is wrong: No closing quotation" in person.seen
+    assert person.output.splitlines() == ["paid 3 1", "paid 4 1", "paid 5 1"]

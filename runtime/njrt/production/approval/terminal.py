@@ -208,6 +208,9 @@ class Approval:
         except ClickException as error:
             self._terminal.write(f"{error.message}; set EDITOR to an editor\n")
             return pending
+        except ValueError as error:  # its command line cannot be split
+            self._terminal.write(f"the command in EDITOR is wrong: {error}\n")
+            return pending
         if edited is None or edited == text:
             self._terminal.write("nothing was changed\n")
             return pending
@@ -267,6 +270,12 @@ def approve(
     if otherwise is not None and otherwise not in get_args(Otherwise):
         raise ConfigurationError(
             f"njrt.approve: otherwise must be one of {', '.join(get_args(Otherwise))}, not {otherwise!r}"
+        )
+    if not isinstance(decisions, str | os.PathLike | None):
+        raise ConfigurationError(f"njrt.approve: decisions is a file, not {decisions!r}")
+    if not isinstance(calls, bool | Collection) or isinstance(calls, str):
+        raise ConfigurationError(
+            f"njrt.approve: calls is True, or a list of gated functions, not {calls!r}"
         )
     asked = calls if isinstance(calls, bool) else frozenset(map(get_gated_name, calls))
     if asked == frozenset():
