@@ -96,7 +96,8 @@ def _list_bare_parameters(block: NaturalBlock) -> list[ast.arg]:
         return []
     given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
     defaults = {*node.args.defaults, *node.args.kw_defaults}
-    has_self = block.scope.mangling_class is not None and given[:1]
+    is_static = any(ast.unparse(each) == "staticmethod" for each in node.decorator_list)
+    has_self = block.scope.mangling_class is not None and given[:1] and not is_static
     bare = [each for each in given[bool(has_self) :] if each.annotation is None]
     return bare if not defaults - {None} else []  # `x=1` would be `x: int = 1`: a hint does that
 
@@ -138,6 +139,10 @@ def read_type(answer: str, missing: MissingType, types: TypeReader) -> ProposedT
         return None
     imports = ""
     for node in ast.walk(tree):
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Subscript):
+            return None
+        if isinstance(node, ast.Attribute) and not _is_inside(node, missing, types):
+            return None
         if not isinstance(node, ast.Name) or _is_known(node.id, missing, types):
             continue
         if node.id not in IMPORTS or imports not in ("", IMPORTS[node.id]):
@@ -150,6 +155,14 @@ def read_type(answer: str, missing: MissingType, types: TypeReader) -> ProposedT
     if not missing.is_input and is_data and _CODE.search(missing.block.words):
         return None
     return ProposedType(text, imports)
+
+
+def _is_inside(node: ast.Attribute, missing: MissingType, types: TypeReader) -> bool:
+    """Return whether a name with a dot is in an imported module, or in a class of the program."""
+    owner = Typed(node.value, missing.block.scope)
+    name = types.name_of(owner)
+    is_module = isinstance(node.value, ast.Name) and name != "" and "." not in name
+    return is_module or name == "collections.abc" or types.class_of_type(owner) is not None
 
 
 def _is_known(name: str, missing: MissingType, types: TypeReader) -> bool:

@@ -14,12 +14,13 @@ import pytest
 
 from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
-from openai_server import OpenAIServer, says
+from openai_server import OpenAIServer, Status, says
 
 PROGRAM = '''\
 """Letters."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ def test_without_a_model_the_stated_types_are_written(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 2
-    assert "1 file annotated\nerror: letters.njpy:12: no model is configured" in done.stderr
+    assert "1 file annotated\nerror: letters.njpy:13: no model is configured" in done.stderr
     assert "<:mood: float>" in file.read_text()
 
 
@@ -150,6 +151,8 @@ NO_TYPES = {
     "a value": '"str"',
     "two imports": "Sequence[date]",
     "a function": "lambda: 3",
+    "an item of a type": "list[int][0]",
+    "an attribute of a class": "datetime.date",
 }
 
 
@@ -254,3 +257,62 @@ def test_wrong_usage(tmp_path: Path) -> None:
     done, text, asked = annotate(tmp_path, GOOD, program="def f(:\n")
     assert (done.returncode, text, asked) == (2, "def f(:\n", [])
     assert "has errors" in done.stderr
+    asked = annotate(tmp_path, GOOD, "--cases", "judge", "missing.jsonl")[2]
+    assert asked == []
+    (tmp_path / "z.njpy").write_text("def f(:\n")
+    done, _, asked = annotate(tmp_path, GOOD, str(tmp_path / "z.njpy"))
+    assert (done.returncode, asked) == (2, [])
+    assert "z.njpy has errors" in done.stderr
+
+
+def test_types_that_were_proposed_before_a_failure_are_kept(tmp_path: Path) -> None:
+    class Failing(Proposer):
+        def answer_without_script(self, seen: Any) -> Any:
+            answer = super().answer_without_script(seen)
+            return answer if len(self.asked) < 2 else Status(401, body={})
+
+    file = tmp_path / "letters.njpy"
+    file.write_text(PROGRAM)
+    with Failing(GOOD) as server:
+        done = subprocess.run(
+            [sys.executable, "-m", "njc", "annotate", str(file), "--write"],
+            env={**os.environ, "NJC_BASE_URL": server.base_url, "NJC_MODEL": "openai/small"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode != 0
+    assert "<:mood: Literal" in file.read_text()
+
+
+def test_a_program_in_cases_reads_files_beside_it(tmp_path: Path) -> None:
+    program = """from pathlib import Path
+
+TEAM = Path(__file__).with_name("team.txt").read_text()
+
+
+class Desk:
+    @staticmethod
+    def route(mail):
+        \"\"\"natural
+        Put into <:team> the team for <mail>.
+        \"\"\"
+        return TEAM
+
+
+def route(mail: str):
+    return Desk.route(mail)
+"""
+    (tmp_path / "team.txt").write_text("billing")
+    cases = tmp_path / "cases.jsonl"
+    cases.write_text(json.dumps({"inputs": {"mail": "x"}, "expect": "billing"}) + "\n")
+    done, text, _ = annotate(
+        tmp_path,
+        {"team": "str", "mail": "str"},
+        *("--write", "--cases", "route", str(cases)),
+        program=program,
+        answer=lambda text: '{"team": "x"}' if "Reply with" in text else "```python\nteam = 1\n```",
+    )
+    assert done.returncode == 0, done.stderr
+    assert "1 cases pass without the types, 1 with them" in done.stderr
+    assert 'def route(mail: str):\n        "' in text

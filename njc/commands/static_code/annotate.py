@@ -7,6 +7,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import FILE, SOURCES, resolve_project, with_console
 from njc.compiler import analyze
 from njc.editors.type_check.checker import check_types
+from njc.evaluation.cases.case_file import read_cases
 from njc.evaluation.cases.runner import CaseResult, CaseResults, run_eval_process
 from njc.frontend.diagnostics import Diagnostic
 from njc.frontend.source import SourceFile
@@ -40,7 +42,7 @@ from njc.static.annotate import (
     make_annotation,
     read_type,
 )
-from njrt.errors import ConfigurationError, NoModelError, ReplyError
+from njrt.errors import ConfigurationError, NaturalError, ReplyError
 from njrt.session.question import llm_at
 
 
@@ -65,23 +67,29 @@ def command(
     """
     project = resolve_project(sources, {})
     units = find_units(sources, project)
-    if cases and len(units) != 1:
-        raise ConfigurationError("--cases needs one source")
+    if cases:
+        if len(units) != 1:
+            raise ConfigurationError("--cases needs one source")
+        read_cases(cases[1])
     changed: dict[Path, tuple[bytes, bytes]] = {}
-    unasked: NoModelError | None = None
-    for unit in units:
-        before = read_source(unit)
-        annotator = Annotator(console, unit, project)
-        after, no_model = annotator.annotate(before)
-        unasked = unasked or no_model
-        if cases and after.data != before.data and not annotator.passes(before, after, *cases):
-            continue
-        if after.data != before.data:
-            changed[unit.source] = before.data, after.data
-            name = unit.display_path
-            console.result(format_diff(before.text, after.text, name, name))
-    if write:
-        rewrite_all(changed)
+    unasked: NaturalError | None = None
+    annotators = [Annotator(console, unit, project) for unit in units]
+    for annotator in annotators:  # before a question is paid for
+        annotator.check(read_source(annotator.unit))
+    try:
+        for annotator in annotators:
+            before = read_source(annotator.unit)
+            after, problem = annotator.annotate(before)
+            unasked = unasked or problem
+            if cases and after.data != before.data and not annotator.passes(before, after, *cases):
+                continue
+            if after.data != before.data:
+                changed[annotator.unit.source] = before.data, after.data
+                name = annotator.unit.display_path
+                console.result(format_diff(before.text, after.text, name, name))
+    finally:
+        if write:
+            rewrite_all(changed)
     done = "annotated" if write else "to be annotated; --write does it"
     console.note(f"{format_count(len(changed), 'file')} {done}" if changed else "no type to add")
     if unasked is not None:
@@ -96,21 +104,23 @@ class Annotator:
     unit: Unit
     project: Project
 
-    def annotate(self, source: SourceFile) -> tuple[SourceFile, NoModelError | None]:
-        """Return the source with all types that can be found and hold, and the error if no model could be asked for the others."""
-        result = self.compile(source)
-        if any(map(is_error, collect_findings([result], self.project.warnings))):
+    def check(self, source: SourceFile) -> None:
+        """Raise ConfigurationError for a source with errors."""
+        if any(map(is_error, collect_findings([self.compile(source)], self.project.warnings))):
             raise ConfigurationError(f"{self.unit.display_path} has errors; njc check shows them")
+
+    def annotate(self, source: SourceFile) -> tuple[SourceFile, NaturalError | None]:
+        """Return the source with all types that can be found and hold, and the error if no model could be asked for the others."""
         result = correct(self.compile_types(source), self.compile_types, with_hints=True)
         passed_over: set[tuple[str, bool, int]] = set()
-        no_model: NoModelError | None = None
+        problem: NaturalError | None = None
         known = self.find_type_errors(source)
         while (missing := self.find_next(result.source, passed_over)) is not None:
             passed_over.add(_make_key(missing))
             try:
                 proposed = self.propose(missing, result.source)
-            except NoModelError as error:
-                no_model = error
+            except NaturalError as error:  # the types that were found are kept
+                problem = error
                 break
             if proposed is None:
                 continue
@@ -127,7 +137,7 @@ class Annotator:
                 self.console.note(f"{what} is left out: {min(new)}")
             else:
                 result = correct(tried, self.compile_types, with_hints=True)
-        return correct(self.compile(result.source), self.compile, with_hints=True).source, no_model
+        return correct(self.compile(result.source), self.compile, with_hints=True).source, problem
 
     def compile(self, source: SourceFile) -> CompileResult:
         return run_compile_task(make_compile_task(self.unit, source, self.project))
@@ -167,7 +177,9 @@ class Annotator:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / self.unit.source.name
             file.write_bytes(source.data)
-            report = check_types([file], ["mypy", "--ignore-missing-imports"], Project())
+            report = check_types(
+                [file], ["mypy", "--ignore-missing-imports", "--check-untyped-defs"], Project()
+            )
             lines = (line.partition(": error: ")[2] for line in report.output.splitlines())
             return frozenset(line for line in lines if line)
 
@@ -182,7 +194,16 @@ class Annotator:
         with tempfile.TemporaryDirectory() as folder:
             file, results = Path(folder) / self.unit.source.name, Path(folder) / "results.jsonl"
             file.write_bytes(source.data)
-            if self.project.file is not None:
+            for (
+                other
+            ) in self.unit.source.parent.iterdir():  # the program may open what is beside it
+                if other.name not in (file.name, "__pycache__"):
+                    with suppress(OSError):  # a system without links
+                        (Path(folder) / other.name).symlink_to(other.absolute())
+            if (
+                self.project.file is not None
+                and not (Path(folder) / self.project.file.name).exists()
+            ):
                 shutil.copy(self.project.file, folder)
             path = os.pathsep.join([str(self.unit.source.parent), os.environ.get("PYTHONPATH", "")])
             environ = {**os.environ, "PYTHONPATH": path.rstrip(os.pathsep)}
