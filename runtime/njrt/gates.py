@@ -198,7 +198,8 @@ def is_used() -> bool:
 
 def get_gated_name(function: Callable[..., Any]) -> str:
     """Return the name of a gated function in a `Touch`; raise ConfigurationError for another function."""
-    name = _names.get(getattr(function, "__func__", function))
+    plain = getattr(function, "__func__", function)
+    name = _names.get(plain) if callable(plain) else None
     if name is None:
         raise ConfigurationError(
             f"{function!r} is not gated; write @njrt.gated above it, or use calls=True"

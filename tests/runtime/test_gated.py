@@ -417,6 +417,8 @@ def test_a_person_is_asked_about_some_functions() -> None:
     assert found == [3]
     with pytest.raises(njrt.ConfigurationError, match="is not gated"):
         njrt.approve(calls=[helper])
+    with pytest.raises(njrt.ConfigurationError, match="is not gated"):
+        njrt.approve(calls=[3])  # type: ignore[list-item]
     with pytest.raises(njrt.ConfigurationError, match="empty"):
         njrt.approve(calls=[])
     wrong: Any

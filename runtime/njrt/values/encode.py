@@ -19,9 +19,8 @@ import types
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import timezone, tzinfo
 from functools import reduce
-from typing import Any, cast
+from typing import Any
 
 from njrt.media import Audio, Document, Image
 from njrt.outcome import UserValue
@@ -254,15 +253,16 @@ def _find_constructor_arguments(value: UserValue) -> tuple[UserValue, ...] | Non
             return (str(value),)
 
 
-def _find_zone(value: Any) -> tzinfo:
+def _find_zone(value: Any) -> UserValue:
     """Return the zone of a time; a fixed offset in place of one that cannot be found by its name."""
     zone = value.tzinfo
-    if type(zone) is timezone or (type(zone).__module__ == "zoneinfo" and zone.key is not None):
-        return cast(tzinfo, zone)
+    fixed = importlib.import_module("datetime").timezone
+    if type(zone) is fixed or (type(zone).__module__ == "zoneinfo" and zone.key is not None):
+        return zone
     offset = value.utcoffset()
     if offset is None:
         raise NotEncodableError("a time with a zone without an offset")
-    return timezone(offset)
+    return fixed(offset)
 
 
 def _read_state(value: UserValue) -> dict[str, UserValue]:
