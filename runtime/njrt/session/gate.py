@@ -102,7 +102,7 @@ class RunGate:
 
     @property
     def signs(self) -> tuple[str, ...]:
-        """What a user should know at the end of the block."""
+        """The warnings at the end of the block."""
         return tuple(
             f"a result of {name} cannot be stored ({why}), so the recording cannot be replayed; let the function return "
             "plain values"
