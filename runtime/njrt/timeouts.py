@@ -45,7 +45,7 @@ _QUIET_TICKS: Final = 20
 """Checks without an open region after which the watchdog sleeps until the next region."""
 
 _CLOCK_ERROR: Final = 0.001
-"""Seconds by which an event loop may be early."""
+"""Seconds that an event loop may be early."""
 
 _MAX_SWALLOWED: Final = 1
 """Interruptions that code may swallow, with time to clean up, before the next ones follow at once."""
