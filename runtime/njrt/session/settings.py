@@ -163,10 +163,6 @@ def using(
         ("ask_again", ask_again, isinstance(ask_again, bool), "True or False"),
         ("manifest", manifest, is_path(manifest), "a path"),
     )
-    if mode != "once" and not is_path(record):
-        raise ConfigurationError(f"njrt.using: mode={mode!r} needs record, the path of a recording")
-    if ask_again and intercept is None:
-        raise ConfigurationError("njrt.using: ask_again needs intercept, the function to ask")
     if isinstance(model, str):
         options, model = {**options, "model": model}, None
     if isinstance(store := options.get("store"), str):
