@@ -208,6 +208,22 @@ def test_changes_of_any_depth_are_seen() -> None:
     assert read_state([box]) != before
 
 
+@pytest.mark.parametrize("empty", [[], {}, set(), Box()])
+def test_an_empty_object_that_is_filled_has_changed(empty: Any) -> None:
+    before = read_state([empty])
+    fill = getattr(empty, "append", getattr(empty, "add", None))
+    if isinstance(empty, dict):
+        empty["a"] = 1
+    elif fill is not None:
+        fill(1)
+    else:
+        empty.inner = 1
+    after = read_state([empty])
+    assert before
+    assert after
+    assert not {*before} <= {*after}
+
+
 def test_words_are_found_in_code_only() -> None:
     tree = parse_python('x = "praise"\nprint("praise")', "<code>")
     assert list(find_word_tests(tree, "Find praise in <mail>.")) == []

@@ -332,7 +332,7 @@ def read_state(values: Iterable[Any]) -> State | None:
         held = list(islice(_list_held(value), MAX_ITEMS + 1))
         if len(seen) > MAX_OBJECTS or len(held) > MAX_ITEMS:
             return None
-        if held:
+        if not is_exactly(value, *_PLAIN):  # also if it is empty: it may be filled
             state.append((id(value), *map(_identify, held)))
             waiting += held
     return state
