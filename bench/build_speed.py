@@ -1,10 +1,10 @@
 """How fast the build is: seconds, and ratios against parsing the same sources with `ast.parse`.
 
-    one file of 7,000 lines            0.70 s    5.2 x parsing     at most 6 x
-    njc check of 5,000 blocks          3.59 s   15.0 x parsing     at most 12 x
-    200 files, 68,000 lines, cold      3.78 s    4.3 x parsing     at most 2.5 s
-    ... and nothing changed            0.30 s    0.3 x parsing     at most 0.3 s
-    njc --version                      0.04 s                      at most 0.12 s
+    one file of 7,000 lines            0.58 s    6.8 x parsing     at most 6 x
+    njc check of 5,000 blocks          1.92 s   10.8 x parsing     at most 12 x
+    200 files, 68,000 lines, cold      2.07 s    4.1 x parsing     at most 2.5 s
+    ... and nothing changed            0.20 s    0.4 x parsing     at most 0.3 s
+    njc --version                      0.02 s                      at most 0.12 s
 
 (Measured on two idle cores with Python 3.11; seconds mean little on a machine that does other work.)
 The sources are made here, in a temporary directory: functions with a natural block every forty lines.
