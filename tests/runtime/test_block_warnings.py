@@ -208,6 +208,23 @@ def test_changes_of_any_depth_are_seen() -> None:
     assert read_state([box]) != before
 
 
+@pytest.mark.parametrize(
+    ("code", "warns"), [("tell()\n1 / 0", False), ("tasks.sort()\n1 / 0", True)]
+)
+def test_code_may_have_had_effects_before_it_failed(code: str, warns: bool) -> None:
+    sent: list[int] = []
+    tasks = [1]
+
+    def tell() -> None:
+        sent.append(1)
+
+    model = njrt.Scripted([run(code), run("pass", done=True)])
+    with warnings.catch_warnings(record=True) as caught, njrt.using(model=model):
+        warnings.simplefilter("always")
+        njrt.run("natural\nCall <tell> for all <tasks>.", lambda: (tasks, tell), at="mail.njpy:7")
+    assert [str(each.message) for each in caught] == warns * ["the block has changed nothing"]
+
+
 @pytest.mark.parametrize("empty", [[], {}, set(), Box()])
 def test_an_empty_object_that_is_filled_has_changed(empty: Any) -> None:
     before = read_state([empty])

@@ -278,9 +278,16 @@ def calls_only_known_functions(tree: ast.AST) -> bool:
 
 
 def find_warnings(
-    instruction: str, codes: Sequence[str], scope: Scope, before: State | None
+    instruction: str,
+    codes: Sequence[str],
+    failed: Sequence[str],
+    scope: Scope,
+    before: State | None,
 ) -> Iterator[str]:
-    """Yield the signs at the end of a block; `before` is the state of the objects that it could change."""
+    """Yield the signs at the end of a block; `before` is the state of the objects that it could change.
+
+    Calls of `failed` code may have had effects before its exception.
+    """
     with_texts = [code for code in codes if '"' in code or "'" in code]
     variables = scope.list_variables() if with_texts else {}
     for code in with_texts:
@@ -299,7 +306,8 @@ def find_warnings(
             yield from (f"`{out}` only repeats `{name}`" for out in texts if texts[out] == words)
     if before is not None and not _CONDITION.search(instruction):
         trees = [_parse(code) for code in codes]
-        is_known = all(calls_only_known_functions(tree) for tree in trees)
+        called = [*trees, *(_parse(code) for code in failed)]
+        is_known = all(calls_only_known_functions(tree) for tree in called)
         is_done = any(changes_objects(tree) for tree in trees)  # what it did was so before
         after = read_state(scope.list_variables().values())  # with objects of the code's names
         if is_known and not is_done and after is not None and {*before} <= {*after}:

@@ -154,6 +154,8 @@ class Handlers:
         self.misfits = 0
         self.codes: list[str] = []
         """Code that has run."""
+        self.failed_codes: list[str] = []
+        """Code that has run up to an exception."""
         self.state: State | None = None
         if block.options.effects != "answer" and not (scope.outputs or block.labels):
             self.state = read_state(scope.list_variables().values())
@@ -464,8 +466,8 @@ class Handlers:
                 if self.block.code:
                     snippet = replace(snippet, raises_mistakes=True)
                 execution = yield snippet
-                if not isinstance(execution, Failed):
-                    self.codes.append(code)
+                codes = self.failed_codes if isinstance(execution, Failed) else self.codes
+                codes.append(code)
                 return self.make_result(execution, silent, code)
 
     def make_result(self, execution: Execution, silent: str, code: str) -> EffectResult:
@@ -659,7 +661,8 @@ class Handlers:
         if isinstance(outcome, Raised) or self.block.code or self.interface:
             return ()
         try:
-            return tuple(find_warnings(self.block.instruction, self.codes, self.scope, self.state))
+            codes = self.codes, self.failed_codes
+            return tuple(find_warnings(self.block.instruction, *codes, self.scope, self.state))
         except (RecursionError, MemoryError):  # of the compiler, for deep code
             return ()
 
