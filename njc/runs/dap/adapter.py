@@ -22,8 +22,7 @@ from typing import Any, BinaryIO, assert_never
 from pydantic import BaseModel, ValidationError
 
 from njc.runs.dap import requests
-from njc.runs.dap.predicted_run import CAPABILITIES as CAPABILITIES_OF_PREDICTIONS
-from njc.runs.dap.predicted_run import PredictedRun
+from njc.runs.dap.predicted_run import LACKING_CAPABILITIES, PredictedRun
 from njc.runs.dap.requests import (
     CAPABILITIES,
     BreakpointSets,
@@ -236,7 +235,7 @@ class Adapter:
         except ValueError as problem:
             raise RequestError(str(problem)) from None
         self._handlers = {**self._handlers, **run.make_handlers()}
-        self._send_event("capabilities", {"capabilities": CAPABILITIES_OF_PREDICTIONS})
+        self._send_event("capabilities", {"capabilities": LACKING_CAPABILITIES})
         return lambda: self._send_event("initialized")
 
     def _prepare_start(self, _: requests.Arguments) -> Callable[[], object]:

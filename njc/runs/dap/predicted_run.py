@@ -33,7 +33,7 @@ _MOVES = {
 }
 _LATER = ("setFunctionBreakpoints", "setExceptionBreakpoints", "setDataBreakpoints")
 _UNSERVED = ("pause", "restart", "restartFrame", "completions", "dataBreakpointInfo")
-CAPABILITIES = {
+LACKING_CAPABILITIES = {
     f"supports{name}": False
     for name in (
         *("ConditionalBreakpoints", "FunctionBreakpoints", "DataBreakpoints"),
