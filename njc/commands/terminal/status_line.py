@@ -13,7 +13,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TextIO, cast
@@ -210,15 +210,17 @@ def is_status_shown(console: Console) -> bool:
 
 
 @contextmanager
-def show_status(console: Console) -> Iterator[None]:
-    """Show the line while blocks of this process ask models."""
+def show_status(
+    console: Console, follow: Callable[[StatusLine], Callable[[], None]] = add_listener
+) -> Iterator[None]:
+    """Show the line while models are asked: by blocks of this process, or by what `follow` reports until it is ended."""
     if not is_status_shown(console):
         yield
         return
     line = StatusLine(cast(TextIO, sys.stderr))
-    remove = add_listener(line)
+    stop = follow(line)
     try:
         yield
     finally:
-        remove()
+        stop()
         line.close()

@@ -10,13 +10,13 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import TextIO, cast
 
 from njc.commands.terminal.console import Console
-from njc.commands.terminal.status_line import REPAINT_SECONDS, StatusLine, is_status_shown
+from njc.commands.terminal.status_line import REPAINT_SECONDS, StatusLine, show_status
 from njc.runs.trace_view.index import TraceReader
 from njc.trace_lines import AskedLine, BeganLine, EndedLine, RepliedLine, TraceLine, UnansweredLine
 from njrt.errors import ConfigurationError
@@ -36,7 +36,7 @@ def run_traced(
 ) -> int:
     """Run a command that writes a trace, and its output into a log; return the exit code."""
     trace.unlink(missing_ok=True)
-    with log.open("wb") as output, show_status_of_trace(console, trace):
+    with log.open("wb") as output, show_status(console, partial(_follow_trace, trace)):
         return subprocess.run(
             words,
             env={**environ, "NJC_TRACE": str(trace)},
@@ -47,30 +47,24 @@ def run_traced(
         ).returncode
 
 
-@contextmanager
-def show_status_of_trace(console: Console, trace: Path) -> Iterator[None]:
-    """Show the line while another process writes a trace, which need not exist yet."""
-    if not is_status_shown(console):
-        yield
-        return
-    line = StatusLine(cast(TextIO, sys.stderr))
-    ended = threading.Event()
-    follower = threading.Thread(target=_follow_trace, args=(trace, line, ended), daemon=True)
-    follower.start()
-    try:
-        yield
-    finally:
+def _follow_trace(trace: Path, line: StatusLine) -> Callable[[], None]:
+    """Show what another process writes into a trace, which need not exist yet; return a function that ends this."""
+    reader, places, ended = TraceReader(trace), dict[str, str](), threading.Event()
+
+    def follow() -> None:
+        while not ended.wait(REPAINT_SECONDS):
+            with suppress(FileNotFoundError):
+                for read in reader.read_new():
+                    _show_trace_line(read, line, places)
+
+    thread = threading.Thread(target=follow, daemon=True)
+    thread.start()
+
+    def stop() -> None:
         ended.set()
-        follower.join(2)
-        line.close()
+        thread.join(2)
 
-
-def _follow_trace(trace: Path, line: StatusLine, ended: threading.Event) -> None:
-    reader, places = TraceReader(trace), dict[str, str]()
-    while not ended.wait(REPAINT_SECONDS):
-        with suppress(FileNotFoundError):
-            for read in reader.read_new():
-                _show_trace_line(read, line, places)
+    return stop
 
 
 def _show_trace_line(read: TraceLine, line: StatusLine, places: dict[str, str]) -> None:
