@@ -22,9 +22,13 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from njc.analysis.endless_functions import never_returns
 from njc.frontend.blocks import NaturalBlock
-from njc.frontend.name_resolution import collect_bindings, list_branches, list_own_expressions
+from njc.frontend.name_resolution import (
+    FunctionDefinition,
+    collect_bindings,
+    list_branches,
+    list_own_expressions,
+)
 from njc.frontend.parse import Module
 
 BoundNames = frozenset[str] | None
@@ -395,3 +399,61 @@ def get_line_span(node: ast.AST) -> tuple[int, int] | None:
     if isinstance(node, _DECORATED) and node.decorator_list:
         first = node.decorator_list[0].lineno
     return first, last
+
+
+# Calls that never return.
+
+_WITHOUT_END = frozenset(
+    {"exit", "quit", "sys.exit", "os._exit", "os.abort", "assert_never", "typing.assert_never"}
+    | {"pytest.fail", "pytest.skip", "pytest.xfail", "pytest.exit"}
+    | {"self.fail", "self.skipTest", "parser.error", "parser.exit"}
+)
+
+
+def never_returns(value: ast.expr, without_end: Mapping[str, bool]) -> bool:
+    """Return whether a statement is a call, awaited or not, that only an exception can end.
+
+    `without_end` are the functions of the file that never return, from `find_functions_without_end`.
+    """
+    call = value.value if isinstance(value, ast.Await) else value
+    if not isinstance(call, ast.Call):
+        return False
+    match call.func:
+        case ast.Name(id=name):
+            return name in _WITHOUT_END or without_end.get(name, False)
+        case ast.Attribute(value=ast.Name(id=owner), attr=name):
+            method = owner in ("self", "cls") and without_end.get(f".{name}", False)
+            return f"{owner}.{name}" in _WITHOUT_END or method
+    return False
+
+
+def find_functions_without_end(module: Module) -> dict[str, bool]:
+    """Find the functions at the top of the file, and the methods by `.name`, that never return.
+
+    They are annotated so, or every path through them raises; abstract methods do not count. If several definitions
+    share a name, all of them must agree.
+    """
+    found: dict[str, bool] = {}
+    waiting: list[tuple[ast.stmt, str]] = [(statement, "") for statement in module.tree.body]
+    while waiting:
+        statement, prefix = waiting.pop()
+        if isinstance(statement, ast.ClassDef):
+            waiting += [(inner, ".") for inner in statement.body]
+        elif isinstance(statement, FunctionDefinition):
+            name = prefix + statement.name
+            found[name] = found.get(name, True) and is_without_end(statement)
+    return found
+
+
+def is_without_end(function: FunctionDefinition) -> bool:
+    """Return whether a function never returns, by its annotation or its code."""
+    returns = function.returns
+    if isinstance(returns, (ast.Name, ast.Attribute, ast.Constant)):
+        named = ast.unparse(returns).strip("\"'").rpartition(".")[2]
+        if named in ("NoReturn", "Never"):
+            return True
+    last = function.body[-1]
+    if not isinstance(last, ast.Raise) or "NotImplementedError" in ast.unparse(last):
+        return False
+    ends = (ast.Return, ast.Yield, ast.YieldFrom)
+    return not any(isinstance(node, ends) for node in ast.walk(function))

@@ -30,12 +30,12 @@ from njc.analysis.assignment import (
     NOTHING,
     Flow,
     find_block,
+    find_functions_without_end,
     follow_suite,
     get_line_span,
     is_on_lines,
 )
 from njc.analysis.control_words import find_control_words
-from njc.analysis.endless_functions import find_functions_without_end
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.frontend.name_resolution import (
