@@ -24,7 +24,7 @@ from typing import Any
 
 from njc.codegen.tuned import OptionValue, TunedBlock
 from njc.project.config import Project
-from njc.project.units import Unit
+from njc.project.units import FileState, Unit, read_file_state
 from njrt.errors import ConfigurationError
 from njrt.options import find_option_problem
 from njrt.typed_json import NO_OTHER_KEYS
@@ -112,16 +112,13 @@ def find_lock_path(unit: Unit, project: Project) -> Path:
 def find_tuned_blocks(unit: Unit, project: Project) -> tuple[TunedBlock, ...]:
     """Return the tuned forms of the blocks of a source; raises ConfigurationError for an unreadable lock."""
     path = find_lock_path(unit, project)
-    try:
-        stat = path.stat()
-    except OSError:
-        return ()
-    sections = _read_sections(path, stat.st_mtime_ns, stat.st_size)
+    state = read_file_state(path)
+    sections = _read_sections(path, state) if state is not None else ()
     return tuple(section.choice for section in sections if section.file == unit.path)
 
 
 @lru_cache(maxsize=64)
-def _read_sections(path: Path, _modified: int, _size: int) -> tuple[TunedSection, ...]:
+def _read_sections(path: Path, _: FileState) -> tuple[TunedSection, ...]:
     try:
         text = path.read_text(encoding="utf-8-sig")
         if _HEAD not in text:  # most locks: pydantic is not loaded

@@ -154,6 +154,19 @@ def read_file(file: Path) -> bytes:
         return file.read_bytes()
 
 
+FileState = tuple[int, int]
+"""The time of the last change of a file, in nanoseconds, and its size."""
+
+
+def read_file_state(file: Path) -> FileState | None:
+    """Return the state of a file; None if it does not exist."""
+    try:
+        status = file.stat()
+    except (OSError, ValueError):  # a path with NUL
+        return None
+    return status.st_mtime_ns, status.st_size
+
+
 def read_header(file: Path) -> FileHeader | None:
     """Read the header of a compiled file; None for any other file."""
     try:

@@ -10,7 +10,14 @@ from pathlib import Path
 
 from njc.commands.terminal.console import Console
 from njc.project.config import find_project, list_project_files
-from njc.project.units import SUFFIX, choose_places, read_header, walk_files
+from njc.project.units import (
+    SUFFIX,
+    FileState,
+    choose_places,
+    read_file_state,
+    read_header,
+    walk_files,
+)
 from njrt.errors import NaturalError, require_packages
 
 _DEBOUNCE_MILLISECONDS = 50
@@ -18,9 +25,8 @@ _DEBOUNCE_MILLISECONDS = 50
 _POLL_MILLISECONDS = 500
 """How often to look at the project files, which are outside of the watched directories."""
 
-FileState = tuple[int, int] | None
-"""Time of change and size of a file; None if it does not exist."""
-SourceStates = Mapping[Path, FileState]
+SourceStates = Mapping[Path, FileState | None]
+"""The states of sources; None for one that does not exist."""
 
 
 def watch_sources(
@@ -94,25 +100,17 @@ def _is_source(file: Path, suffixes: Sequence[str]) -> bool:
     return file.suffix in suffixes and read_header(file) is None
 
 
-def _read_project_state(start: Path) -> Sequence[FileState]:
-    return [_read_state(file) for file in list_project_files(start)]
+def _read_project_state(start: Path) -> Sequence[FileState | None]:
+    return [*map(read_file_state, list_project_files(start))]
 
 
 def _read_sources(places: Sequence[Path], suffixes: Sequence[str]) -> SourceStates:
-    found: dict[Path, FileState] = {}
+    found: dict[Path, FileState | None] = {}
     for place in places:
         files = (
             [file for suffix in suffixes for file in walk_files(place, suffix)]
             if place.is_dir()
             else [place]
         )
-        found |= {file: _read_state(file) for file in files if _is_source(file, suffixes)}
+        found |= {file: read_file_state(file) for file in files if _is_source(file, suffixes)}
     return found
-
-
-def _read_state(file: Path) -> FileState:
-    try:
-        found = file.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size

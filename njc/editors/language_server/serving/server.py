@@ -176,9 +176,7 @@ class NaturalLanguageServer(LanguageServer):
             at_start = Converter(document, self.encoding).make_range(0, 0)
             message = f"njc analyses files of up to {MAX_CHARACTERS:,} characters"
             severity = lsp.DiagnosticSeverity.Information
-            found = [lsp.Diagnostic(at_start, message, severity, source="njc")]
-            arguments = lsp.PublishDiagnosticsParams(uri, found, document.version)
-            self.text_document_publish_diagnostics(arguments)
+            self._send(document, [lsp.Diagnostic(at_start, message, severity, source="njc")])
             return
         is_known = uri in self._checked
         checked = self._checked[uri] = document.analysis.diagnostics
@@ -213,7 +211,9 @@ class NaturalLanguageServer(LanguageServer):
 
     def _send_findings(self, document: Document, findings: Iterable[Diagnostic]) -> None:
         converter = Converter(document, self.encoding)
-        found = list(map(converter.make_diagnostic, findings))
+        self._send(document, list(map(converter.make_diagnostic, findings)))
+
+    def _send(self, document: Document, found: list[lsp.Diagnostic]) -> None:
         arguments = lsp.PublishDiagnosticsParams(document.uri, found, document.version)
         self.text_document_publish_diagnostics(arguments)
 

@@ -6,7 +6,6 @@ Read files are cached until they change. Without a project, only the files in th
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Container, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,16 +16,13 @@ from pygls.uris import to_fs_path
 
 from njc.frontend.source import SourceFile
 from njc.project.config import Project, find_project, list_project_files
-from njc.project.units import SUFFIX, make_unit, read_header, walk_files
+from njc.project.units import SUFFIX, FileState, make_unit, read_file_state, read_header, walk_files
 from njc.runs.trace_view.index import read_index
 from njc.runs.trace_view.terminal import summarize_block
 from njrt.errors import ConfigurationError
 
 MAX_FILES = 2_000
 MAX_BYTES = 20_000_000
-
-_FileState = tuple[int, int]
-"""The time of the last change, in nanoseconds, and the size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +38,13 @@ class WorkspaceFiles:
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self.environ = environ
-        self._projects: dict[tuple[Path, ...], tuple[tuple[_FileState | None, ...], Project]] = {}
-        self._run_files: dict[Path, tuple[_FileState, RunFile]] = {}
+        self._projects: dict[tuple[Path, ...], tuple[tuple[FileState | None, ...], Project]] = {}
+        self._run_files: dict[Path, tuple[FileState, RunFile]] = {}
 
     def find_project(self, file: Path) -> Project:
         """Return the settings for a file; raises ConfigurationError if they are wrong."""
         candidates = tuple(list_project_files(file))
-        states = tuple(map(_get_state, candidates))
+        states = tuple(map(read_file_state, candidates))
         known = self._projects.get(candidates)
         if known is None or known[0] != states:
             known = self._projects[candidates] = (states, find_project(file, self.environ))
@@ -97,12 +93,12 @@ class WorkspaceFiles:
         found = {
             other: state
             for other in islice(self._walk(file, ".jsonl"), MAX_FILES)
-            if (state := _get_state(other)) is not None and state[1] <= MAX_BYTES
+            if (state := read_file_state(other)) is not None and state[1] <= MAX_BYTES
         }
         return sorted(found, key=lambda other: (found[other], other))
 
     def _read_run_file(self, file: Path) -> RunFile:
-        state = _get_state(file)
+        state = read_file_state(file)
         known = self._run_files.get(file)
         if state is None:
             return RunFile()
@@ -142,16 +138,8 @@ def _read_run_file(file: Path) -> RunFile:
     return RunFile()
 
 
-def _get_state(file: Path) -> _FileState | None:
-    try:
-        status = os.stat(file)
-    except (OSError, ValueError):
-        return None
-    return status.st_mtime_ns, status.st_size
-
-
 def _read(file: Path) -> bytes | None:
-    state = _get_state(file)
+    state = read_file_state(file)
     if state is None or state[1] > MAX_BYTES or not file.is_file():
         return None
     try:
