@@ -110,8 +110,8 @@ class TypeReader(ExpressionReader):
         return {}
 
     @cached_property
-    def _blocks_by_scope(self) -> dict[NameScope, list[NaturalBlock]]:
-        by_scope: dict[NameScope, list[NaturalBlock]] = {}
+    def blocks_by_scope(self) -> Mapping[NameScope | None, list[NaturalBlock]]:
+        by_scope: dict[NameScope | None, list[NaturalBlock]] = {}
         for block in self.blocks:
             by_scope.setdefault(block.scope, []).append(block)
         return by_scope
@@ -143,7 +143,7 @@ class TypeReader(ExpressionReader):
                 key = mangle(name, scope.mangling_class)
                 if key not in annotated or isinstance(statement, _DEFINITIONS):
                     yield key, binding
-        for block in self._blocks_by_scope.get(scope, ()):
+        for block in self.blocks_by_scope.get(scope, ()):
             for name in block.binds:
                 key = mangle(name, scope.mangling_class)
                 if key not in annotated and key not in scope.bindings.parameters:

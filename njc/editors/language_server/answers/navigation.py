@@ -51,7 +51,7 @@ def describe_name(reading: Reading, scope: NameScope, name: str) -> VisibleName:
     nodes = list(_list_bindings(reading, home, name)) if home is not None else []
     outputs = {
         reading.module.source.place(tag.start)[0]
-        for block in reading.blocks_by_scope.get(home, ())
+        for block in reading.types.blocks_by_scope.get(home, ())
         for tag in block.references
         if tag.writes and tag.path == name
     }

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
@@ -23,7 +23,7 @@ from njc.editors.language_server.texts.name_index import NameIndex
 from njc.frontend.blocks import NaturalBlock, collect_block_outputs, find_blocks
 from njc.frontend.diagnostics import Diagnostic
 from njc.frontend.markers import OPENING
-from njc.frontend.name_resolution import BlockOutputs, NameScope
+from njc.frontend.name_resolution import BlockOutputs
 from njc.frontend.parse import Module, can_hold_blocks, parse
 from njc.frontend.source import SourceDecodeError, SourceFile, find_line_starts
 from njc.project.config import Project
@@ -126,13 +126,6 @@ class Reading:
     @cached_property
     def names(self) -> NameIndex:
         return index_names(self.module, self.blocks)
-
-    @cached_property
-    def blocks_by_scope(self) -> Mapping[NameScope | None, list[NaturalBlock]]:
-        found: dict[NameScope | None, list[NaturalBlock]] = {}
-        for block in self.blocks:
-            found.setdefault(block.scope, []).append(block)
-        return found
 
     def find_block(self, offset: int) -> NaturalBlock | None:
         return next((block for block in self.blocks if block.start <= offset <= block.end), None)
