@@ -126,6 +126,8 @@ class VendorBatches(ABC):
     limits: BatchLimits
     cursor: str
     """The parameter that takes the last batch of the previous page."""
+    download_method: str
+    """The method of the SDK's client that returns a file of results."""
 
     @abstractmethod
     def write_line(self, name: str, body: str) -> str:
@@ -145,9 +147,14 @@ class VendorBatches(ABC):
     def check(self, model: RemoteModel, vendor_id: str) -> BatchStatus:
         """Return the status of a batch."""
 
-    @abstractmethod
     def download(self, model: RemoteModel, file: str, path: Path) -> None:
         """Write the lines of a file of results to `path`."""
+
+        async def fetch(client: Any) -> None:
+            async with attrgetter(self.download_method)(client)(file) as response:
+                await write_download(response.http_response.aiter_bytes(), path)
+
+        model.call_client(fetch, TRANSFER_SECONDS)
 
     @abstractmethod
     def read_line(self, line: Mapping[str, Any]) -> tuple[str, StoredReply | None]:
@@ -193,7 +200,7 @@ class OpenAIBatches(VendorBatches):
     """
 
     cursor = "after"
-
+    download_method = "files.with_streaming_response.content"
     limits = BatchLimits(requests=50_000, bytes=200_000_000, overhead=200)
 
     def write_line(self, name: str, body: str) -> str:
@@ -251,13 +258,6 @@ class OpenAIBatches(VendorBatches):
             case _:  # validating, in_progress, finalizing, cancelling
                 return BatchStatus("running", done)
 
-    def download(self, model: RemoteModel, file: str, path: Path) -> None:
-        async def fetch(client: Any) -> None:
-            async with client.files.with_streaming_response.content(file) as response:
-                await write_download(response.iter_bytes(), path)
-
-        model.call_client(fetch, TRANSFER_SECONDS)
-
     def read_line(self, line: Mapping[str, Any]) -> tuple[str, StoredReply | None]:
         name, response = str(line["custom_id"]), line.get("response") or {}
         if line.get("error"):  # such as batch_expired: it was never answered
@@ -307,7 +307,7 @@ class AnthropicBatches(VendorBatches):
     """
 
     cursor = "after_id"
-
+    download_method = "messages.batches.with_streaming_response.results"
     limits = BatchLimits(requests=100_000, bytes=200_000_000, overhead=120)
 
     def write_line(self, name: str, body: str) -> str:
@@ -351,8 +351,7 @@ class AnthropicBatches(VendorBatches):
         """Return whether the first result of a batch answers a request of the unconfirmed batch."""
 
         async def read_first(client: Any) -> str:
-            results = client.messages.batches.with_streaming_response.results
-            async with results(vendor_id) as response:
+            async with attrgetter(self.download_method)(client)(vendor_id) as response:
                 parts: list[bytes] = []
                 async for chunk in response.http_response.aiter_bytes():
                     for line in filter(str.strip, take_lines(parts, chunk)):
@@ -374,13 +373,6 @@ class AnthropicBatches(VendorBatches):
             files=(vendor_id,),
             answered=counts.get("succeeded", 0),
         )
-
-    def download(self, model: RemoteModel, file: str, path: Path) -> None:
-        async def fetch(client: Any) -> None:
-            async with client.messages.batches.with_streaming_response.results(file) as response:
-                await write_download(response.http_response.aiter_bytes(), path)
-
-        model.call_client(fetch, TRANSFER_SECONDS)
 
     def read_line(self, line: Mapping[str, Any]) -> tuple[str, StoredReply | None]:
         name, result = str(line["custom_id"]), line["result"]
