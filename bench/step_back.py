@@ -22,8 +22,8 @@ from contextlib import closing
 from pathlib import Path
 
 import njrt
+from njc.project.build import load_code
 from njc.project.config import Project
-from njc.project.load import load_code
 from njc.runs.timeline.happenings import Happening, ProgramEnded, RunSettings, Stopped
 from njc.runs.timeline.run_controller import RunController
 from njc.runs.timeline.steps import Position

@@ -42,8 +42,8 @@ class NaturalLoader(SourceFileLoader):
 
     def get_code(self, fullname: str) -> CodeType:
         """Compile the source; do not use bytecode, which may belong to a `.py` beside it."""
+        from njc.project.build import load_code
         from njc.project.config import find_project
-        from njc.project.load import load_code
 
         path = self.get_filename(fullname)
         project = find_project(Path(path), os.environ)

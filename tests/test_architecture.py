@@ -90,7 +90,7 @@ EDGE = """
     njrt.session        attempt block_conversation canary gate interception layered_model prediction session settings
     njc                 cli doctor hatch_plugin hook run setuptools_plugin target trace_lines worker
     njc.mcp             servers
-    njc.project         build config load outputs tuned units wheel
+    njc.project         build config outputs tuned units wheel
     njc.evaluation.cases           case_file runner tuner
     njc.evaluation.comparison      results
     njc.evaluation.repair          command testing time_limit

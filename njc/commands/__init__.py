@@ -122,7 +122,7 @@ class Commands(click.Group):
             ctx.ensure_object(Console).error(error)
             ctx.exit(error.exit_code)
         except SyntaxError as error:
-            from njc.project.load import NaturalSyntaxError
+            from njc.project.build import NaturalSyntaxError
             from njc.project.report import format_findings
 
             if not isinstance(error, NaturalSyntaxError):

@@ -4,6 +4,8 @@
 
 An error or an obstacle stops the whole build. Whether a compiled file is up to date is read from the file: it has the
 digests of its source and of itself. There is no other state.
+
+`load_code` compiles a file in memory; it neither reads nor writes compiled files, so its code is never out of date.
 """
 
 from __future__ import annotations
@@ -12,7 +14,8 @@ import gc
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
+from pathlib import Path
+from types import CodeType, MappingProxyType
 from typing import TYPE_CHECKING
 
 from njc.codegen.header import make_header
@@ -22,7 +25,7 @@ from njc.frontend.source import SourceFile
 from njc.project.config import Project
 from njc.project.outputs import ExistingFile, find_overwrite_obstacle, read_existing_file, write_all
 from njc.project.tuned import find_tuned_blocks
-from njc.project.units import Unit, explaining_failure, format_path, read_file
+from njc.project.units import Unit, explaining_failure, format_path, make_unit, read_file
 from njrt.options import Options
 
 if TYPE_CHECKING:
@@ -44,6 +47,19 @@ class Finding:
 
     diagnostic: Diagnostic
     source: SourceFile
+
+
+class NaturalSyntaxError(SyntaxError):
+    """A `.njpy` file has errors: `findings` has all of them, the message is from the first."""
+
+    def __init__(self, file: str, findings: Sequence[Finding]) -> None:
+        first = next(filter(is_error, findings))
+        diagnostic = first.diagnostic
+        line = None if diagnostic.code == "NJ002" else first.source.line(diagnostic.line)
+        end = diagnostic.end_line, diagnostic.end_column
+        place = (file, diagnostic.line, diagnostic.column, line, *end)
+        super().__init__(f"{diagnostic.message} [{diagnostic.code}]", place)
+        self.findings = tuple(findings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +160,23 @@ def write_changes(plan: BuildPlan) -> None:
             bits, mode = unit.source.stat().st_mode & 0o111, unit.output.stat().st_mode
             if bits & ~mode:
                 unit.output.chmod(mode | bits)
+
+
+def load_code(file: Path, data: bytes, project: Project) -> tuple[CodeType, tuple[Finding, ...]]:
+    """Compile the source `data` of `file`; return code and warnings, or raise NaturalSyntaxError.
+
+    Tracebacks, coverage and breakpoints of the code refer to the lines of `file`.
+    """
+    from njc.compiler import parse_compiled_tree
+    from njc.frontend.parse import compile_tree
+
+    unit = make_unit(file, project)
+    task = make_compile_task(unit, SourceFile(unit.path, data), project)
+    compilation = compile_task(task)
+    findings = collect_findings([make_compile_result(task, compilation)], project.warnings)
+    if any(map(is_error, findings)):
+        raise NaturalSyntaxError(str(unit.source), findings)
+    return compile_tree(parse_compiled_tree(compilation), str(unit.source)), findings
 
 
 def compile_all(

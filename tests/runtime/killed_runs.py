@@ -28,8 +28,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import njrt
+from njc.project.build import load_code
 from njc.project.config import Project
-from njc.project.load import load_code
 from njrt.effects import Refusal
 from njrt.events import Event, Performed
 from njrt.message_json import hash_conversation, reply_from_json

@@ -17,8 +17,8 @@ from waiting_controller import WaitingController
 
 import njrt
 from loopback import Answer
+from njc.project.build import load_code
 from njc.project.config import Project
-from njc.project.load import load_code
 from njc.runs.timeline.breakpoints import (
     Breakpoint,
 )

@@ -14,7 +14,7 @@ import click
 from njc.commands.running.trace import read_trace_index
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import PATH, parse_set_flags, refuse_options, with_console
-from njc.project.load import NaturalSyntaxError
+from njc.project.build import NaturalSyntaxError
 from njc.project.units import format_path, read_file
 from njc.runs.debug.commands import DebugSession
 from njc.runs.debug.plain import PROMPT, PlainDebugger, read_command

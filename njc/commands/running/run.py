@@ -21,9 +21,8 @@ from njc.commands.terminal.flags import (
 )
 from njc.commands.terminal.status_line import show_status
 from njc.compiler import compile_source
-from njc.project.build import Finding, read_source
+from njc.project.build import Finding, NaturalSyntaxError, load_code, read_source
 from njc.project.config import Project
-from njc.project.load import NaturalSyntaxError, load_code
 from njc.project.report import format_findings, summarize_findings
 from njc.project.units import SUFFIX, Unit, explaining_failure, find_units, format_path
 from njc.run import run_as_main, run_module_as_main, show_traceback

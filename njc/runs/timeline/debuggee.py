@@ -18,8 +18,8 @@ from types import CodeType
 from typing import Any
 
 import njrt
+from njc.project.build import NaturalSyntaxError, load_code
 from njc.project.config import find_project
-from njc.project.load import NaturalSyntaxError, load_code
 from njc.project.report import format_findings
 from njc.project.units import SUFFIX
 from njc.run import run_as_main, show_traceback
