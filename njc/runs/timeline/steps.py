@@ -317,12 +317,6 @@ class Timeline(Sequence[Step]):
                 apply_changes(variables, step.changes)
         return variables
 
-    def runs(self) -> Mapping[int, tuple[Step, ...]]:
-        found: dict[int, list[Step]] = {}
-        for step in self._steps:
-            found.setdefault(step.run, []).append(step)
-        return {run: tuple(steps) for run, steps in found.items()}
-
 
 def apply_changes(variables: dict[str, str], changes: Mapping[str, str | None]) -> None:
     """Apply the changes of a step to the texts of variables."""

@@ -346,10 +346,6 @@ class Selection:
     block: str = ""
     search: str = ""
 
-    @property
-    def is_empty(self) -> bool:
-        return self == Selection()
-
     def has_run(self, run: RunSummary) -> bool:
         """Return whether a run is shown. `block` is a place, or the name of its file."""
         return (

@@ -50,7 +50,6 @@ class _NameCollector:
     """Walks the tree without recursion, so that no program is too deep (state: open nodes, found names)."""
 
     def __init__(self, module: Module, blocks: Sequence[NaturalBlock]) -> None:
-        self.module = module
         self.source = module.source
         self.text = module.source.text
         self.blocks = {block.start: block for block in blocks}
@@ -74,7 +73,7 @@ class _NameCollector:
     def collect(self) -> NameIndex:
         self._drain()
         found = tuple(sorted(self.found, key=lambda occurrence: (occurrence.start, occurrence.end)))
-        return NameIndex(self.source, self.top, found, self.star_import, self.module.tree)
+        return NameIndex(self.source, self.top, found, self.star_import)
 
     def _drain(self) -> None:
         while self.waiting:

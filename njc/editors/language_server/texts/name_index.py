@@ -82,7 +82,6 @@ class NameIndex:
     occurrences: tuple[Occurrence, ...]
     star_import: bool = False
     """Whether names may come from `from m import *`."""
-    tree: ast.Module | None = None
 
     @cached_property
     def _builtins(self) -> VariableScope:
