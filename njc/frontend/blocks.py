@@ -25,15 +25,7 @@ from types import NoneType
 from typing import Any
 
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
-from njc.frontend.frames import (
-    Frame,
-    Label,
-    enter_except_star,
-    enter_finally,
-    enter_loop,
-    list_labels,
-    list_labels_exiting_finally,
-)
+from njc.frontend.frames import Frame, Label
 from njc.frontend.markers import (
     NO_WRITTEN_OPTIONS,
     OPENING,
@@ -120,12 +112,12 @@ class NaturalBlock:
     @cached_property
     def labels(self) -> tuple[Label, ...]:
         """The control statements that Python would accept in the block's place."""
-        return list_labels(self.frame)
+        return self.frame.list_labels()
 
     @cached_property
     def labels_exiting_finally(self) -> tuple[Label, ...]:
         """The labels that would leave a `finally` suite, and so are not offered."""
-        return list_labels_exiting_finally(self.frame)
+        return self.frame.list_labels_exiting_finally()
 
     @property
     def is_fstring(self) -> bool:
@@ -256,7 +248,7 @@ def _search_compound(
             scope = make_scope(module, statement, frame.scope)
             yield from _search_suite(module, statement.body, statement, Frame(scope))
         case ast.For() | ast.AsyncFor() | ast.While():
-            yield from _search_suite(module, statement.body, statement, enter_loop(frame))
+            yield from _search_suite(module, statement.body, statement, frame.enter_loop())
             yield from _search_suite(module, statement.orelse, statement, frame)
         case ast.If():
             chain = list_branches(statement)
@@ -269,10 +261,10 @@ def _search_compound(
             yield from _search_suite(module, statement.body, statement, frame)
             starred = isinstance(statement, ast.TryStar)
             for handler in statement.handlers:
-                inner = enter_except_star(frame) if starred else frame
+                inner = frame.enter_except_star() if starred else frame
                 yield from _search_suite(module, handler.body, statement, inner)
             yield from _search_suite(module, statement.orelse, statement, frame)
-            yield from _search_suite(module, statement.finalbody, statement, enter_finally(frame))
+            yield from _search_suite(module, statement.finalbody, statement, frame.enter_finally())
         case ast.Match(cases=cases):
             for case in cases:
                 yield from _search_suite(module, case.body, case, frame)

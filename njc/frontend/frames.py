@@ -41,40 +41,35 @@ class Frame:
     in_except_star: bool = False
     """An `except*` suite of this function is around: only a bare `raise` in it re-raises the same group."""
 
+    def enter_loop(self) -> Frame:
+        """Return the frame of a loop's body; its `else` suite keeps the frame around the loop."""
+        return replace(self, in_loop=True, loop_barred=False, loop_in_finally=False)
 
-def enter_loop(frame: Frame) -> Frame:
-    """Return the frame of a loop's body; its `else` suite keeps the frame around the loop."""
-    return replace(frame, in_loop=True, loop_barred=False, loop_in_finally=False)
+    def enter_except_star(self) -> Frame:
+        """Return the frame of an `except*` suite."""
+        return replace(self, loop_barred=True, return_barred=True, in_except_star=True)
 
+    def enter_finally(self) -> Frame:
+        """Return the frame of a `finally` suite."""
+        return replace(self, loop_in_finally=True, return_in_finally=True)
 
-def enter_except_star(frame: Frame) -> Frame:
-    """Return the frame of an `except*` suite."""
-    return replace(frame, loop_barred=True, return_barred=True, in_except_star=True)
+    def list_labels(self) -> tuple[Label, ...]:
+        """Return the control statements that Python would accept here."""
+        labels: list[Label] = ["raise"]
+        if self.in_loop and not self.loop_barred:
+            labels += ["break", "continue"]
+        if self.scope.is_function and not self.return_barred:
+            labels += ["return"]
+            if self.scope.kind != "async generator":
+                labels += ["return_value"]
+        return tuple(labels)
 
-
-def enter_finally(frame: Frame) -> Frame:
-    """Return the frame of a `finally` suite."""
-    return replace(frame, loop_in_finally=True, return_in_finally=True)
-
-
-def list_labels(frame: Frame) -> tuple[Label, ...]:
-    """Return the control statements that Python would accept here."""
-    labels: list[Label] = ["raise"]
-    if frame.in_loop and not frame.loop_barred:
-        labels += ["break", "continue"]
-    if frame.scope.is_function and not frame.return_barred:
-        labels += ["return"]
-        if frame.scope.kind != "async generator":
-            labels += ["return_value"]
-    return tuple(labels)
-
-
-def list_labels_exiting_finally(frame: Frame) -> tuple[Label, ...]:
-    """Return the labels that would leave a `finally` suite."""
-    leaving = {
-        "break": frame.loop_in_finally,
-        "continue": frame.loop_in_finally,
-        "return": frame.return_in_finally,
-        "return_value": frame.return_in_finally,
-    }
-    return tuple(label for label in list_labels(frame) if leaving.get(label, False))
+    def list_labels_exiting_finally(self) -> tuple[Label, ...]:
+        """Return the labels that would leave a `finally` suite."""
+        leaving = {
+            "break": self.loop_in_finally,
+            "continue": self.loop_in_finally,
+            "return": self.return_in_finally,
+            "return_value": self.return_in_finally,
+        }
+        return tuple(label for label in self.list_labels() if leaving.get(label, False))
