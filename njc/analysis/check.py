@@ -33,7 +33,6 @@ from njc.frontend.name_resolution import (
     is_defined,
     list_visible_names,
     resolve_name,
-    walk_outwards,
 )
 from njc.frontend.parse import Module
 from njc.frontend.prompt_references import (
@@ -164,7 +163,7 @@ def _is_plain_builtin(name: str) -> bool:
 
 def suggest_name(name: str, block: NaturalBlock, outputs: BlockOutputs) -> str | None:
     """Return how to correct a name that is not defined, or None."""
-    for scope in walk_outwards(block.scope):
+    for scope in block.scope.walk_outwards():
         if scope.kind == "class" and is_bound(mangle(name, scope.name), scope, outputs):
             return f"`{name}` belongs to the class `{scope.name}`: reach it through the class or `self`"
     if name in _TYPES_BY_OTHER_NAMES:

@@ -18,7 +18,7 @@ from njc.analysis.expressions import ExpressionReader
 from njc.analysis.read_only import is_read_only
 from njc.analysis.types import MAX_DEPTH, Typed, find_signature_scope, make_builtin_type, unquote
 from njc.frontend.blocks import NaturalBlock
-from njc.frontend.name_resolution import NameScope, list_bound_names, walk_outwards, walk_statements
+from njc.frontend.name_resolution import NameScope, list_bound_names, walk_statements
 from njc.frontend.prompt_references import parse_type
 from njrt.private_names import mangle
 
@@ -69,7 +69,7 @@ class TypeReader(ExpressionReader):
         if text := self._types_in_prompts.get((scope, name)):
             parsed = parse_type(text)
             return Typed(parsed, scope) if parsed is not None else None
-        for place in walk_outwards(scope):
+        for place in scope.walk_outwards():
             if (annotation := self._typing_annotations(place).get(key)) is not None:
                 return Typed(unquote(annotation), place)
             if (annotation := place.bindings.parameters.get(key)) is not None:

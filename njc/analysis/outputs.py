@@ -47,7 +47,6 @@ from njc.frontend.name_resolution import (
     list_declared,
     list_suites,
     resolve_name,
-    walk_outwards,
     walk_statements,
 )
 from njc.frontend.parse import Module
@@ -131,7 +130,7 @@ def _suggest_declaration(name: str, scope: NameScope) -> str | None:
 
 def _find_hidden(name: str, scope: NameScope) -> NameScope | None:
     """Find the scope around a function that has a variable of this name."""
-    for outer in walk_outwards(scope):
+    for outer in scope.walk_outwards():
         if outer is not scope and outer.kind != "class" and name in outer.bindings.bound:
             return outer
     return None

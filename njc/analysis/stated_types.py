@@ -26,13 +26,7 @@ from njc.analysis.inference import TypeReader
 from njc.analysis.types import Typed, find_signature_scope, unquote
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
-from njc.frontend.name_resolution import (
-    FunctionDefinition,
-    Global,
-    list_children,
-    resolve_name,
-    walk_outwards,
-)
+from njc.frontend.name_resolution import FunctionDefinition, Global, list_children, resolve_name
 from njc.frontend.prompt_references import Reference, format_annotation
 from njc.frontend.source import SourceFile
 
@@ -66,10 +60,7 @@ _AS_OTHER = re.compile(
 )
 """A form of a result that may differ from its type: `as "yes" or "no"`."""
 _GIVES = "save|write|set|put|use|say|store|give|answer|as|or|to|else|otherwise"
-_OTHER_VALUE = re.compile(
-    rf"\b(?:{_GIVES})\s+[\"'“‘]",
-    re.IGNORECASE,
-)
+_OTHER_VALUE = re.compile(rf"\b(?:{_GIVES})\s+[\"'“‘]", re.IGNORECASE)
 """A text as a result, which is no number."""
 _THIRD_VALUE = re.compile(r"\bor\s+(?!not\s*(?:[,.;]|\b(?:in|into|as)\b|\Z)|false\b)", re.IGNORECASE)  # fmt: skip
 _BEFORE = re.compile(rf"\b{_TYPE}\s+\Z", re.IGNORECASE)
@@ -145,7 +136,7 @@ def find_type_hints(
     """Report the types that are stated for the outputs of blocks and for the parameters that they read."""
     if not blocks:
         return
-    *_, module = walk_outwards(blocks[0].scope)
+    module = blocks[0].scope.module
     calls = _collect_calls(module.node)
     uses = {scope: _collect_uses(scope.node) for scope in {block.scope for block in blocks}}
     signatures = _collect_signatures(module.node)

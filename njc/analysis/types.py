@@ -28,7 +28,6 @@ from njc.frontend.name_resolution import (
     list_bound_names,
     list_declared,
     resolve_name,
-    walk_outwards,
     walk_statements,
 )
 from njc.frontend.prompt_references import list_type_names, parse_type
@@ -189,8 +188,7 @@ class TypeDefinitions:
         """Return the names that some function of the module declares global or nonlocal, and so may bind again."""
         if not self._may_rebind:
             return frozenset()
-        module = next(place for place in walk_outwards(scope) if place.parent is None)
-        return list_declared(module.node)[1]
+        return list_declared(scope.module.node)[1]
 
     @cached_property
     def _may_rebind(self) -> bool:
@@ -400,9 +398,8 @@ def find_signature_scope(scope: NameScope) -> NameScope:
 
 def make_builtin_type(name: str, scope: NameScope) -> Typed:
     """Return the type of a builtin name, in the module: only the module can hide it there."""
-    module = next(place for place in walk_outwards(scope) if place.parent is None)
     constant = ast.Constant(None) if name == "None" else ast.Name(name, ast.Load())
-    return Typed(constant, module)
+    return Typed(constant, scope.module)
 
 
 def unquote(annotation: ast.expr) -> ast.expr:

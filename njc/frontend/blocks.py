@@ -45,7 +45,6 @@ from njc.frontend.name_resolution import (
     collect_bindings,
     list_branches,
     list_own_expressions,
-    walk_outwards,
 )
 from njc.frontend.parse import Module
 from njc.frontend.prompt_references import Reference, Tag, find_tags
@@ -173,8 +172,7 @@ def collect_block_outputs(blocks: Iterable[NaturalBlock]) -> BlockOutputs:
         elsewhere = scope.bindings.globals | scope.bindings.nonlocals
         outputs.setdefault(scope, set()).update(names - elsewhere)
         if at_module := names & scope.bindings.globals:
-            module = next(outer for outer in walk_outwards(scope) if outer.kind == "module")
-            outputs.setdefault(module, set()).update(at_module)
+            outputs.setdefault(scope.module, set()).update(at_module)
     return outputs
 
 

@@ -79,15 +79,19 @@ class NameScope:
     @cached_property
     def mangling_class(self) -> str | None:
         """The name of the innermost enclosing class, also around functions."""
-        return next((scope.name for scope in walk_outwards(self) if scope.kind == "class"), None)
+        return next((scope.name for scope in self.walk_outwards() if scope.kind == "class"), None)
 
+    @cached_property
+    def module(self) -> NameScope:
+        """The module."""
+        return self if self.parent is None else self.parent.module
 
-def walk_outwards(scope: NameScope) -> Iterator[NameScope]:
-    """Yield a scope and all scopes around it, up to the module."""
-    inner: NameScope | None = scope
-    while inner is not None:
-        yield inner
-        inner = inner.parent
+    def walk_outwards(self) -> Iterator[NameScope]:
+        """Yield the scope and all scopes around it, up to the module."""
+        scope: NameScope | None = self
+        while scope is not None:
+            yield scope
+            scope = scope.parent
 
 
 BlockOutputs = Mapping[NameScope, Set[str]]
@@ -172,7 +176,7 @@ def is_defined(name: str, scope: NameScope, outputs: BlockOutputs) -> bool:
 def list_visible_names(scope: NameScope, outputs: BlockOutputs) -> list[str]:
     """List the program's names that a block in `scope` could mean, for did-you-mean."""
     names: dict[str, None] = {}
-    for place in walk_outwards(scope):
+    for place in scope.walk_outwards():
         if place is scope or place.kind != "class":
             bindings = place.bindings
             names |= dict.fromkeys(sorted(bindings.bound | outputs.get(place, set())))

@@ -20,7 +20,6 @@ from collections.abc import Iterator, Sequence
 
 from njc.codegen.emit import find_first_line
 from njc.frontend.blocks import NaturalBlock
-from njc.frontend.name_resolution import walk_outwards
 from njc.frontend.parse import Module
 
 PLACEHOLDER = "...  # YOUR CODE STANDS HERE"
@@ -33,7 +32,7 @@ DefinitionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 def render_context(module: Module, block: NaturalBlock) -> str:
     """Return the part of the program that the block depends on."""
     host = _find_host(module, block)
-    around = {id(scope.node) for scope in walk_outwards(block.scope)}
+    around = {id(scope.node) for scope in block.scope.walk_outwards()}
     full = _render_host(module, block, host, around)
     wanted = _find_mentioned_names(module, full, host, block)
     parts = []

@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 
 from njc.codegen.emit import find_first_line, find_lines_in_strings
-from njc.frontend.name_resolution import FunctionDefinition, list_suites, walk_outwards
+from njc.frontend.name_resolution import FunctionDefinition, list_suites
 from njc.static.context import PLACEHOLDER
 from njc.static.holes import Hole
 from njrt.agent.text_protocol import parse_text_effects
@@ -224,7 +224,7 @@ def extract_code(text: str, hole: Hole) -> str | None:
 
 def unwrap_code(code: str, hole: Hole) -> str:
     """Extract the code of the hole from a copy of the function around it; return other code unchanged."""
-    outer = [scope for scope in walk_outwards(hole.block.scope) if scope.kind != "module"]
+    outer = [scope for scope in hole.block.scope.walk_outwards() if scope.kind != "module"]
     scope = outer[-1] if outer else hole.block.scope
     try:
         tree = ast.parse(code)

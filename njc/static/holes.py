@@ -23,7 +23,7 @@ from njc.analysis.assignment import find_bound_before
 from njc.analysis.authority import list_offered_labels
 from njc.codegen.lower import find_super_parameter
 from njc.frontend.blocks import NaturalBlock, collect_block_outputs
-from njc.frontend.name_resolution import BlockOutputs, walk_outwards
+from njc.frontend.name_resolution import BlockOutputs
 from njc.frontend.parse import Module
 from njc.frontend.prompt_references import format_annotation, parse_type
 from njc.static.context import render_context
@@ -103,7 +103,7 @@ def find_holes(module: Module, blocks: Sequence[NaturalBlock], project: Options)
     seen: Counter[str] = Counter()
     for block in blocks:
         options = merge_option_layers(block.options, project)
-        around = [scope.name for scope in walk_outwards(block.scope) if scope.kind != "module"]
+        around = [scope.name for scope in block.scope.walk_outwards() if scope.kind != "module"]
         name = f"{module.source.path}:{'.'.join(reversed(around)) or '<module>'}"
         seen[name] += 1
         if options.mode in (None, "live") or block.is_fstring or block.interface is not None:
@@ -146,7 +146,7 @@ def _make_hole(
         taken,
         find_taken_names(
             block.scope.node,
-            [other for other in blocks if block.scope in walk_outwards(other.scope)],
+            [other for other in blocks if block.scope in other.scope.walk_outwards()],
         ),
         frozenset(_list_imports(module, block)),
         f"{module.source.path}:{block.line}",

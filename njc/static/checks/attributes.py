@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 
 from njc.analysis.inference import TypeReader
 from njc.analysis.types import ClassDefinition, Typed
-from njc.frontend.name_resolution import FunctionDefinition, NameScope, walk_outwards
+from njc.frontend.name_resolution import FunctionDefinition, NameScope
 from njrt.private_names import mangle
 
 _BUILTIN_TYPES = ("str", "int", "float", "bool", "bytes", "list", "dict", "set", "tuple")
@@ -34,8 +34,7 @@ def find_attribute_problems(
     tree: ast.Module, scope: NameScope, bound: Mapping[str, ast.AST], types: TypeReader
 ) -> Iterator[str]:
     """Check each attribute of a name of the program that the code does not bind itself."""
-    *_, module = walk_outwards(scope)
-    stored_by_code = _list_stored_attributes(module.node, None)
+    stored_by_code = _list_stored_attributes(scope.module.node, None)
     set_somewhere = frozenset((*stored_by_code, *_list_attributes_by_blocks(types)))
     for node in ast.walk(tree):
         match node:
