@@ -41,6 +41,18 @@ class Order:
     color: Color = Color.RED
 
 
+@dataclass
+class Name:
+    text: str
+
+    def __post_init__(self) -> None:
+        assert isinstance(self.text, str), "it runs on a value that was not checked"
+
+
+class Named(NamedTuple):
+    name: Name
+
+
 class Movie(TypedDict):
     title: str
     color: NotRequired[Color]
@@ -335,6 +347,13 @@ def test_a_text_with_a_time_is_no_date(declared):
         (dict[float, int], {"nan": 1}, "finite"),
         (dict[datetime.date, int], {"1704153600": 1}, "format date"),
         (Literal[Color.RED, "x"], "BLUE", "^Input should be 'RED' or 'x'$"),
+        (Order, ["a"], "dictionary"),
+        (Order | None, [["a"]], "dictionary"),
+        (list[Name], [[1]], "0: .*dictionary"),
+        (dict[str, Name], {"a": [1]}, "a: .*dictionary"),
+        (tuple[Name, ...], [["a"]], "0: .*dictionary"),
+        (Named, [["a"]], "0: .*dictionary"),
+        (Strictly, [1], "dictionary"),
     ],
 )
 def test_what_does_not_fit_is_said_with_its_place(declared, written, words):

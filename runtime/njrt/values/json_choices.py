@@ -185,9 +185,8 @@ class _Reader(SchemaMatcher):
                     self.read(item, schemas[index], (*place, str(index)), in_union)
                     for index, item in enumerate(value)
                 ]
-                if in_union and CONTAINER in schema:
-                    made: UserValue = schema[CONTAINER](items)
-                    return made
+                if in_union and (kind := schema.get(CONTAINER)) in (tuple, set, frozenset):
+                    return kind(items)  # an array is no instance of a class with fields
                 is_same = all(new is old for new, old in zip(items, value, strict=True))
                 return value if is_same else items
             case dict():
