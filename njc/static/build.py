@@ -48,10 +48,8 @@ from njc.static.lock import (
     LockKey,
     StaticLock,
     TokenCounts,
-    add_entries,
     describe_authors,
     hash_code,
-    remove_entries,
 )
 from njc.static.staleness import (
     HoleStatus,
@@ -125,7 +123,7 @@ class StaticBuild:
 
 def fill_holes(files: Sequence[StaticFile], lock: StaticLock, request: HoleRequest) -> StaticBuild:
     """Fill the holes of all files, from the lock or by asking models, and compile the files."""
-    lock = remove_entries(lock, request.anew)
+    lock = lock.without_entries(request.anew)
     holes = [(file, hole) for file in files for hole in file.holes]
     statuses = find_hole_statuses([hole for _, hole in holes], lock, learned=request.learned)
     to_write = [
@@ -142,7 +140,7 @@ def fill_holes(files: Sequence[StaticFile], lock: StaticLock, request: HoleReque
         for file, hole in holes
     }
     used = tuple(result.entry for result in results.values() if result.entry is not None)
-    lock = add_entries(lock, used)
+    lock = lock.with_entries(used)
     findings = [finding for result in results.values() for finding in result.findings]
     compiled = {}
     for file in files if not findings else ():
@@ -258,7 +256,7 @@ def _generate_all(
             fillings[hole.name] = filling
             entries = [result.entry for result in fillings.values() if result.entry is not None]
             if filling.entry is not None:
-                request.keep(add_entries(lock, entries))
+                request.keep(lock.with_entries(entries))
 
     tasks = [(file, hole, author) for (file, hole), author in zip(holes, authors, strict=True)]
     if jobs == 1 or len(tasks) < 2:

@@ -158,6 +158,16 @@ class StaticLock:
     servers: Mapping[str, ServerSection] = field(default_factory=dict)
     """The MCP servers by their names."""
 
+    def with_entries(self, entries: Iterable[LockEntry]) -> StaticLock:
+        """Return the lock with entries added, or put in place of older ones."""
+        added = {(entry.name, entry.mode): entry for entry in entries}
+        return replace(self, entries={**self.entries, **added})
+
+    def without_entries(self, keys: Collection[LockKey]) -> StaticLock:
+        """Return the lock without some entries."""
+        kept = {key: entry for key, entry in self.entries.items() if key not in keys}
+        return replace(self, entries=kept)
+
 
 @dataclass(frozen=True, slots=True)
 class _LockFile:
@@ -176,17 +186,6 @@ LEARNED_SUFFIX = "-learned"
 def hash_code(code: str) -> str:
     """Return a short digest of code; blank lines at its ends do not count."""
     return hashlib.sha256(code.strip().encode()).hexdigest()[:16]
-
-
-def add_entries(lock: StaticLock, entries: Iterable[LockEntry]) -> StaticLock:
-    """Return the lock with entries added, or put in place of older ones."""
-    added = {(entry.name, entry.mode): entry for entry in entries}
-    return replace(lock, entries={**lock.entries, **added})
-
-
-def remove_entries(lock: StaticLock, keys: Collection[LockKey]) -> StaticLock:
-    """Return the lock without some entries."""
-    return replace(lock, entries={key: it for key, it in lock.entries.items() if key not in keys})
 
 
 def add_unwritten(written: StaticLock, before: StaticLock) -> StaticLock:
@@ -268,7 +267,7 @@ def read_lock(file: Path) -> StaticLock:
     authority = {section.key: section for section in read.authority}
     tuned = {section.key: section for section in check_sections(file, document)}
     servers = {section.name: section for section in read.mcp}
-    return add_entries(StaticLock({}, authority, tuned, servers), read.block)
+    return StaticLock({}, authority, tuned, servers).with_entries(read.block)
 
 
 _UNKNOWN_KEY = ("Unexpected keyword argument", "this njc knows no such key")

@@ -19,7 +19,6 @@ from njc.static.lock import (
     LockEntry,
     StaticLock,
     TokenCounts,
-    add_entries,
     describe_authors,
     format_lock,
     hash_code,
@@ -49,7 +48,7 @@ TEXT = st.text(st.characters(codec="utf-8"), max_size=40)
 @given(st.lists(st.tuples(TEXT, TEXT), max_size=4))
 def test_what_is_written_is_read_again(pairs: list[tuple[str, str]]) -> None:
     codes = {name: code.replace("\r", "") for name, code in pairs}
-    lock = add_entries(StaticLock(), [entry(name, code) for name, code in codes.items()])
+    lock = StaticLock().with_entries([entry(name, code) for name, code in codes.items()])
     blocks = tomllib.loads(format_lock(lock)).get("block", [])
     assert {block["name"]: block["code"].strip() for block in blocks} == {
         name: code.strip() for name, code in codes.items()
@@ -60,7 +59,7 @@ def test_what_is_written_is_read_again(pairs: list[tuple[str, str]]) -> None:
     "code", ["s = '''a\n'''", 's = """a\\n"""', "s = '\\t\x0c'", "s = 'it''s'", "", "a\n\n\nb"]
 )
 def test_awkward_code(code: str, tmp_path: Path) -> None:
-    lock = add_entries(StaticLock(), [entry(code=code)])
+    lock = StaticLock().with_entries([entry(code=code)])
     again = read(format_lock(lock), tmp_path)
     (found,) = again.entries.values()
     assert found.code.strip() == code.strip()
@@ -70,13 +69,13 @@ def test_awkward_code(code: str, tmp_path: Path) -> None:
 
 def test_entries_stand_in_the_order_of_their_names() -> None:
     one, two = entry("b.njpy:f"), entry("a.njpy:g")
-    assert format_lock(add_entries(StaticLock(), [one, two])) == format_lock(
-        add_entries(StaticLock(), [two, one])
+    assert format_lock(StaticLock().with_entries([one, two])) == format_lock(
+        StaticLock().with_entries([two, one])
     )
 
 
 def test_an_edit_shows(tmp_path: Path) -> None:
-    text = format_lock(add_entries(StaticLock(), [entry()])).replace("x = 1", "x = 2")
+    text = format_lock(StaticLock().with_entries([entry()])).replace("x = 1", "x = 2")
     lock = read(text, tmp_path)
     (found,) = lock.entries.values()
     assert found.is_edited
@@ -85,7 +84,7 @@ def test_an_edit_shows(tmp_path: Path) -> None:
 
 
 def test_line_ends_of_other_systems_are_no_edit(tmp_path: Path) -> None:
-    text = format_lock(add_entries(StaticLock(), [entry(code="a\nb\n")])).replace("\n", "\r\n")
+    text = format_lock(StaticLock().with_entries([entry(code="a\nb\n")])).replace("\n", "\r\n")
     (found,) = read(text, tmp_path).entries.values()
     assert not found.is_edited
 
@@ -94,8 +93,8 @@ def test_no_file_holds_nothing(tmp_path: Path) -> None:
     assert read_lock(tmp_path / "njc.lock") == StaticLock()
 
 
-GOOD = format_lock(add_entries(StaticLock(), [entry("a.njpy:f", "s = '''\n[[block]]\n'''\n")]))
-BAD = format_lock(add_entries(StaticLock(), [entry("b.njpy:g")])).partition("\n\n")[2]
+GOOD = format_lock(StaticLock().with_entries([entry("a.njpy:f", "s = '''\n[[block]]\n'''\n")]))
+BAD = format_lock(StaticLock().with_entries([entry("b.njpy:g")])).partition("\n\n")[2]
 """An entry without the head of the file."""
 
 
@@ -182,7 +181,7 @@ def test_who_wrote_the_code_of_a_file(entries: list[LockEntry], words: str) -> N
 
 @pytest.mark.parametrize("checks", [None, CheckCounts(3, 4), CheckCounts(0, 4, 'a "script"')])
 def test_the_counts_of_checks_are_kept(checks: CheckCounts | None, tmp_path: Path) -> None:
-    lock = add_entries(StaticLock(), [entry(checks=checks)])
+    lock = StaticLock().with_entries([entry(checks=checks)])
     assert read(format_lock(lock), tmp_path).entries[("a.njpy:f", "static")].checks == checks
 
 
@@ -211,12 +210,12 @@ def test_changes_are_transferred_to_a_lock_that_was_changed_meanwhile(
     current: list[LockEntry],
     merged: list[LockEntry],
 ) -> None:
-    locks = [add_entries(StaticLock(), entries) for entries in (before, after, current)]
-    assert transfer_changes(*locks) == add_entries(StaticLock(), merged)
+    locks = [StaticLock().with_entries(entries) for entries in (before, after, current)]
+    assert transfer_changes(*locks) == StaticLock().with_entries(merged)
 
 
 def test_a_merge_that_keeps_both_codes_is_an_error_with_its_line(tmp_path: Path) -> None:
-    text = format_lock(add_entries(StaticLock(), [entry()]))
+    text = format_lock(StaticLock().with_entries([entry()]))
     other = text[text.index("[[block]]") :].replace("x = 1", "x = 2")
     line = text.count("\n") + 3  # below an empty line and the head
     with pytest.raises(
@@ -229,7 +228,7 @@ def test_a_merge_that_keeps_both_codes_is_an_error_with_its_line(tmp_path: Path)
 def save_entries(file: Path, prefix: str) -> None:
     for number in range(10):
         before = read_lock(file)
-        save_lock(add_entries(before, [entry(f"{prefix}.njpy:f{number}")]), before, file)
+        save_lock(before.with_entries([entry(f"{prefix}.njpy:f{number}")]), before, file)
 
 
 def test_processes_that_save_at_once_lose_nothing(tmp_path: Path) -> None:

@@ -38,15 +38,7 @@ from njc.runs.authority import (
 from njc.static.build import HoleRequest
 from njc.static.files import fill_units, find_static_files, save_lock
 from njc.static.holes import Hole
-from njc.static.lock import (
-    LEARNED_SUFFIX,
-    LockEntry,
-    StaticLock,
-    add_entries,
-    format_lock,
-    read_lock,
-    remove_entries,
-)
+from njc.static.lock import LEARNED_SUFFIX, LockEntry, StaticLock, format_lock, read_lock
 from njc.static.splice import name_static_code
 from njc.static.staleness import (
     HoleStatus,
@@ -124,7 +116,7 @@ def command(
             (it, key) for it in chosen or holes for key in _list_keys(it) if key in lock.entries
         )
         kept = [replace(lock.entries[key], meaning=it.meaning) for it, key in keys]
-        save_lock(add_entries(lock, kept), lock, file)
+        save_lock(lock.with_entries(kept), lock, file)
     elif update:
         names = {hole.name for hole in chosen or holes}
         anew = tuple(itertools.chain(*map(_list_keys, chosen)))
@@ -140,7 +132,7 @@ def command(
         unused = [(entry.name, entry.mode) for entry in find_unused(lock) if not chosen]
         stale = _find_stale_tuned(lock, units)
         current = {key: each for key, each in lock.tuned.items() if key not in stale}
-        save_lock(replace(remove_entries(lock, unused), tuned=current), lock, file)
+        save_lock(replace(lock.without_entries(unused), tuned=current), lock, file)
         console.findings(format_findings(findings, "text"))
     lock = read_lock(file)
     statuses = find_hole_statuses(holes, lock)

@@ -34,7 +34,7 @@ from njc.static.build import HoleRequest, choose_author, fill_holes, find_contra
 from njc.static.files import format_finding_messages, write_static_build
 from njc.static.fit import StaticFile, normalize_code, require_extra
 from njc.static.holes import Hole
-from njc.static.lock import LockEntry, StaticLock, add_entries, hash_code
+from njc.static.lock import LockEntry, StaticLock, hash_code
 from njrt.errors import ConfigurationError
 from njrt.models.model import answer_all
 
@@ -113,7 +113,7 @@ class TestedProgram:
 
     def test_entry(self, file: StaticFile, hole: Hole, entry: LockEntry) -> CommandEvaluation:
         """Run the command on a build with this entry; raises ConfigurationError if it cannot be built without a model."""
-        build = fill_holes(self.files, add_entries(self.lock, [entry]), HoleRequest(locked=True))
+        build = fill_holes(self.files, self.lock.with_entries([entry]), HoleRequest(locked=True))
         if build.findings:
             raise ConfigurationError(format_finding_messages(build.findings))
         compilation = build.compiled[file.unit]
@@ -199,7 +199,7 @@ def _repair_hole(
     keep_repair_attempts(hole, repaired, request)
     if repaired.attempts and repaired.evaluation.result.has_passed:
         new = make_repaired_entry(hole, entry, repaired, request.today(), judge)
-        request.keep(add_entries(program.lock, [replace(new, score=None)]))
+        request.keep(program.lock.with_entries([replace(new, score=None)]))
     first = repaired.first
     return CommandRepairResult(
         hole,

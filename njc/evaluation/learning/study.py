@@ -47,15 +47,7 @@ from njc.static.fit import (
 )
 from njc.static.generate import CodeCheck, Generated
 from njc.static.holes import Hole
-from njc.static.lock import (
-    LEARNED_SUFFIX,
-    LockEntry,
-    LockScore,
-    StaticLock,
-    TokenCounts,
-    add_entries,
-    hash_code,
-)
+from njc.static.lock import LEARNED_SUFFIX, LockEntry, LockScore, StaticLock, TokenCounts, hash_code
 from njc.static.staleness import Locked, describe_hole_status, find_hole_statuses
 from njc.worker import Message, open_worker
 from njrt.errors import RejectedRequestError, ReplyError
@@ -185,7 +177,7 @@ def _learn_hole(
     entry = make_repaired_entry(hole, entry, learned, request.today(), judge)
     mode, score = hole.mode + LEARNED_SUFFIX, learned.evaluation.score
     tokens = TokenCounts(entry.tokens.input + asked.input, entry.tokens.output + asked.output)
-    lock = add_entries(lock, [replace(entry, mode=mode, tokens=tokens, score=score, shapes=seen)])
+    lock = lock.with_entries([replace(entry, mode=mode, tokens=tokens, score=score, shapes=seen)])
     request.keep(lock)
     if learned.failure is not None:
         request.notify(f"{hole.name}: the best code so far is kept: {studied.score}")
