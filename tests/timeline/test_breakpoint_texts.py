@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from njc.runs.timeline.breakpoints import describe_breakpoint, parse_breakpoint
+from njc.runs.timeline.breakpoints import parse_breakpoint
 
 TEXTS = [
     "line mail.njpy:12",
@@ -28,7 +28,7 @@ TEXTS = [
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_reading_what_was_written(text: str) -> None:
-    assert describe_breakpoint(parse_breakpoint(text)) == text
+    assert str(parse_breakpoint(text)) == text
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_reading_what_was_written(text: str) -> None:
     ],
 )
 def test_what_is_meant(text: str, meant: str) -> None:
-    assert describe_breakpoint(parse_breakpoint(text)) == meant
+    assert str(parse_breakpoint(text)) == meant
 
 
 @pytest.mark.parametrize(

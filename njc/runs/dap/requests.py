@@ -25,9 +25,7 @@ from pydantic.alias_generators import to_camel
 from njc.runs.timeline.breakpoints import (
     Breakpoint,
     check_condition,
-    explain_missing_file,
     find_block_at,
-    locate_breakpoint,
     parse_breakpoint,
 )
 from njc.runs.timeline.channel import RunControlError
@@ -295,7 +293,7 @@ class BreakpointSets:
                 answers.append({"verified": False, "message": str(error)})
                 continue
             found.append(replace(breakpoint, condition=each.condition or breakpoint.condition))
-            note = explain_missing_file(breakpoint, self.folders) if self.folders else ""
+            note = breakpoint.explain_missing_file(self.folders) if self.folders else ""
             answers.append({"verified": not note} | ({"message": note} if note else {}))
         self._breakpoints[key] = tuple(found)
         return {"breakpoints": answers}
@@ -309,7 +307,7 @@ class BreakpointSets:
         return tuple(found)
 
     def _locate(self, breakpoint: Breakpoint) -> Breakpoint:
-        return locate_breakpoint(breakpoint, self.folders) if self.folders else breakpoint
+        return breakpoint.locate(self.folders) if self.folders else breakpoint
 
 
 _CAPABILITIES = (

@@ -32,8 +32,6 @@ from njc.runs.debug.stop_report import (
 from njc.runs.debug.trace_walk import TraceWalk
 from njc.runs.timeline.breakpoints import (
     BREAKPOINT_FORMS,
-    describe_breakpoint,
-    explain_missing_file,
     find_source,
     parse_breakpoint,
     read_number,
@@ -325,7 +323,7 @@ def add_breakpoint(session: DebugSession, words: str) -> CommandResult:
     """Set a breakpoint, or list them."""
     run = session.run
     if not words:
-        texts = enumerate(map(describe_breakpoint, run.breakpoints), 1)
+        texts = enumerate(map(str, run.breakpoints), 1)
         lines = tuple(f"    {number}  {text}" for number, text in texts)
         return Said(lines or (f"no breakpoints; b {BREAKPOINT_FORMS}",))
     place, separator, condition = words.partition(" if ")
@@ -343,8 +341,8 @@ def add_breakpoint(session: DebugSession, words: str) -> CommandResult:
     except ValueError as error:
         raise RunControlError(str(error)) from None
     *_, breakpoint = run.set_breakpoints((*run.breakpoints, breakpoint))
-    text = f"breakpoint {len(run.breakpoints)}: {describe_breakpoint(breakpoint)}"
-    note = explain_missing_file(breakpoint, run.folders)
+    text = f"breakpoint {len(run.breakpoints)}: {breakpoint}"
+    note = breakpoint.explain_missing_file(run.folders)
     return Said((text, f"note: {note}") if note else (text,))
 
 
@@ -358,7 +356,7 @@ def clear_breakpoints(session: DebugSession, words: str) -> CommandResult:
     if not 1 <= number <= len(run.breakpoints):
         raise RunControlError(f"there is no breakpoint `{words}`; `b` lists them")
     kept = list(run.breakpoints)
-    removed = describe_breakpoint(kept.pop(number - 1))
+    removed = kept.pop(number - 1)
     run.set_breakpoints(tuple(kept))
     return Said((f"removed: {removed}",))
 

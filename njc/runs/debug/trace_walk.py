@@ -12,12 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from njc.runs.timeline.breakpoints import (
-    Breakpoint,
-    describe_breakpoint,
-    find_hits,
-    locate_breakpoint,
-)
+from njc.runs.timeline.breakpoints import Breakpoint
 from njc.runs.timeline.channel import RunControlError
 from njc.runs.timeline.happenings import Happening, ProgramEnded, Stopped
 from njc.runs.timeline.inspection import ShownVariable
@@ -76,7 +71,7 @@ class TraceWalk(StepMovements):
         for breakpoint in breakpoints:
             if breakpoint.condition:
                 raise RunControlError("a trace has no values to evaluate conditions on")
-        self.breakpoints = tuple(locate_breakpoint(each, self.folders) for each in breakpoints)
+        self.breakpoints = tuple(each.locate(self.folders) for each in breakpoints)
         return self.breakpoints
 
     def find_effect(self, step: Step) -> Mapping[str, Any] | None:
@@ -123,9 +118,9 @@ class TraceWalk(StepMovements):
     def _find_breakpoint(self, position: Position) -> str:
         """Return the breakpoint before this step, as a running program would hit it; or else ""."""
         step = self.timeline[position.number]
-        hits = find_hits(self.breakpoints, make_undone(step) if step.kind == "effect" else step)
+        steps = [make_undone(step) if step.kind == "effect" else step]
         earlier = self.timeline[: position.number]
         done = next((other for other in reversed(earlier) if other.run == step.run), None)
         if done is not None and done.kind == "effect":
-            hits += find_hits(self.breakpoints, done)
-        return describe_breakpoint(hits[0]) if hits else ""
+            steps.append(done)
+        return next((str(it) for each in steps for it in self.breakpoints if it.is_hit(each)), "")

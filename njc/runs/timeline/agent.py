@@ -23,13 +23,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from njc.runs.timeline.breakpoints import (
-    BREAKPOINTS,
-    Breakpoint,
-    describe_breakpoint,
-    find_hits,
-    is_place,
-)
+from njc.runs.timeline.breakpoints import BREAKPOINTS, Breakpoint, is_place
 from njc.runs.timeline.channel import ChannelClosedError, ControlChannel, Json
 from njc.runs.timeline.checkpoints import (
     CheckpointSchedule,
@@ -208,13 +202,13 @@ class Agent:
         return steps[-1] if steps else None
 
     def _find_breakpoint(self, step: Step, run: RunId) -> str:
-        for breakpoint in find_hits(self._breakpoints, step):
+        for breakpoint in (each for each in self._breakpoints if each.is_hit(step)):
             if not breakpoint.condition:
-                return describe_breakpoint(breakpoint)
+                return str(breakpoint)
             try:
                 with self._evaluate_freely():
                     if self.variables.evaluate(breakpoint.condition, run):
-                        return describe_breakpoint(breakpoint)
+                        return str(breakpoint)
             except EvaluationError as error:
                 text = f"the condition `{breakpoint.condition}` cannot be evaluated: {error}"
                 self._channel.send({"notice": text})

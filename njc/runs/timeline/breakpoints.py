@@ -45,46 +45,69 @@ class Breakpoint:
     condition: str = ""
     """An expression over the variables of the block; "" is true."""
     place: str = ""
-    """The block, by its first line; `locate_breakpoint` finds it. Of a variable: the only block that counts."""
+    """The block, by its first line; `locate` finds it. Of a variable: the only block that counts."""
+
+    def __str__(self) -> str:
+        """Return the breakpoint in a few words, such as `block mail.njpy:12 if n > 3`."""
+        above = "above " if self.kind == "tokens" else ""
+        text = f"{self.kind} {above}{self.target}".strip()
+        return f"{text} if {self.condition}" if self.condition else text
+
+    def is_hit(self, step: Step) -> bool:
+        """Return whether a step hits the breakpoint in its present state, begun or finished; conditions do not count."""
+        target, place = self.target, self.place
+        is_effect = step.kind == "effect"
+        match self.kind:
+            case "line":
+                return step.kind == "enter" and is_at(step, place)
+            case "block":
+                return step.kind == "enter" and (not target or is_at(step, place or target))
+            case "effect":
+                is_begun = is_effect and not step.is_done and step.effect is not None
+                return is_begun and target in ("", (step.effect or {}).get("kind"))
+            case "jump":
+                return bool(step.jump) and target in ("", step.jump)
+            case "variable":
+                is_here = not place or is_at(step, place)
+                return is_effect and step.is_done and is_here and target in step.changes
+            case "refusal":
+                return step.is_done and step.is_refused
+            case "type":
+                is_misfit = step.is_refused and bool(_TYPE_REFUSAL.search(step.result))
+                return step.is_done and (is_misfit or step.error.startswith("OutputTypeError"))
+            case "limit":
+                return step.kind == "exit" and "LimitError" in step.error.partition(":")[0]
+            case "tokens":
+                return is_effect and not step.is_done and step.tokens > int(target)
+            case _:
+                assert_never(self.kind)
+
+    def locate(self, folders: Iterable[Path]) -> Breakpoint:
+        """Return the breakpoint with its block; raises RunControlError for a line without a block.
+
+        The file of the kind `block` may be elsewhere, with an imported module; such a breakpoint is not changed.
+        """
+        if self.kind not in ("line", "block") or not self.target or self.place:
+            return self
+        file, _, line = self.target.rpartition(":")
+        files = [folder / file for folder in folders if (folder / file).is_file()]
+        for each in files:
+            if (lines := find_block_at(each, int(line))) is not None:
+                return replace(self, place=f"{each.absolute()}:{lines.first}")
+        if self.kind == "block" and not files:
+            return self
+        raise RunControlError(f"there is no prompt at {self.target}")
+
+    def explain_missing_file(self, folders: Iterable[Path]) -> str:
+        """Return a note if the file of a block is in none of these folders; else ""."""
+        target = self.target if self.kind == "block" else ""
+        if not target or find_source(target, folders) is not None:
+            return ""
+        return f"{target.rpartition(':')[0]} is not here; a module elsewhere may have it"
 
 
 BREAKPOINTS = TypeAdapter(list[Breakpoint])
 _TYPE_REFUSAL = re.compile(r"does not fit its type|does not have the form")
-
-
-def find_hits(breakpoints: Iterable[Breakpoint], step: Step) -> list[Breakpoint]:
-    """Return the breakpoints that a step hits in its present state: begun or finished."""
-    return [breakpoint for breakpoint in breakpoints if is_hit(breakpoint, step)]
-
-
-def is_hit(breakpoint: Breakpoint, step: Step) -> bool:
-    """Return whether a step hits a breakpoint, without its condition."""
-    target, place = breakpoint.target, breakpoint.place
-    is_effect = step.kind == "effect"
-    match breakpoint.kind:
-        case "line":
-            return step.kind == "enter" and is_at(step, place)
-        case "block":
-            return step.kind == "enter" and (not target or is_at(step, place or target))
-        case "effect":
-            is_begun = is_effect and not step.is_done and step.effect is not None
-            return is_begun and target in ("", (step.effect or {}).get("kind"))
-        case "jump":
-            return bool(step.jump) and target in ("", step.jump)
-        case "variable":
-            is_here = not place or is_at(step, place)
-            return is_effect and step.is_done and is_here and target in step.changes
-        case "refusal":
-            return step.is_done and step.is_refused
-        case "type":
-            is_misfit = step.is_refused and bool(_TYPE_REFUSAL.search(step.result))
-            return step.is_done and (is_misfit or step.error.startswith("OutputTypeError"))
-        case "limit":
-            return step.kind == "exit" and "LimitError" in step.error.partition(":")[0]
-        case "tokens":
-            return is_effect and not step.is_done and step.tokens > int(target)
-        case _:
-            assert_never(breakpoint.kind)
 
 
 def is_at(step: Step, wanted: str) -> bool:
@@ -108,15 +131,8 @@ def is_place(place: str, wanted: str) -> bool:
     return line == wanted_line and parts[-shorter:] == wanted_parts[-shorter:]
 
 
-def describe_breakpoint(breakpoint: Breakpoint) -> str:
-    """Return a breakpoint in a few words, such as `block mail.njpy:12 if n > 3`."""
-    above = "above " if breakpoint.kind == "tokens" else ""
-    text = f"{breakpoint.kind} {above}{breakpoint.target}".strip()
-    return f"{text} if {breakpoint.condition}" if breakpoint.condition else text
-
-
 def parse_breakpoint(text: str) -> Breakpoint:
-    """Read a breakpoint from the form of `describe_breakpoint`; raises ValueError with all forms."""
+    """Read a breakpoint from the form of `str`; raises ValueError with all forms."""
     words, _, condition = text.strip().partition(" if ")
     kind, _, rest = words.strip().partition(" ")
     target, condition = _read_target(kind, rest.strip()), condition.strip()
@@ -229,28 +245,3 @@ def find_source(place: str, folders: Iterable[Path]) -> Path | None:
 def find_step_source(step: Step, folders: Iterable[Path]) -> Path | None:
     """Return the file of the block of a step."""
     return Path(step.file) if step.file else find_source(step.place, folders)
-
-
-def locate_breakpoint(breakpoint: Breakpoint, folders: Iterable[Path]) -> Breakpoint:
-    """Return a breakpoint with its block; raises RunControlError for a line without a block.
-
-    The file of the kind `block` may be elsewhere, with an imported module; such a breakpoint is not changed.
-    """
-    if breakpoint.kind not in ("line", "block") or not breakpoint.target or breakpoint.place:
-        return breakpoint
-    file, _, line = breakpoint.target.rpartition(":")
-    files = [folder / file for folder in folders if (folder / file).is_file()]
-    for each in files:
-        if (lines := find_block_at(each, int(line))) is not None:
-            return replace(breakpoint, place=f"{each.absolute()}:{lines.first}")
-    if breakpoint.kind == "block" and not files:
-        return breakpoint
-    raise RunControlError(f"there is no prompt at {breakpoint.target}")
-
-
-def explain_missing_file(breakpoint: Breakpoint, folders: Iterable[Path]) -> str:
-    """Return a note if the file of a block is in none of these folders; else ""."""
-    target = breakpoint.target if breakpoint.kind == "block" else ""
-    if not target or find_source(target, folders) is not None:
-        return ""
-    return f"{target.rpartition(':')[0]} is not here; a module elsewhere may have it"

@@ -22,7 +22,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
-from njc.runs.timeline.breakpoints import BREAKPOINTS, Breakpoint, locate_breakpoint
+from njc.runs.timeline.breakpoints import BREAKPOINTS, Breakpoint
 from njc.runs.timeline.channel import ChannelClosedError, Json, RunControlError
 from njc.runs.timeline.happenings import (
     Diverged,
@@ -165,7 +165,7 @@ class RunController(StepMovements):
 
     def set_breakpoints(self, breakpoints: tuple[Breakpoint, ...]) -> tuple[Breakpoint, ...]:
         """Replace all breakpoints; return them as set. Raises RunControlError for a line outside of all blocks."""
-        self.breakpoints = tuple(locate_breakpoint(each, self.folders) for each in breakpoints)
+        self.breakpoints = tuple(each.locate(self.folders) for each in breakpoints)
         if self.state in ("running", "stopped"):
             self._pool.channel.send({"command": "breakpoints", **self._format_breakpoints()})
         return self.breakpoints
