@@ -48,12 +48,17 @@ class Finding:
     diagnostic: Diagnostic
     source: SourceFile
 
+    @property
+    def is_error(self) -> bool:
+        """Whether it is an error, or a warning that counts as one."""
+        return self.diagnostic.severity == "error"
+
 
 class NaturalSyntaxError(SyntaxError):
     """A `.njpy` file has errors: `findings` has all of them, the message is from the first."""
 
     def __init__(self, file: str, findings: Sequence[Finding]) -> None:
-        first = next(filter(is_error, findings))
+        first = next(finding for finding in findings if finding.is_error)
         diagnostic = first.diagnostic
         line = None if diagnostic.code == "NJ002" else first.source.line(diagnostic.line)
         end = diagnostic.end_line, diagnostic.end_column
@@ -72,6 +77,36 @@ class CompileTask:
     parse_always: bool = False
     tuned: tuple[TunedBlock, ...] = ()
     with_hints: bool = True
+
+    def run(self) -> CompileResult:
+        """Compile one source."""
+        was_enabled = gc.isenabled()
+        gc.disable()  # syntax trees have no cycles, and the collector takes a quarter of the time
+        try:
+            return self.make_result(self.compile())
+        finally:
+            if was_enabled:
+                gc.enable()
+
+    def compile(self) -> Compilation:
+        """Compile one source; return the whole compilation."""
+        from njc.compiler import compile_source
+
+        return compile_source(
+            self.source, project=self.options, tuned=self.tuned, with_hints=self.with_hints
+        )
+
+    def make_result(self, compilation: Compilation) -> CompileResult:
+        """Make the result of a task, which can be sent to another process."""
+        from njc.frontend.parse import parse
+
+        output, diagnostics = compilation.output, compilation.diagnostics
+        if self.parse_always and output is not None and not compilation.blocks:
+            module = parse(self.source)
+            if isinstance(module, Diagnostic):
+                output, diagnostics = None, (*diagnostics, module)
+        bare = SourceFile(self.source.path, self.source.data)
+        return CompileResult(self.unit, bare, output, diagnostics, compilation.hints)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +141,7 @@ class BuildPlan:
     @property
     def has_errors(self) -> bool:
         """Whether a source cannot be compiled."""
-        return any(map(is_error, self.findings))
+        return any(finding.is_error for finding in self.findings)
 
 
 def plan_build(
@@ -172,9 +207,9 @@ def load_code(file: Path, data: bytes, project: Project) -> tuple[CodeType, tupl
 
     unit = make_unit(file, project)
     task = make_compile_task(unit, SourceFile(unit.path, data), project)
-    compilation = compile_task(task)
-    findings = collect_findings([make_compile_result(task, compilation)], project.warnings)
-    if any(map(is_error, findings)):
+    compilation = task.compile()
+    findings = collect_findings([task.make_result(compilation)], project.warnings)
+    if any(finding.is_error for finding in findings):
         raise NaturalSyntaxError(str(unit.source), findings)
     return compile_tree(parse_compiled_tree(compilation), str(unit.source)), findings
 
@@ -200,15 +235,13 @@ def compile_all(
         for unit, source in sources.items()
     }
     results = {
-        unit: make_compile_result(task, compiled[unit])
-        for unit, task in tasks.items()
-        if unit in compiled
+        unit: task.make_result(compiled[unit]) for unit, task in tasks.items() if unit in compiled
     }
     left = [task for unit, task in tasks.items() if unit not in results]
     most = 1 + sum(len(task.source.data) for task in left) // _BYTES_PER_PROCESS
     workers = min(jobs or min(os.cpu_count() or 1, most), len(left))
     for result in (
-        _compile_in_processes(left, workers) if workers > 1 else map(run_compile_task, left)
+        _compile_in_processes(left, workers) if workers > 1 else map(CompileTask.run, left)
     ):
         results[result.unit] = result
         progress(len(results), len(tasks))
@@ -228,39 +261,6 @@ def make_compile_task(
     return CompileTask(unit, source, project.options, parse_always, tuned, with_hints)
 
 
-def run_compile_task(task: CompileTask) -> CompileResult:
-    """Compile one source."""
-    was_enabled = gc.isenabled()
-    gc.disable()  # syntax trees have no cycles, and the collector takes a quarter of the time
-    try:
-        return make_compile_result(task, compile_task(task))
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
-def compile_task(task: CompileTask) -> Compilation:
-    """Compile one source; return the whole compilation."""
-    from njc.compiler import compile_source
-
-    return compile_source(
-        task.source, project=task.options, tuned=task.tuned, with_hints=task.with_hints
-    )
-
-
-def make_compile_result(task: CompileTask, compilation: Compilation) -> CompileResult:
-    """Make the result of a task, which can be sent to another process."""
-    from njc.frontend.parse import parse
-
-    output, diagnostics = compilation.output, compilation.diagnostics
-    if task.parse_always and output is not None and not compilation.blocks:
-        module = parse(task.source)
-        if isinstance(module, Diagnostic):
-            output, diagnostics = None, (*diagnostics, module)
-    bare = SourceFile(task.source.path, task.source.data)
-    return CompileResult(task.unit, bare, output, diagnostics, compilation.hints)
-
-
 def collect_findings(results: Iterable[CompileResult], warnings: str) -> tuple[Finding, ...]:
     """Collect the diagnostics of all results, with the paths that users type."""
     found = []
@@ -271,11 +271,6 @@ def collect_findings(results: Iterable[CompileResult], warnings: str) -> tuple[F
                 reported = replace(reported, severity="error")
             found.append(Finding(reported, result.source))
     return tuple(found)
-
-
-def is_error(finding: Finding) -> bool:
-    """Return whether a finding is an error, or a warning that counts as one."""
-    return finding.diagnostic.severity == "error"
 
 
 def read_source(unit: Unit) -> SourceFile:
@@ -289,7 +284,7 @@ def _compile_in_processes(tasks: Sequence[CompileTask], workers: int) -> Iterato
     import njc.compiler  # noqa: F401  here, so that forked processes need not import it
 
     with ProcessPoolExecutor(workers) as pool:
-        yield from pool.map(run_compile_task, tasks, chunksize=max(1, len(tasks) // (workers * 8)))
+        yield from pool.map(CompileTask.run, tasks, chunksize=max(1, len(tasks) // (workers * 8)))
 
 
 def _is_fresh(unit: Unit, existing: ExistingFile, source: SourceFile, project: Project) -> bool:

@@ -14,14 +14,7 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from njc.project.build import (
-    Compilations,
-    Finding,
-    is_error,
-    plan_build,
-    read_source,
-    write_changes,
-)
+from njc.project.build import Compilations, Finding, plan_build, read_source, write_changes
 from njc.project.config import Project
 from njc.project.outputs import rewrite_all, write_all
 from njc.project.tuned import find_tuned_blocks, get_lock_path
@@ -100,7 +93,7 @@ def write_static_build(
     """Write the compiled files of a build, and the other files of their packages; errors stop it and are returned."""
     copies = find_package_files(units, project)
     plan = plan_build((*units, *copies), project, force=True, jobs=1, compiled=static.compiled)
-    errors = tuple(finding for finding in plan.findings if is_error(finding))
+    errors = tuple(finding for finding in plan.findings if finding.is_error)
     if not errors:
         write_changes(plan)
     return errors

@@ -33,10 +33,8 @@ from njc.project.build import (
     CompileResult,
     collect_findings,
     compile_all,
-    is_error,
     make_compile_task,
     read_source,
-    run_compile_task,
 )
 from njc.project.config import Project
 from njc.project.fixes import correct
@@ -100,14 +98,14 @@ def _check(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
         text = format_findings(findings, flags["format"])
         console.result(colorize(text) if flags["format"] == "text" else text)
     console.note(summarize_findings(findings, len(contents)))
-    return int(any(map(is_error, findings)))
+    return int(any(finding.is_error for finding in findings))
 
 
 def _correct_findings(
     console: Console, results: Sequence[CompileResult], project: Project, with_hints: bool
 ) -> list[CompileResult]:
     def compile_again(unit: Unit, source: SourceFile) -> CompileResult:
-        return run_compile_task(make_compile_task(unit, source, project))
+        return make_compile_task(unit, source, project).run()
 
     corrected = [correct(each, partial(compile_again, each.unit), with_hints) for each in results]
     changes = {

@@ -20,13 +20,7 @@ from njc.commands.terminal.flags import (
 )
 from njc.compiler import Compilation
 from njc.frontend.blocks import describe_block
-from njc.project.build import (
-    collect_findings,
-    compile_task,
-    make_compile_result,
-    make_compile_task,
-    read_source,
-)
+from njc.project.build import collect_findings, make_compile_task, read_source
 from njc.project.report import format_findings
 from njc.project.units import find_units
 
@@ -55,8 +49,8 @@ def command(
     project = resolve_project([source], flags)
     (unit,) = find_units([source], project)
     task = make_compile_task(unit, read_source(unit), project)
-    compilation = compile_task(task)
-    result = make_compile_result(task, compilation)
+    compilation = task.compile()
+    result = task.make_result(compilation)
     console.findings(format_findings(collect_findings([result], project.warnings), "text"))
     match stage:
         case "blocks":

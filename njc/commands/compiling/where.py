@@ -12,7 +12,7 @@ from njc.codegen.header import is_intact, parse_header
 from njc.codegen.linemap import find_compiled_line, find_source_line, parse_line_map
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import OUT, project_flags, resolve_project, with_console
-from njc.project.build import compile_task, make_compile_task, read_source
+from njc.project.build import make_compile_task, read_source
 from njc.project.config import Project
 from njc.project.units import SUFFIX, find_units, format_path, read_file
 from njrt.errors import ConfigurationError
@@ -46,7 +46,7 @@ def find_counterpart(file: Path, line: int, project: Project) -> tuple[Path, int
         raise ConfigurationError(f"{format_path(file)} has no line {line}; its last is {count}")
     if file.suffix == SUFFIX:
         (unit,) = find_units([file], project)
-        compilation = compile_task(make_compile_task(unit, read_source(unit), project))
+        compilation = make_compile_task(unit, read_source(unit), project).compile()
         if compilation.output is None:
             name = format_path(file)
             raise ConfigurationError(f"{name} has errors; `njc check {name}` shows them")

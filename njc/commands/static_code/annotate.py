@@ -22,14 +22,7 @@ from njc.evaluation.cases.case_file import read_cases
 from njc.evaluation.cases.runner import CaseResult, CaseResults, run_eval_process
 from njc.frontend.diagnostics import Diagnostic
 from njc.frontend.source import SourceFile
-from njc.project.build import (
-    CompileResult,
-    collect_findings,
-    is_error,
-    make_compile_task,
-    read_source,
-    run_compile_task,
-)
+from njc.project.build import CompileResult, collect_findings, make_compile_task, read_source
 from njc.project.config import Project
 from njc.project.fixes import apply_replacements, correct
 from njc.project.outputs import rewrite_all
@@ -106,7 +99,8 @@ class Annotator:
 
     def check(self, source: SourceFile) -> None:
         """Raise ConfigurationError for a source with errors."""
-        if any(map(is_error, collect_findings([self.compile(source)], self.project.warnings))):
+        findings = collect_findings([self.compile(source)], self.project.warnings)
+        if any(finding.is_error for finding in findings):
             raise ConfigurationError(f"{self.unit.display_path} has errors; njc check shows them")
 
     def annotate(self, source: SourceFile) -> tuple[SourceFile, NaturalError | None]:
@@ -140,7 +134,7 @@ class Annotator:
         return correct(self.compile(result.source), self.compile, with_hints=True).source, problem
 
     def compile(self, source: SourceFile) -> CompileResult:
-        return run_compile_task(make_compile_task(self.unit, source, self.project))
+        return make_compile_task(self.unit, source, self.project).run()
 
     def compile_types(self, source: SourceFile) -> CompileResult:
         """Compile a version of the source, and keep only the hints that are stated types."""

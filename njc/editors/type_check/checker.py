@@ -23,7 +23,7 @@ from tempfile import TemporaryDirectory
 from njc.compiler import analyze
 from njc.editors.type_check.rendering import RenderedSource, render_for_checker
 from njc.editors.type_check.reports import ReportedFile, translate_report
-from njc.project.build import CompileResult, Finding, collect_findings, is_error, read_source
+from njc.project.build import CompileResult, Finding, collect_findings, read_source
 from njc.project.config import Project
 from njc.project.units import (
     SUFFIX,
@@ -62,7 +62,7 @@ def check_types(arguments: Sequence[Path], command: Sequence[str], project: Proj
         for file, analysis in analyses.items()
         if any(file.is_relative_to(place) for place in places)  # others are the checker's to find
     ]
-    if findings := tuple(filter(is_error, collect_findings(results, "default"))):
+    if findings := tuple(it for it in collect_findings(results, "default") if it.is_error):
         return TypeReport(1, findings=findings)
     files = {
         file: render_for_checker(analysis, project.options) for file, analysis in analyses.items()
