@@ -241,8 +241,10 @@ def find_fixed_changes(block: NaturalBlock, types: TypeReader) -> Iterator[Fixed
             types.name_of(part) in SCALARS or types.name_of(part) == "typing.Literal"
             for part in types.union_parts(types.expand(typed))
         )
-        if not (is_scalar and (asked.is_sum or asked.has_result)):
-            yield FixedChange(asked, typed, is_scalar and "." not in path)
+        can_be_set = "." in path
+        is_computed = asked.is_sum or (asked.has_result and not can_be_set)
+        if not (is_scalar and is_computed):
+            yield FixedChange(asked, typed, is_scalar and not can_be_set)
 
 
 ANSWER_REMEDY = 'write `effects="answer"` on the block'

@@ -240,11 +240,15 @@ ASKS = (
     *("Increase <{}> by one", "Decrement <{}>", "Reset <{}>", "Set <{}> to one", "Toggle <{}>"),
     *("Add one to <{}>", "Put one into <{}>", "Update <{}>", "First, increase <{}>"),
 )
+RESTS = (
+    *(", and put it into <:n: int>.", ". Then say <:n: int>.", ". Put it into <:n: int>."),
+    *("; then put the new count into <:n: int>.", ". Store the result in <:n: int>."),
+)
 
 
 @pytest.mark.parametrize("holder", HOLDERS)
 @pytest.mark.parametrize("ask", ASKS)
-@pytest.mark.parametrize("rest", [", and put it into <:n: int>.", ". Then say <:n: int>."])
+@pytest.mark.parametrize("rest", RESTS)
 def test_no_block_answers_whose_text_changes_an_attribute(holder: str, ask: str, rest: str) -> None:
     lead, root, parameters = HOLDERS[holder]
     prompt = ask.format(f"{root}.total") + rest
