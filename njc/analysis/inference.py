@@ -64,19 +64,15 @@ class TypeReader(ExpressionReader):
         return {}
 
     def output_type(self, name: str, scope: NameScope) -> Typed | None:
-        """Return the declared type of an output: in its prompt, in another one, or by an annotation in scope."""
-        key = mangle(name, scope.mangling_class)
+        """Return the declared type of an output: in its prompt, in another one, or by an annotation of its variable."""
         if text := self._types_in_prompts.get((scope, name)):
             parsed = parse_type(text)
             return Typed(parsed, scope) if parsed is not None else None
-        for place in scope.walk_outwards():
-            if (annotation := self._typing_annotations(place).get(key)) is not None:
-                return Typed(unquote(annotation), place)
-            if (annotation := place.bindings.parameters.get(key)) is not None:
-                return Typed(unquote(annotation), find_signature_scope(place))
-            if place.is_function and key in place.bindings.bound:
-                return None
-        return None
+        if (found := self.find_annotation(name, scope)) is None:
+            return None
+        unquoted = found.inside(unquote(found.annotation))
+        has_type = not self._has_final or not self._is_bare_final(unquoted.annotation, found.scope)
+        return unquoted if has_type else None
 
     def find_definition(self, name: str, scope: NameScope) -> str | None:
         """Return "function", "class" or "import" if such a statement or a builtin defines a name, or None."""

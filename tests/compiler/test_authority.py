@@ -288,6 +288,41 @@ def test_an_output_needs_a_type_and_must_be_a_name() -> None:
     assert "attribute" in decide_prompt("Set <:x.y: int>.", "x").reason
 
 
+BLOCK = '"""natural\n        Put <x> into <:y>.\n        """'
+OF_ANOTHER_VARIABLE = {
+    "a parameter around it": f"def o(y: int):\n    def f(x: str):\n        {BLOCK}\n        return y\n",
+    "a variable around it": f"def o():\n    y: int = 1\n    def f(x: str):\n        {BLOCK}\n        return y\n",
+    "a variable of the module": f"y: int = 1\ndef f(x: str):\n        {BLOCK}\n        return y\n",
+    "a field of the class": f"class C:\n    y: int\n    def f(self, x: str):\n        {BLOCK}\n        return y\n",
+    "a field, but of the module": f"y = 1\nclass C:\n    y: int\n    def f(self, x: str):\n        global y\n        {BLOCK}\n",
+    "a private field": f"class C:\n    __y: int\n    def f(self, x: str):\n        {BLOCK}\n        return __y\n".replace(
+        "<:y>", "<:__y>"
+    ),
+    "another method": f"class C:\n    def g(self, y: int): ...\n    def f(self, x: str):\n        {BLOCK}\n        return y\n",
+}
+OF_THE_VARIABLE = {
+    "a parameter": f"def f(x: str, y: int):\n        {BLOCK}\n        return y\n",
+    "a variable below": f"def f(x: str):\n        {BLOCK}\n        y: int\n        return y\n",
+    "a global variable": f"y: int = 1\ndef f(x: str):\n        global y\n        {BLOCK}\n",
+    "a variable of the function around": f"def o():\n    y: int = 1\n    def f(x: str):\n        nonlocal y\n        {BLOCK}\n",
+    "a variable of the class": f"x: str = ''\nclass C:\n        y: int\n        {BLOCK}\n",
+}
+
+
+@pytest.mark.parametrize("place", OF_ANOTHER_VARIABLE)
+def test_the_annotation_of_another_variable_is_no_type_of_an_output(place: str) -> None:
+    text = OF_ANOTHER_VARIABLE[place]
+    assert "no type" in decide(text).reason
+    name = "__y" if "__y" in text else "y"
+    read = f'        """natural\n        Put <{name}> into <:z: int>.\n        """\n'
+    assert f"change `{name}`" in decide(text.replace(f"        return {name}\n", "") + read).reason
+
+
+@pytest.mark.parametrize("place", OF_THE_VARIABLE)
+def test_the_annotation_of_the_variable_is_the_type_of_an_output(place: str) -> None:
+    assert decide(OF_THE_VARIABLE[place]).effects == "answer"
+
+
 def test_a_block_without_outputs_and_jumps_acts_on_the_program() -> None:
     assert decide_prompt("Print <x>.").effects == "direct"
     assert decide_prompt("Break if <x> is rude.").effects == "answer"
