@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from njc.analysis.types import MAX_DEPTH, ClassDefinition, Typed, TypeDefinitions, unquote
-from njc.frontend.name_resolution import NameScope
+from njc.frontend.name_resolution import FunctionDefinition, NameScope
 
 ENUM_BASES = frozenset(f"enum.{name}" for name in ("Enum", "IntEnum", "StrEnum"))
 FLAG_BASES = frozenset({"enum.Flag", "enum.IntFlag"})
@@ -74,17 +74,31 @@ def _find_property_type(found: ClassDefinition, name: str, types: TypeDefinition
     for method, scope in _find_methods(found, name, types):
         kinds = [ast.unparse(part) for part in method.decorator_list]
         if kinds in (["property"], ["cached_property"], ["functools.cached_property"]):
-            return Typed(unquote(method.returns), scope) if method.returns else None
+            is_async = isinstance(method, ast.AsyncFunctionDef)
+            return (
+                Typed(unquote(method.returns), scope) if method.returns and not is_async else None
+            )
     return None
 
 
-def find_method_result(found: ClassDefinition, name: str, types: TypeDefinitions) -> Typed | None:
-    """Return the annotated result of a method of a class of this file; of a coroutine, the awaited one."""
-    for method, scope in _find_methods(found, name, types):
-        if method.returns is None or method.decorator_list:
-            return None
-        return Typed(unquote(method.returns), scope)
+def find_method_result(
+    found: ClassDefinition, name: str, types: TypeDefinitions, is_awaited: bool
+) -> Typed | None:
+    """Return the annotated result of a method of a class of this file."""
+    for definition in _find_methods(found, name, types):
+        return find_result(definition, is_awaited)
     return None
+
+
+def find_result(definition: tuple[FunctionDefinition, NameScope], is_awaited: bool) -> Typed | None:
+    """Return the annotated result of a call, awaited or not; None for a coroutine, a generator or a decorated function."""
+    function, scope = definition
+    is_plain = not function.decorator_list and not any(
+        isinstance(node, ast.Yield | ast.YieldFrom) for node in ast.walk(function)
+    )
+    if isinstance(function, ast.AsyncFunctionDef) != is_awaited or not is_plain:
+        return None
+    return Typed(unquote(function.returns), scope) if function.returns else None
 
 
 def find_unresolved_name(found: ClassDefinition, types: TypeDefinitions) -> str | None:
@@ -105,7 +119,7 @@ def find_unresolved_name(found: ClassDefinition, types: TypeDefinitions) -> str 
 
 def _find_methods(
     found: ClassDefinition, name: str, types: TypeDefinitions
-) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunctionDef, NameScope]]:
+) -> Iterator[tuple[FunctionDefinition, NameScope]]:
     """Yield the functions of this name in a class and in its bases in this file, with the scope around their class."""
     for node, scope in walk_bases(found, types):
         for function in types.find_functions_in_class(name, node):

@@ -13,15 +13,21 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from njc.analysis.class_members import find_field_type, find_method_result, list_base_names
+from njc.analysis.class_members import (
+    find_field_type,
+    find_method_result,
+    find_result,
+    list_base_names,
+    walk_bases,
+)
 from njc.analysis.read_only import is_read_only
 from njc.analysis.types import (
     MAX_DEPTH,
     SCALARS,
+    ClassDefinition,
     Typed,
     TypeDefinitions,
     make_builtin_type,
-    unquote,
 )
 from njc.frontend.name_resolution import NameScope
 
@@ -40,9 +46,15 @@ _CONSTRUCTORS: Mapping[str, tuple[str, ...]] = {
 _BUILTIN_RESULTS: Mapping[str, str] = {
     **{name: name for name in ("str", "int", "float", "bool", "bytes", "range")},
     **dict.fromkeys(("repr", "input", "chr", "format", "ascii", "hex"), "str"),
-    **dict.fromkeys(("len", "ord", "hash", "round"), "int"),
+    **dict.fromkeys(("len", "ord", "hash"), "int"),
     **dict.fromkeys(("any", "all", "isinstance", "callable"), "bool"),
 }
+
+_BOOL_OPERATORS = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
+_BUILTIN_CONTAINERS = frozenset({"list", "dict", "set"})
+_COMPARISONS = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__")
+_METHODS_OF_CLASSES = frozenset({"__new__", "__init_subclass__", "__class_getitem__"})
+"""Methods that get the class in place of an instance, without a decorator."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +76,17 @@ class ExpressionReader(TypeDefinitions):
                 )
             case ast.JoinedStr():
                 return make_builtin_type("str", scope)
-            case ast.Compare() | ast.UnaryOp(op=ast.Not()):
+            case ast.UnaryOp(op=ast.Not()):
                 return make_builtin_type("bool", scope)
+            case ast.Compare(left=left, ops=operators, comparators=others):
+                is_bool = all(isinstance(each, _BOOL_OPERATORS) for each in operators) or all(
+                    self._compares_to_bool(self.infer(part, scope, depth + 1))
+                    for part in (left, *others)
+                )
+                return make_builtin_type("bool", scope) if is_bool else None
             case ast.UnaryOp(operand=inner):
-                return self.infer(inner, scope, depth + 1)
+                typed = self.infer(inner, scope, depth + 1)
+                return typed if typed and self.name_of(typed) in SCALARS else None
             case ast.BinOp(left=left, right=right):
                 typed, other = (
                     self.infer(left, scope, depth + 1),
@@ -94,14 +113,43 @@ class ExpressionReader(TypeDefinitions):
             case ast.Attribute(value=owner, attr=attribute):
                 return self._field_of(owner, attribute, scope, depth)
             case ast.Subscript(value=owner, slice=ast.Slice()):
-                return self.infer(owner, scope, depth + 1)
+                typed = self.infer(owner, scope, depth + 1)
+                return typed if typed and self.class_of_type(self.expand(typed)) is None else None
             case ast.Subscript(value=owner):
                 return self.mapping_part(owner, scope, 1, depth) or self.element_of(
                     owner, scope, depth
                 )
-            case ast.Call(func=function) | ast.Await(value=ast.Call(func=function)):
-                return self._result_of(function, scope, depth)
+            case ast.Call(func=ast.Name(id="round"), args=[number, *digits]) if self.is_builtin(
+                "round", scope
+            ):
+                typed = self.infer(number, scope, depth + 1)
+                is_scalar = typed is not None and self.name_of(typed) in SCALARS
+                return (typed if digits else make_builtin_type("int", scope)) if is_scalar else None
+            case ast.Await(value=ast.Call(func=function)):
+                return self._find_annotated_result(function, scope, depth, is_awaited=True)
+            case ast.Call(func=ast.Name(id=name)) if name in _BUILTIN_RESULTS and self.is_builtin(
+                name, scope
+            ):
+                return make_builtin_type(_BUILTIN_RESULTS[name], scope)
+            case ast.Call(func=ast.Name() as called) if self.class_of_type(Typed(called, scope)):
+                return Typed(called, scope)
+            case ast.Call(func=function):
+                return self._find_annotated_result(function, scope, depth, is_awaited=False)
         return None
+
+    def _compares_to_bool(self, typed: Typed | None) -> bool:
+        """Return whether comparisons of values of a type are `bool`: others may compare each element."""
+        if typed is None:
+            return False
+        for part in self.union_parts(self.expand(typed)):
+            found = self.class_of_type(part)
+            if found is None and self.name_of(part) in _BUILTIN_CONTAINERS:
+                continue
+            if not is_read_only(part, self) or (
+                found is not None and self._defines_comparison(found)
+            ):
+                return False
+        return True
 
     def _make_tuple_type(self, parts: Sequence[Typed | None]) -> Typed | None:
         """Return the type of a tuple of some parts, if one scope defines all their names."""
@@ -117,22 +165,26 @@ class ExpressionReader(TypeDefinitions):
             else None
         )
 
-    def _result_of(self, function: ast.expr, scope: NameScope, depth: int) -> Typed | None:
+    def _defines_comparison(self, found: ClassDefinition) -> bool:
+        return any(
+            self.find_functions_in_class(name, node)
+            for node, _ in walk_bases(found, self)
+            for name in _COMPARISONS
+        )
+
+    def _find_annotated_result(
+        self, function: ast.expr, scope: NameScope, depth: int, is_awaited: bool
+    ) -> Typed | None:
         match function:
-            case ast.Name(id=name) if name in _BUILTIN_RESULTS and self.is_builtin(name, scope):
-                return make_builtin_type(_BUILTIN_RESULTS[name], scope)
-            case ast.Name() if self.class_of_type(Typed(function, scope)) is not None:
-                return Typed(function, scope)
             case ast.Name(id=name):
                 definition = self._function_of(name, scope)
-                if definition is not None and definition[0].returns is not None:
-                    return Typed(unquote(definition[0].returns), definition[1])
+                return find_result(definition, is_awaited) if definition is not None else None
             case ast.Attribute(value=owner, attr=method):
-                return self._result_of_method(owner, method, scope, depth)
+                return self._result_of_method(owner, method, scope, depth, is_awaited)
         return None
 
     def _result_of_method(
-        self, owner: ast.expr, method: str, scope: NameScope, depth: int
+        self, owner: ast.expr, method: str, scope: NameScope, depth: int, is_awaited: bool
     ) -> Typed | None:
         made = self.name_of(Typed(owner, scope))
         if method in _CONSTRUCTORS.get(made, ()):
@@ -146,7 +198,7 @@ class ExpressionReader(TypeDefinitions):
         if name == "pathlib.Path" and method == "read_text":
             return make_builtin_type("str", scope)
         found = self.class_of_type(self.expand(typed))
-        return find_method_result(found, method, self) if found is not None else None
+        return find_method_result(found, method, self, is_awaited) if found is not None else None
 
     def _function_of(
         self, name: str, scope: NameScope
@@ -156,10 +208,7 @@ class ExpressionReader(TypeDefinitions):
         found = self.find_statements_binding(name, home)
         match found:
             case [ast.FunctionDef() | ast.AsyncFunctionDef() as definition]:
-                is_plain = not definition.decorator_list and not any(
-                    isinstance(node, ast.Yield | ast.YieldFrom) for node in ast.walk(definition)
-                )
-                return (definition, home) if is_plain else None
+                return definition, home
         return None
 
     def element_of(self, iterable: ast.expr, scope: NameScope, depth: int = 0) -> Typed | None:
@@ -203,6 +252,9 @@ class ExpressionReader(TypeDefinitions):
             return None
         first = [*scope.node.args.posonlyargs, *scope.node.args.args][:1]
         if not first or first[0].arg != name or first[0].annotation or scope.node.decorator_list:
+            return None
+        is_bound_again = self.find_statements_binding(name, scope)
+        if scope.node.name in _METHODS_OF_CLASSES or is_bound_again:
             return None
         return Typed(ast.Name(around.name, ast.Load()), around.parent or around)
 

@@ -35,7 +35,6 @@ ABSTRACT_CONTAINERS = frozenset(
     for name in ("Sequence", "Mapping", "Collection", "Set", "Iterable", "Container")
 )
 CONTAINERS = ABSTRACT_CONTAINERS | {"tuple", "frozenset"}
-_WITHOUT_PARTS = frozenset({"type", "range"})
 _NEUTRAL_BASES = frozenset(
     {"object", "abc.ABC", "str", "int", "float", "typing.NamedTuple", "typing.Generic"}
 )
@@ -63,7 +62,7 @@ def _find_in_part(
     typed: Typed, types: TypeDefinitions, around: tuple[ast.ClassDef, ...]
 ) -> Typed | None:
     name = types.name_of(typed)
-    if (name in SCALARS and name not in _PATHS) or name in _WITHOUT_PARTS:
+    if (name in SCALARS and name not in _PATHS) or name == "range":
         return None
     if is_exception_name(name):
         return None
@@ -71,6 +70,8 @@ def _find_in_part(
     if name == "typing.Literal":
         owners = [part.value for part in inner if isinstance(part, ast.Attribute)]
         return _first(find_changeable(typed.inside(owner), types, around) for owner in owners)
+    if name == "type" and inner:
+        return _find_in_class(typed, typed.inside(inner[0]), types, around)
     if name in CONTAINERS and inner:
         return _first(find_changeable(typed.inside(part), types, around) for part in inner)
     found = types.class_of_type(typed)
@@ -79,6 +80,19 @@ def _find_in_part(
     if not _is_known_class(found, types):
         return typed
     return find_changeable_attribute(found, types, (*around, found[0]))
+
+
+def _find_in_class(
+    typed: Typed, named: Typed, types: TypeDefinitions, around: tuple[ast.ClassDef, ...]
+) -> Typed | None:
+    """Return `typed`, the type of a class, if a class that it names may have a changeable attribute."""
+    for part in types.union_parts(types.expand(named)):
+        found, name = types.class_of_type(part), types.name_of(part)
+        if found is None and name not in SCALARS | {"range"} and not is_exception_name(name):
+            return typed
+        if found is not None and find_changeable_class_attribute(found, types, around):
+            return typed
+    return None
 
 
 def list_parts(typed: Typed) -> Sequence[ast.expr]:

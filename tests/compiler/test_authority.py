@@ -118,6 +118,24 @@ class Page(Generic[T]):
 
 def make() -> str: ...
 
+async def load() -> str: ...
+
+def walk() -> str:
+    yield "a"
+
+@dataclass(frozen=True)
+class Ordered:
+    def __lt__(self, other): return [self, other]
+
+class Client:
+    async def load(self) -> str: ...
+
+    def walk(self) -> str:
+        yield "a"
+
+    @property
+    async def page(self) -> str: ...
+
 '''  # fmt: skip
 
 
@@ -424,6 +442,23 @@ def test_what_may_be_changed_needs_code(parameters, remedy) -> None:
         ("x: list[str]; x, z = make(), 1", "direct"),
         ("x: str; import x", "direct"),
         ("x = datetime.date.today()", "answer"),
+        ("x = LIMIT > 2", "answer"),
+        ("x = 1 < len(FOREIGN) < LIMIT", "answer"),
+        ("x = FOREIGN > 0", "direct"),
+        ("x = LIMIT == Foreign()", "direct"),
+        ("x = Ordered() < Ordered()", "direct"),
+        ("x = FOREIGN is None or LIMIT in FOREIGN", "answer"),
+        ("x = Color.RED == Color.RED", "answer"),
+        ("x = not FOREIGN", "answer"),
+        ("x = -Frozen('a', ())", "direct"),
+        ("x = Frozen('a', ())[1:]", "direct"),
+        ("x = round(LIMIT / 2, 1)", "answer"),
+        ("x = round(FOREIGN)", "direct"),
+        ("x = walk()", "direct"),
+        ("x = load()", "direct"),
+        ("x = Client().load()", "direct"),
+        ("x = Client().walk()", "direct"),
+        ("x = Client().page", "direct"),
         ("x = Color.RED", "answer"),
         ("x: str\n    with make() as x: pass", "answer"),
         ("try: make()\n    except (OSError, ForeignError) as x: pass", "answer"),
@@ -489,6 +524,34 @@ def test_attributes_have_the_types_of_their_class() -> None:
     )
     assert decide(method).effects == "answer"
     assert decide(method.replace("<self.name>", "<self>")).effects == "direct"
+
+
+def test_the_result_of_a_coroutine_is_known_where_it_is_awaited() -> None:
+    for call in ("load()", "Client().load()"):
+        text = f'async def f():\n    x = await {call}\n    """natural\n    {READ}\n    """\n'
+        assert decide(text).effects == "answer"
+        assert decide(text.replace("await ", "")).effects == "direct"
+
+
+@pytest.mark.parametrize("text", [
+    "class R:\n    log: list[str] = []\ndef f(x: type[R]):",
+    "class R:\n    log: list[str] = []\ndef f(x: type[R] | None):",
+    "class R:\n    log = []\nclass S(R): ...\ndef f(x: 'type[S]'):",
+    "def f(x: type[Foreign]):", "def f(x: type):", "def f(x: type[Any]):", "def f(x: type[T]):",
+    "class R:\n    @classmethod\n    def f(x):",
+    *(f"@dataclass(frozen=True)\nclass R:\n    a: int\n    def {name}(x):" for name in ("__new__", "__init_subclass__", "__class_getitem__")),
+    "@dataclass(frozen=True)\nclass R:\n    a: int\n    def f(x):\n        x = []",
+])  # fmt: skip
+def test_classes_that_can_be_changed_need_code(text) -> None:
+    indent = " " * (len(text) - len(text.lstrip()) + 8)
+    assert decide(f'{text}\n{indent}"""natural\n{indent}{READ}\n{indent}"""\n').effects == "direct"
+
+
+@pytest.mark.parametrize(
+    "kind", ["type[int]", "type[Color]", "type[NotForSale]", "type[Frozen]", "type[int | str]"]
+)
+def test_classes_without_changeable_attributes_may_be_read(kind) -> None:
+    assert decide_prompt(READ, f"x: {kind}").effects == "answer"
 
 
 def test_a_variable_that_a_function_binds_anew_is_not_known() -> None:
