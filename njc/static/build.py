@@ -31,13 +31,9 @@ from njc.project.report import format_count
 from njc.project.units import Unit
 from njc.static.fit import (
     StaticFile,
-    compile_static_file,
     find_compile_problem,
-    make_code_check,
-    make_hole_finding,
     needs_judgement,
     normalize_code,
-    place_code,
     require_extra,
 )
 from njc.static.generate import MAX_ATTEMPTS, Generated, GenerationFailed, generate_code
@@ -163,18 +159,15 @@ def _compile_filled(
     """Compile a file with the code of its holes; its errors are added to the findings."""
     codes = {name: entry.code for name, entry in entries.items() if not entry.live}
     placed = [
-        (hole, place_code(file, hole, code, find_learned_shapes(hole, lock), codes.values()))
+        (hole, file.place_code(hole, code, find_learned_shapes(hole, lock), codes.values()))
         for hole in file.holes
         if (code := codes.get(hole.name)) is not None
     ]
     note = describe_authors([*entries.values()])
-    compilation = compile_static_file(file, [code for _, code in placed], note)
+    compilation = file.compile([code for _, code in placed], note)
     checked = [(hole, code) for hole, code in placed if hole.mode != "static-raw"]
     if checked and (problem := find_compile_problem(compilation)):
-        alone = (
-            (hole, find_compile_problem(compile_static_file(file, [code])))
-            for hole, code in checked
-        )
+        alone = ((hole, find_compile_problem(file.compile([code]))) for hole, code in checked)
         hole, reason = next(filter(operator.itemgetter(1), alone), (checked[0][0], problem))
         findings.append(_make_refusal_finding(file, hole, entries[hole.name], reason))
     return compilation
@@ -203,7 +196,7 @@ def _fill_without_model(
         case Locked(entry) if entry.live:
             return HoleResult(entry)
         case Locked(entry):  # it may have been edited, or checks may have been added
-            reasons = make_code_check(file, hole, is_locked=True)(entry.code)
+            reasons = file.make_code_check(hole, is_locked=True)(entry.code)
             if entry.is_edited and not (reasons or request.locked):
                 verdict = find_contract_verdict(file, hole, entry.code, request)
                 entry, reasons = replace(entry, contract=verdict.evidence), verdict.refusals
@@ -219,14 +212,14 @@ def _fill_without_model(
                 f"`{hole.name}` is not locked for mode {hole.mode}; {describe_hole_status(status)}"
             )
             hint = "build without --locked, and commit njc.lock"
-            return HoleResult(findings=(make_hole_finding(file, hole, "NJ402", message, hint),))
+            return HoleResult(findings=(file.make_finding(hole, "NJ402", message, hint),))
         case Stale() | Missing():
             message = f"`{hole.name}` is {describe_hole_status(status)}"
             hint = (
                 f"`njc lock --update {hole.name}` has it written anew, "
                 f"`njc lock --keep {hole.name}` keeps your code"
             )
-            return HoleResult(findings=(make_hole_finding(file, hole, "NJ403", message, hint),))
+            return HoleResult(findings=(file.make_finding(hole, "NJ403", message, hint),))
         case _:
             assert_never(status)
 
@@ -237,7 +230,7 @@ def _make_refusal_finding(
     kind = "edited" if entry.is_edited else "locked"
     message = f"the {kind} code of `{hole.name}` is refused: {reasons}"
     hint = f"correct it in njc.lock, or have it written anew by `njc lock --update {hole.name}`"
-    return make_hole_finding(file, hole, "NJ404", message, hint)
+    return file.make_finding(hole, "NJ404", message, hint)
 
 
 def _generate_all(
@@ -278,7 +271,7 @@ def _generate_hole(
     file: StaticFile, hole: Hole, author: Author, request: HoleRequest
 ) -> HoleResult:
     most = 1 if hole.mode == "static-raw" else request.attempts
-    check = make_code_check(file, hole)
+    check = file.make_code_check(hole)
     judge = cache(lambda code: find_contract_verdict(file, hole, code, request))
     conversation = generate_code(
         hole, lambda code: check(code) or judge(code).refusals, most, author.temperature
@@ -303,7 +296,7 @@ def _generate_hole(
             )
             before = "write an assert before the block for the inputs that it has, " if "`assert " in reasons else ""  # fmt: skip
             hint = f'{before}make the prompt more precise, let it run live (mode="live"), or set fallback="live"'
-            return HoleResult(findings=(make_hole_finding(file, hole, "NJ401", message, hint),))
+            return HoleResult(findings=(file.make_finding(hole, "NJ401", message, hint),))
         case _:
             assert_never(result)
 

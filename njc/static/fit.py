@@ -1,8 +1,8 @@
 """A file with holes, and the checks of code for one of them: on its own, and compiled in its place.
 
-make_static_file(unit, source, options)     StaticFile(holes=(...), ...), or None without holes
-make_code_check(file, hole)(code)           ("`limit` is read-only in this block: ...",)
-place_code(file, hole, code, shapes)        the WrittenBlock that takes the block's place
+make_static_file(unit, source, options)    StaticFile(holes=(...), ...), or None without holes
+file.make_code_check(hole)(code)           ("`limit` is read-only in this block: ...",)
+file.place_code(hole, code, shapes)        the WrittenBlock that takes the block's place
 """
 
 from __future__ import annotations
@@ -67,6 +67,67 @@ class StaticFile:
         body = self.analysis.module.tree.body
         return {node.name: node for node in body if isinstance(node, ast.ClassDef)}
 
+    def compile(self, written: Sequence[WrittenBlock], note: str = "") -> Compilation:
+        """Compile the file with code in the place of some of its blocks."""
+        return generate(
+            self.analysis, project=self.project, tuned=self.tuned, written=written, note=note
+        )
+
+    def make_finding(self, hole: Hole, code: str, message: str, hint: str) -> Finding:
+        """Return a finding about a hole, at the head of its block."""
+        source, start = self.source, hole.block.start
+        diagnostic = make_diagnostic(source, code, start, start + _MARKER_LENGTH, message, hint)
+        return Finding(replace(diagnostic, path=self.unit.display_path), source)
+
+    def make_code_check(self, hole: Hole, *, is_locked: bool = False) -> CodeCheck:
+        """Return the checks of a hole: all of them, or in the raw mode only that it is Python.
+
+        Locked code has its final form; it is compiled together with the code of other holes.
+        """
+
+        def in_place(code: str) -> str | None:
+            if names := find_unrenamable_names(code, hole):
+                return f"`{names[0]}` means something else in the program: choose another name"
+            placed = self.place_code(hole, normalize_code(code, hole), is_inline=True)
+            return find_compile_problem(self.compile([placed]))
+
+        def check(code: str) -> tuple[str, ...]:
+            if hole.mode == "static-raw":
+                return _find_syntax_errors(code)
+            if not _find_syntax_errors(code) and needs_judgement(hole, code):
+                return ()
+            return find_code_refusals(
+                code,
+                hole,
+                self.classes,
+                self.analysis.types,
+                (lambda code: None) if is_locked else in_place,
+            )
+
+        return check
+
+    def place_code(
+        self,
+        hole: Hole,
+        code: str,
+        shapes: ShapesByName | None = None,
+        others: Iterable[str] = (),
+        *,
+        is_inline: bool = False,
+    ) -> WrittenBlock:
+        """Put code in its place; in the mode `auto` with a guard of these shapes, or else of the annotations.
+
+        `others` is the code of other blocks of the file. `is_inline` puts code that would be contained there, too.
+        """
+        runtime = choose_aliases(self.source.text).runtime
+        if hole.options.policy == "contained" and not is_inline:
+            return place_contained_code(code, hole, self.project, runtime)
+        hole = keep_rival_imports(hole, code, others)
+        if hole.mode == "auto":
+            shapes = shapes or find_annotated_shapes(hole, self.classes)
+            return place_auto_code(code, hole, runtime, shapes)
+        return place_static_code(code, hole, self.project, runtime)
+
 
 def make_static_file(
     unit: Unit, source: SourceFile, project: Options, tuned: tuple[TunedBlock, ...] = ()
@@ -80,73 +141,6 @@ def make_static_file(
         return None
     holes = tuple(find_holes(analysis.module, analysis.blocks, project))
     return StaticFile(unit, analysis, holes, project, tuned) if holes else None
-
-
-def compile_static_file(
-    file: StaticFile, written: Sequence[WrittenBlock], note: str = ""
-) -> Compilation:
-    """Compile a file with code in the place of some of its blocks."""
-    return generate(
-        file.analysis, project=file.project, tuned=file.tuned, written=written, note=note
-    )
-
-
-def make_hole_finding(file: StaticFile, hole: Hole, code: str, message: str, hint: str) -> Finding:
-    """Return a finding about a hole, at the head of its block."""
-    source, start = file.source, hole.block.start
-    diagnostic = make_diagnostic(source, code, start, start + _MARKER_LENGTH, message, hint)
-    return Finding(replace(diagnostic, path=file.unit.display_path), source)
-
-
-def make_code_check(file: StaticFile, hole: Hole, *, is_locked: bool = False) -> CodeCheck:
-    """Return the checks of a hole: all of them, or in the raw mode only that it is Python.
-
-    Locked code has its final form; it is compiled together with the code of other holes.
-    """
-
-    def in_place(code: str) -> str | None:
-        if names := find_unrenamable_names(code, hole):
-            return f"`{names[0]}` means something else in the program: choose another name"
-        placed = place_code(file, hole, normalize_code(code, hole), is_inline=True)
-        return find_compile_problem(compile_static_file(file, [placed]))
-
-    def check(code: str) -> tuple[str, ...]:
-        if hole.mode == "static-raw":
-            return _find_syntax_errors(code)
-        if not _find_syntax_errors(code) and needs_judgement(hole, code):
-            return ()
-        return find_code_refusals(
-            code,
-            hole,
-            file.classes,
-            file.analysis.types,
-            (lambda code: None) if is_locked else in_place,
-        )
-
-    return check
-
-
-def place_code(
-    file: StaticFile,
-    hole: Hole,
-    code: str,
-    shapes: ShapesByName | None = None,
-    others: Iterable[str] = (),
-    *,
-    is_inline: bool = False,
-) -> WrittenBlock:
-    """Put code in its place; in the mode `auto` with a guard of these shapes, or else of the annotations.
-
-    `others` is the code of other blocks of the file. `is_inline` puts code that would be contained there, too.
-    """
-    runtime = choose_aliases(file.source.text).runtime
-    if hole.options.policy == "contained" and not is_inline:
-        return place_contained_code(code, hole, file.project, runtime)
-    hole = keep_rival_imports(hole, code, others)
-    if hole.mode == "auto":
-        shapes = shapes or find_annotated_shapes(hole, file.classes)
-        return place_auto_code(code, hole, runtime, shapes)
-    return place_static_code(code, hole, file.project, runtime)
 
 
 def needs_judgement(hole: Hole, code: str) -> bool:

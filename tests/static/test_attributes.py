@@ -8,7 +8,7 @@ import pytest
 
 from njc.frontend.source import SourceFile
 from njc.project.units import Unit
-from njc.static.fit import make_code_check, make_static_file
+from njc.static.fit import make_static_file
 from njrt.options import Options
 
 PROGRAM = '''\
@@ -71,7 +71,7 @@ def refused(code: str, program: str = PROGRAM) -> str:
     source = SourceFile("program.njpy", program.encode())
     file = make_static_file(unit, source, Options(mode="static", policy="open"))
     assert file is not None
-    return " / ".join(make_code_check(file, file.holes[-1])(f"print({code})"))
+    return " / ".join(file.make_code_check(file.holes[-1])(f"print({code})"))
 
 
 @pytest.mark.parametrize("code", FINE)
@@ -113,7 +113,7 @@ def test_a_program_may_set_attributes_by_name() -> None:
             Options(mode="static", policy="open"),
         )
         assert file is not None
-        check = make_code_check(file, file.holes[0])
+        check = file.make_code_check(file.holes[0])
         assert check("print(self.inbox)") == ()
         assert "which has no `lines`" in " ".join(check("print(name.lines)"))
 
@@ -141,7 +141,7 @@ def test_items_of_collections(name: str) -> None:
         unit, SourceFile("program.njpy", ITEMS.encode()), Options(mode="static", policy="open")
     )
     assert file is not None
-    check = make_code_check(file, file.holes[0])
+    check = file.make_code_check(file.holes[0])
     assert check(f"print({name}.text, number.real, name.upper())") == ()
     (refusal,) = check(f"print({name}.subject)")
     assert f"`{name}` is a `Mail`, which has no `subject`; it has text" in refusal
@@ -201,5 +201,5 @@ def test_private_and_rebound_names(hole: int, code: str, refused: str) -> None:
         unit, SourceFile("program.njpy", PRIVATE.encode()), Options(mode="static", policy="open")
     )
     assert file is not None
-    reasons = " / ".join(make_code_check(file, file.holes[hole])(code))
+    reasons = " / ".join(file.make_code_check(file.holes[hole])(code))
     assert (refused in reasons) if refused else reasons == ""

@@ -9,7 +9,7 @@ import pytest
 
 from njc.frontend.source import SourceFile
 from njc.project.units import Unit
-from njc.static.fit import StaticFile, make_code_check, make_static_file
+from njc.static.fit import StaticFile, make_static_file
 from njrt.options import Options
 
 PROGRAM = '''\
@@ -59,7 +59,7 @@ def file_of(program: str, mode: str = "static") -> StaticFile:
 
 def refused(program: str, code: str, mode: str = "static") -> str:
     file = file_of(program, mode)
-    return " / ".join(make_code_check(file, file.holes[0])(code))
+    return " / ".join(file.make_code_check(file.holes[0])(code))
 
 
 ACCEPTED = [

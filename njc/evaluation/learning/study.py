@@ -38,13 +38,7 @@ from njc.static.build import (
     fill_holes,
     find_contract_verdict,
 )
-from njc.static.fit import (
-    StaticFile,
-    make_code_check,
-    needs_judgement,
-    normalize_code,
-    require_extra,
-)
+from njc.static.fit import StaticFile, needs_judgement, normalize_code, require_extra
 from njc.static.generate import CodeCheck, Generated
 from njc.static.holes import Hole
 from njc.static.lock import LEARNED_SUFFIX, LockEntry, LockScore, StaticLock, TokenCounts, hash_code
@@ -195,7 +189,7 @@ def make_learning_check(
     file: StaticFile, hole: Hole, judge: Callable[[str], ContractVerdict]
 ) -> CodeCheck:
     """Return all checks, `judge` by the contract last; in the mode `auto`, code must also ask no model."""
-    check = make_code_check(file, hole)
+    check = file.make_code_check(hole)
 
     def check_all(code: str) -> tuple[str, ...]:
         if reasons := check(code):
