@@ -25,14 +25,7 @@ from njc.analysis.outputs import check_flow, find_hidden_variables
 from njc.analysis.stated_types import find_type_hints
 from njc.codegen.emit import emit, emit_without_blocks
 from njc.codegen.header import FileHeader, format_closing_comment, make_header
-from njc.codegen.linemap import (
-    LineMap,
-    Piece,
-    build_line_map,
-    find_source_line,
-    format_line_map,
-    remap_tree,
-)
+from njc.codegen.linemap import LineMap, Piece, build_line_map, remap_tree
 from njc.codegen.lower import WrittenBlock, apply_written, choose_aliases, lower, serialize_written
 from njc.codegen.tuned import TunedBlock, serialize_tuned
 from njc.frontend.blocks import NaturalBlock, collect_block_outputs, find_blocks
@@ -232,7 +225,7 @@ def _find_output_error(compilation: Compilation, pieces: Iterable[Piece]) -> Syn
     try:
         return find_compile_error(parse_compiled_tree(compilation), is_cell=is_cell)
     except SyntaxError as error:
-        error.lineno = find_source_line(compilation.line_map, error.lineno or 1)
+        error.lineno = compilation.line_map.find_source_line(error.lineno or 1)
         return error
 
 
@@ -270,7 +263,7 @@ def _assemble_output(
     """Put the encoded pieces together, and close the file with its line map."""
     line_map = build_line_map(pieces)
     content = source.bom + b"".join(encoded)
-    closing = format_closing_comment(format_line_map(line_map), content) + "\n"
+    closing = format_closing_comment(str(line_map), content) + "\n"
     return Compilation(source, blocks, diagnostics, content + closing.encode(), line_map)
 
 

@@ -40,6 +40,33 @@ class LineMap:
 
     segments: tuple[Segment, ...] = (Segment(1, 1, True),)
 
+    def find_source_line(self, compiled: int) -> int:
+        """Return the line of the source for a line of the compiled file."""
+        return self.locate(compiled)[0]
+
+    def locate(self, compiled: int) -> tuple[int, bool]:
+        """Return the line of the source, and whether the line is the author's own."""
+        index = bisect_right(self.segments, compiled, key=lambda segment: segment.compiled) - 1
+        segment = self.segments[max(index, 0)]
+        if segment.running:
+            return segment.source + compiled - segment.compiled, True
+        return segment.source, False
+
+    def find_compiled_line(self, source: int) -> int:
+        """Return the line of the compiled file that a line of the source became: the author's own, or else the call."""
+        ends = [*(segment.compiled for segment in self.segments[1:]), sys.maxsize]
+        for segment, end in zip(self.segments, ends, strict=True):
+            if segment.running and 0 <= source - segment.source < end - segment.compiled:
+                return segment.compiled + source - segment.source
+        scaffold = (segment.compiled for segment in self.segments if segment.source == source)
+        return next(scaffold, self.segments[-1].compiled)
+
+    def __str__(self) -> str:
+        return " ".join(
+            f"{segment.compiled}{':' if segment.running else '='}{segment.source}"
+            for segment in self.segments
+        )
+
 
 @record
 class Piece:
@@ -77,38 +104,6 @@ def _append_segment(segments: list[Segment], new: Segment) -> None:
     segments.append(new)
 
 
-def find_source_line(line_map: LineMap, compiled: int) -> int:
-    """Return the line of the source for a line of the compiled file."""
-    return _locate_line(line_map, compiled)[0]
-
-
-def _locate_line(line_map: LineMap, compiled: int) -> tuple[int, bool]:
-    """Return the line of the source, and whether the line is the author's own."""
-    index = bisect_right(line_map.segments, compiled, key=lambda segment: segment.compiled) - 1
-    segment = line_map.segments[max(index, 0)]
-    if segment.running:
-        return segment.source + compiled - segment.compiled, True
-    return segment.source, False
-
-
-def find_compiled_line(line_map: LineMap, source: int) -> int:
-    """Return the line of the compiled file that a line of the source became: the author's own, or else the call."""
-    ends = [*(segment.compiled for segment in line_map.segments[1:]), sys.maxsize]
-    for segment, end in zip(line_map.segments, ends, strict=True):
-        if segment.running and 0 <= source - segment.source < end - segment.compiled:
-            return segment.compiled + source - segment.source
-    scaffold = (segment.compiled for segment in line_map.segments if segment.source == source)
-    return next(scaffold, line_map.segments[-1].compiled)
-
-
-def format_line_map(line_map: LineMap) -> str:
-    """Write a line map as text."""
-    return " ".join(
-        f"{segment.compiled}{':' if segment.running else '='}{segment.source}"
-        for segment in line_map.segments
-    )
-
-
 def parse_line_map(compiled: bytes) -> LineMap | None:
     """Read the line map of a compiled file; None if it has no map."""
     lines = read_line_map_text(compiled)
@@ -129,8 +124,8 @@ def remap_tree(
     markers = {line: (first, last) for line, first, last in spans}
     located: list[Any] = [node for node in ast.walk(tree) if hasattr(node, "lineno")]
     for node in located:
-        line, is_authors = _locate_line(line_map, node.lineno)
-        end_line, ends_authors = _locate_line(line_map, node.end_lineno or node.lineno)
+        line, is_authors = line_map.locate(node.lineno)
+        end_line, ends_authors = line_map.locate(node.end_lineno or node.lineno)
         first, last = markers.get(line, (0, 0))
         if not is_authors:
             node.lineno, node.col_offset = line, first

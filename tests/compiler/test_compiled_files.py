@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scripted_programs import compiled, outcome_of
 
 from njc.codegen.header import is_intact, make_header, parse_header
-from njc.codegen.linemap import build_line_map, find_compiled_line, find_source_line, parse_line_map
+from njc.codegen.linemap import build_line_map, parse_line_map
 from njc.compiler import compile_source, parse_compiled_tree
 from njc.frontend.source import SourceFile
 from njrt.options import Options
@@ -86,12 +86,12 @@ def test_line_map_both_ways() -> None:
     here, there = compilation.output.decode().split("\n"), PROGRAM.split("\n")
     for number, line in enumerate(there, 1):
         if line.strip() and '"""' not in line:
-            assert here[find_compiled_line(line_map, number) - 1] == line
-            assert find_source_line(line_map, find_compiled_line(line_map, number)) == number
+            assert here[line_map.find_compiled_line(number) - 1] == line
+            assert line_map.find_source_line(line_map.find_compiled_line(number)) == number
     moved = next(number for number, line in enumerate(here, 1) if line == "    b = a / 0")
-    assert find_source_line(line_map, moved) == 12
+    assert line_map.find_source_line(moved) == 12
     run = next(number for number, line in enumerate(here, 1) if "_nj.run(" in line)
-    assert find_source_line(line_map, run) == 7
+    assert line_map.find_source_line(run) == 7
     assert parse_line_map(b"x = 1\n") is None
 
 
@@ -147,7 +147,7 @@ def _run_remapped(program: str, variables: dict[str, object]) -> None:
 
 
 def test_lines_of_a_file_without_pieces() -> None:
-    assert find_source_line(build_line_map([]), 7) == 7
+    assert build_line_map([]).find_source_line(7) == 7
 
 
 NAMES = st.lists(st.text("abcdefgh", min_size=3, max_size=30), min_size=1, max_size=6, unique=True)

@@ -17,7 +17,6 @@ from pathlib import Path
 
 import pytest
 
-from njc.codegen.linemap import find_source_line
 from njc.compiler import Compilation, compile_source, parse_compiled_tree
 from njc.frontend.source import SourceDecodeError, SourceFile
 
@@ -149,7 +148,7 @@ def _check_line_map(compilation: Compilation, compiled: str) -> None:
         line
         for number, text in enumerate(here, 1)
         if text.replace("; import njrt as _nj", "")
-        == there[(line := find_source_line(compilation.line_map, number)) - 1]
+        == there[(line := compilation.line_map.find_source_line(number)) - 1]
     }
     edges = {line for block in compilation.blocks for line in (block.line, block.end_line)}
     assert set(range(1, len(there))) <= found | edges

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from njc.codegen.header import is_intact, parse_header
-from njc.codegen.linemap import find_compiled_line, find_source_line, parse_line_map
+from njc.codegen.linemap import parse_line_map
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import OUT, project_flags, resolve_project, with_console
 from njc.project.build import make_compile_task, read_source
@@ -50,7 +50,7 @@ def find_counterpart(file: Path, line: int, project: Project) -> tuple[Path, int
         if compilation.output is None:
             name = format_path(file)
             raise ConfigurationError(f"{name} has errors; `njc check {name}` shows them")
-        return unit.output, find_compiled_line(compilation.line_map, line)
+        return unit.output, compilation.line_map.find_compiled_line(line)
     header, line_map = parse_header(data), parse_line_map(data)
     problem = "was edited after the build, or is a stub" if header else "was not compiled by njc"
     if header is None or line_map is None or not is_intact(data):
@@ -58,4 +58,4 @@ def find_counterpart(file: Path, line: int, project: Project) -> tuple[Path, int
     beside = file.absolute().with_suffix(SUFFIX)
     candidates = [*(root / header.path for root in project.src), beside]
     source = next((place for place in candidates if place.exists()), Path(header.path))
-    return source, find_source_line(line_map, line)
+    return source, line_map.find_source_line(line)

@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from njc.codegen.linemap import find_source_line
 from njc.evaluation.built_imports.account import describe_build
 from njc.evaluation.learning.learn import RATIONALE_INSTRUCTION, HoleRepair, make_hint
 from njc.evaluation.learning.study import (
@@ -134,7 +133,7 @@ class TestedProgram:
             numbers = [
                 number
                 for number in range(1, text.count("\n") + 1)
-                if find_source_line(compilation.line_map, number) == hole.block.line
+                if compilation.line_map.find_source_line(number) == hole.block.line
             ]
             code, first, last = _cut_code(text, numbers)
             block = BlockLines(output, first, last)
