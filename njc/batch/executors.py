@@ -22,15 +22,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Any, Literal, assert_never
 
-from njc.batch.rows import (
-    BUDGET_OPTION,
-    BatchRow,
-    RowOutcome,
-    RowUsage,
-    make_failure,
-    make_result,
-    parse_row,
-)
+from njc.batch.rows import BUDGET_OPTION, BatchRow, RowOutcome, RowUsage
 from njc.target import bind_arguments, call_function, get_target
 from njrt.errors import require_packages
 from njrt.observability.accounts import watch
@@ -167,10 +159,10 @@ def call_target(name: str, row: BatchRow, usd: float | None = None) -> RowOutcom
     with _measuring(usd) as measure:
         try:
             target = get_target(name)
-            result = call_function(target, *bind_arguments(target, parse_row(row)))
+            result = call_function(target, *bind_arguments(target, row.parse()))
         except BaseException as error:  # a thread or a process of the executor gets no interrupt
-            return make_failure(row, error, *measure())
-        return make_result(row, result, *measure())
+            return row.make_failure(error, *measure())
+        return row.make_result(result, *measure())
 
 
 async def acall_target(name: str, row: BatchRow, usd: float | None = None) -> RowOutcome:
@@ -178,11 +170,11 @@ async def acall_target(name: str, row: BatchRow, usd: float | None = None) -> Ro
     with _measuring(usd) as measure:
         try:
             target = get_target(name)
-            positional, keywords = bind_arguments(target, parse_row(row))
+            positional, keywords = bind_arguments(target, row.parse())
             result = await target.function(*positional, **keywords)
         except BaseException as error:
-            return make_failure(row, error, *measure())
-        return make_result(row, result, *measure())
+            return row.make_failure(error, *measure())
+        return row.make_result(result, *measure())
 
 
 @contextmanager

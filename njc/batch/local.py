@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from njc.batch.executors import SubmitRow
-from njc.batch.rows import BatchRow, DeadProcessError, RowOutcome, RowUsage, make_failure, read_rows
+from njc.batch.rows import BatchRow, DeadProcessError, RowOutcome, RowUsage, read_rows
 from njc.batch.store import BatchCounts, BatchStore
 from njrt.errors import ModelError, NaturalError, ServerError
 
@@ -101,7 +101,7 @@ class LocalRun:
                 f"the process that called the function crashed or was killed, perhaps as the memory was used up "
                 f"({type(error).__name__}: {error})"
             )
-            outcome = make_failure(row, problem, RowUsage(), 0.0)
+            outcome = row.make_failure(problem, RowUsage(), 0.0)
         self.spent += outcome.usage.usd
         if outcome.stop is not None:
             self.store.add_usage(outcome.usage)

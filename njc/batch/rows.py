@@ -52,6 +52,47 @@ class BatchRow:
     digest: str
     line: int
 
+    def parse(self) -> dict[str, Any]:
+        """Return the arguments in the row; raises InvalidRowError."""
+        try:
+            arguments = json.loads(
+                self.text.decode(), object_pairs_hook=_make_object, parse_float=read_float
+            )
+        except UnicodeDecodeError as error:
+            raise InvalidRowError(f"not UTF-8: {error.reason} at byte {error.start}") from None
+        except json.JSONDecodeError as error:
+            raise InvalidRowError(f"not JSON: {error.msg} at column {error.colno}") from None
+        except InvalidRowError:
+            raise
+        except (ValueError, RecursionError) as error:  # too many digits, or nested too deep
+            raise InvalidRowError(f"not JSON: {error}") from None
+        if not isinstance(arguments, dict):
+            raise InvalidRowError("not a JSON object with the arguments of one call")
+        return arguments
+
+    def make_result(self, result: Any, usage: RowUsage, seconds: float) -> RowOutcome:
+        """Return the outcome of a call that returned; if the result has no JSON form, it has failed."""
+        try:
+            line = _format_line(self.index, {"result": make_json_value(result)}, usage, seconds)
+        except Exception as error:  # of the result's own methods, too
+            reason = str(error).partition("\n")[0]
+            message = f"the result, a {type(result).__name__}, has no JSON form: {reason}"
+            return self.make_failure(TypeError(message), usage, seconds)
+        return RowOutcome(self.index, line, False, usage)
+
+    def make_failure(self, error: BaseException, usage: RowUsage, seconds: float) -> RowOutcome:
+        """Return the outcome of a call that raised an exception."""
+        described = {"type": type(error).__name__, "message": describe_error(error)}
+        if isinstance(error, NaturalError) and error.place:
+            described["place"] = error.place
+        line = _format_line(self.index, {"line": self.line, "error": described}, usage, seconds)
+        stop = None
+        if isinstance(error, NaturalError) and _concerns_all_rows(error):
+            stop = error
+            stop.run = None  # it goes from process to process
+        is_outage = isinstance(error, ModelError | DeadProcessError) and stop is None
+        return RowOutcome(self.index, line, True, usage, stop, is_outage)
+
 
 def read_rows(path: Path, most: int | None = None) -> Iterator[BatchRow]:
     """Yield the rows of a file, at most `most`."""
@@ -80,25 +121,6 @@ def check_rows(path: Path) -> None:
 
 class DeadProcessError(RuntimeError):
     """The process that called the function for a row has died, or could not send its result."""
-
-
-def parse_row(row: BatchRow) -> dict[str, Any]:
-    """Return the arguments in a row; raises InvalidRowError."""
-    try:
-        arguments = json.loads(
-            row.text.decode(), object_pairs_hook=_make_object, parse_float=read_float
-        )
-    except UnicodeDecodeError as error:
-        raise InvalidRowError(f"not UTF-8: {error.reason} at byte {error.start}") from None
-    except json.JSONDecodeError as error:
-        raise InvalidRowError(f"not JSON: {error.msg} at column {error.colno}") from None
-    except InvalidRowError:
-        raise
-    except (ValueError, RecursionError) as error:  # too many digits, or nested too deep
-        raise InvalidRowError(f"not JSON: {error}") from None
-    if not isinstance(arguments, dict):
-        raise InvalidRowError("not a JSON object with the arguments of one call")
-    return arguments
 
 
 def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -136,33 +158,6 @@ class RowOutcome:
     usage: RowUsage
     stop: NaturalError | None = None
     is_outage: bool = False
-
-
-def make_result(row: BatchRow, result: Any, usage: RowUsage, seconds: float) -> RowOutcome:
-    """Return the outcome of a call that returned; if the result has no JSON form, it has failed."""
-    try:
-        line = _format_line(row.index, {"result": make_json_value(result)}, usage, seconds)
-    except Exception as error:  # of the result's own methods, too
-        reason = str(error).partition("\n")[0]
-        message = f"the result, a {type(result).__name__}, has no JSON form: {reason}"
-        return make_failure(row, TypeError(message), usage, seconds)
-    return RowOutcome(row.index, line, False, usage)
-
-
-def make_failure(
-    row: BatchRow, error: BaseException, usage: RowUsage, seconds: float
-) -> RowOutcome:
-    """Return the outcome of a call that raised an exception."""
-    described = {"type": type(error).__name__, "message": describe_error(error)}
-    if isinstance(error, NaturalError) and error.place:
-        described["place"] = error.place
-    line = _format_line(row.index, {"line": row.line, "error": described}, usage, seconds)
-    stop = None
-    if isinstance(error, NaturalError) and _concerns_all_rows(error):
-        stop = error
-        stop.run = None  # it goes from process to process
-    is_outage = isinstance(error, ModelError | DeadProcessError) and stop is None
-    return RowOutcome(row.index, line, True, usage, stop, is_outage)
 
 
 def _concerns_all_rows(error: NaturalError) -> bool:

@@ -21,7 +21,7 @@ from typing import Any
 
 from njc.batch.estimate import ASSUMED_OUTPUT_TOKENS, price_requests
 from njc.batch.journal import BatchLimits, RequestJournal, SentBatch, StoredReply
-from njc.batch.rows import BatchRow, make_failure, make_result, read_rows
+from njc.batch.rows import BatchRow, read_rows
 from njc.batch.store import BatchStore
 from njc.batch.suspension import RowReplies, choose_replaying_model, pass_row, read_usage
 from njc.batch.vendor import (
@@ -153,9 +153,9 @@ class Waves:
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            outcome = make_failure(row, error, used, measure())
+            outcome = row.make_failure(error, used, measure())
         else:
-            outcome = make_result(row, result, used, measure())
+            outcome = row.make_result(result, used, measure())
         if not replies.is_suspended:
             if outcome.stop is not None:
                 raise outcome.stop
@@ -167,7 +167,7 @@ class Waves:
                 "the function asks something different each time that it is called for this row, so that replies of a "
                 "batch never fit; take the time, random numbers and the order of sets out of its prompts"
             )
-            failure = make_failure(row, unlike, used, measure())
+            failure = row.make_failure(unlike, used, measure())
             self.store.put_outcome(row, failure, used_replies=True)
             return
         self.journal.put_waiting(row, replies.missing, idle, measure())

@@ -21,7 +21,7 @@ import njrt
 from anthropic_server import KEY as ANTHROPIC_KEY
 from anthropic_server import AnthropicServer, message, tool_use
 from loopback import Raw
-from njc.batch.rows import BatchRow, parse_row
+from njc.batch.rows import BatchRow
 from njc.evaluation.cases.case_file import format_case, read_cases
 from njc.evaluation.cases.runner import accept_case
 from njc.target import TargetFunction, bind_arguments, load_target
@@ -86,7 +86,7 @@ def check_arguments(arguments: dict[str, Any], text: str) -> None:
 
 def test_the_rows_of_a_batch_keep_the_digits_of_decimals(target: TargetFunction) -> None:
     for text in NUMBERS:
-        row = parse_row(BatchRow(0, write_row(text).encode(), "digest", 1))
+        row = BatchRow(0, write_row(text).encode(), "digest", 1).parse()
         positional, named = bind_arguments(target, row)
         assert not positional
         check_arguments(named, text)
