@@ -9,6 +9,12 @@ from __future__ import annotations
 import copy
 import itertools
 import json
+import types
+from array import array
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from datetime import date
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -120,6 +126,54 @@ def test_an_object_that_is_changed_in_place_is_an_output(earlier: Any, code: str
     assert kept != earlier
     says = [run("topic", done=True), run(code, done=True)]
     LOOP.call("f", [1], earlier, says=says)
+    assert UNCHANGED in LOOP.told()[1]
+
+
+class Quiet(list[Any]):
+    """A list with a text that does not show its items."""
+
+    def __repr__(self) -> str:
+        return "Quiet"
+
+
+class Slotted:
+    __slots__ = ("items",)
+
+    def __init__(self) -> None:
+        self.items = [0]
+
+
+IN_PLACE = [
+    (lambda: list(range(10_000)), "topic[5000] = -1"),
+    (lambda: dict.fromkeys(range(10_000), 0), "topic[5000] = -1"),
+    (lambda: {n: [n] for n in range(5_000)}, "topic[2500].append(-1)"),
+    (lambda: bytearray(10_000), "topic[5000] = 1"),
+    (lambda: array("d", [0.5] * 5_000), "topic[2500] = 1.5"),
+    (lambda: deque(range(5_000)), "topic.rotate()"),
+    (lambda: OrderedDict.fromkeys("ab"), "topic.move_to_end('a')"),
+    (Quiet, "topic.append(1)"),
+    (lambda: [(Quiet(),)], "topic[0][0].append(1)"),
+    (Slotted, "topic.items.append(1)"),
+    (lambda: types.ModuleType("settings"), "topic.size = 1"),
+    (lambda: type("Settings", (), {"sizes": []}), "topic.sizes.append(1)"),
+]
+
+
+@pytest.mark.parametrize(("make", "code"), IN_PLACE)
+def test_any_change_in_place_is_seen_and_no_change_too(make: Callable[[], Any], code: str) -> None:
+    LOOP.call("f", [1], make(), says=[run(code, done=True)])
+    LOOP.call("f", [1], make(), says=[run("topic", done=True), run(code, done=True)])
+    assert UNCHANGED in LOOP.told()[1]
+
+
+@pytest.mark.parametrize("make", [lambda: iter("abc"), lambda: [0] * 100_000])
+def test_code_does_not_run_again_where_a_change_cannot_be_seen(make: Callable[[], Any]) -> None:
+    LOOP.call("f", [1], make(), says=[run("topic", done=True)])
+
+
+@pytest.mark.parametrize("kept", [Decimal("1.5"), date(2024, 2, 29), (1, "a"), object(), len])
+def test_an_object_that_cannot_change_is_bound_anew(kept: Any) -> None:
+    LOOP.call("f", [1], kept, says=[run("topic", done=True), run("topic = 1", done=True)])
     assert UNCHANGED in LOOP.told()[1]
 
 

@@ -13,25 +13,29 @@ from __future__ import annotations
 import builtins
 import dis
 import enum
+from collections import namedtuple
 from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping
 from functools import lru_cache
-from types import CellType, CodeType, FunctionType, ModuleType
+from types import CellType, CodeType, FunctionType, MemberDescriptorType, ModuleType
 from typing import Any
 
 from njrt.effects import Refusal
 from njrt.outcome import UserValue
 from njrt.private_names import mangle
 from njrt.records import record
-from njrt.rendering.describe import render_value
 from njrt.scope.advice import format_read_only_error
 from njrt.scope.typecheck import find_type_mismatch, is_declared, resolve_types
 from njrt.values.introspection import (
+    find_member,
     get_class_name,
+    get_class_namespace,
     get_module_name,
+    get_mro,
     is_a,
     is_exactly,
     read_attributes,
 )
+from njrt.values.snapshot import State, is_same_state, read_state
 
 
 @record
@@ -39,6 +43,11 @@ class Bound:
     """The variable is bound to this value."""
 
     value: UserValue
+
+
+@record
+class Inherited(Bound):
+    """The value is a default of the class: the attribute is not set in the object."""
 
 
 class Absent(enum.Enum):
@@ -123,7 +132,7 @@ class Scope:
         self.borrowed: dict[str, CellType] = {}
         self.lent: dict[str, UserValue] = {}
         self.watched: frozenset[str] = frozenset()
-        self._earlier: dict[str, tuple[UserValue, str]] = {}
+        self._earlier: dict[str, tuple[Bound, State | None]] = {}
         self.transcript = Transcript()
         self.touches = 0
         """Number of times that contained code has touched objects of the program."""
@@ -300,7 +309,7 @@ class Scope:
         """Require outputs that are bound already to be bound again, or their objects to be changed."""
         for name in (mangle(name, self.class_name) for name in names):
             if isinstance(found := self._read_output(name), Bound):
-                self._earlier[name] = found.value, _render_for_comparison(found.value)
+                self._earlier[name] = found, read_state(found.value)
         self.watched = frozenset(name[max(0, name.rfind(".")) :] for name in self._earlier)
 
     def note_binding(self, name: str) -> None:
@@ -312,14 +321,19 @@ class Scope:
             }
 
     def _read_output(self, path: str) -> Bound | Absent:
-        """Return the binding of an output, or the value of an attribute, without running code of its object."""
+        """Return the binding of an output, or the value of an attribute, without running code of its object.
+
+        In place of a value that only such code returns, as of a property, it is the object.
+        """
         name, *attributes = path.split(".")
         found = self._read_binding(mangle(name, self.class_name))
-        try:
-            for attribute in attributes:
-                found = Bound(vars(found.value)[mangle(attribute, self.class_name)])
-        except Exception:
-            return Absent.UNBOUND
+        for attribute in attributes:
+            if not isinstance(found, Bound):
+                break
+            owner = found.value
+            found = _read_attribute(owner, mangle(attribute, self.class_name))
+            if isinstance(found, Bound) and found.value is owner:
+                break
         return found
 
     def list_unchanged_outputs(self) -> tuple[str, ...]:
@@ -330,10 +344,10 @@ class Scope:
         name = mangle(path, self.class_name)
         if name not in self._earlier:
             return False
-        value, text = self._earlier[name]
+        was, state = self._earlier[name]
         found = self._read_output(name)
-        is_same = isinstance(found, Bound) and found.value is value
-        return is_same and _render_for_comparison(value) == text
+        is_same = type(found) is type(was) and isinstance(found, Bound) and found.value is was.value
+        return is_same and is_same_state(state, read_state(was.value))
 
     def list_unbound_outputs(self) -> tuple[str, ...]:
         """Return the outputs that have no value yet, in the order of the prompt."""
@@ -412,12 +426,6 @@ class Scope:
 
 
 _ATOMS = (str, int, float, bool, type(None))
-_COMPARED_CHARS = 2000
-"""How much of an object is compared to see whether a block has changed it."""
-
-
-def _render_for_comparison(value: UserValue) -> str:
-    return "" if is_exactly(value, *_ATOMS) else render_value(value, _COMPARED_CHARS)
 
 
 def make_scope(
@@ -452,6 +460,29 @@ def _find_part(value: UserValue, attributes: Iterable[str]) -> UserValue | None:
             return None
         value = read_attributes(value).get(attribute)
     return value
+
+
+def _read_attribute(owner: UserValue, name: str) -> Bound | Absent:
+    """Return the value of an attribute, also of a default in the class; the object itself if code returns the value."""
+    cls = type(owner)
+    own = list(map(get_class_namespace, get_mro(owner))) if is_a(owner, type) else [read_attributes(owner)]  # fmt: skip
+    for namespace in own:
+        if name in namespace:
+            return Bound(namespace[name])
+    for base in get_mro(cls):
+        held: Any = get_class_namespace(base).get(name, Absent.UNKNOWN)
+        if is_exactly(held, MemberDescriptorType, _FieldOfTupleType):
+            try:
+                return Bound(held.__get__(owner))
+            except AttributeError:  # the slot is not set
+                return Absent.UNBOUND
+        if held is not Absent.UNKNOWN:
+            return Inherited(held) if find_member(type(held), "__get__") is None else Bound(owner)
+    return Absent.UNBOUND if find_member(cls, "__getattr__") is None else Bound(owner)
+
+
+_FieldOfTupleType: type = type(vars(namedtuple("_Field", "name"))["name"])
+"""The class of the descriptors that read the fields of named tuples."""
 
 
 def _has_attribute_path(value: UserValue, attributes: list[str]) -> bool:

@@ -4,6 +4,9 @@
     graph.cited_by[3].add(5)
     snapshot.restore()                          in place: each object is the same object, as it was
 
+    state = read_state(graph)                   every object reachable, with its parts
+    is_same_state(state, read_state(graph))     False once any of them holds other objects
+
 Not restored: files, arrays and other objects of extension types, what modules, classes, functions and
 methods hold, and the attributes of a class that defines `__dict__` itself. If more than `MAX_SNAPSHOT_OBJECTS` are reachable, nothing is copied.
 """
@@ -16,9 +19,23 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from operator import is_
+from typing import Any
 
 from njrt.outcome import UserValue
-from njrt.values.introspection import Slot, list_slots, make_namespace_reader, read_slots
+from njrt.values.introspection import (
+    Slot,
+    find_member,
+    get_class_namespace,
+    get_mro,
+    has_known_state,
+    is_a,
+    list_slots,
+    make_attribute_reader,
+    make_namespace_reader,
+    read_attributes,
+    read_slots,
+)
 
 MAX_SNAPSHOT_OBJECTS = 20_000
 """Objects that are copied at most; it takes some ten milliseconds."""
@@ -131,3 +148,113 @@ def _save_slots(
 
     steps.append(restore)
     yield from (item for _, items in held for item in items)
+
+
+# ── whether an object has changed ────────────────────────────────────────────────────────────────
+
+MAX_COMPARED_PARTS = 50_000
+"""Parts of objects that are compared at most; it takes some ten milliseconds."""
+
+State = list[tuple[UserValue, list[UserValue]]]
+"""Objects with their parts: items, keys, bytes, and attributes with their names."""
+
+PartReader = Callable[[UserValue, int], list[UserValue] | None]
+
+_ATOMS = frozenset(
+    map(id, (bool, int, float, complex, str, bytes, type(None), type(...), range, object))
+)
+"""The identities of types without parts: hashing a type may run code of its metaclass."""
+
+_COMPARED_CONTAINERS: tuple[Any, ...] = (list, OrderedDict, dict, tuple, set, frozenset, deque)
+_SHALLOW_TYPES = (
+    *(type, types.ModuleType, types.FunctionType, types.MethodType, types.BuiltinFunctionType),
+    *(property, classmethod, staticmethod, types.GetSetDescriptorType, types.MemberDescriptorType),
+)
+"""Types of objects that are compared by what they hold themselves, and only if an output names them."""
+
+
+def read_state(value: UserValue, most: int = MAX_COMPARED_PARTS) -> State | None:
+    """Return all that is reachable from a value, without running its code; None if that is too much, or not known.
+
+    What functions, classes and modules hold is read for the value itself only.
+    """
+    state: State = []
+    seen: set[int] = set()
+    waiting = [value]
+    readers: dict[int, PartReader] = {}
+    if _is_shallow(type(value)):
+        namespace = get_class_namespace(value) if is_a(value, type) else read_attributes(value)
+        waiting = [*namespace, *namespace.values()]
+        state.append((value, waiting[:]))
+    while waiting:
+        value = waiting.pop()
+        kind = id(type(value))
+        if kind in _ATOMS or id(value) in seen:
+            continue
+        seen.add(id(value))
+        if kind not in readers:
+            readers[kind] = _make_part_reader(type(value))
+        try:
+            parts = readers[kind](value, most)
+        except Exception:  # another thread changes a container
+            return None
+        if parts is None or (most := most - len(parts) - 1) < 0:
+            return None
+        state.append((value, parts))
+        if not _ATOMS.issuperset(map(id, map(type, parts))):
+            waiting += parts
+    return state
+
+
+def is_same_state(one: State | None, other: State | None) -> bool:
+    """Return whether two states of an object hold the same objects; False if one is not known."""
+    return (
+        one is not None
+        and other is not None
+        and len(one) == len(other)
+        and all(
+            value is current and len(parts) == len(held) and all(map(is_, parts, held))
+            for (value, parts), (current, held) in zip(one, other, strict=True)
+        )
+    )
+
+
+def _make_part_reader(cls: type) -> PartReader:
+    """Return a function that lists the parts of instances of a class; None for too many, and for unknown ones."""
+    read = make_attribute_reader(cls)
+    kind: Any = next((one for one in _COMPARED_CONTAINERS if issubclass(cls, one)), None)
+    if kind is not None:
+        is_plain, is_mapping = cls is kind, kind in (dict, OrderedDict)
+
+        def list_items(value: UserValue, most: int) -> list[UserValue] | None:
+            if kind.__len__(value) > most:
+                return None
+            parts = [*kind.__iter__(value), *(kind.values(value) if is_mapping else ())]
+            return parts if is_plain else [*parts, *read(value), *read(value).values()]
+
+        return list_items
+    if _is_shallow(cls):
+        return lambda value, most: []
+    if has_known_state(cls):
+        return lambda value, most: [*(found := read(value)), *found.values()]
+    return _list_bytes if _is_changeable(cls) else lambda value, most: []
+
+
+def _is_shallow(cls: type) -> bool:
+    return any(base in _SHALLOW_TYPES for base in get_mro(cls))
+
+
+def _is_changeable(cls: type) -> bool:
+    """Return whether instances of an extension type may change: they do not if they are hashed by their value."""
+    is_by_value = find_member(cls, "__eq__") is not vars(object)["__eq__"]
+    return not is_by_value or find_member(cls, "__hash__") is None
+
+
+def _list_bytes(value: Any, most: int) -> list[UserValue] | None:
+    """Return the bytes of an array, as numbers; None for other objects, such as iterators and files."""
+    try:
+        with memoryview(value) as view:
+            is_known = view.nbytes <= most and "O" not in view.format
+            return list(view.tobytes()) if is_known else None
+    except (TypeError, ValueError, BufferError):
+        return None
