@@ -398,3 +398,41 @@ def test_local_classes_that_are_not_bound_yet() -> None:
         return found
 
     assert declare() == {"b": int}
+
+
+@pytest.mark.parametrize(
+    ("declared", "value"),
+    [
+        *[("date: date", "d.date(2024, 1, 1)"), ("datetime: datetime.date", "d.date(2024, 1, 1)")],
+        *[("uuid: uuid.UUID | None", "None"), ("decimal: list[decimal.Decimal]", "[]")],
+        *[
+            ("list: list[int]", "[1]"),
+            ("dict: dict[str, int]", "{'a': 1}"),
+            ("set: set[str]", "{'a'}"),
+        ],
+        *[("type: type[int]", "bool"), ("int: int | None", "1"), ("Held: dict[str, Held]", "{}")],
+        ("Local: list[Local]", "[]"),
+    ],
+)
+def test_an_output_with_the_name_of_its_type_is_checked(declared: str, value: str) -> None:
+    name = declared.partition(":")[0]
+    local = {"Local": "class Local: pass", "Held": "Held = None"}.get(name, "pass")
+    program = Program(f'''
+        import datetime, decimal, uuid
+        from datetime import date
+        class Held:
+            pass
+        def f(numbers):
+            {local}
+            for number in numbers:
+                """natural
+                Put a value for <number> into <:{declared}>, and into <:count: int>.
+                """
+            return {name}
+    ''')
+    wrong, right = (f"import datetime as d\n{name} = {it}\ncount = 1" for it in ("'a'", value))
+    rounds = [1] if name == "Local" else [1, 2]
+    program.call(
+        "f", rounds, says=[run(code, done=True) for _ in rounds for code in (wrong, right)]
+    )
+    assert all(f"`{name}`: expected" in text for text in program.told()[1::2])

@@ -297,13 +297,17 @@ class Scope:
         if self._types is None:
             self._types = {}
             if self._declared_types is not None:
-                self._types = resolve_types(self._declared_types, self.module, self.namespace)
+                self._types = resolve_types(
+                    self._declared_types, self.module, self.namespace, self.bindable
+                )
         return self._types
 
     def has_unresolved_type(self, path: str) -> bool:
         """Return whether a type is declared for a path and could not be evaluated."""
         declare = self._declared_types
-        return path not in self.types and declare is not None and is_declared(path, declare)
+        if path in self.types or declare is None:
+            return False
+        return is_declared(path, declare, self.bindable)
 
     def watch_outputs(self, names: Iterable[str]) -> None:
         """Require outputs that are bound already to be bound again, or their objects to be changed."""

@@ -16,7 +16,7 @@ import io
 import sys
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from types import CellType, FunctionType
@@ -25,6 +25,7 @@ from typing import Annotated, Any, ForwardRef, Literal, Union
 from njrt.outcome import UserValue
 from njrt.rendering.signatures import format_type
 from njrt.values.adapters import get_adapter
+from njrt.values.introspection import get_module_name, is_a
 
 _MAX_PROBLEMS = 3
 _ACCEPTED_NUMBERS: Mapping[Any, tuple[type, ...]] = {
@@ -78,13 +79,15 @@ def resolve_types(
     declare: Callable[[], Mapping[str, Any]],
     module: dict[str, Any],
     namespace: Mapping[str, Any] | None = None,
+    outputs: Collection[str] = (),
 ) -> Mapping[str, Any]:
     """Evaluate declared types, and the strings in them; leave out types that cannot be evaluated.
 
-    Names are looked up in the `namespace` of a class body, then in the module.
+    Names are looked up in the `namespace` of a class body, then in the module. A name of one of the `outputs`
+    (mangled), as in `<:date: date>`, is not the value of the output, but of the same name outside.
     """
     resolved = {}
-    for path, annotation in (_evaluate_declarations(declare) or {}).items():
+    for path, annotation in (_evaluate_declarations(declare, outputs) or {}).items():
         try:
             resolved[path] = _resolve(annotation, module, namespace, frozenset())
         except Exception:
@@ -92,21 +95,27 @@ def resolve_types(
     return resolved
 
 
-def _evaluate_declarations(declare: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any] | None:
+def _evaluate_declarations(
+    declare: Callable[[], Mapping[str, Any]], outputs: Collection[str]
+) -> Mapping[str, Any] | None:
     """Return the declared types, with references for missing names; None if they cannot be evaluated."""
+    code = declare.__code__ if isinstance(declare, FunctionType) else None
+    named = {*code.co_freevars, *code.co_names}.intersection(outputs) if code else set()
     try:
-        return declare()
+        return _replace_missing_names(declare, named)() if named else declare()
     except Exception:  # a name that is defined later, or under TYPE_CHECKING only
         try:
-            declared: Mapping[str, Any] = _replace_missing_names(declare)()
+            declared: Mapping[str, Any] = _replace_missing_names(declare, named)()
         except Exception:
             return None
         return declared
 
 
-def is_declared(path: str, declare: Callable[[], Mapping[str, Any]]) -> bool:
+def is_declared(
+    path: str, declare: Callable[[], Mapping[str, Any]], outputs: Collection[str]
+) -> bool:
     """Return whether a path has a declared type, also an unreadable one; True if the declarations cannot be read."""
-    declared = _evaluate_declarations(declare)
+    declared = _evaluate_declarations(declare, outputs)
     return declared is None or path in declared
 
 
@@ -117,17 +126,28 @@ class _WithMissingNames(dict[str, Any]):
         return getattr(builtins, name) if hasattr(builtins, name) else ForwardRef(name)
 
 
-def _replace_missing_names(declare: Callable[[], Any]) -> Callable[[], Any]:
-    """Return the same function, with forward references for names that are not bound."""
+def _replace_missing_names(
+    declare: Callable[[], Any], outputs: Collection[str]
+) -> Callable[[], Any]:
+    """Return the same function, with forward references for names that are not bound, and types for outputs."""
     assert isinstance(declare, FunctionType)
-    cells = []
+    scope, cells = _WithMissingNames(declare.__globals__), []
+    for name in outputs:
+        if name in scope and hasattr(builtins, name) and not _is_type(scope[name]):
+            del scope[name]
     for name, cell in zip(declare.__code__.co_freevars, declare.__closure__ or (), strict=True):
         try:
-            cells.append(CellType(cell.cell_contents))
+            held = cell.cell_contents
         except ValueError:
-            cells.append(CellType(ForwardRef(name)))
-    scope = _WithMissingNames(declare.__globals__)
+            held = scope[name] if name in outputs else ForwardRef(name)
+        cells.append(CellType(scope[name] if name in outputs and not _is_type(held) else held))
     return FunctionType(declare.__code__, scope, "types", declare.__defaults__, tuple(cells))
+
+
+def _is_type(value: UserValue) -> bool:
+    """Return whether a value is a type, or a module that may have some."""
+    is_class = is_a(value, type) or is_a(value, types.ModuleType)
+    return is_class or get_module_name(type(value)) in ("typing", "types", "typing_extensions")
 
 
 def _resolve(

@@ -170,7 +170,7 @@ _SHALLOW_TYPES = (
     *(type, types.ModuleType, types.FunctionType, types.MethodType, types.BuiltinFunctionType),
     *(property, classmethod, staticmethod, types.GetSetDescriptorType, types.MemberDescriptorType),
 )
-"""Types of objects that are compared by what they hold themselves, and only if an output names them."""
+"""Types of objects that are compared only if an output names them."""
 
 
 def read_state(value: UserValue, most: int = MAX_COMPARED_PARTS) -> State | None:
