@@ -180,6 +180,58 @@ def test_code_is_stopped_by_the_smaller_of_its_limits(
     assert time.monotonic() - start < STOPPING_SECONDS
 
 
+ENDLESS = Program('''
+    import enum
+    from typing import Annotated
+    from pydantic import AfterValidator
+
+    def check(value):
+        while True: pass
+
+    Checked = Annotated[int, AfterValidator(check)]
+
+    class Kind(enum.Enum):
+        A = 1
+        @classmethod
+        def _missing_(cls, value):
+            while True: pass
+
+    class Refused(Exception):
+        def __init__(self, message):
+            while True: pass
+
+    def put(x: int) -> int:
+        """natural(authority="strict")
+        Put <x> into <:y: Checked>.
+        """
+        return y
+
+    def choose(x: int) -> int:
+        """natural(authority="strict")
+        Put <x> into <:y: Kind>.
+        """
+        return y
+
+    def give(x: int) -> Checked:
+        """natural(authority="strict")
+        Return <x>, or raise <Refused>.
+        """
+''')
+
+
+@pytest.mark.parametrize(
+    ("function", "answer"),
+    [
+        *[("put", '{"y": 1}'), ("choose", '{"y": "B"}'), ("give", '{"return": 1}')],
+        *[("give", '{"raise": "Refused", "message": "no"}')],
+    ],
+)
+def test_code_of_the_program_that_reads_an_answer_is_stopped(function: str, answer: str) -> None:
+    with pytest.raises(CodeTimeLimitError):
+        ENDLESS.call(function, 1, says=[answer], max_code_seconds=0.2)
+    assert len(ENDLESS.model.requests) == 1
+
+
 async def forever() -> None:
     await asyncio.sleep(600)
 

@@ -206,6 +206,8 @@ class Handlers:
                 result = effect
             case AskModel() | Touch():
                 raise AssertionError("no effect set has questions or calls")
+            case ReturnAnswer() | RaiseNamed():
+                result = self.call_in_time(partial(self.serve_immediate, effect))
             case _:
                 result = self.call_safely(partial(self.serve_immediate, effect))
         self.failed = isinstance(result, Refusal)
@@ -304,7 +306,6 @@ class Handlers:
         values = {normalize("NFKC", name): value for name, value in values.items()}
         if problem := find_name_problem(tuple(values), self.scope):
             return self.count_misfit(problem)
-        seconds = self.block.options.max_code_seconds
         decoded: dict[str, UserValue] = {}
         for name, value in values.items():
             form = find_output_form(self.scope, name)
@@ -312,8 +313,8 @@ class Handlers:
                 if form.declared in PLAIN_TYPES:  # no code of the program runs
                     decoded[name] = form.decode(value)
                 else:
-                    decoded[name] = call_with_timeout(seconds, partial(form.decode, value))
-            except (NaturalError, DeadlineExceeded):
+                    decoded[name] = self.limit_time(partial(form.decode, value))
+            except NaturalError:
                 raise
             except Exception as error:  # also of a validator of the program
                 return self.count_misfit(f"`{name}`: {error}")
