@@ -3,7 +3,7 @@
     load_target("mail.njpy:triage")            TargetFunction(function=<function triage>, is_async=False, ...)
     load_target("shop.mail:Inbox.triage")      of a module that Python finds
 
-    bind_arguments(target, {"day": "2026-03-01"})      ((), {"day": date(2026, 3, 1)})
+    target.bind_arguments({"day": "2026-03-01"})   ((), {"day": date(2026, 3, 1)})
 
 Values are converted to the annotations of the parameters by pydantic; files may be given by their path or URL. Not
 seen: parameters that a decorator without `functools.wraps` hides.
@@ -53,6 +53,58 @@ class TargetFunction:
     is_async: bool
     parameters: Mapping[str, inspect.Parameter]
     annotations: Mapping[str, Any]
+
+    def bind_arguments(
+        self, row: Mapping[str, ArgumentValue]
+    ) -> tuple[list[ArgumentValue], dict[str, ArgumentValue]]:
+        """Return the arguments of a call, positional and by keyword; raises InvalidRowError."""
+        rest: dict[str, ArgumentValue] = dict(row)
+        positional: list[ArgumentValue] = []
+        keywords: dict[str, ArgumentValue] = {}
+        missing: list[str] = []
+        others: inspect.Parameter | None = None
+        for name, parameter in self.parameters.items():
+            match parameter.kind:
+                case inspect.Parameter.VAR_KEYWORD:
+                    others = parameter
+                case inspect.Parameter.VAR_POSITIONAL:
+                    pass
+                case inspect.Parameter.POSITIONAL_ONLY if name in rest:
+                    positional.append(self._convert(name, name, rest.pop(name)))
+                case _ if name in rest:
+                    keywords[name] = self._convert(name, name, rest.pop(name))
+                case _ if parameter.default is inspect.Parameter.empty:
+                    missing.append(name)
+        if missing:
+            raise InvalidRowError(f"no argument {_quote(missing)}")
+        if rest and others is None:
+            close = difflib.get_close_matches(next(iter(rest)), self.parameters, n=1)
+            hint = f"; did you mean `{close[0]}`?" if close else ""
+            raise InvalidRowError(f"the function has no parameter {_quote(list(rest))}{hint}")
+        for name, value in rest.items():
+            assert others is not None
+            keywords[name] = self._convert(others.name, name, value)
+        return positional, keywords
+
+    def call(self, positional: list[Any], named: dict[str, Any]) -> Any:
+        """Call the function, and wait for the result of an async one."""
+        result = self.function(*positional, **named)
+        return asyncio.run(_await(result)) if inspect.isawaitable(result) else result
+
+    def _convert(self, parameter: str, name: str, value: ArgumentValue) -> ArgumentValue:
+        """Return the value, converted to the annotation."""
+        if parameter not in self.annotations:
+            return round_floats(value)
+        from pydantic import ValidationError
+
+        from njrt.typed_json import describe_validation_error
+
+        try:
+            return round_floats(_make_converter(self.name, parameter)(value))
+        except ValidationError as error:
+            raise InvalidRowError(
+                f"argument `{name}`: {describe_validation_error(error)}"
+            ) from None
 
 
 def load_target(name: str, modules: Mapping[str, ModuleType] | None = None) -> TargetFunction:
@@ -166,67 +218,12 @@ def _describe_missing(module: ModuleType, program: str, path: str) -> str:
     return f"there is no function `{path}` in {program}{hint}"
 
 
-def bind_arguments(
-    target: TargetFunction, row: Mapping[str, ArgumentValue]
-) -> tuple[list[ArgumentValue], dict[str, ArgumentValue]]:
-    """Return the arguments of a call, positional and by keyword; raises InvalidRowError."""
-    rest: dict[str, ArgumentValue] = dict(row)
-    positional: list[ArgumentValue] = []
-    keywords: dict[str, ArgumentValue] = {}
-    missing: list[str] = []
-    others: inspect.Parameter | None = None
-    for name, parameter in target.parameters.items():
-        match parameter.kind:
-            case inspect.Parameter.VAR_KEYWORD:
-                others = parameter
-            case inspect.Parameter.VAR_POSITIONAL:
-                pass
-            case inspect.Parameter.POSITIONAL_ONLY if name in rest:
-                positional.append(_convert(target, name, name, rest.pop(name)))
-            case _ if name in rest:
-                keywords[name] = _convert(target, name, name, rest.pop(name))
-            case _ if parameter.default is inspect.Parameter.empty:
-                missing.append(name)
-    if missing:
-        raise InvalidRowError(f"no argument {_quote(missing)}")
-    if rest and others is None:
-        close = difflib.get_close_matches(next(iter(rest)), target.parameters, n=1)
-        hint = f"; did you mean `{close[0]}`?" if close else ""
-        raise InvalidRowError(f"the function has no parameter {_quote(list(rest))}{hint}")
-    for name, value in rest.items():
-        assert others is not None
-        keywords[name] = _convert(target, others.name, name, value)
-    return positional, keywords
-
-
-def call_function(target: TargetFunction, positional: list[Any], named: dict[str, Any]) -> Any:
-    """Call the function, and wait for the result of an async one."""
-    result = target.function(*positional, **named)
-    return asyncio.run(_await(result)) if inspect.isawaitable(result) else result
-
-
 async def _await(awaitable: Any) -> Any:
     return await awaitable
 
 
 def _quote(names: list[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
-
-
-def _convert(
-    target: TargetFunction, parameter: str, name: str, value: ArgumentValue
-) -> ArgumentValue:
-    """Return the value, converted to the annotation."""
-    if parameter not in target.annotations:
-        return round_floats(value)
-    from pydantic import ValidationError
-
-    from njrt.typed_json import describe_validation_error
-
-    try:
-        return round_floats(_make_converter(target.name, parameter)(value))
-    except ValidationError as error:
-        raise InvalidRowError(f"argument `{name}`: {describe_validation_error(error)}") from None
 
 
 @functools.cache

@@ -23,7 +23,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from typing import Any, Literal, assert_never
 
 from njc.batch.rows import BUDGET_OPTION, BatchRow, RowOutcome, RowUsage
-from njc.target import bind_arguments, call_function, get_target
+from njc.target import get_target
 from njrt.errors import require_packages
 from njrt.observability.accounts import watch
 from njrt.session.limits import limit
@@ -159,7 +159,7 @@ def call_target(name: str, row: BatchRow, usd: float | None = None) -> RowOutcom
     with _measuring(usd) as measure:
         try:
             target = get_target(name)
-            result = call_function(target, *bind_arguments(target, row.parse()))
+            result = target.call(*target.bind_arguments(row.parse()))
         except BaseException as error:  # a thread or a process of the executor gets no interrupt
             return row.make_failure(error, *measure())
         return row.make_result(result, *measure())
@@ -170,7 +170,7 @@ async def acall_target(name: str, row: BatchRow, usd: float | None = None) -> Ro
     with _measuring(usd) as measure:
         try:
             target = get_target(name)
-            positional, keywords = bind_arguments(target, row.parse())
+            positional, keywords = target.bind_arguments(row.parse())
             result = await target.function(*positional, **keywords)
         except BaseException as error:
             return row.make_failure(error, *measure())

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 from njc.batch.journal import RequestForm, StoredReply, WaitingRequest
 from njc.batch.rows import BatchRow, RowUsage
-from njc.target import TargetFunction, bind_arguments
+from njc.target import TargetFunction
 from njrt.errors import ConfigurationError, ModelError, RejectedRequestError, ServerError
 from njrt.message_json import format_json_line
 from njrt.messages import Reply, Request
@@ -215,7 +215,7 @@ def pass_row(
     target: TargetFunction, row: BatchRow, replies: RowReplies, wrap: Callable[[Model], Model]
 ) -> Any:
     """Call the function of a row once, with its models wrapped; None if it was suspended. Raises its errors."""
-    positional, keywords = bind_arguments(target, row.parse())
+    positional, keywords = target.bind_arguments(row.parse())
     with wrapping(wrap):
         return run_pass(lambda: target.function(*positional, **keywords), target.is_async, replies)
 

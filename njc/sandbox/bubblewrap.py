@@ -67,6 +67,90 @@ class Sandbox:
         """The hosts and ports that the program can reach."""
         return frozenset(parse_endpoint(server.url) for server in self.servers)
 
+    def run(self, program: Sequence[str]) -> int:
+        """Run `program` with a proxy; return its exit code. Raises ConfigurationError without a sandbox."""
+        if obstacle := find_sandbox_obstacle():
+            raise ConfigurationError(obstacle)
+        self.check_access()
+        with (
+            tempfile.TemporaryDirectory(prefix="njc-") as folder,
+            serve_proxy(Path(folder) / "proxy", self.endpoints) as socket,
+            ExitStack() as stack,
+        ):
+            command = self.build_command(socket, program)
+            files = []
+            if rules := build_filter(platform.machine()):
+                file = stack.enter_context(tempfile.TemporaryFile())
+                file.write(rules)
+                file.seek(0)
+                files.append(file.fileno())
+                command[1:1] = ["--seccomp", str(file.fileno())]
+            try:
+                environ = self._build_environment()
+                code = subprocess.run(command, env=environ, pass_fds=files, check=False).returncode
+            except KeyboardInterrupt:
+                return 128 + signal.SIGINT
+        return 128 - code if code < 0 else code
+
+    def check_access(self) -> None:
+        """Raise ConfigurationError if the user of the sandbox cannot access its files."""
+        user = self.limits.user
+        if not user:
+            return
+        wanted = [(path, 0o5 if path.is_dir() else 0o4, "read") for path in self.readable]
+        if self.work is not None:
+            wanted.append((self.work, 0o7, "write to"))
+        for path, bits, verb in wanted:
+            status = path.stat()
+            mode = status.st_mode >> (6 if status.st_uid == user else 0)
+            if mode & bits != bits:
+                raise ConfigurationError(
+                    f"as root, a sandbox runs as user {user}, which cannot {verb} {path}; "
+                    f"run njc as another user, or change the owner: chown {user} {path}"
+                )
+
+    def build_command(self, socket: Path, program: Sequence[str]) -> list[str]:
+        """Return the command line of bubblewrap that runs `program` in the sandbox."""
+        hidden = dict.fromkeys((*map(Path, _HIDDEN_FOLDERS), self.home))
+        arguments = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
+        arguments += ["--ro-bind", "/proc/sys", "/proc/sys"]
+        size = str(self.limits.memory * 1024 * 1024)
+        for folder in (*hidden, Path("/dev/shm")):
+            if folder != Path("/") and (folder.is_dir() or folder in _WRITABLE_FOLDERS):
+                if folder in _WRITABLE_FOLDERS:
+                    arguments += ["--perms", "1777"]
+                arguments += ["--size", size, "--tmpfs", str(folder)]
+        shown = [
+            path
+            for path in sorted(self.readable)
+            if any(path.is_relative_to(folder) and path != folder for folder in hidden)
+        ]
+        places = [*shown, Path(_SOCKET_PATH), *([self.work] if self.work else [])]
+        for parent in sorted({parent for place in places for parent in place.parents}):
+            if any(parent.is_relative_to(folder) and parent != folder for folder in hidden):
+                arguments += ["--perms", "0755", "--dir", str(parent)]  # bubblewrap's own have 0700
+        for path in shown:
+            arguments += ["--ro-bind", str(path), str(path)]
+        if self.work is not None:
+            arguments += ["--bind", str(self.work), str(self.work)]
+        arguments += ["--bind", str(socket), _SOCKET_PATH, "--chdir", str(self.here)]
+        arguments += [*_list_isolation(), "--die-with-parent", "--new-session"]
+        # -P: nothing in the current directory takes the place of a module before the user is changed.
+        forwarder = [sys.executable, "-P", "-m", "njc.sandbox.forwarder", _SOCKET_PATH]
+        return ["bwrap", *arguments, "--", *forwarder, str(self.limits), *program]
+
+    def _build_environment(self) -> dict[str, str]:
+        """Return the environment of the sandbox. It is inherited: other users can read a command line."""
+        proxy = f"http://127.0.0.1:{PORT}"
+        names = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")
+        return {
+            "PATH": f"{Path(sys.executable).parent}:{_SYSTEM_PATH}",
+            "HOME": "/tmp",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            **self.environ,
+            **dict.fromkeys(names, proxy),
+        }
+
 
 def parse_endpoint(url: str) -> Endpoint:
     """Return the host and port of a URL."""
@@ -151,37 +235,6 @@ def list_python_paths() -> tuple[Path, ...]:
     return tuple(dict.fromkeys(path for path in map(Path, paths) if os.path.exists(path)))
 
 
-def build_bwrap_command(sandbox: Sandbox, socket: Path, program: Sequence[str]) -> list[str]:
-    """Return the command line of bubblewrap that runs `program` in the sandbox."""
-    hidden = dict.fromkeys((*map(Path, _HIDDEN_FOLDERS), sandbox.home))
-    arguments = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
-    arguments += ["--ro-bind", "/proc/sys", "/proc/sys"]
-    size = str(sandbox.limits.memory * 1024 * 1024)
-    for folder in (*hidden, Path("/dev/shm")):
-        if folder != Path("/") and (folder.is_dir() or folder in _WRITABLE_FOLDERS):
-            if folder in _WRITABLE_FOLDERS:
-                arguments += ["--perms", "1777"]
-            arguments += ["--size", size, "--tmpfs", str(folder)]
-    shown = [
-        path
-        for path in sorted(sandbox.readable)
-        if any(path.is_relative_to(folder) and path != folder for folder in hidden)
-    ]
-    places = [*shown, Path(_SOCKET_PATH), *([sandbox.work] if sandbox.work else [])]
-    for parent in sorted({parent for place in places for parent in place.parents}):
-        if any(parent.is_relative_to(folder) and parent != folder for folder in hidden):
-            arguments += ["--perms", "0755", "--dir", str(parent)]  # bubblewrap's own have 0700
-    for path in shown:
-        arguments += ["--ro-bind", str(path), str(path)]
-    if sandbox.work is not None:
-        arguments += ["--bind", str(sandbox.work), str(sandbox.work)]
-    arguments += ["--bind", str(socket), _SOCKET_PATH, "--chdir", str(sandbox.here)]
-    arguments += [*_list_isolation(), "--die-with-parent", "--new-session"]
-    # -P: nothing in the current directory takes the place of a module before the user is changed.
-    forwarder = [sys.executable, "-P", "-m", "njc.sandbox.forwarder", _SOCKET_PATH]
-    return ["bwrap", *arguments, "--", *forwarder, str(sandbox.limits), *program]
-
-
 def _list_isolation() -> list[str]:
     """Return the namespaces and capabilities; a user namespace would leave root its rights."""
     if os.geteuid() != 0:
@@ -201,60 +254,3 @@ def choose_user(here: Path) -> int:
     if os.geteuid() != 0:
         return 0
     return here.stat().st_uid or NOBODY
-
-
-def check_access(sandbox: Sandbox) -> None:
-    """Raise ConfigurationError if the user of the sandbox cannot access its files."""
-    user = sandbox.limits.user
-    if not user:
-        return
-    wanted = [(path, 0o5 if path.is_dir() else 0o4, "read") for path in sandbox.readable]
-    if sandbox.work is not None:
-        wanted.append((sandbox.work, 0o7, "write to"))
-    for path, bits, verb in wanted:
-        status = path.stat()
-        mode = status.st_mode >> (6 if status.st_uid == user else 0)
-        if mode & bits != bits:
-            raise ConfigurationError(
-                f"as root, a sandbox runs as user {user}, which cannot {verb} {path}; "
-                f"run njc as another user, or change the owner: chown {user} {path}"
-            )
-
-
-def _build_environment(sandbox: Sandbox) -> dict[str, str]:
-    """Return the environment of the sandbox. It is inherited: other users can read a command line."""
-    proxy = f"http://127.0.0.1:{PORT}"
-    names = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")
-    return {
-        "PATH": f"{Path(sys.executable).parent}:{_SYSTEM_PATH}",
-        "HOME": "/tmp",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        **sandbox.environ,
-        **dict.fromkeys(names, proxy),
-    }
-
-
-def run_sandboxed(sandbox: Sandbox, program: Sequence[str]) -> int:
-    """Run `program` with a proxy; return its exit code. Raises ConfigurationError without a sandbox."""
-    if obstacle := find_sandbox_obstacle():
-        raise ConfigurationError(obstacle)
-    check_access(sandbox)
-    with (
-        tempfile.TemporaryDirectory(prefix="njc-") as folder,
-        serve_proxy(Path(folder) / "proxy", sandbox.endpoints) as socket,
-        ExitStack() as stack,
-    ):
-        command = build_bwrap_command(sandbox, socket, program)
-        files = []
-        if rules := build_filter(platform.machine()):
-            file = stack.enter_context(tempfile.TemporaryFile())
-            file.write(rules)
-            file.seek(0)
-            files.append(file.fileno())
-            command[1:1] = ["--seccomp", str(file.fileno())]
-        try:
-            environ = _build_environment(sandbox)
-            code = subprocess.run(command, env=environ, pass_fds=files, check=False).returncode
-        except KeyboardInterrupt:
-            return 128 + signal.SIGINT
-    return 128 - code if code < 0 else code

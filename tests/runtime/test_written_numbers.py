@@ -24,7 +24,7 @@ from loopback import Raw
 from njc.batch.rows import BatchRow
 from njc.evaluation.cases.case_file import format_case, read_cases
 from njc.evaluation.cases.runner import accept_case
-from njc.target import TargetFunction, bind_arguments, load_target
+from njc.target import TargetFunction, load_target
 from njrt.interface import Interface
 from njrt.models.anthropic import Anthropic
 from njrt.models.openai import OpenAI
@@ -87,7 +87,7 @@ def check_arguments(arguments: dict[str, Any], text: str) -> None:
 def test_the_rows_of_a_batch_keep_the_digits_of_decimals(target: TargetFunction) -> None:
     for text in NUMBERS:
         row = BatchRow(0, write_row(text).encode(), "digest", 1).parse()
-        positional, named = bind_arguments(target, row)
+        positional, named = target.bind_arguments(row)
         assert not positional
         check_arguments(named, text)
 
@@ -99,7 +99,7 @@ def test_cases_keep_the_digits_of_decimals(target: TargetFunction, tmp_path: Pat
     cases = read_cases(file)
     assert len({each.digest.rpartition("-")[0] for each in cases}) == len(set(NUMBERS))
     for text, numbered in zip(NUMBERS, cases, strict=True):
-        check_arguments(bind_arguments(target, numbered.case.inputs)[1], text)
+        check_arguments(target.bind_arguments(numbered.case.inputs)[1], text)
         assert accept_case(target, numbered).expect == str(Decimal(text))
     file.write_text("\n".join(format_case(each.case) for each in cases))
     assert [asdict(each.case) for each in read_cases(file)] == [asdict(it.case) for it in cases]

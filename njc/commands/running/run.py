@@ -76,7 +76,6 @@ def run_in_sandbox(
         choose_user,
         list_python_paths,
         list_servers,
-        run_sandboxed,
         select_variables,
     )
     from njc.sandbox.limits import Limits
@@ -105,7 +104,7 @@ def run_in_sandbox(
         limits=Limits(user=user, **{name: most for name, most in chosen.items() if most}),
     )
     command = [sys.executable, "-m", "njc", "run", *_rebuild_flags(console, flags), *program]
-    return run_sandboxed(sandbox, command)
+    return sandbox.run(command)
 
 
 def _list_model_options(unit: Unit, project: Project) -> Iterator[Options]:

@@ -33,7 +33,7 @@ from njc.evaluation.comparison.results import ResultFile
 from njc.project.config import describe_result_options, find_project
 from njc.project.tuned import find_tuned_blocks
 from njc.project.units import SUFFIX, make_unit
-from njc.target import InvalidRowError, TargetFunction, bind_arguments, call_function
+from njc.target import InvalidRowError, TargetFunction
 from njc.trace_lines import (
     AskedLine,
     BeganLine,
@@ -323,14 +323,14 @@ def _call(target: TargetFunction, numbered: NumberedCase) -> tuple[dict[str, Any
     case, title = numbered.case, numbered.title
     try:
         # The function may change them, and the case is called again.
-        positional, named = bind_arguments(target, deepcopy(case.inputs))
+        positional, named = target.bind_arguments(deepcopy(case.inputs))
     except InvalidRowError as error:
         raise ConfigurationError(f"{title}: the inputs do not fit {target.name}: {error}") from None
     arguments = dict(zip(target.parameters, positional, strict=False)) | named
     if unknown := [name for name in case.after if name not in arguments]:
         message = f"`after` names `{unknown[0]}`, which is no argument of the case"
         raise ConfigurationError(f"{title}: {message}")
-    return arguments, call_function(target, positional, named)
+    return arguments, target.call(positional, named)
 
 
 def _describe_error(error: BaseException) -> str:

@@ -24,7 +24,6 @@ from njc.runs.debug.stop_report import (
     clean_text,
     describe_stop,
     find_decision,
-    format_variable,
     list_source_rows,
     make_stop_report,
     summarize_step,
@@ -175,7 +174,7 @@ def number_lines(text: str, current: int = 0) -> list[str]:
 def show_variables(session: DebugSession, words: str) -> CommandResult:
     """Return all variables, with the changes of the last step."""
     rows = get_report(session).variables
-    return Said(tuple(f"  {MARKS[row.mark]} {format_variable(row)}" for row in rows))
+    return Said(tuple(f"  {MARKS[row.mark]} {row}" for row in rows))
 
 
 def evaluate(session: DebugSession, words: str) -> CommandResult:

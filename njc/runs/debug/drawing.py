@@ -16,13 +16,7 @@ from rich.style import Style
 from rich.syntax import Syntax
 from rich.text import Text
 
-from njc.runs.debug.stop_report import (
-    MARKS,
-    StopReport,
-    clean_text,
-    format_variable,
-    summarize_step,
-)
+from njc.runs.debug.stop_report import MARKS, StopReport, clean_text, summarize_step
 from njc.runs.timeline.steps import Step, Timeline
 
 _TAG = re.compile(r"<:?[^\W\d][^<>]*>")
@@ -127,7 +121,7 @@ def draw_variables(report: StopReport, width: int) -> Text:
     lines: list[Text] = []
     for row in report.variables:
         style = _MARK_STYLES[row.mark]
-        text = Text(format_variable(row), style)
+        text = Text(str(row), style)
         text.stylize("bold", 0, len(row.name))
         lines += hang(Text(f"{MARKS[row.mark]} ", style), text, width)
     return Text("\n").join(lines)

@@ -29,7 +29,7 @@ from njc.runs.debug.commands import (
     number_lines,
     run_command,
 )
-from njc.runs.debug.stop_report import clean_text, describe_missing_reply, format_variable
+from njc.runs.debug.stop_report import clean_text, describe_missing_reply
 from njc.runs.timeline.channel import ChannelClosedError
 from njc.runs.timeline.happenings import (
     Diverged,
@@ -134,7 +134,7 @@ class PlainDebugger:
             return
         if report.last_result and stopped.reason != "back":
             self._say(*(f"  {line}" for line in report.last_result.splitlines()))
-        self._say(*(f"  {format_variable(row)}" for row in report.variables if row.mark))
+        self._say(*(f"  {row}" for row in report.variables if row.mark))
         if stopped.reason not in ("step", "back", "pause"):
             self._say(f"breakpoint: {stopped.reason}")
         self._say(f"> {report.title}", *describe_missing_reply(report.step.error))

@@ -59,6 +59,20 @@ class VariableRow:
     before: str = ""
     mark: VariableMark = ""
 
+    def __str__(self) -> str:
+        """Return the variable on one line: `total: int = 0 -> 12`."""
+        match self.mark:
+            case "":
+                return f"{self.name}: {self.text}"
+            case "new":
+                return f"{self.name}: (not bound) -> {self.text}"
+            case "gone":
+                return f"{self.name}: {self.before} -> (not bound)"
+            case "changed":
+                kind, equals, value = self.text.partition(" = ")
+                is_same = equals and self.before.startswith(kind + equals)
+                return f"{self.name}: {self.before} -> {value if is_same else self.text}"
+
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
@@ -211,21 +225,6 @@ def list_variable_rows(
             mark = "changed" if name in before else "new"
         rows.append(VariableRow(name, clean_text(texts.get(name, "")), old if mark else "", mark))
     yield from sorted(rows, key=lambda row: not row.mark)
-
-
-def format_variable(row: VariableRow) -> str:
-    """Return a variable on one line: `total: int = 0 -> 12`."""
-    match row.mark:
-        case "":
-            return f"{row.name}: {row.text}"
-        case "new":
-            return f"{row.name}: (not bound) -> {row.text}"
-        case "gone":
-            return f"{row.name}: {row.before} -> (not bound)"
-        case "changed":
-            kind, equals, value = row.text.partition(" = ")
-            is_same = equals and row.before.startswith(kind + equals)
-            return f"{row.name}: {row.before} -> {value if is_same else row.text}"
 
 
 # ── the source ───────────────────────────────────────────────────────────────────────────────────
