@@ -74,6 +74,8 @@ class Snippet:
     is_async: bool
     is_contained: bool = False
     """Whether it runs in a separate process."""
+    labels: frozenset[str] = frozenset()
+    """The jumps besides `raise` that the block lets its code make."""
     raises_mistakes: bool = False
     """Whether all its exceptions are the program's, as in static code; else only the ones that it raises itself."""
 
@@ -198,6 +200,7 @@ def _check_and_compile(
         exit_value,
         bool(names.awaits),
         policy == "contained",
+        frozenset(labels),
     )
 
 

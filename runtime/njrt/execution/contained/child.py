@@ -138,9 +138,10 @@ class Child:
             if operation == "call":
                 target, args, named = operands
                 options = {key: encode(value) for key, value in named.items()}
-                data = [encode(target), [*map(encode, args)], options]
+                values = [*map(self.proxies.encode_argument, [target, *args])]
+                data = [values[0], values[1:], options]
             else:
-                data = [*map(encode, operands)]
+                data = [*map(self.proxies.encode_operand, operands)]
         self.send("touch", operation, data)
         while True:
             kind, changes, names, *parts = self.connection.receive()

@@ -15,11 +15,20 @@ import importlib
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
-from types import CellType, CodeType, FrameType, MethodType, ModuleType, TracebackType
-from typing import Any
+from types import (
+    BuiltinMethodType,
+    CellType,
+    CodeType,
+    FrameType,
+    MethodType,
+    ModuleType,
+    TracebackType,
+)
+from typing import Any, NoReturn
 
 from njrt.execution.contained.known import (
     find_known_name,
+    is_plain_class,
     list_error_members,
     make_error,
     resolve_known,
@@ -49,6 +58,8 @@ _OF_FOUND_CLASSES = (
     "__hash__",
     *EVERY_OBJECT.keys() - {"__copy__", "__deepcopy__"},
 )
+_CONTAINERS = (dict, list, tuple, set, frozenset)
+"""Containers that look an object up without a method of the program."""
 _OF_ERRORS = {name for name in dir(BaseExceptionGroup) if name[0] != "_"}
 _TEXTS = ("__str__", "__repr__", "__format__")
 
@@ -76,6 +87,13 @@ class Handed:
 
     def __init__(self, number: int, call: Callable[..., Any]) -> None:
         self._number, self._call = number, call
+
+
+class Found:
+    """A class that is shown to the code as the class of an object only."""
+
+    def __init__(self, cls: type) -> None:
+        self.cls = cls
 
 
 class HandedFunction(Handed):
@@ -126,8 +144,11 @@ class Door(Codec):
             return ["L", number]
         if is_a(value, Handed):
             return ["local", value._number]
+        if is_a(value, Found):
+            return self._name_class(value.cls)
         if isinstance(type(value), type) and issubclass(type(value), type):
-            self._reached.add(self._refer(value))
+            if not find_known_name(value):  # the code has its own
+                self._reached.add(self._refer(value))
             return self._name_class(value)
         if is_a(value, ComputingModule) and value.__name__ != "asyncio":
             return ["module", value.__name__]
@@ -186,7 +207,7 @@ class Door(Codec):
     def _name_class(self, cls: type) -> Data:
         """Return the known name of a class, or its description."""
         known = find_known_name(cls)
-        return ["k", *known] if known else ["C", self._describe(cls)]
+        return ["k", *known] if known else ["C", self._describe(cls), self._is_reached(cls)]
 
     def _describe(self, cls: type) -> Data:
         """Return the number of a class, or the first time its description."""
@@ -258,23 +279,27 @@ class Door(Codec):
         """Return the object of a reference, or an object that the code made."""
         match data:
             case ["r", int(number)]:
-                return self._objects[number]
+                return self._check_class(self._objects[number])
             case ["L", int(number)]:
                 return self.mirrors.by_number[number]
-            case ["m", int(number), str(kind), list(members)] if number < 0:
+            case ["m", int(number), str(kind), list(members)] if (
+                number < 0 and number not in self.mirrors.by_number
+            ):
                 container = MIRRORED[kind]()
                 self.mirrors.add(number, container)
                 fill(container, 0, [self.decode(member) for member in members])
                 self.mirrors.remember(number)
                 return container
             case ["k", str(module), str(path)]:
-                return resolve_known(module, path)
+                return self._check_class(resolve_known(module, path))
             case ["f" | "g" | "o" as kind, int(number)]:
                 return self.handed.setdefault(number, _HANDED[kind](number, self.call_function))
             case ["x", str(module), str(path), list(args), dict(fields), cause, context]:
                 attributes = {name: self.decode(value) for name, value in fields.items()}
+                cls = self._check_class(resolve_known(module, path))
+                if not issubclass(cls, BaseException):
+                    raise WireError("not an exception")
                 try:
-                    cls = resolve_known(module, path)
                     error = make_error(cls, tuple(map(self.decode, args)), attributes)
                 except (TypeError, ValueError, StopIteration):
                     raise WireError("not an exception") from None
@@ -289,11 +314,45 @@ class Door(Codec):
 
     def _chain(self, error: BaseException, cause: Data, context: Data) -> BaseException:
         """Set the cause and the context that an exception has in the code."""
+        if not is_a(error, BaseException):
+            raise WireError("not an exception")
         if context is not None:
             error.__context__ = self.decode(context)
         if cause is not None:
             error.__cause__ = self.decode(cause)
         return error
+
+    def _check_class(self, value: Any) -> Any:
+        """Return an object that the code hands to the program; refuse classes that it must not have called there.
+
+        The program may call each class that it is handed, and may give it back from a container.
+        """
+        if not is_a(value, type) or self._is_reached(value) or is_plain_class(value):
+            return value
+        if find_known_name(value):
+            raise Refused(TypeError, f"the class {value.__name__} cannot be handed to the program")
+        return self._refuse_found_class(value)
+
+    def _find_target(self, data: Data) -> Any:
+        """Return the object of the program that an operation is on; a class may be one that is only found."""
+        match data:
+            case ["r", int(number)]:
+                value = self._objects[number]
+                if is_a(value, type) and find_known_name(value):  # the code has its own
+                    self._refuse_found_class(value)
+                return value
+            case ["from", *_]:
+                return self.decode(data)
+        raise WireError("not an object of the program")
+
+    def _find_operand(self, data: Data) -> Any:
+        """Return an operand that is only looked at; a class may be one that is only found."""
+        match data:
+            case ["r", int(number)]:
+                return self._objects[number]
+            case ["k", str(module), str(path)]:
+                return resolve_known(module, path)
+        return self.decode(data)
 
     # ── operations ───────────────────────────────────────────────────────────────────────────────
 
@@ -302,28 +361,40 @@ class Door(Codec):
         decode = self.decode
         match operation, data:
             case "get", [target, str(name)]:
-                value = decode(target)
-                self._check_target(value)
+                value = self._find_target(target)
                 self._check_name(value, name)
                 if name == "__members__":
                     return dict(getattr(value, name))
                 member = getattr(value, name)
+                if name == "__class__" and is_a(member, type):
+                    return Found(member)
                 if is_a(value, ModuleType) and not is_a(member, ModuleType):
                     self._check_module_member(value, name, member)
                 return member
             case "op", [str(name), target, *rest] if name in ALL:
-                operands = [decode(target), *map(decode, rest)]
-                self._check_target(operands[0])
-                if name not in _OF_FOUND_CLASSES and self._is_only_found(operands[0]):
-                    self._refuse_found_class(operands[0])
+                value = self._find_target(target)
+                is_lookup = name in ("__eq__", "__ne__") or (
+                    name in ("__contains__", "__getitem__") and type(value) in _CONTAINERS
+                )
+                operands = [*map(self._find_operand if is_lookup else decode, rest)]
+                if name not in _OF_FOUND_CLASSES and self._is_only_found(value):
+                    self._refuse_found_class(value)
                 if name == "__setitem__":
-                    self._refuse_function(operands[2])
-                return _limit_text(name, ALL[name](*operands))
+                    self._refuse_function(operands[1])
+                return _limit_text(name, ALL[name](value, *operands))
             case "call", [target, list(args), dict(named)]:
-                function = decode(target)
+                function = self._find_target(target)
                 if self._is_only_found(function):
                     self._refuse_found_class(function)
-                values = [*map(decode, args)]
+                is_lookup = (
+                    type(function) is BuiltinMethodType
+                    and type(function.__self__) in _CONTAINERS
+                    and function.__name__ in ("get", "count", "index")
+                )
+                values = [
+                    self._find_operand(data) if is_lookup and not place else decode(data)
+                    for place, data in enumerate(args)
+                ]
                 options = {key: decode(value) for key, value in named.items()}
                 if writes_file(function, values, options) and "pandas" not in self.modules:
                     raise Refused(
@@ -332,21 +403,19 @@ class Door(Codec):
                     )
                 return function(*values, **options)
             case "set", [target, str(name), data_of_value]:
-                value, new = decode(target), decode(data_of_value)
+                value, new = self._find_target(target), decode(data_of_value)
                 self._check_binding(value, name, new)
                 return setattr(value, name, new)
             case "del", [target, str(name)]:
-                value = decode(target)
+                value = self._find_target(target)
                 self._check_binding(value, name, None)
                 return delattr(value, name)
             case "isinstance", [target, cls]:
-                return isinstance(decode(target), decode(cls))
+                return isinstance(self._find_operand(target), self._find_target(cls))
             case "issubclass", [target, cls]:
-                return issubclass(decode(target), decode(cls))
+                return issubclass(self._find_operand(target), self._find_target(cls))
             case "super", [cls, target]:
-                start = decode(cls)
-                self._check_target(start)
-                return super(start, decode(target))
+                return super(self._find_target(cls), self._find_operand(target))
             case "import", [str(path), bool(is_member)]:
                 return self._import(path, is_member)
         raise WireError(f"unknown operation {operation!r}")
@@ -359,11 +428,6 @@ class Door(Codec):
                 TypeError, f"object {type(value).__name__} can't be used in 'await' expression"
             )
         return value
-
-    def _check_target(self, value: Any) -> None:
-        """Refuse operations on a class that the program has not handed over: the code has its own."""
-        if is_a(value, type) and id(value) not in self._numbers:
-            self._refuse_found_class(value)
 
     def _check_name(self, value: Any, name: str) -> None:
         if library := find_refused_member(value, name, self.modules):
@@ -422,9 +486,12 @@ class Door(Codec):
 
     def _is_only_found(self, value: Any) -> bool:
         """Return whether this is a class that the code knows as the class of an object only."""
-        return is_a(value, type) and self._numbers.get(id(value)) not in self._reached
+        return is_a(value, type) and not self._is_reached(value)
 
-    def _refuse_found_class(self, cls: type) -> None:
+    def _is_reached(self, cls: type) -> bool:
+        return self._numbers.get(id(cls)) in self._reached
+
+    def _refuse_found_class(self, cls: type) -> NoReturn:
         raise Refused(
             TypeError, f"the prompt does not name the class {cls.__name__}, only an object of it"
         )

@@ -16,6 +16,7 @@ import marshal
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache, partial
 from types import CodeType
 from typing import Any
@@ -26,6 +27,7 @@ from njrt.execution.contained.door import Door, Handed, Refused
 from njrt.execution.contained.process import ChildProcess, start_child
 from njrt.execution.contained.wire import Data, WireError
 from njrt.execution.guard.check import list_program_modules
+from njrt.execution.lowering import ExitKind
 from njrt.execution.results import Execution, Failed, Jumped, make_execution, make_failure
 from njrt.execution.tracebacks import cut_middle, format_error, format_program_frames, leaves_block
 from njrt.outcome import Raised
@@ -166,19 +168,29 @@ class Piece:
                     case "touch", [str(operation), list(data)]:
                         self.scope.touches += 1
                         yield from self._answer(operation, data)
-                    case "end", [int(kind), data]:
-                        value = self.door.decode(data)
+                    case "end", [int(kind), data] if self._may_end(kind, data):
+                        value = self._decode(data)
                         return make_execution(kind, value, self._take_printed())
-                    case "failed", [data, list(frames), bool(is_own), bool(reraises), name, text]:
-                        error = self.door.decode(data)
-                        return self._fail(error, frames, is_own, reraises, name, text)
-                    case "interrupted", []:
+                    case "failed", [
+                        data,
+                        list(frames),
+                        bool(is_own),
+                        bool(reraises),
+                        None | str() as name,
+                        None | str() as text,
+                    ]:
+                        error, lines = self._decode_error(data), _read_frames(frames)
+                        return self._fail(error, lines, is_own, reraises, name, text)
+                    case "interrupted", [] if self.interruption is not None:
                         break
                     case "crashed", [str(text)]:
                         return Failed(f"{_ENDED}\n{cut_middle(text, 1000)}", self._take_printed())
                     case _:
                         raise WireError("unknown message")
-        except (WireError, ConnectionError, IndexError, KeyError, AssertionError) as error:
+        except Refused as refusal:
+            if self.interruption is None:
+                return Failed(format_error(refusal.error), self._take_printed())
+        except (WireError, ConnectionError, AssertionError) as error:
             if self.interruption is None:
                 why = "" if isinstance(error, WireError | ConnectionError) else f" ({error!r})"
                 return Failed(_ENDED + why, self._take_printed())
@@ -197,14 +209,41 @@ class Piece:
 
     def _accept(self, message: Data) -> tuple[str, list[Data]]:
         """Take over the child's changes; return the kind of the message and its parts."""
-        if message is None:
-            raise WireError("the child has ended")
-        kind, changes, names, released, *parts = message
-        self.door.mirrors.apply_changes(changes)
-        for name, data in names:
-            self._bind(name, data)
-        self.door.release(released)
-        return kind, parts
+        match message:
+            case [str(kind), list(changes), list(names), list(released), *parts]:
+                with _reading():
+                    self.door.mirrors.apply_changes(changes)
+                    bindings = [(str(name), self._read_binding(name, data)) for name, data in names]
+                for name, value in bindings:
+                    self._bind(name, value)
+                with _reading():
+                    self.door.release(released)
+                return kind, parts
+        raise WireError("the child has ended" if message is None else "unknown message")
+
+    def _decode(self, data: Data) -> Any:
+        with _reading():
+            return self.door.decode(data)
+
+    def _decode_error(self, data: Data) -> BaseException:
+        value = self._decode(data)
+        if not isinstance(value, BaseException):
+            raise WireError("not an exception")
+        return value
+
+    def _may_end(self, kind: int, data: Data) -> bool:
+        """Return whether the block lets its code end so: by a jump only if it offers that."""
+        match kind:
+            case ExitKind.FELL_OFF | ExitKind.VALUE:
+                return True
+            case ExitKind.RETURN:
+                is_bare = data is None and "bare_return" in self.snippet.labels
+                return is_bare or "return" in self.snippet.labels
+            case ExitKind.BREAK:
+                return "break" in self.snippet.labels
+            case ExitKind.CONTINUE:
+                return "continue" in self.snippet.labels
+        return False
 
     def _answer(
         self, operation: str, data: list[Data]
@@ -276,11 +315,10 @@ class Piece:
                     for _ in self._answer(operation, data):
                         raise RuntimeError("a function that the program calls cannot await")
                 case "returned", [data]:
-                    return self.door.decode(data)
+                    return self._decode(data)
                 case "raised", [data]:
-                    raise self.door.decode(data)
-                case "interrupted", []:
-                    assert self.interruption is not None
+                    raise self._decode_error(data)  # a variable would keep this frame
+                case "interrupted", [] if self.interruption is not None:
                     raise self.interruption
                 case _:
                     raise WireError("unknown message")
@@ -329,18 +367,21 @@ class Piece:
             return partial(self.scope.lent.get, name)
         return partial(self.scope.module.get, name, _MISSING)
 
-    def _bind(self, name: str, data: Data) -> None:
+    def _read_binding(self, name: str, data: Data) -> Any:
+        """Return the value to which the code has bound a name, or `_MISSING`."""
         place = self.places.get(name)
         if place not in ("output", "own", "bound global"):
             raise WireError("this name cannot be bound")
-        if data == _UNBOUND:
-            self.scope.unbind(name)
-            self.known[name] = _MISSING
-            return
-        value = self.door.decode(data)
+        value = _MISSING if data == _UNBOUND else self.door.decode(data)
         if isinstance(value, Handed):
             raise WireError("a function cannot be kept")
-        self.scope.rebind(name, value)
+        return value
+
+    def _bind(self, name: str, value: Any) -> None:
+        if value is _MISSING:
+            self.scope.unbind(name)
+        else:
+            self.scope.rebind(name, value)
         self.known[name] = value
 
     def _send_start(self) -> None:
@@ -390,7 +431,7 @@ class Piece:
     def _fail(
         self,
         error: BaseException,
-        frames: Sequence[Data],
+        frames: Sequence[tuple[str | None, int]],
         is_own: bool,
         reraises: bool,
         name: str | None,
@@ -406,16 +447,30 @@ class Piece:
         text = "\n".join([text or format_error(error), *lines])
         return make_failure(self.snippet, error, text, name, printed)
 
-    def _format_frames(self, frames: Sequence[Data]) -> Iterator[str]:
+    def _format_frames(self, frames: Sequence[tuple[str | None, int]]) -> Iterator[str]:
         filename = self.snippet.code.co_filename
         for code, line in frames:
-            source = cut_middle(
-                linecache.getline(filename, int(line)).strip(), _MAX_LINE_CHARACTERS
-            )
+            source = cut_middle(linecache.getline(filename, line).strip(), _MAX_LINE_CHARACTERS)
             yield f"  in {code or 'your code'}, line {line}" + (f": {source}" if source else "")
 
     def _take_printed(self) -> str:
         return self.scope.transcript.take()
+
+
+@contextmanager
+def _reading() -> Iterator[None]:
+    """Raise WireError for any error in the `with` but a refusal: a message of the child decides about no other."""
+    try:
+        yield
+    except (WireError, Refused):
+        raise
+    except Exception as error:
+        raise WireError(f"a message cannot be read: {type(error).__name__}") from None
+
+
+def _read_frames(frames: Sequence[Data]) -> list[tuple[str | None, int]]:
+    with _reading():
+        return [(None if code is None else str(code), int(line)) for code, line in frames]
 
 
 @lru_cache(maxsize=64)

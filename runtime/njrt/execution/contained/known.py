@@ -26,6 +26,18 @@ _OF_TYPES = {
     if isinstance(found, type) and found.__module__ == "builtins"
 }
 
+_PLAIN = {
+    "builtins": "bool bytearray bytes complex dict float frozenset int list object range set slice str tuple",
+    "collections": "ChainMap Counter OrderedDict defaultdict deque",
+    "datetime": "date datetime time timedelta timezone tzinfo",
+    "decimal": "Decimal",
+    "fractions": "Fraction",
+    "types": "EllipsisType NoneType NotImplementedType",
+    "uuid": "UUID",
+}
+_ENDS = (SystemExit, KeyboardInterrupt, GeneratorExit)
+"""Exceptions that end a program or a generator; the guard refuses their names, too."""
+
 KnownName = tuple[str, str]
 """The module of a class, and its path there."""
 
@@ -40,6 +52,20 @@ def find_known_name(cls: type) -> KnownName | None:
         except (AttributeError, KeyError):
             pass
     return ("types", _OF_TYPES[cls]) if cls in _OF_TYPES else None
+
+
+def is_plain_class(cls: type) -> bool:
+    """Return whether the code may hand this known class to the program, where anything may call it.
+
+    These are classes of data, abstract classes, and exceptions: no class that reads attributes by their names, and
+    none that makes classes, functions or iterators.
+    """
+    if issubclass(cls, BaseException):
+        return not issubclass(cls, _ENDS) and find_known_name(cls) is not None
+    module, name = find_known_name(cls) or ("", "")
+    if module in ("collections.abc", "numbers"):
+        return name[:1] != "_"
+    return name in _PLAIN.get(module, "").split()
 
 
 def list_error_members(cls: type) -> dict[str, Any]:

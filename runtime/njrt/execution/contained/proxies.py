@@ -22,6 +22,7 @@ from typing import Any
 from njrt.execution.contained.known import (
     CHILD_MODULES,
     find_known_name,
+    is_plain_class,
     list_error_members,
     make_error,
     resolve_known,
@@ -34,6 +35,9 @@ _LOCAL_ERROR = (
     "an object of {} that the code made cannot be handed to the program; "
     "hand over plain values, lists, dicts and sets, or objects of the program's classes"
 )
+
+
+_FOUND_ERROR = "the prompt does not name the class {}, only an object of it"
 
 
 class ProxyType(type):
@@ -188,6 +192,7 @@ class Proxies(Codec):
         self._hand_overs = 0
         self._containers = 0
         self._being_encoded: set[int] = set()
+        self._reached: set[int] = set()
         self._objects: dict[int, weakref.ref[Any]] = {}
         self._errors: dict[int, BaseException] = {}
         self._error_states: dict[int, dict[str, Any]] = {}
@@ -201,11 +206,14 @@ class Proxies(Codec):
         if isinstance(kind, ProxyType) and not isinstance(value, BaseException):
             return ["r", value._njrt_ref]
         if kind is ProxyType:
+            if value._njrt_class not in self._reached:
+                name = type.__getattribute__(value, "__name__")
+                raise CannotCross(_FOUND_ERROR.format(name))
             return ["r", value._njrt_class]
         if kind in MIRRORED_NAMES:
             return self._encode_container(value)
-        if isinstance(value, type) and (known := find_known_name(value)):
-            return ["k", *known]
+        if isinstance(value, type) and is_plain_class(value):
+            return ["k", *(find_known_name(value) or ())]
         if isinstance(value, BaseException):
             return self._encode_error(value)
         if hasattr(kind, "__next__"):
@@ -219,6 +227,17 @@ class Proxies(Codec):
         if kind is tuple or kind is frozenset:
             return ["t" if kind is tuple else "fs", [self.encode(member) for member in value]]
         raise CannotCross(_LOCAL_ERROR.format(f"the class {kind.__name__}"))
+
+    def encode_operand(self, value: Any) -> Data:
+        """Return the data of an operand; of a class its name: the program may look at more classes than it takes."""
+        if type(value) is ProxyType:
+            return ["r", value._njrt_class]
+        known = find_known_name(value) if isinstance(value, type) else None
+        return ["k", *known] if known else self.encode(value)
+
+    def encode_argument(self, value: Any) -> Data:
+        """Return the data of an argument; the program refuses a class that is only found, unless it is looked up."""
+        return self.encode_operand(value) if type(value) is ProxyType else self.encode(value)
 
     def encode_kept(self, value: Any) -> Data:
         """Return the data of a value that outlives the code: no function or iterator of the code may be in it."""
@@ -308,8 +327,11 @@ class Proxies(Codec):
         match data:
             case ["r", number, kind]:
                 return self._get_proxy(number, kind)
-            case ["C", kind]:
-                return self._get_class(kind)
+            case ["C", kind, is_reached]:
+                found = self._get_class(kind)
+                if is_reached:
+                    self._reached.add(found._njrt_class)
+                return found
             case ["k", module, path]:
                 return resolve_known(module, path)
             case ["L", number]:

@@ -1,0 +1,308 @@
+"""Attacks that were written for the boundary of contained code: by objects that call, by raw messages, by jumps.
+
+The child is a real one, and hostile: its code runs without the checks of the guard, finds the connection in its own
+frames, and sends what it likes. All checks must be the program's.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import itertools
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import pandas
+import pytest
+
+import njrt
+from njrt.execution.contained.door import Door, Refused
+from njrt.execution.contained.known import CHILD_MODULES, find_known_name, is_plain_class
+from njrt.execution.contained.platforms import find_obstacle
+from njrt.execution.contained.process import start_server
+from njrt.execution.execute import Snippet, execute, prepare
+from njrt.execution.results import Execution, Failed, Jumped, Ran
+from njrt.models.scripted import run
+from njrt.outcome import Raised
+from njrt.scope.scope import make_scope
+
+pytestmark = pytest.mark.skipif(
+    find_obstacle() is not None, reason="this system cannot contain code"
+)
+
+EFFECTS = ("os.system", "subprocess.Popen", "os.fork", "socket.connect")
+watched: list[str] | None = None
+
+
+def notice(event: str, arguments: tuple[object, ...]) -> None:
+    if watched is None:
+        return
+    is_file = event == "open" and not str(arguments[0]).endswith((".py", ".pyc", "/stat"))
+    is_code = event == "exec" and "system" in getattr(arguments[0], "co_names", ())
+    if is_file or is_code or event in EFFECTS:
+        watched.append(f"{event} {arguments!r}"[:200])
+
+
+sys.addaudithook(notice)
+
+
+@contextmanager
+def watch_effects() -> Iterator[list[str]]:
+    """Note the files, processes and sockets that the program opens meanwhile, in all threads."""
+    global watched
+    found: list[str] = []
+    watched = found
+    try:
+        yield found
+    finally:
+        watched = None
+
+
+made: list[int] = []
+
+
+class Order:
+    """A class of the program that the block does not name."""
+
+    def __init__(self, number: int = 0) -> None:
+        made.append(number)
+
+
+def retry(function: Any, *args: Any, **named: Any) -> Any:
+    return function(*args, **named)
+
+
+def run_hostile(code: str, labels: tuple[str, ...] = (), **more: Any) -> Execution:
+    """Run code in a child on a new scene, without the checks of its text; nothing may have an effect."""
+    xs: list[Any] = [1]
+    order, call, out = Order(), retry, None
+    series, frame = pandas.Series(["__builtins__"]), pandas.DataFrame({"a": [1]})
+    with ThreadPoolExecutor(1) as pool:
+        variables = lambda: (xs, order, call, series, frame, pool, out)  # noqa: E731
+        scope = make_scope(variables, writes="out", at="case.njpy:1")
+        snippet = prepare(FIND_CHILD + code, scope, labels=labels, policy="open")
+        assert isinstance(snippet, Snippet), snippet
+        pool.submit(int).result()
+        start_server()
+        made.clear()
+        with watch_effects() as effects:
+            done = execute(dataclasses.replace(snippet, is_contained=True, **more), seconds=20)
+    assert effects == []
+    assert made == []
+    return done
+
+
+FIND_CHILD = """
+import sys
+frame_ = sys._getframe()
+while 'self' not in frame_.f_locals or type(frame_.f_locals['self']).__name__ != 'Child':
+    frame_ = frame_.f_back
+child = frame_.f_locals['self']
+request, connection, encode = child.request, child.connection, child.proxies.encode_operand
+del frame_
+"""
+
+# ── classes of both sides, called by the program ─────────────────────────────────────────────────
+
+CALLERS = {
+    "function": "get = call({}, '__builtins__')",
+    "pool": "get = pool.submit({}, '__builtins__').result()",
+    "series": "get = series.map({}).iloc[0]",
+    "planted": "xs.append({})\nxs.pop()\nget = request('call', {}, ['__builtins__'], {{}})",
+    "mirror": "mine = [{}]\nxs.append(mine)\nget = call(lambda: xs[-1][0])('__builtins__')",
+    "output": "out = {}\nget = request('call', out, ['__builtins__'], {{}})",
+    "raw": "connection.send(['touch', [], [], [], 'call', [encode(call), [['k', {}.__module__, {}.__name__], '__builtins__'], {{}}]])\nget = connection.receive()",
+    "raw name": "connection.send(['touch', [], [['out', ['k', {}.__module__, {}.__name__]]], [], 'variables', []])\nget = connection.receive()",
+}
+REFLECTING = ["operator.attrgetter", "operator.methodcaller", "functools.partial", "types.FunctionType", "types.MethodType", "property", "type", "super", "staticmethod", "memoryview"]  # fmt: skip
+
+
+@pytest.mark.parametrize("caller", CALLERS)
+def test_no_class_that_reflects_is_called_by_the_program(caller: str) -> None:
+    for kind in REFLECTING:
+        code = "import operator, functools, types\n" + CALLERS[caller].format(*[kind] * 4)
+        use = "\nget(call)['exec']('import os; os.system(\"true\")')\nout = 1"
+        assert isinstance(run_hostile(code + use), Failed), kind
+
+
+def list_known_classes() -> dict[tuple[str, str], type]:
+    found: dict[tuple[str, str], type] = {}
+    for module in sorted(CHILD_MODULES | {"builtins"}):
+        try:
+            members = vars(importlib.import_module(module)).values()
+        except ImportError:
+            continue
+        for member in members:
+            if isinstance(member, type) and (name := find_known_name(member)):
+                found[name] = member
+    return found
+
+
+def test_classes_that_the_code_hands_over_read_no_attributes_by_name() -> None:
+    """Whatever a future Python adds is refused; what is allowed makes data, called with any text."""
+    known = list_known_classes()
+    plain = [cls for cls in known.values() if is_plain_class(cls)]
+    assert len(plain) < len(known) * 3 / 4
+    assert not [cls for cls in plain if issubclass(cls, SystemExit | KeyboardInterrupt)]
+    for cls in plain:
+        for args in (("__builtins__",), (retry,), (retry, "__builtins__"), ([("a", 1)],)):
+            try:
+                result = cls(*args)
+            except Exception:
+                continue
+            assert isinstance(result, cls)
+            assert not callable(result), cls
+    door = Door(frozenset(), lambda *_: None)
+    for name, cls in known.items():
+        if not is_plain_class(cls):
+            with pytest.raises(Refused):
+                door.decode(["k", *name])
+
+
+FOUND = [
+    "type(order)(7)",
+    "call(type(order), 7)",
+    "request('get', order, '__class__')(7)",
+    "call(request('get', order, '__class__'), 7)",
+    "xs.append(type(order))\nxs[-1](7)",
+    "xs.append([type(order)])\ncall(lambda: xs[-1][0])(7)",
+    "out = type(order)\nout(7)",
+    "out = [type(order)]\ncall(out[0], 7)",
+    "mine = {}\nxs.append(mine)\nmine['a'] = type(order)\ncall(list, mine.values())[0](7)",
+    "series.map(lambda _: type(order)).iloc[0](7)",
+    "pool.submit(type(order), 7).result()",
+    "{1: 2}.get(3, type(order))\ncall(dict, a=type(order))['a'](7)",
+    "request('call', request('get', call(dict), 'get'), ['a', type(order)], {})(7)",
+    "connection.send(['touch', [], [], [], 'call', [['r', type(order)._njrt_class], [], {}]])\nassert connection.receive()[0] == 'result'",
+    "connection.send(['touch', [], [], [], 'call', [encode(call), [['r', type(order)._njrt_class], 7], {}]])\nassert connection.receive()[0] == 'result'",
+    "connection.send(['touch', [], [['out', ['r', type(order)._njrt_class]]], [], 'variables', []])\nconnection.receive()\ncall(out, 7)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("code", FOUND)
+def test_a_class_that_is_only_found_makes_no_instance(code: str) -> None:
+    assert isinstance(run_hostile(code + "\nout = 1"), Failed)
+
+
+def test_a_class_that_is_only_found_can_be_looked_up() -> None:
+    handlers, order, out = {Order: "order", int: "number"}, Order(), None
+    scope = make_scope(lambda: (handlers, order, out), writes="out", at="case.njpy:1")
+    code = "out = handlers[type(order)], handlers.get(type(order)), type(order) in handlers, handlers[int]"
+    snippet = prepare(code, scope, policy="contained")
+    assert isinstance(snippet, Snippet)
+    assert isinstance(execute(snippet), Ran)
+    assert out == ("order", "order", True, "number")
+
+
+# ── raw messages ─────────────────────────────────────────────────────────────────────────────────
+
+VALUES = [
+    "None", "-1", "2.5", "'__class__'", "[]", "{}", "['r', 1]", "['r', 99999]", "['r', -1]", "['r', 'x']", "['L', -7]",
+    "['m', -3, 'list', [['r', 1]]]", "['m', 3, 'dict', [1]]", "['m', -4, 'tuple', []]", "['k', 'builtins', 'eval']",
+    "['k', 'builtins', 'type']", "['k', 'os', 'environ']", "['k', 'operator', 'attrgetter']", "['f', 0]", "['g', 0]",
+    "['f', -1]", "['x', 'builtins', 'SystemExit', [3], {}, None, None]", "['x', 'builtins', 'type', ['X', ['t', []], {}], {}, None, None]",
+    "['from', 1, None, ['r', 1]]", "['from', 1, 3, 4]", "['module', 'os']", "['module', 'operator']", "['shown', 3]", "['i', 3]",
+    "['b', 3]", "['t', 3]", "['fs', [['m', -9, 'set', []]]]", "['slice']", "['range', 1]", "['date', 'x']", "['Decimal', []]", "['zzz']",
+    "[[[[]]]]", "['E', 1]", "['C', 1]", "['local', 0]",
+]  # fmt: skip
+SHAPES = [
+    "['touch', [], [], [], 'get', [V, 'real']]",
+    "['touch', [], [], [], 'get', [['r', 1], V]]",
+    "['touch', [], [], [], 'op', ['__getitem__', V, V]]",
+    "['touch', [], [], [], 'op', [V, ['r', 1]]]",
+    "['touch', [], [], [], 'call', [V, [], {}]]",
+    "['touch', [], [], [], 'call', [encode(call), [V, 'system'], {}]]",
+    "['touch', [], [], [], 'call', [encode(call), V, {'a': V}]]",
+    "['touch', [], [], [], 'set', [V, 'x', V]]",
+    "['touch', [], [], [], 'del', [V, 'x']]",
+    "['touch', [], [], [], 'isinstance', [V, V]]",
+    "['touch', [], [], [], 'issubclass', [V, V]]",
+    "['touch', [], [], [], 'super', [V, V]]",
+    "['touch', [], [], [], 'import', [V, True]]",
+    "['touch', [], [], [], 'await', [V]]",
+    "['touch', [], [], [], 'print', [V, V]]",
+    "['touch', [], [], [], 'note', [V]]",
+    "['touch', [], [], [], 'variables', [V]]",
+    "['touch', [], [], [], V, [V]]",
+    "['touch', V, [], [], 'variables', []]",
+    "['touch', [[V, V, V]], [], [], 'variables', []]",
+    "['touch', [], [['out', V]], [], 'variables', []]",
+    "['touch', [], [[V, V]], [], 'variables', []]",
+    "['touch', [], [], [V, 1, 2], 'variables', []]",
+    "['end', [], [], [], V, V]",
+    "['end', [], [['out', V]], [], 1, V]",
+    "['failed', [], [], [], V, [], True, False, None, None]",
+    "['failed', [], [], [], V, [[V, V]], True, True, V, V]",
+    "['returned', [], [], [], V]",
+    "['raised', [], [], [], V]",
+    "['interrupted', [], [], []]",
+    "['crashed', [], [], [], V]",
+    "[V]",
+    "V",
+]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_raw_message_has_no_effect_and_raises_nothing_in_the_program(shape: str) -> None:
+    texts = (shape.replace("V", value) for value in (VALUES if "V" in shape else [""]))
+    for text in texts:
+        done = run_hostile(f"connection.send({text})\nconnection.receive()\nout = 1")
+        # After the answer the child ends as it likes: the code is a mistake, or its own jump or value.
+        assert isinstance(done, Failed | Ran) or (
+            isinstance(done, Jumped)
+            and isinstance(done.outcome, Raised)
+            and isinstance(done.outcome.exception, Exception)
+        ), text
+
+
+@pytest.mark.parametrize("shape", ["returned", "raised"])
+def test_a_raw_message_in_a_callback_has_no_effect(shape: str) -> None:
+    for value in VALUES:
+        send = f"connection.send([{shape!r}, [], [], [], {value}])"
+        done = run_hostile(f"def f(*a):\n    {send}\n    connection.receive()\ncall(f)\nout = 1")
+        assert isinstance(done, Failed | Ran), value
+
+
+# ── jumps ────────────────────────────────────────────────────────────────────────────────────────
+
+JUMPS = {2: "return", 3: "break", 4: "continue"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "label"), [*itertools.product(JUMPS, [None, *JUMPS.values(), "bare_return"])]
+)
+def test_only_jumps_that_the_block_offers_are_taken(kind: int, label: str | None) -> None:
+    code = f"connection.send(['end', [], [], [], {kind}, 5])\nconnection.receive()"
+    done = run_hostile(code, labels=(label,) if label else ())
+    assert isinstance(done, Jumped if JUMPS[kind] == label else Failed)
+
+
+ENDING = ["SystemExit", "KeyboardInterrupt", "GeneratorExit"]
+
+
+@pytest.mark.parametrize("name", ENDING)
+@pytest.mark.parametrize(
+    "code",
+    [
+        "raise NAME(3)",
+        "def f():\n    raise NAME(3)\ncall(f)",
+        "raise call(NAME, 3)",
+        "raise [c for c in BaseException.__subclasses__() if c.__name__ == 'NAME'][0]()",
+        "connection.send(['failed', [], [], [], ['x', 'builtins', 'NAME', [3], {}, None, None], [], True, False, None, None])\nconnection.receive()",
+        "sorted(xs, key=call(lambda: (_ for _ in ()).throw(NAME())))",
+    ],
+)
+def test_code_does_not_end_the_program(code: str, name: str) -> None:
+    assert isinstance(run_hostile(code.replace("NAME", name)), Failed)
+
+
+def test_a_block_without_labels_raises_no_jump() -> None:
+    def look(xs: list[int]) -> None:
+        njrt.run("natural\nLook at <xs>.", lambda: (xs,), at="case.njpy:1", policy="contained")
+
+    code = "c = getattr(getattr(xs, '_njrt' + '_request'), '__se' + 'lf__').connection\nc.send(['end', [], [], [], 4, None])"
+    with njrt.using(model=njrt.Scripted([run(code, done=True), run("pass", done=True)])):
+        look([1])
