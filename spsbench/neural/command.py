@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -33,13 +33,19 @@ if TYPE_CHECKING:
     multiple=True,
     help="Trace files of natural blocks, as a part `blocks`.",
 )
+@flags.value("--workers", 0, "Processes that run the programs; 0: this one.", click.IntRange(min=0))
 @click.option("--out", type=flags.FOLDER, required=True, help="Folder to write.")
 def trajectories_command(
-    seed: int, programs: int, crux: Path | None, traces: tuple[Path, ...], out: Path
+    seed: int,
+    programs: int,
+    crux: Path | None,
+    traces: tuple[Path, ...],
+    workers: int,
+    out: Path,
 ) -> None:
     """Write steps of a debugger in generated programs.
 
-    The programs are run in this process. The same seed gives the same files.
+    The same seed gives the same files.
     """
     from spsbench.neural.dataset import write_dataset
 
@@ -48,7 +54,7 @@ def trajectories_command(
         others["crux"] = _read_crux_trajectories(crux)
     if traces:
         others["blocks"] = _read_block_trajectories(traces)
-    counts = write_dataset(out, seed, programs, others)
+    counts = write_dataset(out, seed, programs, others, workers)
     found = ", ".join(f"{name} {count:,}" for name, count in counts.items())
     click.echo(f"{out}: programs by part: {found}", err=True)
 
@@ -76,9 +82,15 @@ def _read_block_trajectories(paths: tuple[Path, ...]) -> Iterator[Trajectory]:
 @click.option("--size", default="medium", show_default=True, help="tiny, small, medium or large.")
 @flags.value("--steps", 6_000, "Batches.")
 @flags.value("--every", 250, "Batches between checkpoints.")
+@flags.value("--batch", 8, "Programs of a batch.")
+@flags.value("--length", 384, "Tokens of a program with its steps.")
+@click.option("--rate", type=float, default=2e-3, show_default=True, help="Learning rate.")
+@flags.value(
+    "--workers", 0, "Processes that prepare the batches; 0: this one.", click.IntRange(min=0)
+)
 @flags.seed_option(1, "Seed of the weights and of the order.")
 @click.option("--out", type=flags.FOLDER, required=True, help="Folder of the training.")
-def train_command(data: Path, size: str, steps: int, every: int, seed: int, out: Path) -> None:
+def train_command(data: Path, size: str, out: Path, **numbers: Any) -> None:
     """Train a neural debugger on DATA, from scratch.
 
     DATA is a folder of `spsbench trajectories`. The same command continues a training that was interrupted.
@@ -88,7 +100,7 @@ def train_command(data: Path, size: str, steps: int, every: int, seed: int, out:
 
     if size not in SIZES:
         raise click.UsageError(f"--size is one of {', '.join(SIZES)}")
-    train(TrainingPlan(data, out, size, steps, every, seed=seed), partial(click.echo, err=True))
+    train(TrainingPlan(data, out, size, **numbers), partial(click.echo, err=True))
     click.echo(f"{out / 'model.npz'} is the network", err=True)
 
 

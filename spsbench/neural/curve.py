@@ -32,6 +32,8 @@ class CurvePoint:
     steps_held_out: int
     seconds: float
     """Of training, without measuring and reading data."""
+    device: str = "cpu"
+    """The processor, as JAX names it."""
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))

@@ -11,12 +11,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from random import Random
 
 from njrt.private_files import replacing
 from spsbench.journal import naming
+from spsbench.neural.processes import map_in_processes
 from spsbench.neural.programs import write_program
 from spsbench.report.results_report import render_template
 from spsbench.states.actions import ACTIONS, TakenStep, list_taken_steps
@@ -28,6 +32,8 @@ PARTS: Mapping[str, float] = {"train": 0.96, "valid": 0.02, "test": 0.02}
 STATES_PER_PROGRAM = 6
 """How many states of a program have their steps in the data."""
 MAX_STATES = 300
+CHUNK = 100
+"""Programs that a process makes at a time."""
 
 
 def choose_part(source: str) -> str:
@@ -40,17 +46,12 @@ def choose_part(source: str) -> str:
     return "test"
 
 
-def generate_trajectories(seed: int, programs: int) -> Iterator[Trajectory]:
-    """Yield the trajectories of different programs; a larger number has them too, first."""
-    seen: set[str] = set()
-    for number in range(programs):
-        random = Random(f"{seed} {number}")
-        program = write_program(random)
-        if program.source in seen:
-            continue
-        seen.add(program.source)
-        trace = record_call(program.source, program.call, max_states=MAX_STATES).trace
-        yield sample_trajectory(trace, random)
+def generate_trajectory(seed: int, number: int) -> Trajectory:
+    """Return the trajectory of a program; the same for the same seed and number."""
+    random = Random(f"{seed} {number}")
+    program = write_program(random)
+    recording = record_call(program.source, program.call, max_states=MAX_STATES, ends_program=True)
+    return sample_trajectory(recording.trace, random)
 
 
 def sample_trajectory(
@@ -99,20 +100,86 @@ def _get_key(state: StackState | None) -> object:
 
 
 def write_dataset(
-    folder: Path, seed: int, programs: int, others: Mapping[str, Iterable[Trajectory]]
+    folder: Path,
+    seed: int,
+    programs: int,
+    others: Mapping[str, Iterable[Trajectory]],
+    workers: int = 0,
 ) -> dict[str, int]:
-    """Write the data of a seed, other trajectories by name, and the card; returns the programs of each file."""
+    """Write the data of a seed, other trajectories by name, and the card; returns the programs of each file.
+
+    The programs of the seed are run in `workers` processes, or in this one. A larger number has the same ones, first.
+    """
     read = {name: list(found) for name, found in others.items()}
     folder.mkdir(parents=True, exist_ok=True)
-    parts: dict[str, list[Trajectory]] = {name: [] for name in PARTS}
-    for trajectory in generate_trajectories(seed, programs):
-        parts[choose_part(trajectory.trace.source)].append(trajectory)
-    files = parts | read
-    for name, found in files.items():
-        text = "".join(write_trajectory_lines(found))
-        replace_file(folder / f"{name}.jsonl", text.encode())
-    replace_file(folder / "card.md", render_card(seed, programs, files).encode())
-    return {name: len(found) for name, found in files.items()}
+    generate = partial(_generate_texts, seed)
+    made = map_in_processes(
+        generate,
+        (range(first, min(first + CHUNK, programs)) for first in range(0, programs, CHUNK)),
+        workers,
+    )
+    counts: dict[str, Counter[str]] = {name: Counter() for name in (*PARTS, *read)}
+    with ExitStack() as stack:
+        files = {name: stack.enter_context(replacing(folder / f"{name}.jsonl")) for name in counts}
+        for each in drop_repeated_programs(text for texts in made for text in texts):
+            part = choose_part(each.source)
+            files[part].write(each.text.encode())
+            add_counts(counts[part], each.counts)
+        for name, found in read.items():
+            for trajectory in found:
+                files[name].write("".join(write_trajectory_lines([trajectory])).encode())
+                add_counts(counts[name], count_steps(trajectory))
+    replace_file(folder / "card.md", render_card(seed, programs, counts).encode())
+    return {name: count["programs"] for name, count in counts.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class TrajectoryText:
+    """A trajectory as lines of JSON."""
+
+    source: str
+    text: str
+    counts: Counter[str]
+
+
+def _generate_texts(seed: int, numbers: Sequence[int]) -> list[TrajectoryText]:
+    made = [generate_trajectory(seed, number) for number in numbers]
+    return [
+        TrajectoryText(
+            each.trace.source, "".join(write_trajectory_lines([each])), count_steps(each)
+        )
+        for each in made
+    ]
+
+
+def drop_repeated_programs(texts: Iterable[TrajectoryText]) -> Iterator[TrajectoryText]:
+    """Yield the texts; of several with the same program the first."""
+    seen: set[bytes] = set()
+    for each in texts:
+        digest = sha256(each.source.encode()).digest()
+        if digest not in seen:
+            seen.add(digest)
+            yield each
+
+
+def count_steps(trajectory: Trajectory) -> Counter[str]:
+    """Return the counts of one program; `inner` are the steps inside of calls."""
+    states, steps = trajectory.trace.states, trajectory.steps
+    return Counter(
+        programs=1,
+        states=len(states),
+        steps=len(steps),
+        inverse=sum(step.action.startswith("inv_") for step in steps),
+        inner=sum(states[step.index].depth > 0 for step in steps),
+        deepest=max(state.depth for state in states),
+    )
+
+
+def add_counts(total: Counter[str], more: Counter[str]) -> None:
+    """Add the counts of a program to a part."""
+    deepest = max(total["deepest"], more["deepest"])
+    total.update(more)
+    total["deepest"] = deepest
 
 
 def read_part(folder: Path, name: str) -> Iterator[Trajectory]:
@@ -122,27 +189,22 @@ def read_part(folder: Path, name: str) -> Iterator[Trajectory]:
         yield from read_trajectory_lines(lines)
 
 
-def render_card(seed: int, programs: int, files: Mapping[str, Sequence[Trajectory]]) -> str:
+def read_texts(path: Path) -> Iterator[str]:
+    """Yield the lines of each trajectory as one text, so that they are read when they are needed."""
+    held: list[str] = []
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            held.append(line)
+            if line.endswith('"kind": "steps"}\n'):
+                yield "".join(held)
+                held = []
+
+
+def render_card(seed: int, programs: int, counts: Mapping[str, Counter[str]]) -> str:
     """Return the data card in Markdown."""
-    counts = {name: count_steps(found) for name, found in files.items()}
     return render_template(
         "spsbench.neural", "card.md", seed=seed, programs=programs, counts=counts, actions=ACTIONS
     )
-
-
-def count_steps(found: Sequence[Trajectory]) -> tuple[str, ...]:
-    """Return the numbers of a part: programs, states, steps, steps backward, steps inside of calls, deepest call."""
-    total: Counter[str] = Counter()
-    deepest = 0
-    for trajectory in found:
-        states = trajectory.trace.states
-        total["states"] += len(states)
-        total["steps"] += len(trajectory.steps)
-        total["inverse"] += sum(step.action.startswith("inv_") for step in trajectory.steps)
-        total["inner"] += sum(states[step.index].depth > 0 for step in trajectory.steps)
-        deepest = max(deepest, *(state.depth for state in states))
-    names = ("states", "steps", "inverse", "inner")
-    return (f"{len(found):,}", *(f"{total[name]:,}" for name in names), str(deepest))
 
 
 # ── writing a file as a whole ──────────────────────────────────────────────────────────────────────

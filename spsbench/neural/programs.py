@@ -10,7 +10,8 @@
     method      a class with state
     data        loops over lists, strings and dictionaries
 
-Each program has one or two helpers and a function `main` that calls them. All programs end.
+Each of these has one or two helpers and a function `main` that calls them. The other programs are one function that uses
+the methods of Python's own types (`library_programs`). All programs end.
 """
 
 from __future__ import annotations
@@ -19,12 +20,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
+from spsbench.neural.library_programs import Lines, indent, write_function
+
 NUMBERS = ("n", "m", "k", "x", "y", "z", "i", "j", "total", "count")
 NAMES = ("add", "step", "scale", "check", "find", "walk", "load", "pick", "mix", "turn")
 CLASSES = ("Box", "Counter", "Account", "Timer")
 WORDS = ("abc", "hello", "cat", "noon", "xyz", "tree", "ab", "data")
 ERRORS = ("ValueError", "KeyError", "TypeError", "IndexError")
-Lines = list[str]
+LIBRARY_SHARE = 0.5
+"""The share of the programs that are one function with methods of Python's own types."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +101,13 @@ class _Writer:
 
 def write_program(random: Random) -> GeneratedProgram:
     """Return a program; the same for the same random numbers."""
+    if random.random() < LIBRARY_SHARE:
+        lines, arguments = write_function(random)
+        return GeneratedProgram("\n".join(lines) + "\n", f"f({', '.join(arguments)})")
+    return _write_calls(random)
+
+
+def _write_calls(random: Random) -> GeneratedProgram:
     writer = _Writer(random)
     families = list(FAMILIES)
     for family in random.sample(families, random.choice((1, 1, 2))):
@@ -115,14 +126,10 @@ def write_program(random: Random) -> GeneratedProgram:
     if random.random() < 0.5:
         body += writer.statements(1, *made, first)
     body.append(f"return {writer.choose((made[-1], writer.expression(*made, second)))}")
-    lines = [*writer.helpers, f"def main({first}, {second}):", *_indent(body)]
+    lines = [*writer.helpers, f"def main({first}, {second}):", *indent(body)]
     return GeneratedProgram(
         "\n".join(lines) + "\n", f"main({writer.number(0, 12)}, {writer.number(0, 9)})"
     )
-
-
-def _indent(lines: Lines) -> Lines:
-    return [f"    {line}" for line in lines]
 
 
 def _add_plain(writer: _Writer) -> None:
@@ -132,7 +139,7 @@ def _add_plain(writer: _Writer) -> None:
         *writer.statements(writer.number(1, 2), made, one),
     ]
     body.append(f"return {writer.choose((made, writer.expression(made, two)))}")
-    writer.helpers += [f"def {name}({one}, {two}):", *_indent(body)]
+    writer.helpers += [f"def {name}({one}, {two}):", *indent(body)]
     writer.uses += [
         lambda target, read: [f"{target} = {name}({read}, {writer.number()})"],
         lambda target, read: [
@@ -184,7 +191,7 @@ def _add_recursion(writer: _Writer) -> None:
                 f"    return {low}",
                 f"return items[0] {writer.choose(('+', '-'))} {name}(items[1:])",
             ]
-    writer.helpers += [head, *_indent(body)]
+    writer.helpers += [head, *indent(body)]
     if kind == "list":
         values = [writer.number() for _ in range(writer.number(1, 3))]
         use = lambda target, read: [f"{target} = {name}([{read}, {', '.join(map(str, values))}])"]  # noqa: E731
@@ -207,7 +214,7 @@ def _add_closure(writer: _Writer) -> None:
         ]
     else:
         body = [f"def {inner}({given}):", f"    return {writer.expression(given, kept)}"]
-    writer.helpers += [f"def {name}({kept}):", *_indent([*body, f"return {inner}"])]
+    writer.helpers += [f"def {name}({kept}):", *indent([*body, f"return {inner}"])]
     writer.uses += [
         lambda target, read: [
             f"f = {name}({read})",
@@ -231,7 +238,7 @@ def _add_generator(writer: _Writer) -> None:
             f"    yield {limit}",
             f"    {limit} -= {writer.number(1, 2)}",
         ]
-    writer.helpers += [f"def {name}({limit}):", *_indent(body)]
+    writer.helpers += [f"def {name}({limit}):", *indent(body)]
     size = writer.number(2, 3)
     writer.uses += [
         lambda target, read: [
@@ -256,14 +263,14 @@ def _add_exception(writer: _Writer) -> None:
     error = writer.choose(ERRORS)
     body = [f"if {writer.condition(one)}:", f"    raise {error}({one})"]
     body += [f"{two} = {writer.expression(one)}", f"return {two}"]
-    writer.helpers += [f"def {name}({one}):", *_indent(body)]
+    writer.helpers += [f"def {name}({one}):", *indent(body)]
     called = name
     if writer.random.random() < 0.5:
         called = writer.make_name(NAMES)
         body = [f"{one} = {name}({two})", f"return {one} + {writer.number()}"]
         if writer.random.random() < 0.4:
-            body = ["try:", *_indent(body), "finally:", f"    {two} = 0"]
-        writer.helpers += [f"def {called}({two}):", *_indent(body)]
+            body = ["try:", *indent(body), "finally:", f"    {two} = 0"]
+        writer.helpers += [f"def {called}({two}):", *indent(body)]
     caught = error if writer.random.random() < 0.85 else writer.choose(ERRORS)
     writer.uses.append(
         lambda target, read: [
@@ -340,7 +347,7 @@ def _add_data(writer: _Writer) -> None:
                 "    seen[c] = seen.get(c, 0) + 1",
                 "return len(seen)",
             ]
-    writer.helpers += [head, *_indent(body)]
+    writer.helpers += [head, *indent(body)]
     writer.uses.append(lambda target, read: [f"{target} = {name}({argument}, {read})"])
 
 

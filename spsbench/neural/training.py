@@ -16,9 +16,9 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import groupby, islice
+from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -32,96 +32,22 @@ from flax import serialization, traverse_util
 
 from spsbench.neural import network as inference
 from spsbench.neural.curve import CurvePoint, read_curve
-from spsbench.neural.dataset import find_ends, read_part, replace_file
-from spsbench.neural.encoding import StepEncoder, TooLongError
+from spsbench.neural.dataset import read_part, read_texts, replace_file
+from spsbench.neural.encoding import StepEncoder
 from spsbench.neural.network import ROTATION_BASE, NetworkSize
+from spsbench.neural.packing import (
+    PackedRow,
+    draw_order,
+    list_texts,
+    pack_texts,
+    pack_trajectory,
+    parse_trajectory,
+    stack_rows,
+)
+from spsbench.neural.processes import map_in_processes
 from spsbench.neural.vocabulary import Vocabulary, collect_vocabulary
 from spsbench.results import InputError
-from spsbench.states.actions import TakenStep
-from spsbench.states.trace import StackState, list_stacks
-from spsbench.states.trajectories import Trajectory, read_trajectory_lines
-
-Row = Any
-"""An array of int32."""
-
-
-@dataclass(slots=True)
-class PackedRow:
-    """One program (state: the tokens so far).
-
-    `states` and `actions` number the branches, 0 for the trunk; `answers` has 1 for tokens to be predicted.
-    """
-
-    tokens: list[int] = field(default_factory=list)
-    positions: list[int] = field(default_factory=list)
-    states: list[int] = field(default_factory=list)
-    actions: list[int] = field(default_factory=list)
-    answers: list[int] = field(default_factory=list)
-
-    def add(self, tokens: Sequence[int], begin: int, state: int, action: int, asked: int) -> None:
-        """Add tokens of a branch; all from `asked` on are to be predicted."""
-        self.tokens += tokens
-        self.positions += range(begin, begin + len(tokens))
-        self.states += [state] * len(tokens)
-        self.actions += [action] * len(tokens)
-        self.answers += [int(place >= asked) for place in range(len(tokens))]
-
-
-def pack_trajectory(
-    encoder: StepEncoder, trajectory: Trajectory, size: int, order: Sequence[int]
-) -> PackedRow | None:
-    """Return as many states of a trajectory as there is room for, by `order`; None if there is room for none."""
-    source = trajectory.trace.source
-    stacks, lines = list_stacks(trajectory.trace.states), source.splitlines()
-    groups = [list(steps) for _, steps in groupby(trajectory.steps, lambda step: step.index)]
-    row = PackedRow()
-    try:
-        row.add(encoder.encode_source(source), 0, 0, 0, size)
-    except TooLongError:
-        return None
-    trunk = len(row.tokens)
-    for number, place in enumerate((place for place in order if place < len(groups)), 1):
-        try:
-            branch = _pack_state(encoder, lines, stacks, groups[place], trunk, number)
-        except TooLongError:
-            continue
-        if len(row.tokens) + len(branch.tokens) <= size:
-            for name in PackedRow.__slots__:
-                getattr(row, name).extend(getattr(branch, name))
-    return row if len(row.tokens) > trunk else None
-
-
-def _pack_state(
-    encoder: StepEncoder,
-    lines: Sequence[str],
-    stacks: Sequence[StackState],
-    steps: Sequence[TakenStep],
-    trunk: int,
-    number: int,
-) -> PackedRow:
-    branch = PackedRow()
-    shown = encoder.encode_state(lines, stacks[steps[0].index])
-    branch.add(shown, trunk, number, 0, len(shown))
-    for action, step in enumerate(steps, 1):
-        before, after = find_ends(stacks, step)
-        asked = encoder.encode_action(step.action, step.line)
-        answer = encoder.encode_answer(before, after)
-        branch.add([*asked, *answer], trunk + len(shown), number, action, len(asked))
-    return branch
-
-
-def stack_rows(rows: Sequence[PackedRow], size: int) -> dict[str, Row]:
-    """Return rows as arrays, padded to a size; padding is a branch that nothing else sees."""
-    arrays = {}
-    for name in PackedRow.__slots__:
-        padding = -1 if name == "states" else 0
-        held = np.full((len(rows), size), padding, np.int32)
-        for number, row in enumerate(rows):
-            values = getattr(row, name)
-            held[number, : len(values)] = values
-        arrays[name] = held
-    return arrays
-
+from spsbench.states.trajectories import Trajectory
 
 SIZES = {"tiny": (32, 1, 2), "small": (64, 2, 2), "medium": (128, 5, 4), "large": (256, 8, 8)}
 """Width, layers and heads."""
@@ -130,7 +56,8 @@ VALID_PROGRAMS = 200
 WARMUP = 100
 DECAY = 0.2
 """The last share of the steps; the learning rate falls to nothing in it."""
-Batch = dict[str, Row]
+Batch = dict[str, Any]
+"""Arrays of `packing`, by name."""
 Weights = Any
 
 
@@ -149,11 +76,13 @@ class TrainingPlan:
     """Tokens of a row."""
     rate: float = 2e-3
     seed: int = 1
+    workers: int = 0
+    """Processes that prepare the batches; 0: this one."""
 
     def describe(self) -> dict[str, Any]:
         """Return the values that cannot change when a training is continued."""
         plan = asdict(self)
-        for name in ("data", "out"):
+        for name in ("data", "out", "workers"):
             plan.pop(name)
         return {**plan, "card": (self.data / "card.md").read_text(encoding="utf-8")}
 
@@ -172,39 +101,17 @@ def train(plan: TrainingPlan, show: Callable[[str], None]) -> CurvePoint:
     trainer.restore()
     valid = list(islice(read_part(plan.data, "valid"), VALID_PROGRAMS))
     batches = trainer.list_valid_batches(valid)
+    prepared = trainer.prepare_batches(texts)
     while trainer.step < plan.steps:
         began, first = time.monotonic(), trainer.step
         last = min(plan.steps, first + plan.every - first % plan.every)
-        losses = [trainer.train_batch(trainer.make_batch(texts)) for _ in range(first, last)]
+        losses = [trainer.train_batch(next(prepared)) for _ in range(first, last)]
+        jax.block_until_ready(losses)  # type: ignore[no-untyped-call]
         seconds = time.monotonic() - began
         point = trainer.measure(batches, float(np.mean(jax.device_get(losses))), seconds)
         trainer.save(point)
         show(point.describe())
     return read_curve(plan.out / "curve.jsonl")[-1]
-
-
-def read_texts(path: Path) -> Iterator[str]:
-    """Yield the lines of each trajectory as one text, so that they are read when they are needed."""
-    held: list[str] = []
-    with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            held.append(line)
-            if line.endswith('"kind": "steps"}\n'):
-                yield "".join(held)
-                held = []
-
-
-def parse_trajectory(text: str) -> Trajectory:
-    """Return the trajectory of a text."""
-    return next(read_trajectory_lines(text.splitlines(keepends=True)))
-
-
-def list_texts(trajectory: Trajectory) -> Iterator[str]:
-    """Yield the texts of a trajectory that a vocabulary is collected from."""
-    yield from trajectory.trace.source.splitlines()
-    for state in trajectory.trace.states:
-        yield from state.changed
-        yield from state.changed.values()
 
 
 def _claim_folder(plan: TrainingPlan) -> None:
@@ -259,28 +166,31 @@ class _Trainer:
         moments = optimizer.init(weights)
         return cls(plan, vocabulary, StepEncoder(vocabulary), size, optimizer, weights, moments)
 
-    def make_batch(self, texts: Sequence[str]) -> Batch:
-        rows: list[PackedRow] = []
-        first = self.step * self.plan.batch
-        for number in range(first, first + self.plan.batch):
+    def prepare_batches(self, texts: Sequence[str]) -> Iterator[Batch]:
+        """Yield the batches of the steps that are left."""
+        pack = partial(pack_texts, self.encoder, self.plan.length)
+        chosen = (self._choose_texts(texts, step) for step in range(self.step, self.plan.steps))
+        return map_in_processes(pack, chosen, self.plan.workers)
+
+    def _choose_texts(self, texts: Sequence[str], step: int) -> list[tuple[str, str]]:
+        chosen = []
+        for number in range(step * self.plan.batch, (step + 1) * self.plan.batch):
             epoch, place = divmod(number, len(texts))
             if self.order[0] != epoch:
                 order = list(range(len(texts)))
                 Random(f"{self.plan.seed} {epoch}").shuffle(order)
                 self.order = (epoch, order)
-            trajectory = parse_trajectory(texts[self.order[1][place]])
-            row = self._pack(trajectory, f"{self.plan.seed} {number}")
-            rows.append(row or PackedRow())
-        return stack_rows(rows, self.plan.length)
-
-    def _pack(self, trajectory: Trajectory, seed: str) -> PackedRow | None:
-        order = list(range(64))
-        Random(seed).shuffle(order)
-        return pack_trajectory(self.encoder, trajectory, self.plan.length, order)
+            chosen.append((texts[self.order[1][place]], f"{self.plan.seed} {number}"))
+        return chosen
 
     def list_valid_batches(self, trajectories: Sequence[Trajectory]) -> list[Batch]:
         """Return the batches of programs held out."""
-        rows = [row for trajectory in trajectories if (row := self._pack(trajectory, "valid"))]
+        order, length = draw_order("valid"), self.plan.length
+        rows = [
+            row
+            for each in trajectories
+            if (row := pack_trajectory(self.encoder, each, length, order))
+        ]
         size = self.plan.batch
         return [
             stack_rows((rows[place : place + size] + [PackedRow()] * size)[:size], self.plan.length)
@@ -312,6 +222,7 @@ class _Trainer:
             exact=round(float(right.mean()), 5),
             steps_held_out=len(right),
             seconds=round(self.seconds, 1),
+            device=jax.devices()[0].device_kind,
         )
 
     def save(self, point: CurvePoint) -> None:

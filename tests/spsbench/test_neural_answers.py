@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spsbench.cli import main
-from spsbench.neural.dataset import find_ends, generate_trajectories, write_dataset
+from spsbench.neural.dataset import find_ends, generate_trajectory, write_dataset
 from spsbench.neural.encoding import (
     StepEncoder,
     TooLongError,
@@ -79,7 +79,7 @@ def test_answers_by_hand(after: StackState | None, answer: str) -> None:
 
 
 def test_answers_of_generated_programs_come_back() -> None:
-    for trajectory in generate_trajectories(11, 150):
+    for trajectory in (generate_trajectory(11, number) for number in range(150)):
         stacks = list_stacks(trajectory.trace.states)
         for step in trajectory.steps:
             before, after = find_ends(stacks, step)
@@ -111,7 +111,7 @@ def test_the_last_state() -> None:
 
 
 def test_the_most_frequent_answer() -> None:
-    trajectories = list(generate_trajectories(2, 60))
+    trajectories = [generate_trajectory(2, number) for number in range(60)]
     learned = NGram.learn(trajectories)
     seen = list(score_steps(learned, trajectories, perf_counter))
     rows = {(row.group, row.name): row for row in tabulate("train", "n-gram", seen)}
@@ -143,7 +143,7 @@ class Perfect:
 
 def test_what_no_predictor_can_know_is_little() -> None:
     """States that look the same may have different ones after them."""
-    trajectories = list(generate_trajectories(4, 300))
+    trajectories = [generate_trajectory(4, number) for number in range(300)]
     scores = list(score_steps(Perfect(trajectories), trajectories, perf_counter))
     share = sum(score.is_exact for score in scores) / len(scores)
     assert 0.97 < share <= 1

@@ -19,7 +19,7 @@ from spsbench.neural.curve import read_curve
 from spsbench.neural.dataset import find_ends, read_part, write_dataset
 from spsbench.neural.encoding import StepEncoder
 from spsbench.neural.network import load_network
-from spsbench.neural.training import pack_trajectory, stack_rows
+from spsbench.neural.packing import pack_trajectory, stack_rows
 from spsbench.states.trace import list_stacks
 
 ENVIRON = {**os.environ, "OMP_NUM_THREADS": "1"}
@@ -69,7 +69,8 @@ def test_a_killed_training_continues_to_the_same_curve_and_network(
     began.send_signal(signal.SIGKILL)
     began.wait(30)
     assert len(list_points(tmp_path)) < 4
-    subprocess.run(list_command(data, tmp_path), env=ENVIRON, check=True, timeout=300)
+    continued = list_command(data, tmp_path, "--workers", "1")
+    subprocess.run(continued, env=ENVIRON, check=True, timeout=300)
     assert list_points(tmp_path) == list_points(trained)
     mine, other = load_network(tmp_path / "model.npz"), load_network(trained / "model.npz")
     assert mine.size == other.size

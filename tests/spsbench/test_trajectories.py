@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from random import Random
 
 import pytest
 from click.testing import CliRunner
 
 from spsbench.cli import main
-from spsbench.neural.dataset import choose_part, generate_trajectories, read_part
+from spsbench.neural.dataset import choose_part, generate_trajectory, read_part, write_dataset
+from spsbench.neural.library_programs import write_function
 from spsbench.neural.programs import FAMILIES, write_program
 from spsbench.results import InputError
 from spsbench.states.actions import Action, ActionStep, find_target, list_taken_steps
@@ -159,7 +168,7 @@ def test_a_call_that_is_no_expression_is_refused(tmp_path: Path) -> None:
 
 
 def test_damaged_trajectories_are_named() -> None:
-    lines = [*write_trajectory_lines(generate_trajectories(3, 2))]
+    lines = [*write_trajectory_lines([generate_trajectory(3, 0), generate_trajectory(3, 1)])]
     with pytest.raises(InputError, match="no line of kind `steps`"):
         list(read_trajectory_lines(lines[:-1]))
     with pytest.raises(InputError, match="up to line"):
@@ -168,23 +177,25 @@ def test_damaged_trajectories_are_named() -> None:
 
 def test_the_data_come_back_as_they_were_written(tmp_path: Path) -> None:
     command = ["trajectories", "--seed", "5", "--programs", "60", "--out"]
-    for folder in ("one", "two"):
-        result = CliRunner().invoke(main, [*command, str(tmp_path / folder)])
+    for folder, workers in (("one", "0"), ("two", "1")):
+        arguments = [*command, str(tmp_path / folder), "--workers", workers]
+        result = CliRunner().invoke(main, arguments)
         assert result.exit_code == 0, result.output
     names = sorted(path.name for path in (tmp_path / "one").iterdir())
     assert names == ["card.md", "test.jsonl", "train.jsonl", "valid.jsonl"]
     for name in names:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
     parts = {name: list(read_part(tmp_path / "one", name)) for name in ("train", "valid", "test")}
-    made = list(generate_trajectories(5, 60))
+    made = [generate_trajectory(5, number) for number in range(60)]
     for name, found in parts.items():
         assert found == [each for each in made if choose_part(each.trace.source) == name]
     card = (tmp_path / "one/card.md").read_text()
     assert f"| train | {len(parts['train'])} |" in card
 
 
-def test_programs_and_steps_occur_once() -> None:
-    made = list(generate_trajectories(1, 300))
+def test_programs_and_steps_occur_once(tmp_path: Path) -> None:
+    write_dataset(tmp_path, 1, 300, {})
+    made = [each for name in ("train", "valid", "test") for each in read_part(tmp_path, name)]
     sources = [trajectory.trace.source for trajectory in made]
     assert len(set(sources)) == len(sources)
     for trajectory in made:
@@ -197,16 +208,58 @@ def test_programs_and_steps_occur_once() -> None:
 
 
 def test_generated_programs_call_recurse_yield_and_raise() -> None:
-    from random import Random
-
-    sources = [write_program(Random(seed)) for seed in range(300)]
+    sources = [write_program(Random(seed)) for seed in range(600)]
     traces = [record_call(program.source, program.call).trace for program in sources]
     events = Counter(state.event for trace in traces for state in trace.states)
     depths = Counter(max(state.depth for state in trace.states) for trace in traces)
     assert min(events.values()) > 20
     assert max(depths) >= 4
-    assert depths[0] == 0
     texts = "\n".join(program.source for program in sources)
     assert len(FAMILIES) == 7
     for word in ("yield", "raise", "nonlocal", "class", "except", "finally", "for"):
         assert texts.count(word) > 10
+
+
+def test_library_functions_end_and_use_variables_of_the_right_types() -> None:
+    """Some raise on their values, as the functions of a library do; none is wrong in itself."""
+    ended = Counter[str]()
+    for seed in range(1500):
+        lines, arguments = write_function(Random(seed))
+        source = "\n".join(lines) + "\n"
+        made = record_call(source, f"f({', '.join(arguments)})", max_states=300, ends_program=True)
+        ended[type(made.error).__name__] += 1
+        assert all(
+            len(text) < 20_000 for state in made.trace.states for text in state.changed.values()
+        )
+    assert ended["NoneType"] > 1000
+    assert set(ended) <= {"NoneType", "ValueError", "IndexError", "KeyError", "RuntimeError", "StateLimitError"}  # fmt: skip
+
+
+def test_processes_end_when_their_parent_is_killed(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "spsbench", "trajectories", "--programs", "1000000"]
+    began = subprocess.Popen(
+        [*command, "--workers", "2", "--out", str(tmp_path)], start_new_session=True
+    )
+    try:
+        wait_for(lambda: any(path.stat().st_size for path in tmp_path.iterdir()))
+        began.kill()
+        began.wait(30)
+        wait_for(lambda: not has_processes(began.pid))
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(began.pid, signal.SIGKILL)
+
+
+def wait_for(reached: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not reached():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def has_processes(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
