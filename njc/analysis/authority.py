@@ -21,7 +21,7 @@ from functools import cached_property
 from typing import Literal
 
 from njc.analysis.asked_changes import AskedChange, find_act, find_asked_changes
-from njc.analysis.class_members import find_field_type, is_dataclass, list_base_names, list_fields
+from njc.analysis.class_members import is_dataclass
 from njc.analysis.control_words import JUMP_LABELS, list_named_jumps
 from njc.analysis.inference import TypeReader
 from njc.analysis.json_compatibility import find_json_problem
@@ -300,7 +300,7 @@ def _find_read_type(
     owner = typed
     for attribute in attributes:
         owner = typed
-        typed = find_field_type(typed, attribute, types) if typed is not None else None
+        typed = types.find_field_type(typed, attribute) if typed is not None else None
     return typed, owner
 
 
@@ -345,11 +345,11 @@ def _find_class_attribute_type(
             ):
                 typed = Typed(unquote(annotation), scope)
             case ast.Assign(targets=[ast.Name(id=declared)], value=value) if declared == name:
-                is_enum = any(base.startswith("enum.") for base in list_base_names(found, types))
+                is_enum = any(base.startswith("enum.") for base in types.list_base_names(found))
                 itself = Typed(ast.Name(node.name, ast.Load()), scope)
                 typed = itself if is_enum else infer_class_value(value, node, scope, types)
     for attribute in inner:
-        typed = find_field_type(typed, attribute, types) if typed is not None else None
+        typed = types.find_field_type(typed, attribute) if typed is not None else None
     return typed
 
 
@@ -364,7 +364,7 @@ def _find_exception_obstacle(
     found: ClassDefinition, name: str, types: TypeReader
 ) -> Iterator[Obstacle]:
     """Yield an obstacle if an exception of this file cannot be created from a message alone."""
-    if not any(map(is_exception_name, list_base_names(found, types))):
+    if not any(map(is_exception_name, types.list_base_names(found))):
         return
     for statement in found[0].body:
         if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
@@ -401,7 +401,7 @@ def _suggest_type(path: str, typed: Typed, changeable: Typed, types: TypeReader)
     if found is not None and is_dataclass(found[0]):
         fields = {
             name: make_read_only(types.expand(field), types)
-            for name, field in list_fields(found, types)
+            for name, field in types.list_fields(found)
             if not is_read_only(field, types)
         }
         if all(fields.values()):

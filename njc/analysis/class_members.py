@@ -1,8 +1,8 @@
 """The declarations in the classes of a file: bases, fields, properties and methods.
 
-    @dataclass                              list_fields(Row)                    ("name", str)
-    class Row(Base):                        list_base_names(Row)                "Base", and the bases of `Base`
-        name: str                           find_field_type(Row, "name")        str
+    @dataclass                              types.list_fields(Row)                    ("name", str)
+    class Row(Base):                        types.list_base_names(Row)                "Base", and the bases of `Base`
+        name: str                           types.find_field_type(Row, "name")        str
 
 Not detected: bases of other modules, and additions by decorators and metaclasses.
 """
@@ -10,9 +10,9 @@ Not detected: bases of other modules, and additions by decorators and metaclasse
 from __future__ import annotations
 
 import ast
-import functools
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import cached_property, lru_cache
 
 from njc.analysis.types import MAX_DEPTH, ClassDefinition, Typed, TypeDefinitions, unquote
 from njc.frontend.name_resolution import FunctionDefinition, NameScope
@@ -29,65 +29,98 @@ def is_dataclass(node: ast.ClassDef) -> bool:
     return any(ast.unparse(function).rpartition(".")[2] == "dataclass" for function in functions)
 
 
-def list_base_names(found: ClassDefinition, types: TypeDefinitions) -> Iterator[str]:
-    """Yield the dotted names of the bases of a class, through classes of this file."""
-    for node, scope in walk_bases(found, types):
-        for base in node.bases:
-            yield types.name_of(Typed(base, scope))
+class DeclaredTypes(TypeDefinitions):
+    """The types of one module, with the declarations in its classes."""
 
+    def list_base_names(self, found: ClassDefinition) -> Iterator[str]:
+        """Yield the dotted names of the bases of a class, through classes of this file."""
+        for node, scope in self.walk_bases(found):
+            for base in node.bases:
+                yield self.name_of(Typed(base, scope))
 
-def list_fields(
-    found: ClassDefinition, types: TypeDefinitions, depth: int = 0
-) -> Iterator[tuple[str, Typed]]:
-    """Yield the annotated fields of a class; fields of its bases in this file come first."""
-    node, scope = found
-    for base in _find_bases(found, types) if depth < MAX_DEPTH else ():
-        yield from list_fields(base, types, depth + 1)
-    for statement in node.body:
-        match statement:
-            case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation):
-                typed = Typed(unquote(annotation), scope)
-                if types.name_of(typed) != "typing.ClassVar":
-                    yield name, typed
-            case ast.FunctionDef(name="__init__"):
-                for name, annotation in _list_attributes_set(statement, node):
-                    yield name, Typed(unquote(annotation), scope)
+    def list_fields(self, found: ClassDefinition, depth: int = 0) -> Iterator[tuple[str, Typed]]:
+        """Yield the annotated fields of a class; fields of its bases in this file come first."""
+        node, scope = found
+        for base in self._find_bases(found) if depth < MAX_DEPTH else ():
+            yield from self.list_fields(base, depth + 1)
+        for statement in node.body:
+            match statement:
+                case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation):
+                    typed = Typed(unquote(annotation), scope)
+                    if self.name_of(typed) != "typing.ClassVar":
+                        yield name, typed
+                case ast.FunctionDef(name="__init__"):
+                    for name, annotation in _list_attributes_set(statement, node):
+                        yield name, Typed(unquote(annotation), scope)
 
+    def map_fields(self, found: ClassDefinition) -> Mapping[str, Typed]:
+        """Return the fields of a class by name; they are listed once, as many blocks may ask for them."""
+        if found not in self._fields_by_class:
+            self._fields_by_class[found] = dict(self.list_fields(found))
+        return self._fields_by_class[found]
 
-def map_fields(found: ClassDefinition, types: TypeDefinitions) -> Mapping[str, Typed]:
-    """Return the fields of a class by name; they are listed once, as many blocks may ask for them."""
-    if found not in types.fields_by_class:
-        types.fields_by_class[found] = dict(list_fields(found, types))
-    return types.fields_by_class[found]
+    def find_field_type(self, typed: Typed, attribute: str) -> Typed | None:
+        """Return the declared type of a field or a property of a class of this file."""
+        found = self.class_of_type(self.expand(typed))
+        if found is None:
+            return None
+        field = self.map_fields(found).get(attribute)
+        return field or self._find_property_type(found, attribute)
 
-
-def find_field_type(typed: Typed, attribute: str, types: TypeDefinitions) -> Typed | None:
-    """Return the declared type of a field or a property of a class of this file."""
-    found = types.class_of_type(types.expand(typed))
-    if found is None:
+    def _find_property_type(self, found: ClassDefinition, name: str) -> Typed | None:
+        for method, scope in self._find_methods(found, name):
+            kinds = [ast.unparse(part) for part in method.decorator_list]
+            if kinds in (["property"], ["cached_property"], ["functools.cached_property"]):
+                if method.returns is None or isinstance(method, ast.AsyncFunctionDef):
+                    return None
+                return Typed(unquote(method.returns), scope)
         return None
-    field = map_fields(found, types).get(attribute)
-    return field or _find_property_type(found, attribute, types)
 
+    def find_method_result(
+        self, found: ClassDefinition, name: str, is_awaited: bool
+    ) -> Typed | None:
+        """Return the annotated result of a method of a class of this file."""
+        for definition in self._find_methods(found, name):
+            return find_result(definition, is_awaited)
+        return None
 
-def _find_property_type(found: ClassDefinition, name: str, types: TypeDefinitions) -> Typed | None:
-    for method, scope in _find_methods(found, name, types):
-        kinds = [ast.unparse(part) for part in method.decorator_list]
-        if kinds in (["property"], ["cached_property"], ["functools.cached_property"]):
-            is_async = isinstance(method, ast.AsyncFunctionDef)
-            return (
-                Typed(unquote(method.returns), scope) if method.returns and not is_async else None
-            )
-    return None
+    def find_unresolved_name(self, found: ClassDefinition) -> str | None:
+        """Return a local name in the quoted annotations of a class; there it means one of the module."""
+        node, scope = found
+        are_texts = "from __future__ import annotations" in self.text
+        for statement in node.body if scope.parent is not None else ():
+            if isinstance(statement, ast.AnnAssign):
+                annotation = statement.annotation
+                quoted = unquote(annotation)
+                for part in ast.walk(quoted) if are_texts or quoted is not annotation else ():
+                    match part:
+                        case ast.Name(id=name) if (home := self.find_home(name, scope)) is not None:
+                            if home.parent is not None:
+                                return name
+        return None
 
+    def _find_methods(
+        self, found: ClassDefinition, name: str
+    ) -> Iterator[tuple[FunctionDefinition, NameScope]]:
+        """Yield the functions of this name in a class and in its bases in this file, with the scope around their class."""
+        for node, scope in self.walk_bases(found):
+            for function in self.find_functions_in_class(name, node):
+                yield function, scope
 
-def find_method_result(
-    found: ClassDefinition, name: str, types: TypeDefinitions, is_awaited: bool
-) -> Typed | None:
-    """Return the annotated result of a method of a class of this file."""
-    for definition in _find_methods(found, name, types):
-        return find_result(definition, is_awaited)
-    return None
+    def walk_bases(self, found: ClassDefinition, depth: int = 0) -> Iterator[ClassDefinition]:
+        """Yield a class, and then its bases in this file."""
+        yield found
+        for base in self._find_bases(found) if depth < MAX_DEPTH else ():
+            yield from self.walk_bases(base, depth + 1)
+
+    def _find_bases(self, found: ClassDefinition) -> Iterator[ClassDefinition]:
+        node, scope = found
+        return filter(None, (self.class_of_type(Typed(base, scope)) for base in node.bases))
+
+    @cached_property
+    def _fields_by_class(self) -> dict[ClassDefinition, dict[str, Typed]]:
+        """The fields of the classes that were asked for, which have many methods with blocks."""
+        return {}
 
 
 def find_result(definition: tuple[FunctionDefinition, NameScope], is_awaited: bool) -> Typed | None:
@@ -101,46 +134,7 @@ def find_result(definition: tuple[FunctionDefinition, NameScope], is_awaited: bo
     return Typed(unquote(function.returns), scope) if function.returns else None
 
 
-def find_unresolved_name(found: ClassDefinition, types: TypeDefinitions) -> str | None:
-    """Return a local name in the quoted annotations of a class; there it means one of the module."""
-    node, scope = found
-    are_texts = "from __future__ import annotations" in types.text
-    for statement in node.body if scope.parent is not None else ():
-        if isinstance(statement, ast.AnnAssign):
-            annotation = statement.annotation
-            quoted = unquote(annotation)
-            for part in ast.walk(quoted) if are_texts or quoted is not annotation else ():
-                match part:
-                    case ast.Name(id=name) if (home := types.find_home(name, scope)) is not None:
-                        if home.parent is not None:
-                            return name
-    return None
-
-
-def _find_methods(
-    found: ClassDefinition, name: str, types: TypeDefinitions
-) -> Iterator[tuple[FunctionDefinition, NameScope]]:
-    """Yield the functions of this name in a class and in its bases in this file, with the scope around their class."""
-    for node, scope in walk_bases(found, types):
-        for function in types.find_functions_in_class(name, node):
-            yield function, scope
-
-
-def walk_bases(
-    found: ClassDefinition, types: TypeDefinitions, depth: int = 0
-) -> Iterator[ClassDefinition]:
-    """Yield a class, and then its bases in this file."""
-    yield found
-    for base in _find_bases(found, types) if depth < MAX_DEPTH else ():
-        yield from walk_bases(base, types, depth + 1)
-
-
-def _find_bases(found: ClassDefinition, types: TypeDefinitions) -> Iterator[ClassDefinition]:
-    node, scope = found
-    return filter(None, (types.class_of_type(Typed(base, scope)) for base in node.bases))
-
-
-@functools.lru_cache(maxsize=64)
+@lru_cache(maxsize=64)
 def list_attribute_stores(node: ast.ClassDef) -> tuple[str, ...]:
     """Return the attributes that the code in a class sets; `setattr` and the like count by their names."""
     return tuple(_walk_attribute_stores(node))

@@ -13,22 +13,9 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from njc.analysis.class_members import (
-    find_field_type,
-    find_method_result,
-    find_result,
-    list_base_names,
-    walk_bases,
-)
+from njc.analysis.class_members import DeclaredTypes, find_result
 from njc.analysis.read_only import is_read_only
-from njc.analysis.types import (
-    MAX_DEPTH,
-    SCALARS,
-    ClassDefinition,
-    Typed,
-    TypeDefinitions,
-    make_builtin_type,
-)
+from njc.analysis.types import MAX_DEPTH, SCALARS, ClassDefinition, Typed, make_builtin_type
 from njc.frontend.name_resolution import NameScope
 
 _STRING_METHODS = frozenset(
@@ -58,7 +45,7 @@ _METHODS_OF_CLASSES = frozenset({"__new__", "__init_subclass__", "__class_getite
 
 
 @dataclass(frozen=True)
-class ExpressionReader(TypeDefinitions):
+class ExpressionReader(DeclaredTypes):
     """Reads the types of the expressions of one module."""
 
     def type_of(self, name: str, scope: NameScope, depth: int = 0) -> Typed | None:
@@ -168,7 +155,7 @@ class ExpressionReader(TypeDefinitions):
     def _defines_comparison(self, found: ClassDefinition) -> bool:
         return any(
             self.find_functions_in_class(name, node)
-            for node, _ in walk_bases(found, self)
+            for node, _ in self.walk_bases(found)
             for name in _COMPARISONS
         )
 
@@ -198,7 +185,7 @@ class ExpressionReader(TypeDefinitions):
         if name == "pathlib.Path" and method == "read_text":
             return make_builtin_type("str", scope)
         found = self.class_of_type(self.expand(typed))
-        return find_method_result(found, method, self, is_awaited) if found is not None else None
+        return self.find_method_result(found, method, is_awaited) if found is not None else None
 
     def _function_of(
         self, name: str, scope: NameScope
@@ -264,10 +251,10 @@ class ExpressionReader(TypeDefinitions):
         if self._is_enum(owner, scope):
             return Typed(owner, scope)
         typed = self.infer(owner, scope, depth + 1)
-        return find_field_type(typed, attribute, self) if typed else None
+        return self.find_field_type(typed, attribute) if typed else None
 
     def _is_enum(self, owner: ast.expr, scope: NameScope) -> bool:
         found = self.class_of_type(Typed(owner, scope))
         return found is not None and any(
-            name.startswith("enum.") for name in list_base_names(found, self)
+            name.startswith("enum.") for name in self.list_base_names(found)
         )

@@ -21,12 +21,10 @@ from njc.analysis.class_members import (
     ENUM_BASES,
     FLAG_BASES,
     MODEL_BASES,
-    find_unresolved_name,
+    DeclaredTypes,
     is_dataclass,
-    list_base_names,
-    list_fields,
 )
-from njc.analysis.types import SCALARS, ClassDefinition, Typed, TypeDefinitions
+from njc.analysis.types import SCALARS, ClassDefinition, Typed
 from njc.frontend.prompt_references import parse_type
 from njrt.messages import Json
 from njrt.values.json_choices import (
@@ -81,7 +79,7 @@ class JsonProblem:
 # ── types that JSON carries ──────────────────────────────────────────────────────────────────────
 
 
-def find_json_problem(typed: Typed, types: TypeDefinitions) -> JsonProblem | None:
+def find_json_problem(typed: Typed, types: DeclaredTypes) -> JsonProblem | None:
     """Return why JSON does not carry all values of a type; None if it does."""
     reader = _FormReader(types)
     try:
@@ -99,7 +97,7 @@ class _NoFormError(Exception):
 class _FormReader:
     """Reads the JSON schemas of types, with members, as njrt.values.json_forms has them."""
 
-    types: TypeDefinitions
+    types: DeclaredTypes
     around: list[tuple[str, bool]] = field(default_factory=list)
     """The aliases and classes around a type, and whether each is a class."""
     definitions: dict[str, Json] = field(default_factory=dict)
@@ -240,7 +238,7 @@ class _FormReader:
 
     def read_class(self, typed: Typed, found: ClassDefinition) -> Json:
         node, _ = found
-        bases = set(list_base_names(found, self.types))
+        bases = set(self.types.list_base_names(found))
         known = bases & (ENUM_BASES | DATA_BASES)
         if bases & FLAG_BASES:
             raise _NoFormError(f"JSON does not carry combinations of `{node.name}`")
@@ -255,7 +253,7 @@ class _FormReader:
                 f"njc does not see the fields of `{strange}`",
                 'write `effects="answer"` on the block, if JSON carries them',
             )
-        if not bases & MODEL_BASES and (local := find_unresolved_name(found, self.types)):
+        if not bases & MODEL_BASES and (local := self.types.find_unresolved_name(found)):
             raise _NoFormError(
                 f"`{local}`, in the fields of `{node.name}`, is not found at run time",
                 f"define `{local}` at the top level of the module",
@@ -263,7 +261,7 @@ class _FormReader:
         self.around.append((node.name, True))
         try:
             fields: dict[str, Json] = {}
-            for name, field_type in list_fields(found, self.types):
+            for name, field_type in self.types.list_fields(found):
                 is_private = bases & MODEL_BASES and name.startswith("_")
                 if is_private or name == "_" or name in _list_computed(node):
                     continue
@@ -340,7 +338,7 @@ def _list_computed(node: ast.ClassDef) -> list[str]:
 _UNIONS = ("typing.Optional", "typing.Union")
 
 
-def find_name_for_checkers(typed: Typed, types: TypeDefinitions) -> str | None:
+def find_name_for_checkers(typed: Typed, types: DeclaredTypes) -> str | None:
     """Return a name at the outermost level of a type that is bound under `if TYPE_CHECKING:` alone."""
     if not types.has_names_for_checkers:
         return None

@@ -19,13 +19,11 @@ from njc.analysis.class_members import (
     ENUM_BASES,
     FLAG_BASES,
     MODEL_BASES,
+    DeclaredTypes,
     is_dataclass,
     list_attribute_stores,
-    list_base_names,
-    map_fields,
-    walk_bases,
 )
-from njc.analysis.types import SCALARS, ClassDefinition, Typed, TypeDefinitions, unquote
+from njc.analysis.types import SCALARS, ClassDefinition, Typed, unquote
 from njc.frontend.name_resolution import NameScope, list_bound_names
 
 _PATHS = frozenset({"pathlib.Path"})
@@ -41,13 +39,13 @@ _NEUTRAL_BASES = frozenset(
 _FROZEN_DECORATORS = ("dataclass", "define", "attrs", "s", "mutable")
 
 
-def is_read_only(typed: Typed, types: TypeDefinitions) -> bool:
+def is_read_only(typed: Typed, types: DeclaredTypes) -> bool:
     """Return whether values of a type, and everything that they hold, are immutable."""
     return find_changeable(typed, types) is None
 
 
 def find_changeable(
-    typed: Typed, types: TypeDefinitions, around: tuple[ast.ClassDef, ...] = ()
+    typed: Typed, types: DeclaredTypes, around: tuple[ast.ClassDef, ...] = ()
 ) -> Typed | None:
     """Return the part of a type that makes its values changeable; None for an immutable type."""
     parts = types.union_parts(types.expand(typed))
@@ -59,7 +57,7 @@ def _first(found: Iterable[Typed | None]) -> Typed | None:
 
 
 def _find_in_part(
-    typed: Typed, types: TypeDefinitions, around: tuple[ast.ClassDef, ...]
+    typed: Typed, types: DeclaredTypes, around: tuple[ast.ClassDef, ...]
 ) -> Typed | None:
     name = types.name_of(typed)
     if (name in SCALARS and name not in _PATHS) or name == "range":
@@ -83,7 +81,7 @@ def _find_in_part(
 
 
 def _find_in_class(
-    typed: Typed, named: Typed, types: TypeDefinitions, around: tuple[ast.ClassDef, ...]
+    typed: Typed, named: Typed, types: DeclaredTypes, around: tuple[ast.ClassDef, ...]
 ) -> Typed | None:
     """Return `typed`, the type of a class, if a class that it names may have a changeable attribute."""
     for part in types.union_parts(types.expand(named)):
@@ -116,10 +114,10 @@ def is_exception_name(name: str) -> bool:
 # ── classes ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def _is_known_class(found: ClassDefinition, types: TypeDefinitions) -> bool:
+def _is_known_class(found: ClassDefinition, types: DeclaredTypes) -> bool:
     """Return whether the attributes of an instance are set once, and all bases of its class are known."""
     direct = {types.name_of(Typed(base, found[1])) for base in found[0].bases}
-    bases = set(list_base_names(found, types)) - {""}
+    bases = set(types.list_base_names(found)) - {""}
     is_exception = any(map(is_exception_name, bases))
     is_set_once = (
         bool(bases & (ENUM_BASES | FLAG_BASES))
@@ -132,7 +130,7 @@ def _is_known_class(found: ClassDefinition, types: TypeDefinitions) -> bool:
         types.name_of(typed) in known
         or is_exception_name(types.name_of(typed))
         or types.class_of_type(typed) is not None
-        for node, scope in walk_bases(found, types)
+        for node, scope in types.walk_bases(found)
         for base in node.bases
         for typed in [Typed(base.value if isinstance(base, ast.Subscript) else base, scope)]
     )
@@ -168,13 +166,13 @@ def _has_frozen(keywords: Sequence[ast.keyword]) -> bool:
 
 
 def find_changeable_attribute(
-    found: ClassDefinition, types: TypeDefinitions, around: tuple[ast.ClassDef, ...]
+    found: ClassDefinition, types: DeclaredTypes, around: tuple[ast.ClassDef, ...]
 ) -> Typed | None:
     """Return the type of a changeable attribute of a class's instances, or the class without a type."""
-    fields = map_fields(found, types)
+    fields = types.map_fields(found)
     undeclared = (
         _name_class((node, scope))
-        for node, scope in walk_bases(found, types)
+        for node, scope in types.walk_bases(found)
         if not fields.keys() >= set(list_attribute_stores(node))
     )
     return (
@@ -185,12 +183,12 @@ def find_changeable_attribute(
 
 
 def find_changeable_class_attribute(
-    found: ClassDefinition, types: TypeDefinitions, around: tuple[ast.ClassDef, ...] = ()
+    found: ClassDefinition, types: DeclaredTypes, around: tuple[ast.ClassDef, ...] = ()
 ) -> Typed | None:
     """Return the type of a changeable attribute of a class itself, including members of an enum."""
     return _first(
         changeable
-        for base in walk_bases(found, types)
+        for base in types.walk_bases(found)
         for statement in base[0].body
         for changeable in [_find_in_class_statement(statement, base, types, around)]
     )
@@ -199,7 +197,7 @@ def find_changeable_class_attribute(
 def _find_in_class_statement(
     statement: ast.stmt,
     found: ClassDefinition,
-    types: TypeDefinitions,
+    types: DeclaredTypes,
     around: tuple[ast.ClassDef, ...],
 ) -> Typed | None:
     node, scope = found
@@ -207,7 +205,7 @@ def _find_in_class_statement(
         case ast.AnnAssign(annotation=annotation, value=value):
             typed = Typed(unquote(annotation), scope)
             is_own = types.name_of(typed) == "typing.ClassVar" or not (
-                is_dataclass(node) or DATA_BASES & set(list_base_names(found, types))
+                is_dataclass(node) or DATA_BASES & set(types.list_base_names(found))
             )
             return find_changeable(typed, types, around) if value and is_own else None
         case ast.Assign(targets=[ast.Name(id=name)]) if (
@@ -231,7 +229,7 @@ def _name_class(found: ClassDefinition) -> Typed:
 
 
 def infer_class_value(
-    value: ast.expr, node: ast.ClassDef, scope: NameScope, types: TypeDefinitions
+    value: ast.expr, node: ast.ClassDef, scope: NameScope, types: DeclaredTypes
 ) -> Typed | None:
     """Return the type of a value in a class body; None if it depends on other names of the body."""
     names = {part.id for part in ast.walk(value) if isinstance(part, ast.Name)}

@@ -139,11 +139,6 @@ class TypeDefinitions:
         """Whether an expression of the module may bind a name."""
         return ":=" in self.text
 
-    @cached_property
-    def fields_by_class(self) -> dict[ClassDefinition, dict[str, Typed]]:
-        """The fields of the classes that were asked for, which have many methods with blocks."""
-        return {}
-
     def find_functions_in_class(
         self, name: str, node: ast.ClassDef
     ) -> Sequence[FunctionDefinition]:

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from njc.analysis.class_members import find_field_type, map_fields
 from njc.analysis.types import ClassDefinition
 from njc.editors.language_server.texts.documents import Document, Reading
 from njc.editors.language_server.texts.name_index import Occurrence
@@ -94,7 +93,7 @@ def find_class_of_path(
     typed = types.infer(ast.Name(root, ast.Load()), block.scope)
     typed = typed or types.output_type(root, block.scope)
     for attribute in attributes:
-        typed = find_field_type(typed, attribute, types) if typed is not None else None
+        typed = types.find_field_type(typed, attribute) if typed is not None else None
     return types.class_of_type(types.expand(typed)) if typed is not None else None
 
 
@@ -103,7 +102,7 @@ def list_members(reading: Reading, block: NaturalBlock, path: str) -> Iterator[V
     found = find_class_of_path(reading, block, path.split("."))
     if found is None:
         return
-    for name, field in map_fields(found, reading.types).items():
+    for name, field in reading.types.map_fields(found).items():
         yield VisibleName(name, "field", str(field))
     for statement in found[0].body:
         match statement:
