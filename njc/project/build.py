@@ -137,6 +137,8 @@ class BuildPlan:
     changes: tuple[OutputChange, ...]
     findings: tuple[Finding, ...]
     obstacles: tuple[str, ...]
+    executable: Mapping[Path, int]
+    """The compiled files of executable sources, with the bits of their modes."""
 
     @property
     def has_errors(self) -> bool:
@@ -155,6 +157,11 @@ def plan_build(
 ) -> BuildPlan:
     """Compile the units with outdated files that are not in `compiled`, and find obstacles to writing."""
     sources = {unit: read_source(unit) for unit in units}
+    executable: dict[Path, int] = {}
+    for unit in units:
+        with explaining_failure(f"read {unit.display_path}"):
+            if bits := unit.source.stat().st_mode & 0o111:
+                executable[unit.output] = bits
     existing = {unit: read_existing_file(unit.output) for unit in units}
     outdated = [
         unit
@@ -184,17 +191,17 @@ def plan_build(
         changes,
         collect_findings(results, project.warnings),
         () if force else tuple(filter(None, obstacles)),
+        executable,
     )
 
 
 def write_changes(plan: BuildPlan) -> None:
     """Write the changed files, all or none; the compiled file of an executable source is executable."""
     write_all({change.unit.output: change.after for change in plan.changes})
-    for unit in plan.units:
-        with explaining_failure(f"make {format_path(unit.output)} executable"):
-            bits, mode = unit.source.stat().st_mode & 0o111, unit.output.stat().st_mode
-            if bits & ~mode:
-                unit.output.chmod(mode | bits)
+    for output, bits in plan.executable.items():
+        with explaining_failure(f"make {format_path(output)} executable"):
+            if bits & ~(mode := output.stat().st_mode):
+                output.chmod(mode | bits)
 
 
 def load_code(file: Path, data: bytes, project: Project) -> tuple[CodeType, tuple[Finding, ...]]:

@@ -120,7 +120,7 @@ def check_required_version(requirement: str | None, version: str) -> None:
 
 def list_project_files(start: Path) -> list[Path]:
     """List the files that may hold the settings for `start`, nearest first, existing or not."""
-    start = Path(os.path.normpath(start.absolute()))
+    start = make_absolute(start)
     folder = start if start.is_dir() else start.parent
     files = []
     for candidate in (folder, *folder.parents):
@@ -128,6 +128,14 @@ def list_project_files(start: Path) -> list[Path]:
         if (candidate / ".git").exists():
             break
     return files
+
+
+def make_absolute(path: Path) -> Path:
+    """Return an absolute path without `..`; links in it are kept, unless a `..` follows one of them."""
+    path = path.absolute()
+    plain = Path(os.path.normpath(path))
+    real = os.path.realpath(path) if ".." in path.parts else ""
+    return Path(real) if real and real != os.path.realpath(plain) else plain
 
 
 def _read_table(file: Path) -> Mapping[str, TomlValue] | None:
@@ -172,7 +180,7 @@ def _parse_text(value: TomlValue, folder: Path) -> str:
 
 
 def _parse_path(value: TomlValue, folder: Path) -> Path:
-    return Path(os.path.abspath(folder / _parse_text(value, folder)))
+    return make_absolute(folder / _parse_text(value, folder))
 
 
 def _parse_patterns(value: TomlValue, folder: Path) -> tuple[str, ...]:

@@ -101,9 +101,12 @@ def _has_source(file: Path, header: FileHeader, root: Path, folder: Path) -> boo
 
 
 def find_compiled_files(folder: Path) -> Iterator[tuple[Path, FileHeader]]:
-    """Find the files in a directory that carry a header of njc, in a fixed order: first code, then stubs."""
+    """Find the files in a directory that carry a header of njc, in a fixed order: first code, then stubs.
+
+    Links to directories are not followed: they may lead to the compiled files of another project.
+    """
     for suffix in (".py", STUB_SUFFIX) if folder.is_dir() else ():
-        for file in walk_files(folder, suffix):
+        for file in walk_files(folder, suffix, follows_links=False):
             if header := read_header(file):
                 yield file, header
 

@@ -19,7 +19,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from njc.codegen.header import FileHeader, parse_header
-from njc.project.config import Project
+from njc.project.config import Project, make_absolute
 from njrt.errors import ConfigurationError
 
 SUFFIX = ".njpy"
@@ -76,7 +76,7 @@ def find_package_files(units: Iterable[Unit], project: Project) -> tuple[Unit, .
     """Find the other `.py` files in the units' packages, which imports need in an output directory."""
     if project.out is None:
         return ()
-    packages = {find_top_package(unit.source.parent, unit.root): unit.root for unit in units}
+    packages = {_find_package(unit): unit.root for unit in units}
     found = (
         _make_unit_in_root(file, root, project)
         for package, root in packages.items()
@@ -93,7 +93,7 @@ def find_package_files(units: Iterable[Unit], project: Project) -> tuple[Unit, .
 
 def make_unit(file: Path, project: Project) -> Unit:
     """Describe one source file."""
-    file = Path(os.path.normpath(file.absolute()))
+    file = make_absolute(file)
     return _make_unit_in_root(file, find_source_root(file, project), project)
 
 
@@ -123,7 +123,7 @@ def list_output_folders(places: Iterable[Path], project: Project) -> Mapping[Pat
 
 def find_source_root(place: Path, project: Project) -> Path:
     """Return the source root of a file or directory: the project's, or else the directory itself."""
-    place = Path(os.path.normpath(place.absolute()))
+    place = make_absolute(place)
     for root in project.src:
         if place.is_relative_to(root):
             return root.parent if root.is_file() else root
@@ -178,11 +178,13 @@ def read_header(file: Path) -> FileHeader | None:
         return None
 
 
-def walk_files(folder: Path, suffix: str, above: frozenset[str] = frozenset()) -> Iterator[Path]:
+def walk_files(
+    folder: Path, suffix: str, above: frozenset[str] = frozenset(), *, follows_links: bool = True
+) -> Iterator[Path]:
     """Walk the files with this suffix in a directory, in a fixed order.
 
-    Links to directories are followed, but not back into a directory `above`. Hidden files and directories, virtual
-    environments and folders of tools are skipped.
+    Links to directories are followed unless `follows_links` is false, but not back into a directory `above`. Hidden files
+    and directories, virtual environments and folders of tools are skipped.
     """
     real = os.path.realpath(folder)
     if real in above:
@@ -193,9 +195,12 @@ def walk_files(folder: Path, suffix: str, above: frozenset[str] = frozenset()) -
         if entry.name.startswith("."):
             continue
         if os.path.isdir(entry.path):  # false for a link that is broken or leads to itself
-            is_skipped = entry.name in _SKIPPED_FOLDERS
-            if not is_skipped and not os.path.exists(os.path.join(entry.path, "pyvenv.cfg")):
-                yield from walk_files(Path(entry.path), suffix, above | {real})
+            is_walked = entry.name not in _SKIPPED_FOLDERS and (
+                follows_links or not os.path.islink(entry.path)
+            )
+            if is_walked and not os.path.exists(os.path.join(entry.path, "pyvenv.cfg")):
+                inner = above | {real}
+                yield from walk_files(Path(entry.path), suffix, inner, follows_links=follows_links)
         elif entry.name.endswith(suffix):
             yield Path(entry.path)
 
@@ -210,6 +215,16 @@ def find_top_package(folder: Path, root: Path) -> Path | None:
     return top
 
 
+def _find_package(unit: Unit) -> Path | None:
+    """Find the outermost package that a source belongs to, also by way of folders without an `__init__` in it."""
+    folder = unit.source.parent
+    above = (
+        each for each in folder.parents if each != unit.root and each.is_relative_to(unit.root)
+    )
+    found = [find_top_package(each, unit.root) for each in (folder, *above)]
+    return next(filter(None, reversed(found)), None)
+
+
 def _find_units_at(place: Path, project: Project) -> list[Unit]:
     if not place.exists():
         raise ConfigurationError(f"no such file or directory: {format_path(place)}")
@@ -218,7 +233,7 @@ def _find_units_at(place: Path, project: Project) -> list[Unit]:
         raise ConfigurationError(
             f"{format_path(place)} is not a {SUFFIX} file; njc compiles only those"
         )
-    place = Path(os.path.normpath(place.absolute()))
+    place = make_absolute(place)
     root = find_source_root(place, project)
     if not is_folder:
         return [_make_unit_in_root(place, root, project)]

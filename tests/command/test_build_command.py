@@ -13,6 +13,9 @@ from workplace import GREETING, MISSPELT, NOT_PYTHON, Workplace
 
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.repeat import watch_sources
+from njc.project.build import plan_build, write_changes
+from njc.project.config import Project
+from njc.project.units import find_units
 from waiting import HANG_SECONDS, wait_until
 
 HEADER = "# compiled by njc "
@@ -240,6 +243,15 @@ def test_an_executable_source_gives_an_executable_file(here: Workplace) -> None:
     (here.folder / "a.py").chmod(0o640)
     here.njc("build", "a.njpy")
     assert (here.folder / "a.py").stat().st_mode & 0o777 == 0o751
+
+
+def test_a_source_may_vanish_while_files_are_written(here: Workplace) -> None:
+    here.write({"a.njpy": GREETING})
+    (here.folder / "a.njpy").chmod(0o755)
+    plan = plan_build(find_units([here.folder], Project()), Project())
+    (here.folder / "a.njpy").unlink()
+    write_changes(plan)
+    assert (here.folder / "a.py").stat().st_mode & stat.S_IXUSR
 
 
 def test_a_watch_builds_again(here: Workplace) -> None:

@@ -44,6 +44,20 @@ def test_a_package_of_both_kinds_is_imported_from_the_output(here: Workplace, pa
     assert imported.stdout == f"1 shop {here.folder}/out/shop/mail.py\n", imported.stderr
 
 
+def test_a_folder_in_a_package_needs_no_init_of_its_own(here: Workplace) -> None:
+    here.write({**PACKAGE, "src/shop/raw/plain.py": "X = 1\n"})
+    here.write({"src/shop/raw/more/a.njpy": "from shop.raw.plain import X\nprint(X)\n"})
+    assert here.njc("build", "src/shop/raw/more/a.njpy", "-o", "alone").exit_code == 0
+    assert here.files("alone") == ["alone/a.py"]
+    here.write({"pyproject.toml": '[tool.njc]\nsrc = "src"\nout = "out"\n'})
+    assert here.njc("build", "src/shop/raw").exit_code == 0
+    assert {*COPIES, "out/shop/raw/plain.py", "out/shop/raw/more/a.py"} <= set(here.files("out"))
+    imported = here.python(
+        "-c", "import shop.raw.more.a", environ={"PYTHONPATH": f"out{os.pathsep}src"}
+    )
+    assert imported.stdout == "1\n", imported.stderr
+
+
 def test_copies_are_built_like_compiled_files(here: Workplace) -> None:
     here.write(PACKAGE)
     assert here.njc("build", "src", "-o", "out").exit_code == 0
@@ -101,6 +115,30 @@ def test_links_in_a_circle_end(here: Workplace) -> None:
     result = here.njc("build", "src", "-o", "out")
     assert result.exit_code == 0, result.stderr
     assert {"out/one/a.py", "out/two/b.py", "out/one/other/b.py"} <= set(here.files("out"))
+
+
+def test_a_path_that_leads_out_of_a_link_means_what_the_system_opens(here: Workplace) -> None:
+    here.write({"real/src/a.njpy": GREETING, "real/pkg/b.njpy": GREETING, "src/wrong.njpy": "def"})
+    (here.folder / "link").symlink_to(here.folder / "real/pkg")
+    assert here.njc("check", "link/../src").exit_code == 0
+    assert (
+        here.njc("build", "link/../src", "link/../src/a.njpy", "-o", "link/../out").exit_code == 0
+    )
+    assert here.njc("build", "link/../pkg/b.njpy").exit_code == 0
+    found = [file for file in here.files() if file.endswith(".py")]
+    assert found == ["real/out/a.py", "real/pkg/b.py"]
+
+
+def test_compiled_files_behind_a_link_belong_to_their_own_project(here: Workplace) -> None:
+    here.write({"lib/src/b.njpy": GREETING, "app/src/a.njpy": GREETING})
+    here.njc("build", "lib/src", "-o", "lib/out")
+    (here.folder / "app/src/dep").symlink_to(here.folder / "lib/out")
+    assert "stale" not in here.njc("build", "app/src").stderr
+    assert here.njc("build", "app/src", "--check").exit_code == 0
+    for flags in ([], ["--all"]):
+        here.njc("clean", "app/src", *flags)
+    assert "lib/out/b.py" in here.files()
+    assert "app/src/a.py" not in here.files()
 
 
 def test_two_paths_to_one_output_are_refused(here: Workplace) -> None:

@@ -14,7 +14,7 @@ from click.core import ParameterSource
 from njc import __version__
 from njc.commands.terminal.console import CommandFunction, add_options
 from njc.commands.terminal.console import with_console as with_console
-from njc.project.config import Project, check_required_version, find_project
+from njc.project.config import Project, check_required_version, find_project, make_absolute
 from njc.project.report import REPORT_FORMATS
 from njc.project.units import format_path
 from njrt.errors import ConfigurationError
@@ -139,7 +139,7 @@ def resolve_project(places: Sequence[Path], flags: Mapping[str, FlagValue]) -> P
     options += [f"mode={mode}"] if (mode := flags.get("mode")) else []
     settings = {name: flags[name] for name in _SETTING_NAMES if flags.get(name)}
     if "out" in settings:
-        settings["out"] = Path(os.path.normpath(settings["out"].absolute()))
+        settings["out"] = make_absolute(settings["out"])
     merged = merge_option_layers(parse_set_flags(options), projects[0].options)
     project = replace(projects[0], **settings, options=merged)
     check_required_version(project.required_version, __version__)

@@ -24,7 +24,7 @@ from njc.compiler import analyze
 from njc.editors.type_check.rendering import RenderedSource, render_for_checker
 from njc.editors.type_check.reports import ReportedFile, translate_report
 from njc.project.build import CompileResult, Finding, collect_findings, read_source
-from njc.project.config import Project
+from njc.project.config import Project, make_absolute
 from njc.project.units import (
     SUFFIX,
     choose_places,
@@ -52,7 +52,7 @@ class TypeReport:
 
 def check_types(arguments: Sequence[Path], command: Sequence[str], project: Project) -> TypeReport:
     """Run a checker on the sources that the arguments name, or else on the project's; raises ConfigurationError."""
-    places = [Path(os.path.normpath(each.absolute())) for each in choose_places(arguments, project)]
+    places = [make_absolute(each) for each in choose_places(arguments, project)]
     program = _find_program(command[0])
     base, run_folder = _choose_folders(places)
     sources = [file for file in _find_sources(places, project) if file.is_relative_to(base)]
@@ -165,7 +165,7 @@ def _locate_argument(argument: str, mirror: Mirror, own_folder: Path) -> str:
     """Return an argument of the command, with the rendered file if it names natural code."""
     if not argument.endswith(SUFFIX):
         return argument
-    file = Path(os.path.normpath(Path(argument).absolute()))
+    file = make_absolute(Path(argument))
     return os.path.relpath(mirror.locate(file), own_folder) if file in mirror.files else argument
 
 
