@@ -12,6 +12,7 @@ that change nothing, and takes all others for changes.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,90 +30,226 @@ class AskedChange:
     start: int
     end: int
     reference: Reference
-    is_sum: bool = False
-    """Whether the verb may mean a computation instead, if it adds to a number or a text."""
+    may_compute: bool = False
+    """Whether the words may mean a computation instead, if the value is a number or a text."""
     has_result: bool = False
-    """A later sentence puts the result into an output."""
+    """An output behind it, or a later sentence, takes the result."""
 
 
-_CLAUSE = r"(?:\A\s*|[.;:,!?]\s*|\n[ \t]*\n\s*|\n\s*[-*•]\s*|\b(?:and|then|or|also|please|otherwise|else|first|finally)\s+)"
-_INSIDE = r"[^.;:!?]{0,80}?"
+# In the patterns, `\x01+` is an input and `\x02+` an output: NaturalBlock.marked_words has them in place of references;
+# `\x03` is a comma that is missing before a request.
+
+_ADVERB = (
+    r"(?:now|just|always|next|simply|again|immediately|[a-z]+ly|do|please|then|also|first|finally|you|should|must|shall|will|can|may|have\s+to|need\s+to|are\s+to"
+    r"|(?:make|be)\s+sure\s+(?:to|that\s+you)|remember\s+to|(?:i|we)\s+(?:want|need|would\s+like|ask)\s+you\s+to|your\s+(?:task|job)\s+is\s+to)\s+"
+)
+_CLAUSE = (
+    r"(?:\A\s*|[.;:,!?()\x03]\s*|\n[ \t]*\n\s*|(?:\A|\n)\s*[-*•]\s*|\s[-–—]\s+|\b(?:and|then|or|also|please|otherwise|else|first|finally)\s+)"
+    rf"(?:{_ADVERB}){{0,4}}"
+)
+_PART = r"(?:\"[^\"\n]*\"|[^.;:!?\"\x02]|[.:](?=\d))"
+_INSIDE = rf"{_PART}{{0,80}}?"
 _DETERMINER = r"(?:(?!of\b|is\b|are\b|that\b|which\b|than\b)[\w'’-]+\s+){0,2}"
 _OF = r"(?:(?:the|each|every|all|any|some|its|their|one|two)\s+)?(?:[\w'’-]+\s+){0,3}?(?:of|in|from)\s+(?:the\s+|each\s+of\s+|all\s+)?"
+_AND_INPUT = r"(?:\x01+\s+(?:and|or|with)\s+(?:the\s+)?)?"
+_TAIL = (
+    r"(?:(?:the|each|every|all|any|end|start|front|back|top|bottom|beginning|head|tail|list|dict|set|fields?|attributes?|key|entry|entries|place|slot|cell"
+    r"|position|column|row|items?|elements?|values?|of|in|its|one|both|first|second|third|last|next|\w+est)\s+){0,5}"
+)
 _ADDING = "append|push|insert|prepend|attach|add"
-_STORING = "put|save|store|record|write|enter|register|move|copy"
+_STORING = "put|save|store|record|enter|register|move|copy"
 _ACTING = (
     "increase|increment|decrease|decrement|reset|update|modify|mutate|overwrite|mark|flag|tick|clear|empty"
     "|shuffle|truncate|toggle|rename|edit|change|set|sort|reverse|remove|delete|drop|discard|pop|extend"
 )
-_ANY_VERB = re.compile(rf"\b(?:{_ADDING}|{_STORING}|{_ACTING})")
+_REPLACING = "replace|swap|exchange|erase|wipe|purge|zero|bump|initiali[sz]e"
+_REVISING = (
+    "make|turn|fill|rotate|double|halve|triple|invert|flip|shift|trim|crop|adjust|amend|rewrite|correct|fix|repair|clean|tidy|normali[sz]e"
+    "|capitali[sz]e|uppercase|lowercase|deduplicate|dedupe|prune|lower|take|cut|strip"
+)
+_REMOVING = "remove|delete|drop|discard|pop|erase|strip|cut|take|wipe"
+_DOING = (
+    "increas|increment|decreas|decrement|resett|updat|modify|mutat|overwrit|mark|flagg|tick|clear|empty|truncat|toggl|renam|edit|chang|sett|remov"
+    "|delet|dropp|discard|popp|extend|replac|swapp"
+)
+_WITHOUT_COMMA = re.compile(
+    r"(?:\b(?:if|when|whenever|unless|once)\b[^.;:,!?]{1,80}?\b(?:is|are|was|were|has|have|contains?|exceeds?)\s[^.;:,!?\s][^.;:,!?]{0,40}?"
+    r"|\bfor\s+(?:each|every|all)\b[^.;:,!?]{1,80}?\x01)(?<!\bto)(?<!\bnot)(?<!\bthe)(?<!\ba)(?<!\ban)(?<!\bno)(?<!\bany)(?<!\bof)(?<!\bis)(?<!\bare)(?<!\bbe)"
+    rf"\s(?=(?:{_ADDING}|{_STORING}|{_ACTING}|{_REPLACING}|{_REVISING}|write|assign|print|log|display)\b)",
+    re.IGNORECASE,
+)
+"""A condition or a loop before a request, without a comma."""
+_VERBS = rf"\b(?:{_ADDING}|{_STORING}|{_ACTING}|{_REPLACING}|{_REVISING}|{_DOING}|write|place|assign|note|file|let)"
+_ANY_VERB = re.compile(_VERBS)
 """In small letters."""
+_ANY_VERB_OF_TEXT = re.compile(_VERBS, re.IGNORECASE)
 _INTO = re.compile(
-    rf"\b(?P<verb>{_ADDING})(?:s|es)?\b{_INSIDE}\b(?:to|onto|into|in|(?<!based )on)\s+"
-    rf"(?:(?:the|each|every|end|start|front|list|all|of|its|one)\s+){{0,4}}\Z"
-    rf"|{_CLAUSE}(?P<put>{_STORING})(?:s|es)?\b(?:(?!<:)[^.;:!?]){{0,60}}?\b(?:into|onto|to)\s+(?:the\s+)?\Z",
+    rf"\b(?P<add>{_ADDING})(?:s|es)?\b{_INSIDE}\b(?:to|onto|into|in|(?<!based )on)\s+{_TAIL}\Z"
+    rf"|{_CLAUSE}(?P<put>{_STORING})(?:s|es)?\b{_PART}{{0,60}}?\b(?:into|onto|to)\s+(?:the\s+)?\Z",
     re.IGNORECASE,
 )
 """Verbs that put something into the value of a reference behind them."""
+_PLACED = re.compile(
+    rf"{_CLAUSE}(?P<place>{_ADDING}|{_STORING}|write|place|assign|note|file)(?:s|es)?\s+"
+    rf"(?!(?:how|whether|what|which|who|why|into|onto|to|in|on)\b)(?P<object>{_INSIDE})\s"
+    rf"(?:into|onto|to|in|(?<!based )on|at|as|under|behind|before|after)\s+{_TAIL}\Z",
+    re.IGNORECASE,
+)
+"""The same with other verbs and places, which more often restrict the meaning of the object."""
 _DIRECT = re.compile(
-    rf"{_CLAUSE}(?P<act>{_ACTING})\s+(?:off\s+)?"
-    rf"(?:{_DETERMINER}|{_OF})\Z",
+    rf"{_CLAUSE}(?P<act>{_ACTING})\s+(?:(?:off|up|out|down|over)\s+)?{_AND_INPUT}(?:{_DETERMINER}|{_OF})\Z"
+    rf"|{_CLAUSE}(?P<replace>{_REPLACING})\s+(?:out\s+)?{_AND_INPUT}(?:{_DETERMINER}|{_OF})\Z"
+    rf"|{_CLAUSE}(?P<revise>make|turn)\s+(?:(?:the|all|each|every|both|of)\s+){{0,3}}\Z"
+    rf"|{_CLAUSE}(?P<fix>(?!make|turn|take|cut)(?:{_REVISING}))\s+(?:(?:off|up|out|in|down)\s+)?(?:{_DETERMINER}|{_OF})\Z"
+    rf"|,\s*(?:then\s+|also\s+)?(?P<doing>(?:{_DOING})ing)\s+(?:{_DETERMINER}|{_OF})\Z"
+    rf"|{_CLAUSE}(?P<let>let)\s+(?:the\s+)?\Z",
     re.IGNORECASE,
 )
 """Verbs that change the value of a reference behind them, or a part of it."""
+_FROM = re.compile(
+    rf"{_CLAUSE}(?P<pop>pop)\b{_INSIDE}\b(?:from|off|out\s+of|of|in)\s+{_TAIL}\Z"
+    rf"|{_CLAUSE}(?P<off>{_REMOVING})\b{_INSIDE}\boff\s+{_TAIL}\Z"
+    rf"|{_CLAUSE}(?P<remove>remove|delete|drop|discard|erase)\b{_INSIDE}\b(?:from|out\s+of|in)\s+{_TAIL}\Z"
+    rf"|{_CLAUSE}(?P<take>take|strip|cut)\b{_INSIDE}\bout\s+of\s+{_TAIL}\Z"
+    rf"|{_CLAUSE}(?P<within>replace|swap|exchange)\b{_INSIDE}\b(?:in|within|throughout)\s+{_TAIL}\Z",
+    re.IGNORECASE,
+)
+"""Verbs that take something out of the value of a reference behind them."""
+_PLACE_FIRST = re.compile(
+    rf"(?:\A\s*|[.;:,!?(]\s*|\b(?:and|then)\s+)(?:in|into|onto|to|from|off)\s+{_TAIL}\Z",
+    re.IGNORECASE,
+)
+_THEN_VERB = re.compile(
+    rf"\x01+,?\s+(?:{_ADVERB}){{0,2}}(?P<first>{_ADDING}|{_STORING}|{_ACTING}|{_REPLACING}|(?!make|turn|take)(?:{_REVISING}))\b(?!\s+in\b)",
+    re.IGNORECASE,
+)
+"""A place before its verb: `Into <row>, append <n>.`"""
+_OTHER_TARGET = re.compile(
+    r"[^.;:,!?\x02]{0,60}?\b(?:from|off|out\s+of)\b|[^.;:,!?\x02]{0,60}?\bin\s+[^.;:,!?\x02]{0,40}\x01"
+)
+"""Behind the object of a verb that removes or replaces: the value that the object is taken from."""
+_GROWS = re.compile(
+    r"\x01+\s+(?:grow|shrink|become|increase|decrease|rise|fall|lose|gain|forget)\b", re.IGNORECASE
+)
+_SIMPLE = re.compile(
+    r"(?:\x01+|\"[^\"]*\"|[\d.]+|it|them|this|these|that|one|two|three|nothing|none|true|false|null|zero|an?\s+[\w'’-]+(?:\s+[\w'’-]+)?)\Z",
+    re.IGNORECASE,
+)
+"""An object that is surely no value of which the following words restrict the meaning."""
+_TAKES = re.compile(
+    r"(?:\s+(?:and|or)\s+(?:the\s+)?\x01+|\s*,\s*\x01+|\s+(?!and\b|or\b|then\b)[^\s,.;:!?\x02]+)*(?:\s*[,:]\s*(?:(?:in|into|to|as|for)\s+)?|\s+(?:in|into|to|as)\s+)(?:the\s+|an?\s+)?\x02",
+    re.IGNORECASE,
+)
+"""The output that the same verb has: `Put the words in <text> into <:y>.`"""
 _HAS_RESULT = re.compile(
-    r"(?!(?:[^.;!?])*?\band\s+(?:put|store|save|bind|set|count|say|give|write|tell)\s+(?!it\b|them\b|the (?:result|new|rest))[^.;!?]*<:)[^.;!?]*<:",
+    r"(?!(?:[^.;!?])*?\band\s+(?:put|store|save|bind|set|count|say|give|write|tell)\s+(?!it\b|them\b|the (?:result|new|rest))[^.;!?]*\x02)[^.;!?]*\x02",
     re.IGNORECASE,
 )
 """An output behind the reference that takes the result in place of a change."""
 _LATER_RESULT = re.compile(
-    r"[.;!?]\s+(?:then\s+)?(?:put|store|save|write|return)\s+(?:only\s+)?(?:it|them|the\s+(?:result|output|new|corrected|changed)\w*)\b[^.;!?]*<:",
+    r"[.;!?]\s+(?:then\s+)?(?:put|store|save|write|return)\s+(?:only\s+)?(?:it|them|the\s+(?:result|output|new|\w+ed\b)\w*)\b[^.;!?]*\x02",
     re.IGNORECASE,
 )
 """A further sentence that puts the result into an output: a text or a number, which cannot be changed, is then only read."""
 _KEEPS = re.compile(
-    r"(?:increase|increment|decrease|decrement|reset|set|toggle|mark|flag|tick|update|modify|change|overwrite|clear|empty|add)"
-    r"\b[^.;!?]*?(?:[.;!?]|\b(?:and|then)\b)",
+    r"(?:increase|increment|decrease|decrement|reset|set|toggle|mark|flag|tick|update|modify|change|overwrite|clear|empty|add"
+    rf"|{_REPLACING})\b[^.;!?]*?(?:[.;!?]|\b(?:and|then)\b)",
     re.IGNORECASE,
 )
 """A verb that means an attribute itself, if its clause ends before the output."""
-_NEGATED = re.compile(r"(?:\b(?:not|never|without|nothing)|n['’]t)\s+\Z", re.IGNORECASE)
+_NEGATED = re.compile(
+    r"(?:\b(?:not|never|without|nothing)|n['’]t|\bwhether\s+(?:to|(?:one|they|we|you|it|he|she|i)\s+\w+))\s+\Z",
+    re.IGNORECASE,
+)
 _PRINTS = re.compile(
-    rf"{_CLAUSE}(?P<verb>print|log|display|echo|sleep|wait|beep)s?\b(?!\s*[-:])"
-    r"|\b(?P<write>writ(?:e|es)|send|print|output|show)\b[^.;:!?]{0,60}?\b(?:to|on|in)\s+(?:the\s+|a\s+)?"
-    r"(?:console|screen|terminal|stdout|stderr|standard output|log|file|disk)\b",
+    rf"{_CLAUSE}(?:pretty-)?(?P<verb>print|log|display|echo|sleep|wait|beep)s?\b(?!\s*[-:])"
+    r"|(?:,|\bwhile|\band)\s*(?P<doing>printing|logging|displaying|echoing)\b"
+    r"|\b(?:use|using|call|calling)\s+[`'\"]?(?P<call>print)\b"
+    r"|\b(?P<write>writ(?:e|es)|send|print|output|show|append|dump|save)\b[^.;:!?]{0,60}?\b(?:to|on|in|into|onto)\s+(?:the\s+|a\s+)?"
+    r"(?:console|screen|terminal|stdout|stderr|standard output|log|file|disk)\b(?!\s+(?:in|into|to|as)\s+\x02)",
     re.IGNORECASE,
 )
 """Verbs that only code can do."""
-_ANY_PRINT = re.compile(r"\b(?:print|log|display|echo|sleep|wait|beep|writ|send|output|show)")
+_ANY_PRINT = re.compile(
+    r"\b(?:print|log|display|echo|sleep|wait|beep|writ|send|output|show|append|dump|save|pretty)"
+)
 
 
 def find_asked_changes(block: NaturalBlock) -> Iterator[AskedChange]:
     """Yield the changes that a text asks for among its inputs; each reference once."""
-    text = block.words
     if not _ANY_VERB.search(block.lowered_words):
         return
-    shift = block.end - 3 - len(text)
+    shift = block.end - 3 - len(block.words)
+    text = _mark_requests(block.marked_words)
     written = {path.partition(".")[0] for path in block.writes}
     seen: set[str] = set()
     for reference in block.references:
         if reference.writes or reference.root in written or reference.path in seen:
             continue
-        before = text[max(0, reference.start - shift - 200) : reference.start - shift]
-        found = _INTO.search(before) or _DIRECT.search(before)
-        if found is None or _NEGATED.search(before, 0, found.start()):
-            continue
-        name = found.lastgroup or "verb"
-        clause = f"{found[name]} {text[reference.end - shift :]}".partition("<:")[0]
-        keeps = reference.is_dotted and _KEEPS.match(clause)
-        if found.re is _DIRECT and not keeps and _HAS_RESULT.match(text, reference.end - shift):
-            continue
-        seen.add(reference.path)
-        start = reference.start - len(before) + found.start(name)
-        is_sum = found[name].lower() == "add" and not keeps
-        later = _LATER_RESULT.search(text, reference.end - shift) is not None
-        end = start + len(found[name])
-        yield AskedChange(found[name].lower(), start, end, reference, is_sum, later)
+        if (change := _find_change(text, reference, shift)) is not None:
+            seen.add(reference.path)
+            yield change
+
+
+@functools.lru_cache(maxsize=1)
+def _mark_requests(text: str) -> str:
+    return _WITHOUT_COMMA.sub(lambda found: found[0][:-1] + "\x03", text)
+
+
+def _find_change(text: str, reference: Reference, shift: int) -> AskedChange | None:
+    """Return the change of a reference that a text asks for; `shift` is the offset of the text in its source."""
+    begin, end = reference.start - shift, reference.end - shift
+    from_ = max(0, begin - 200)
+    found = _match_request(text, from_, begin, end)
+    if found is None or _NEGATED.search(text, max(0, found.start() - 40), found.start()):
+        return None
+    kind = next(name for name, value in found.groupdict().items() if value and name != "object")
+    verb = "change" if kind in ("doing", "let") else found[kind].lower()
+    clause = f"{verb} {text[end:]}".partition("\x02")[0]
+    keeps = bool(reference.is_dotted and kind in ("act", "replace", "add") and _KEEPS.match(clause))
+    has_result, is_later = _HAS_RESULT.match(text, end), _LATER_RESULT.search(text, end)
+    if (
+        kind in ("act", "replace", "doing", "remove", "within", "first")
+        and has_result
+        and not keeps
+    ):
+        return None
+    if (kind in ("revise", "fix", "take") or verb == "write") and (has_result or is_later):
+        return None
+    if (kind == "place" or verb in ("put", "write")) and _TAKES.match(text, end):
+        return None
+    may_compute = kind not in ("add", "put", "act") and not reference.is_dotted
+    start, stop = found.span(kind)
+    return AskedChange(
+        *(verb, start + shift, stop + shift, reference),
+        may_compute=may_compute or (verb == "add" and not keeps),
+        has_result=bool(is_later or (has_result and kind in ("add", "put"))),
+    )
+
+
+def _match_request(text: str, from_: int, begin: int, end: int) -> re.Match[str] | None:
+    """Find the verb that changes the value of the reference between `begin` and `end`."""
+    if _PLACE_FIRST.search(text, max(from_, begin - 60), begin):
+        return _THEN_VERB.match(text, begin)
+    if not _ANY_VERB_OF_TEXT.search(text, from_, begin):
+        return None
+    if (found := _FROM.search(text, from_, begin)) is not None:
+        return found
+    if (found := _INTO.search(text, from_, begin)) is not None:
+        return found
+    if (found := _PLACED.search(text, from_, begin)) is not None:
+        is_complete = _SIMPLE.match(found["object"])
+        if is_complete or not re.match(r"[^.;!?]*\x02", text[end : end + 300]):
+            return found
+    if (found := _DIRECT.search(text, from_, begin)) is not None:
+        verb = (found["act"] or found["replace"] or found["fix"] or "").lower()
+        is_removed = re.fullmatch(rf"{_REMOVING}|replace|swap|exchange", verb)
+        is_object = is_removed and _OTHER_TARGET.match(text, end)
+        is_other = (found["let"] and not _GROWS.match(text, begin)) or (
+            found["revise"] and re.match(r"\s+into\b", text[end : end + 20])
+        )
+        return None if is_object or is_other else found
+    return None
 
 
 # ── texts that only judge ──────────────────────────────────────────────────────────────────────────
@@ -157,7 +294,7 @@ _CLAIMS = (
     | {"with", "by"}
 )
 """Words that make a part of a sentence more than a name of a value."""
-_CHANGES = frozenset(f"{_ADDING}|{_ACTING}".split("|"))
+_CHANGES = frozenset(f"{_ADDING}|{_ACTING}|swap|replace|fix|trim|tidy".split("|"))
 _AUXILIARIES = _list_words("have be do")
 """Known words, except at the start of a request."""
 _KNOWN = (
@@ -300,5 +437,5 @@ def find_act(block: NaturalBlock) -> str | None:
     """Return the verb of a request that only code can do, such as to print."""
     if not _ANY_PRINT.search(block.lowered_words):
         return None
-    found = _PRINTS.search(block.words_without_references)
-    return (found["verb"] or found["write"]).lower() if found else None
+    found = _PRINTS.search(_mark_requests(block.marked_words))
+    return next(filter(None, found.groups())).lower() if found else None

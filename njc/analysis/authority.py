@@ -242,7 +242,7 @@ def find_fixed_changes(block: NaturalBlock, types: TypeReader) -> Iterator[Fixed
             for part in types.union_parts(types.expand(typed))
         )
         can_be_set = "." in path
-        is_computed = asked.is_sum or (asked.has_result and not can_be_set)
+        is_computed = asked.may_compute or (asked.has_result and not can_be_set)
         if not (is_scalar and is_computed):
             yield FixedChange(asked, typed, is_scalar and not can_be_set)
 

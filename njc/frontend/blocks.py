@@ -140,6 +140,17 @@ class NaturalBlock:
         """The words with the references blanked: their names and types ask for nothing."""
         return self.replace_references(lambda _: "")
 
+    @cached_property
+    def marked_words(self) -> str:
+        """The words with "\x01" in place of each letter of an input, and "\x02" of an output, with the same offsets."""
+        parts, end = [], 0
+        text, shift = self.words, self.end - 3 - len(self.words)
+        for each in self.references:
+            begin, stop = each.start - shift, each.end - shift
+            parts += [text[end:begin], ("\x02" if each.writes else "\x01") * (stop - begin)]
+            end = stop
+        return "".join([*parts, text[end:]])
+
     def replace_references(self, write: Callable[[Reference], str]) -> str:
         """Return the words with another text for each reference, padded with spaces, so that offsets stay."""
         text = self.words

@@ -1,0 +1,216 @@
+"""Texts that ask to change what a block only reads are reported (NJ305) and get code; texts that only compute are not."""
+
+from __future__ import annotations
+
+import pytest
+
+from njc.compiler import Compilation, compile_source
+from njc.frontend.source import SourceFile
+
+PROGRAM = '''from collections.abc import Sequence
+
+
+class Shop:
+    total: int = 0
+
+    def __init__(self, name: str, count: int, tags: Sequence[str]) -> None:
+        self.name = name
+        self.count = count
+        self.tags = tags
+
+    def f(self, rows: Sequence[str], text: str, n: int, old: str, new: str, kind: type[Shop]) -> int:
+        """natural
+        {}
+        """
+        return y
+'''
+
+
+def compile_text(text: str) -> Compilation:
+    compilation = compile_source(SourceFile("p.njpy", PROGRAM.format(text).encode()))
+    assert not [each for each in compilation.diagnostics if each.severity == "error"], text
+    return compilation
+
+
+def find_changed(text: str) -> list[str]:
+    """Return the variables that the findings name, of a block that has code."""
+    compilation = compile_text(text)
+    (authority,) = compilation.authorities
+    found = [each.message for each in compilation.diagnostics if each.code == "NJ305"]
+    return [message.split("`")[1].partition(":")[0] for message in found] * (
+        authority.effects == "direct"
+    )
+
+
+CHANGING = {
+    "self.count": """\
+Increase <self.count> by one. Put the new count into <:y: int>.
+Increase <self.count> by one. Put it into <:y: int>.
+Increase <self.count> by one. Write the result to <:y: int>.
+Increase <self.count> by one and return it in <:y: int>.
+Reset <self.count>. Then put the new count into <:y: int>.
+Add <n> to <self.count>. Put the result into <:y: int>.
+Add <n> to <self.count>, and put the length of <text> into <:y: int>.
+Add <n> to <self.count>, then bind <:y: int> to the length of <text>.
+Let <self.count> grow by <n>, and put the length of <text> into <:y: int>.
+Put into <:y: int> the length of <text>, and increase <self.count>.
+Put into <:y: int> the length of <text>. Increase <self.count>.
+Put into <:y: int> the length of <text>, increasing <self.count>.
+Put 2.5 into <self.count>, and the length of <text> into <:y: int>.
+If <n> is odd increase <self.count>. Put the length of <text> into <:y: int>.
+Put <n> into <self.count> and its half into <:y: int>.
+Double <self.count>; put the length of <text> into <:y: int>.
+Swap <n> and <self.count>. Put the length of <text> into <:y: int>.
+""",
+    "Shop.total": """\
+Increase <Shop.total>. Put it into <:y: int>.
+Set <Shop.total> to <n>. Put the result into <:y: int>.
+Store <n> in <Shop.total>, and put the length of <text> into <:y: int>.
+""",
+    "self.name": """\
+Set <self.name> to <text>. Put the result into <:y: int>.
+Store <text> in <self.name>, and put its length into <:y: int>.
+Store <text> in <self.name>; put its length into <:y: int>.
+Store <text> as <self.name>; put its length into <:y: int>.
+Store "Dr. No" in <self.name>; put its length into <:y: int>.
+Make <self.name> lower case; put its length into <:y: int>.
+Replace <self.name> by <text>; put its length into <:y: int>.
+Swap <self.name> and <text>; put its length into <:y: int>.
+Assign <text> to <self.name>; put its length into <:y: int>.
+Put <text> into <self.name> and its length into <:y: int>.
+Fix the typos in <self.name>; put their number into <:y: int>.
+Put into <:y: int> the length of <text>. Remember to record <text> in <self.name>.
+""",
+    "rows": """\
+Append <text> to <rows>, and put its length into <:y: int>.
+Add <text> at the end of <rows>; <:y: int> is its length.
+Into <rows>, append <text>. Put its length into <:y: int>.
+In <rows>, replace each comma by a point. Put their number into <:y: int>.
+From <rows> remove <text>. Put its length into <:y: int>.
+Change the first of <rows> to <text>. Put its length into <:y: int>.
+Swap the first two of <rows>. Put its length into <:y: int>.
+Replace the first of <rows> by <text>. Put its length into <:y: int>.
+Replace <old> by <new> in <rows>. Put its length into <:y: int>.
+Remove <text> from <rows>. Put its length into <:y: int>.
+Delete every <text> in <rows>. Put its length into <:y: int>.
+Take <text> out of <rows>. Put its length into <:y: int>.
+Take the last one off <rows>, into <:y: int>.
+Pop the last one off <rows> into <:y: int>.
+Pop the last of <rows> and put it into <:y: int>.
+Drop the rude ones from <rows>. Put the count into <:y: int>.
+Make <rows> empty. Put the count into <:y: int>.
+Make all of <rows> lower case. Put the count into <:y: int>.
+Turn <rows> around. Put the count into <:y: int>.
+Fill <rows> with stars. Put the count into <:y: int>.
+Put <text> on <rows>, and the count into <:y: int>.
+Put <text> in <rows>, and the count into <:y: int>.
+Put <text> in <rows> and the count into <:y: int>.
+Put "x" in <rows>. Put the count into <:y: int>.
+Insert <text> before the first of <rows>. Put the count into <:y: int>.
+Assign "x" to the first of <rows>. Put the count into <:y: int>.
+Write "x" into the first place of <rows>. Put the count into <:y: int>.
+Store "x" in <rows>. Put the count into <:y: int>.
+Unless <n> is odd append it to <rows>. Put the count into <:y: int>.
+If <text> is long sort <rows>. Put the count into <:y: int>.
+For each letter of <text> shuffle <rows>. Put the count into <:y: int>.
+Now sort <rows>. Put the count into <:y: int>.
+You should sort <rows>. Put the count into <:y: int>.
+I want you to sort <rows>. Put the count into <:y: int>.
+Make sure to sort <rows>. Put the count into <:y: int>.
+Kindly sort <rows>. Put the count into <:y: int>.
+1) Sort <rows>. 2) Put the count into <:y: int>.
+(Sort <rows>.) Put the count into <:y: int>.
+- Sort <rows>. - Put the count into <:y: int>.
+Sort all the many names of <rows>. Put the count into <:y: int>.
+""",
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [(path, text) for path, texts in CHANGING.items() for text in texts.splitlines()],
+)
+def test_a_change_that_a_text_asks_for_is_reported_with_its_variable(path: str, text: str) -> None:
+    assert find_changed(text) == [path]
+
+
+COMPUTING = """\
+Read <rows> and put the longest into <:y: str>.
+Put the number of words in <rows> into <:y: int>.
+Put the number of words in <rows> and <self.name> into <:y: int>.
+Put the number of words in <rows>, <self.name> and <text> into <:y: int>.
+Put into <:y: int> the number of words in <rows>.
+Store in <:y: int> the number of words in <rows>.
+Store how many of the words in <rows> are long in <:y: int>.
+Set <:y: int> to the number of words in <rows>.
+Write a poem in the style of <rows>. Put its title into <:y: str>.
+Write a poem in <self.name>. Put it into <:y: str>.
+Write a poem in <self.name>, and put it into <:y: str>.
+Write a poem about <text> in <self.name> into <:y: str>.
+Write an answer to <rows>: <:y: str>.
+Write an answer to each of <rows>, into <:y: list[str]>.
+Write an answer to <text>. Put its length into <:y: int>.
+Put <text> into the language of <self.name>: <:y: str>.
+Put <text> into <self.name>: <:y: str>.
+Put the answer to <text> into <:y: str>.
+Translate <text> into <self.name>. Put the result into <:y: str>.
+Sort <rows> into <:y: list[str]>.
+Sort <rows>, and put the result into <:y: list[str]>.
+Sort <self.name> and put it into <:y: str>.
+Sort <text>. Put the result into <:y: str>.
+Fix the typos in <text>. Put the corrected text into <:y: str>.
+Fix the typos in <self.name>. Put the result into <:y: str>.
+Fix the typos in <rows>, and put them into <:y: list[str]>.
+Make <text> polite: <:y: str>.
+Make <rows> into a story. Its title is <:y: str>.
+Turn <rows> into a story. Its title is <:y: str>.
+Turn <rows> into a story, <:y: str>.
+Make a list of the <rows> that are long. Put it into <:y: list[str]>.
+Make a title for <rows>, and put it into <:y: str>.
+Remove the vowels from <text>, and put the result into <:y: str>.
+Remove <old> from <text>. Put the result into <:y: str>.
+Replace <old> by <new> in <text>, and put the result into <:y: str>.
+Replace <old> by <new> in <self.name>, and put the result into <:y: str>.
+Take the numbers out of <rows> and put them into <:y: list[int]>.
+Take the names out of <rows>. Put them into <:y: list[str]>.
+From <rows>, choose the best, and put it into <:y: str>.
+In <rows>, find the best, and put it into <:y: str>.
+In <text> change each comma to a point, and put the result into <:y: str>.
+If they ask to sort <rows>, put 1 into <:y: int>, else 0.
+If it is wrong to sort <rows>, put 1 into <:y: int>, else 0.
+If there is a change in <rows>, put 1 into <:y: int>, else 0.
+If <text> is in the set of <rows>, put 1 into <:y: int>, else 0.
+Put into <:y: int> how often the users change <rows>.
+Put into <:y: bool> whether to sort <rows>.
+Decide whether one should add <text> to <rows>: <:y: bool>.
+Do not sort <rows>. Put the first into <:y: str>.
+Never remove <text> from <rows>. Put the first into <:y: str>.
+Without changing <rows>, put the first into <:y: str>.
+Put the first of <rows> into <:y: str>, without sorting <rows>.
+Note: <rows> are names. Put the first into <:y: str>.
+Note that <rows> are names. Put the first into <:y: str>.
+Based on <rows>, put a guess into <:y: str>.
+Let <rows> be the names of a class. Put the first into <:y: str>.
+The file <text> has <n> lines. Put its mood into <:y: str>.
+Put emphasis on <text>; the mood is <:y: str>.
+Give <text> a title: <:y: str>.
+Compare <rows> with <text>, and put the difference into <:y: str>.
+Add the lengths of <rows>, and put the sum into <:y: int>.
+Add <n> to the length of <text> for <:y: int>.
+Copy the first of <rows> into <:y: str>.
+Save the mood of <rows> as <:y: str>.
+Record the mood of <rows> in <:y: str>.
+Place <text> in one of the groups of <rows>: <:y: str>.
+Assign a mood to <text>, and put it into <:y: str>.
+Double <n>, and put it into <:y: int>.
+Cut <text> to ten words: <:y: str>.
+Clean up <text>. Put the cleaned text into <:y: str>.
+""".splitlines()
+
+
+@pytest.mark.parametrize("text", COMPUTING)
+def test_texts_that_only_compute_are_not_reported_and_need_no_code(text: str) -> None:
+    compilation = compile_text(text)
+    (authority,) = compilation.authorities
+    assert [each.message for each in compilation.diagnostics] == []
+    assert authority.effects == "answer", authority.reason
