@@ -48,14 +48,14 @@ class LeftAlone:
     """Its uses of nightjarpy, if any."""
 
 
-def migrate_program(old: SourceFile, path: str) -> Migration | LeftAlone | str:
-    """Migrate the program `old` to the new `path`; a returned text is the reason why it cannot be read."""
+def migrate_program(old: SourceFile, path: str) -> Migration | LeftAlone | Remark:
+    """Migrate the program `old` to the new `path`; a returned remark is the reason why it cannot be read."""
     try:
         module = cst.parse_module(old.text)
     except SourceDecodeError as error:
-        return f"line {error.line}: {error}"
+        return Remark(error.line, str(error))
     except cst.ParserSyntaxError as error:
-        return f"line {error.raw_line}: not Python: {error.message}"
+        return Remark(error.raw_line, f"not Python: {error.message}")
     passes = _run_passes(module)
     source, escaped = _escape_markup(_encode_source(old, path, passes.text))
     compilation = compile_source(source)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from njc.frontend.source import SourceFile
+from njc.migrate.gathering import Remark
 from njc.migrate.program import LeftAlone, Migration, migrate_program
 
 CASES = Path(__file__).parents[1] / "cases" / "migrate"
@@ -68,8 +69,9 @@ def test_line_ends_and_byte_order_mark_are_kept() -> None:
 
 def test_a_file_that_is_not_python_is_said_to_be_none() -> None:
     said = migrate_program(SourceFile("x.py", b"import nightjarpy\ndef f(:\n"), "x.njpy")
-    assert isinstance(said, str)
-    assert said.startswith("line 2: not Python: ")
+    assert isinstance(said, Remark)
+    assert said.line == 2
+    assert said.message.startswith("not Python: ")
 
 
 NATURAL = 'import nightjarpy as nj\n@nj.fn\ndef f(x):\n    """natural\n    Read <x>.\n    """\n'

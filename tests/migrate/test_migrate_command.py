@@ -113,17 +113,36 @@ def test_what_is_left_to_do_is_told_with_its_place(folder: Path) -> None:
     [
         (["nowhere"], "no such file or directory: nowhere"),
         (["app/notes.txt"], "app/notes.txt is not a .py file; only those are migrated"),
-        (["app/wrong.py"], "app/wrong.py: line 2: not Python: "),
         ([], "Missing argument 'SRC...'"),
     ],
 )
 def test_wrong_usage(folder: Path, arguments: list[str], message: str) -> None:
     (folder / "app/notes.txt").write_text("")
-    (folder / "app/wrong.py").write_text("import nightjarpy\ndef f(:\n")
     result = njc(*arguments)
     assert result.exit_code == 2
     assert message in result.stderr
     assert sources(folder) == []
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"import nightjarpy\ndef f(:\n", "app/a.py:2: todo: not Python: "),
+        (b"import nightjarpy\n# \xff\n", "app/a.py:2: todo: "),
+        (b"# coding: nothing\nimport nightjarpy\n", "app/a.py:1: todo: "),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_reported_and_the_others_are_migrated(
+    folder: Path, data: bytes, message: str
+) -> None:
+    (folder / "app/a.py").write_bytes(data)
+    alone = njc("app/a.py")
+    assert (alone.exit_code, sources(folder)) == (1, [])
+    assert message in alone.stderr
+    result = njc("app")
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert sources(folder) == ["app/deep/again.njpy", "app/double.njpy"]
 
 
 def test_a_migrated_program_builds(folder: Path) -> None:

@@ -43,6 +43,7 @@ def command(
     hand.
     """
     require_packages("njc migrate", "njpy[static]", "libcst")
+    from njc.migrate.gathering import Remark
     from njc.migrate.program import LeftAlone, migrate_program
 
     migrated: dict[Path, tuple[Path, Migration]] = {}
@@ -50,8 +51,10 @@ def command(
     for file, target in _find_programs(sources, out):
         name = format_path(file)
         migration = migrate_program(SourceFile(name, read_file(file)), format_path(target))
-        if isinstance(migration, str):
-            raise ConfigurationError(f"{name}: {migration}")
+        if isinstance(migration, Remark):
+            console.findings(f"{name}:{migration.line}: {migration}")
+            to_do = True
+            continue
         if not isinstance(migration, LeftAlone):
             migrated[file] = target, migration
             continue
