@@ -33,7 +33,7 @@ from njc.analysis.read_only import (
     is_exception_name,
     is_read_only,
 )
-from njc.analysis.types import SCALARS, ClassDefinition, Typed, find_signature_scope, unquote
+from njc.analysis.types import SCALARS, ClassDefinition, Typed, unquote
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.name_resolution import NameScope, resolve_name
 from njrt.options import Options, merge_option_layers
@@ -208,7 +208,7 @@ def _find_return_obstacle(block: NaturalBlock, types: TypeReader) -> Iterator[Ob
     returns = getattr(scope.node, "returns", None)
     if scope.kind not in ("function", "async function") or returns is None:
         return
-    typed = Typed(unquote(returns), find_signature_scope(scope))
+    typed = Typed(unquote(returns), scope.signature_scope)
     if types.name_of(types.expand(typed)) in ("typing.Any", "object"):
         return
     if problem := find_json_problem(typed, types):

@@ -20,7 +20,7 @@ from njc.analysis.authority import ANSWER_REMEDY, Authority, find_fixed_changes,
 from njc.analysis.check import suggest_name
 from njc.analysis.control_words import find_doubtful_names, find_implied_jumps, list_named_jumps
 from njc.analysis.inference import TypeReader
-from njc.analysis.types import Typed, find_signature_scope, unquote_inside
+from njc.analysis.types import Typed
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.frontend.name_resolution import is_defined
@@ -177,10 +177,10 @@ def _check_undefined_types(
     returns = getattr(block.scope.node, "returns", None)
     is_generator = block.scope.kind.endswith("generator")  # the type is not that of the value
     if "return" in labels and returns is not None and not is_generator:
-        typed = Typed(returns, find_signature_scope(block.scope))
+        typed = Typed(returns, block.scope.signature_scope)
         found.append(("return", typed, _find_range(source, returns)))
     for path, typed, at in found:
-        for name in list_type_names(unquote_inside(typed, types)):
+        for name in list_type_names(types.unquote_inside(typed)):
             if not is_defined(name, typed.scope, types.outputs):
                 message = f"`{name}`, in the type of `{path}`, is not defined here"
                 hint = suggest_name(name, block, types.outputs)
@@ -225,7 +225,7 @@ def _get_written_type(output: Reference, block: NaturalBlock) -> Typed | None:
 
 def _identify(typed: Typed, types: TypeReader) -> frozenset[object]:
     """Return a key that is equal for equal types, also if a union has another order."""
-    whole = types.expand(typed.inside(unquote_inside(typed, types)))
+    whole = types.expand(typed.inside(types.unquote_inside(typed)))
     return frozenset(types.identify(part) for part in types.union_parts(whole))
 
 

@@ -16,7 +16,7 @@ from functools import cached_property, partial
 
 from njc.analysis.expressions import ExpressionReader
 from njc.analysis.read_only import is_read_only
-from njc.analysis.types import MAX_DEPTH, Typed, find_signature_scope, make_builtin_type, unquote
+from njc.analysis.types import MAX_DEPTH, Typed, make_builtin_type, unquote
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.name_resolution import NameScope, list_bound_names, walk_statements
 from njc.frontend.prompt_references import parse_type
@@ -124,7 +124,7 @@ class TypeReader(ExpressionReader):
 
     def _find_bindings(self, scope: NameScope) -> Iterator[tuple[str, Binding]]:
         """Yield each binding of a name in a scope, with a function that reads its type."""
-        node, around = scope.node, find_signature_scope(scope)
+        node, around = scope.node, scope.signature_scope
         rest = None if isinstance(node, ast.Module | ast.ClassDef) else node.args.vararg
         for name, annotation in scope.bindings.parameters.items():
             if rest is not None and name == rest.arg and rest.annotation is not None:

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from njc.analysis.inference import TypeReader
-from njc.analysis.types import Typed, find_signature_scope, unquote
+from njc.analysis.types import Typed, unquote
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.frontend.name_resolution import FunctionDefinition, Global, list_children, resolve_name
@@ -155,7 +155,7 @@ def find_type_hints(
 def _means_the_same(type_: str, block: NaturalBlock, types: TypeReader) -> bool:
     """Return whether the names in a type mean the same in the block and in the signature of its function."""
     scope = block.scope
-    outside = find_signature_scope(scope) if "function" in scope.kind else scope
+    outside = scope.signature_scope if "function" in scope.kind else scope
     for node in ast.walk(ast.parse(type_)):
         if isinstance(node, ast.Name):
             home = resolve_name(node.id, scope, types.outputs)
@@ -524,7 +524,7 @@ def _read_uses(
     scope, name = block.scope, reference.path
     returns = getattr(scope.node, "returns", None)
     if name in uses.returned and returns is not None and "function" in scope.kind:
-        typed = types.expand(Typed(returns, find_signature_scope(scope)))
+        typed = types.expand(Typed(returns, scope.signature_scope))
         origin = types.name_of(typed).rpartition(".")[2]
         if origin not in _UNSPECIFIC and not isinstance(returns, ast.BinOp):
             yield format_annotation(unquote(returns))

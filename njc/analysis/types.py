@@ -172,7 +172,7 @@ class TypeDefinitions:
         if annotation := home.bindings.annotations.get(key):
             return Typed(annotation, home)
         if annotation := home.bindings.parameters.get(key):
-            return Typed(annotation, find_signature_scope(home))
+            return Typed(annotation, home.signature_scope)
         return None
 
     def infer(self, value: ast.expr, scope: NameScope, depth: int = 0) -> Typed | None:
@@ -385,10 +385,46 @@ class TypeDefinitions:
                 return typed.inside(parts[index])
         return None
 
+    def unquote_inside(self, typed: Typed) -> ast.expr:
+        """Return the annotation without quotes, also around its parts; the texts of a `Literal` keep theirs."""
+        annotation = typed.annotation
+        match annotation:
+            case ast.Constant(value=str(text)):
+                parsed = parse_type(text)
+                return self.unquote_inside(typed.inside(parsed)) if parsed else annotation
+            case ast.Subscript(value=origin, slice=inner) if (
+                holds_types := self._holds_types(typed)
+            ) is not False:
+                made = self.unquote_inside(typed.inside(inner))
+                names = () if holds_types else list_type_names(made)
+                is_type = all(is_defined(name, typed.scope, self.outputs) for name in names)
+                return ast.Subscript(origin, made, ast.Load()) if is_type else annotation
+            case ast.Subscript(value=origin, slice=ast.Tuple(elts=[first, *notes])) if (
+                self.name_of(typed) == "typing.Annotated"
+            ):
+                parts = [self.unquote_inside(typed.inside(first)), *notes]
+                return ast.Subscript(origin, ast.Tuple(parts, ast.Load()), ast.Load())
+            case ast.BinOp(left=left, op=ast.BitOr() as bar, right=right):
+                return ast.BinOp(
+                    self.unquote_inside(typed.inside(left)),
+                    bar,
+                    self.unquote_inside(typed.inside(right)),
+                )
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                inside = [self.unquote_inside(typed.inside(part)) for part in parts]
+                return type(annotation)(inside, ast.Load())
+        return annotation
 
-def find_signature_scope(scope: NameScope) -> NameScope:
-    """Return the scope that defines the names of a function's signature."""
-    return scope if scope.bindings.type_parameters else scope.parent or scope
+    def _holds_types(self, typed: Typed) -> bool | None:
+        """Return whether the parts in the brackets of a type are types; None if perhaps, as in `Float[Array, "n"]`."""
+        assert isinstance(typed.annotation, ast.Subscript)
+        origin = self.expand(typed.inside(typed.annotation.value))
+        name = self.name_of(origin)
+        if name.rpartition(".")[2] in ("Literal", "Annotated"):
+            return False
+        if name.startswith(_TYPE_PREFIXES) or self.class_of_type(origin) or hasattr(builtins, name):
+            return True
+        return None if "." in name else False
 
 
 def make_builtin_type(name: str, scope: NameScope) -> Typed:
@@ -403,49 +439,6 @@ def unquote(annotation: ast.expr) -> ast.expr:
         case ast.Constant(value=str(text)):
             return parse_type(text) or annotation
     return annotation
-
-
-def unquote_inside(typed: Typed, types: TypeDefinitions) -> ast.expr:
-    """Return the annotation without quotes, also around its parts; the texts of a `Literal` keep theirs."""
-    annotation = typed.annotation
-    match annotation:
-        case ast.Constant(value=str(text)):
-            parsed = parse_type(text)
-            return unquote_inside(typed.inside(parsed), types) if parsed else annotation
-        case ast.Subscript(value=origin, slice=inner) if (
-            holds_types := _holds_types(typed, types)
-        ) is not False:
-            made = unquote_inside(typed.inside(inner), types)
-            names = () if holds_types else list_type_names(made)
-            is_type = all(is_defined(name, typed.scope, types.outputs) for name in names)
-            return ast.Subscript(origin, made, ast.Load()) if is_type else annotation
-        case ast.Subscript(value=origin, slice=ast.Tuple(elts=[first, *notes])) if (
-            types.name_of(typed) == "typing.Annotated"
-        ):
-            parts = [unquote_inside(typed.inside(first), types), *notes]
-            return ast.Subscript(origin, ast.Tuple(parts, ast.Load()), ast.Load())
-        case ast.BinOp(left=left, op=ast.BitOr() as bar, right=right):
-            return ast.BinOp(
-                unquote_inside(typed.inside(left), types),
-                bar,
-                unquote_inside(typed.inside(right), types),
-            )
-        case ast.Tuple(elts=parts) | ast.List(elts=parts):
-            inside = [unquote_inside(typed.inside(part), types) for part in parts]
-            return type(annotation)(inside, ast.Load())
-    return annotation
-
-
-def _holds_types(typed: Typed, types: TypeDefinitions) -> bool | None:
-    """Return whether the parts in the brackets of a type are types; None if perhaps, as in `Float[Array, "n"]`."""
-    assert isinstance(typed.annotation, ast.Subscript)
-    origin = types.expand(typed.inside(typed.annotation.value))
-    name = types.name_of(origin)
-    if name.rpartition(".")[2] in ("Literal", "Annotated"):
-        return False
-    if name.startswith(_TYPE_PREFIXES) or types.class_of_type(origin) or hasattr(builtins, name):
-        return True
-    return None if "." in name else False
 
 
 def _canonical(name: str) -> str:

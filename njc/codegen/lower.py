@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 
 from njc.analysis.authority import Authority, may_reraise
 from njc.analysis.contracts import BlockContract
-from njc.analysis.types import Typed, TypeDefinitions, find_signature_scope
+from njc.analysis.types import Typed, TypeDefinitions
 from njc.codegen.output_types import find_output_types, find_return_type
 from njc.codegen.tuned import TunedBlock, find_block_tuning
 from njc.frontend.blocks import NaturalBlock
@@ -436,7 +436,7 @@ def _returns_nothing(scope: NameScope, types: TypeDefinitions) -> bool:
     if scope.node.returns is None:
         in_class = scope.parent is not None and scope.parent.kind == "class"
         return in_class and scope.node.name == "__init__"
-    returns = types.expand(Typed(scope.node.returns, find_signature_scope(scope)))
+    returns = types.expand(Typed(scope.node.returns, scope.signature_scope))
     name = types.name_of(returns)
     if name == "None" or scope.kind != "generator":
         return name == "None"

@@ -14,7 +14,7 @@ import ast
 from collections.abc import Callable, Mapping
 
 from njc.analysis.authority import Authority
-from njc.analysis.types import Typed, TypeDefinitions, unquote_inside
+from njc.analysis.types import Typed, TypeDefinitions
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.name_resolution import (
     BlockOutputs,
@@ -78,7 +78,7 @@ def _unquote(text: str, scope: NameScope, types: TypeDefinitions) -> str:
         return text
     parsed = parse_type(text)
     assert parsed is not None, "a reference has a type or none"
-    return format_annotation(unquote_inside(Typed(parsed, scope), types))
+    return format_annotation(types.unquote_inside(Typed(parsed, scope)))
 
 
 def _is_bound_above(name: str, block: NaturalBlock) -> bool:
@@ -128,7 +128,7 @@ def _unwrap_annotation(
     resolve: Callable[[str, NameScope, BlockOutputs], ResolvedName],
 ) -> ast.expr | None:
     """Return the type inside `Final[...]`, `ClassVar[...]` and quotes, if its names mean the same at home and in scope."""
-    found = unquote_inside(Typed(annotation, home), types)
+    found = types.unquote_inside(Typed(annotation, home))
     named = found.value if isinstance(found, ast.Subscript) else found
     if getattr(named, "attr", getattr(named, "id", None)) in _QUALIFIERS:
         if not isinstance(found, ast.Subscript):

@@ -86,6 +86,11 @@ class NameScope:
         """The module."""
         return self if self.parent is None else self.parent.module
 
+    @property
+    def signature_scope(self) -> NameScope:
+        """The scope that defines the names of a function's signature."""
+        return self if self.bindings.type_parameters else self.parent or self
+
     def walk_outwards(self) -> Iterator[NameScope]:
         """Yield the scope and all scopes around it, up to the module."""
         scope: NameScope | None = self
