@@ -25,14 +25,7 @@ from njc.analysis.class_members import is_dataclass
 from njc.analysis.control_words import JUMP_LABELS, list_named_jumps
 from njc.analysis.inference import TypeReader
 from njc.analysis.json_compatibility import find_json_problem
-from njc.analysis.read_only import (
-    CONTAINERS,
-    find_changeable,
-    find_changeable_class_attribute,
-    infer_class_value,
-    is_exception_name,
-    is_read_only,
-)
+from njc.analysis.read_only import CONTAINERS, is_exception_name
 from njc.analysis.types import SCALARS, ClassDefinition, Typed, unquote
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.name_resolution import NameScope, resolve_name
@@ -235,7 +228,7 @@ def find_fixed_changes(block: NaturalBlock, types: TypeReader) -> Iterator[Fixed
     for asked in find_asked_changes(block):
         path = asked.reference.path
         typed = _find_read_type(path, block, types)[0]
-        if typed is None or find_changeable(typed, types) is not None:
+        if typed is None or types.find_changeable(typed) is not None:
             continue
         is_scalar = all(
             types.name_of(part) in SCALARS or types.name_of(part) == "typing.Literal"
@@ -267,7 +260,7 @@ def _find_input_obstacle(
         return
     typed, owner = _find_read_type(path, block, types)
     if typed is not None:
-        if (changeable := find_changeable(typed, types)) is not None:
+        if (changeable := types.find_changeable(typed)) is not None:
             yield ChangeableInput(path, typed, changeable, types)
     elif kind := types.find_definition(root, scope):
         remedy = f"{ANSWER_REMEDY}, if it only reads `{path}`" if root.isupper() else ""
@@ -318,9 +311,9 @@ def _find_class_obstacle(
     yield from _find_exception_obstacle(found, root, types)
     typed = _find_class_attribute_type(found, attributes, types) if attributes else None
     changeable = (
-        find_changeable(typed, types)
+        types.find_changeable(typed)
         if typed is not None
-        else find_changeable_class_attribute(found, types)
+        else types.find_changeable_class_attribute(found)
     )
     if changeable is not None or (attributes and typed is None):
         reason = (
@@ -347,7 +340,7 @@ def _find_class_attribute_type(
             case ast.Assign(targets=[ast.Name(id=declared)], value=value) if declared == name:
                 is_enum = any(base.startswith("enum.") for base in types.list_base_names(found))
                 itself = Typed(ast.Name(node.name, ast.Load()), scope)
-                typed = itself if is_enum else infer_class_value(value, node, scope, types)
+                typed = itself if is_enum else types.infer_class_value(value, node, scope)
     for attribute in inner:
         typed = types.find_field_type(typed, attribute) if typed is not None else None
     return typed
@@ -402,7 +395,7 @@ def _suggest_type(path: str, typed: Typed, changeable: Typed, types: TypeReader)
         fields = {
             name: make_read_only(types.expand(field), types)
             for name, field in types.list_fields(found)
-            if not is_read_only(field, types)
+            if not types.is_read_only(field)
         }
         if all(fields.values()):
             forms = [f"`{name}: {ast.unparse(form)}`" for name, form in fields.items() if form]
@@ -414,7 +407,7 @@ def _suggest_type(path: str, typed: Typed, changeable: Typed, types: TypeReader)
 
 def make_read_only(typed: Typed, types: TypeReader) -> ast.expr | None:
     """Return a type with read-only types for its changeable parts; None if that is not enough."""
-    if is_read_only(typed, types):
+    if types.is_read_only(typed):
         return typed.annotation
     match typed.annotation:
         case ast.Subscript(value=origin, slice=inner):

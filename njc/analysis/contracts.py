@@ -18,7 +18,6 @@ import sys
 from collections.abc import Iterator
 
 from njc.analysis.inference import TypeReader
-from njc.analysis.read_only import is_read_only
 from njc.analysis.types import Typed
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
@@ -133,7 +132,7 @@ def _may_change(name: str, block: NaturalBlock, types: TypeReader) -> bool:
     if any(path.partition(".")[0] == name for path in block.writes):
         return True
     typed = types.infer(ast.Name(name, ast.Load()), block.scope)
-    return typed is None or not is_read_only(typed, types)
+    return typed is None or not types.is_read_only(typed)
 
 
 def _is_captured(name: str, block: NaturalBlock, types: TypeReader) -> bool:

@@ -13,8 +13,8 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from njc.analysis.class_members import DeclaredTypes, find_result
-from njc.analysis.read_only import is_read_only
+from njc.analysis.class_members import find_result
+from njc.analysis.read_only import ChangeReader
 from njc.analysis.types import MAX_DEPTH, SCALARS, ClassDefinition, Typed, make_builtin_type
 from njc.frontend.name_resolution import NameScope
 
@@ -45,7 +45,7 @@ _METHODS_OF_CLASSES = frozenset({"__new__", "__init_subclass__", "__class_getite
 
 
 @dataclass(frozen=True)
-class ExpressionReader(DeclaredTypes):
+class ExpressionReader(ChangeReader):
     """Reads the types of the expressions of one module."""
 
     def type_of(self, name: str, scope: NameScope, depth: int = 0) -> Typed | None:
@@ -93,7 +93,7 @@ class ExpressionReader(DeclaredTypes):
             case ast.BoolOp(values=operands):
                 known = [self.infer(part, scope, depth + 1) for part in operands]
                 found = [part for part in known if part is not None]
-                is_known = len(found) == len(known) and all(is_read_only(p, self) for p in found)
+                is_known = len(found) == len(known) and all(self.is_read_only(p) for p in found)
                 return found[-1] if is_known else None
             case ast.Name(id=name):
                 return self._type_of_self(name, scope) or self.type_of(name, scope, depth + 1)
@@ -132,7 +132,7 @@ class ExpressionReader(DeclaredTypes):
             found = self.class_of_type(part)
             if found is None and self.name_of(part) in _BUILTIN_CONTAINERS:
                 continue
-            if not is_read_only(part, self) or (
+            if not self.is_read_only(part) or (
                 found is not None and self._defines_comparison(found)
             ):
                 return False

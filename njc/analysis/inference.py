@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 from njc.analysis.expressions import ExpressionReader
-from njc.analysis.read_only import is_read_only
 from njc.analysis.types import MAX_DEPTH, Typed, make_builtin_type, unquote
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.name_resolution import NameScope, list_bound_names, walk_statements
@@ -57,7 +56,7 @@ class TypeReader(ExpressionReader):
             return None
         if len(known) == 1 or len(set(map(self.identify, known))) == 1:
             return known[0]
-        return known[0] if all(is_read_only(typed, self) for typed in known) else None
+        return known[0] if all(self.is_read_only(typed) for typed in known) else None
 
     @cached_property
     def _types_by_place(self) -> dict[tuple[str, str, NameScope, int], Typed | None]:

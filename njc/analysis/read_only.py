@@ -39,58 +39,139 @@ _NEUTRAL_BASES = frozenset(
 _FROZEN_DECORATORS = ("dataclass", "define", "attrs", "s", "mutable")
 
 
-def is_read_only(typed: Typed, types: DeclaredTypes) -> bool:
-    """Return whether values of a type, and everything that they hold, are immutable."""
-    return find_changeable(typed, types) is None
+class ChangeReader(DeclaredTypes):
+    """The types of one module, and whether their values can be changed."""
 
+    def is_read_only(self, typed: Typed) -> bool:
+        """Return whether values of a type, and everything that they hold, are immutable."""
+        return self.find_changeable(typed) is None
 
-def find_changeable(
-    typed: Typed, types: DeclaredTypes, around: tuple[ast.ClassDef, ...] = ()
-) -> Typed | None:
-    """Return the part of a type that makes its values changeable; None for an immutable type."""
-    parts = types.union_parts(types.expand(typed))
-    return _first(_find_in_part(part, types, around) for part in parts)
+    def find_changeable(self, typed: Typed, around: tuple[ast.ClassDef, ...] = ()) -> Typed | None:
+        """Return the part of a type that makes its values changeable; None for an immutable type."""
+        parts = self.union_parts(self.expand(typed))
+        return _first(self._find_in_part(part, around) for part in parts)
+
+    def _find_in_part(self, typed: Typed, around: tuple[ast.ClassDef, ...]) -> Typed | None:
+        name = self.name_of(typed)
+        if (name in SCALARS and name not in _PATHS) or name == "range":
+            return None
+        if is_exception_name(name):
+            return None
+        inner = list_parts(typed)
+        if name == "typing.Literal":
+            owners = [part.value for part in inner if isinstance(part, ast.Attribute)]
+            return _first(self.find_changeable(typed.inside(owner), around) for owner in owners)
+        if name == "type" and inner:
+            return self._find_in_class(typed, typed.inside(inner[0]), around)
+        if name in CONTAINERS and inner:
+            return _first(self.find_changeable(typed.inside(part), around) for part in inner)
+        found = self.class_of_type(typed)
+        if found is None or found[0] in around:
+            return typed if found is None else None
+        if not self._is_known_class(found):
+            return typed
+        return self.find_changeable_attribute(found, (*around, found[0]))
+
+    def _find_in_class(
+        self, typed: Typed, named: Typed, around: tuple[ast.ClassDef, ...]
+    ) -> Typed | None:
+        """Return `typed`, the type of a class, if a class that it names may have a changeable attribute."""
+        for part in self.union_parts(self.expand(named)):
+            found, name = self.class_of_type(part), self.name_of(part)
+            if found is None and name not in SCALARS | {"range"} and not is_exception_name(name):
+                return typed
+            if found is not None and self.find_changeable_class_attribute(found, around):
+                return typed
+        return None
+
+    def _is_known_class(self, found: ClassDefinition) -> bool:
+        """Return whether the attributes of an instance are set once, and all bases of its class are known."""
+        direct = {self.name_of(Typed(base, found[1])) for base in found[0].bases}
+        bases = set(self.list_base_names(found)) - {""}
+        is_exception = any(map(is_exception_name, bases))
+        is_set_once = (
+            bool(bases & (ENUM_BASES | FLAG_BASES))
+            or "typing.NamedTuple" in direct
+            or is_exception
+            or _is_frozen(found[0], bases)
+        )
+        known = _NEUTRAL_BASES | ENUM_BASES | FLAG_BASES | MODEL_BASES
+        return is_set_once and all(
+            self.name_of(typed) in known
+            or is_exception_name(self.name_of(typed))
+            or self.class_of_type(typed) is not None
+            for node, scope in self.walk_bases(found)
+            for base in node.bases
+            for typed in [Typed(base.value if isinstance(base, ast.Subscript) else base, scope)]
+        )
+
+    def find_changeable_attribute(
+        self, found: ClassDefinition, around: tuple[ast.ClassDef, ...]
+    ) -> Typed | None:
+        """Return the type of a changeable attribute of a class's instances, or the class without a type."""
+        fields = self.map_fields(found)
+        undeclared = (
+            _name_class((node, scope))
+            for node, scope in self.walk_bases(found)
+            if not fields.keys() >= set(list_attribute_stores(node))
+        )
+        return (
+            _first(self.find_changeable(typed, around) for typed in fields.values())
+            or next(undeclared, None)
+            or self.find_changeable_class_attribute(found, around)
+        )
+
+    def find_changeable_class_attribute(
+        self, found: ClassDefinition, around: tuple[ast.ClassDef, ...] = ()
+    ) -> Typed | None:
+        """Return the type of a changeable attribute of a class itself, including members of an enum."""
+        return _first(
+            changeable
+            for base in self.walk_bases(found)
+            for statement in base[0].body
+            for changeable in [self._find_in_class_statement(statement, base, around)]
+        )
+
+    def _find_in_class_statement(
+        self, statement: ast.stmt, found: ClassDefinition, around: tuple[ast.ClassDef, ...]
+    ) -> Typed | None:
+        node, scope = found
+        match statement:
+            case ast.AnnAssign(annotation=annotation, value=value):
+                typed = Typed(unquote(annotation), scope)
+                is_own = self.name_of(typed) == "typing.ClassVar" or not (
+                    is_dataclass(node) or DATA_BASES & set(self.list_base_names(found))
+                )
+                return self.find_changeable(typed, around) if value and is_own else None
+            case ast.Assign(targets=[ast.Name(id=name)]) if (
+                name == "model_config" or name[:2] == name[-2:] == "__"
+            ):
+                return None
+            case ast.Assign(value=value):
+                inferred = self.infer_class_value(value, node, scope)
+                is_fixed = inferred is not None and self.find_changeable(inferred, around) is None
+                return None if is_fixed else _name_class(found)
+            case ast.FunctionDef(returns=returns, decorator_list=decorators) if any(
+                ast.unparse(one).endswith("cached_property") for one in decorators
+            ):
+                typed = Typed(unquote(returns), scope) if returns else _name_class(found)
+                return self.find_changeable(typed, around) if returns else typed
+        return None
+
+    def infer_class_value(
+        self, value: ast.expr, node: ast.ClassDef, scope: NameScope
+    ) -> Typed | None:
+        """Return the type of a value in a class body; None if it depends on other names of the body."""
+        names = {part.id for part in ast.walk(value) if isinstance(part, ast.Name)}
+        if names and any(names & list_bound_names(statement) for statement in node.body):
+            return None
+        if isinstance(value, ast.Call) and self.name_of(Typed(value.func, scope)) == "enum.auto":
+            return self.infer(ast.Constant(0), scope)
+        return self.infer(value, scope)
 
 
 def _first(found: Iterable[Typed | None]) -> Typed | None:
     return next((typed for typed in found if typed is not None), None)
-
-
-def _find_in_part(
-    typed: Typed, types: DeclaredTypes, around: tuple[ast.ClassDef, ...]
-) -> Typed | None:
-    name = types.name_of(typed)
-    if (name in SCALARS and name not in _PATHS) or name == "range":
-        return None
-    if is_exception_name(name):
-        return None
-    inner = list_parts(typed)
-    if name == "typing.Literal":
-        owners = [part.value for part in inner if isinstance(part, ast.Attribute)]
-        return _first(find_changeable(typed.inside(owner), types, around) for owner in owners)
-    if name == "type" and inner:
-        return _find_in_class(typed, typed.inside(inner[0]), types, around)
-    if name in CONTAINERS and inner:
-        return _first(find_changeable(typed.inside(part), types, around) for part in inner)
-    found = types.class_of_type(typed)
-    if found is None or found[0] in around:
-        return typed if found is None else None
-    if not _is_known_class(found, types):
-        return typed
-    return find_changeable_attribute(found, types, (*around, found[0]))
-
-
-def _find_in_class(
-    typed: Typed, named: Typed, types: DeclaredTypes, around: tuple[ast.ClassDef, ...]
-) -> Typed | None:
-    """Return `typed`, the type of a class, if a class that it names may have a changeable attribute."""
-    for part in types.union_parts(types.expand(named)):
-        found, name = types.class_of_type(part), types.name_of(part)
-        if found is None and name not in SCALARS | {"range"} and not is_exception_name(name):
-            return typed
-        if found is not None and find_changeable_class_attribute(found, types, around):
-            return typed
-    return None
 
 
 def list_parts(typed: Typed) -> Sequence[ast.expr]:
@@ -109,31 +190,6 @@ def is_exception_name(name: str) -> bool:
     """Return whether a name follows the naming of exceptions."""
     leaf = name.rpartition(".")[2]
     return leaf[:1].isupper() and leaf.endswith(("Error", "Exception", "Warning"))
-
-
-# ── classes ──────────────────────────────────────────────────────────────────────────────────────
-
-
-def _is_known_class(found: ClassDefinition, types: DeclaredTypes) -> bool:
-    """Return whether the attributes of an instance are set once, and all bases of its class are known."""
-    direct = {types.name_of(Typed(base, found[1])) for base in found[0].bases}
-    bases = set(types.list_base_names(found)) - {""}
-    is_exception = any(map(is_exception_name, bases))
-    is_set_once = (
-        bool(bases & (ENUM_BASES | FLAG_BASES))
-        or "typing.NamedTuple" in direct
-        or is_exception
-        or _is_frozen(found[0], bases)
-    )
-    known = _NEUTRAL_BASES | ENUM_BASES | FLAG_BASES | MODEL_BASES
-    return is_set_once and all(
-        types.name_of(typed) in known
-        or is_exception_name(types.name_of(typed))
-        or types.class_of_type(typed) is not None
-        for node, scope in types.walk_bases(found)
-        for base in node.bases
-        for typed in [Typed(base.value if isinstance(base, ast.Subscript) else base, scope)]
-    )
 
 
 def _is_frozen(node: ast.ClassDef, bases: set[str]) -> bool:
@@ -165,76 +221,5 @@ def _has_frozen(keywords: Sequence[ast.keyword]) -> bool:
     )
 
 
-def find_changeable_attribute(
-    found: ClassDefinition, types: DeclaredTypes, around: tuple[ast.ClassDef, ...]
-) -> Typed | None:
-    """Return the type of a changeable attribute of a class's instances, or the class without a type."""
-    fields = types.map_fields(found)
-    undeclared = (
-        _name_class((node, scope))
-        for node, scope in types.walk_bases(found)
-        if not fields.keys() >= set(list_attribute_stores(node))
-    )
-    return (
-        _first(find_changeable(typed, types, around) for typed in fields.values())
-        or next(undeclared, None)
-        or find_changeable_class_attribute(found, types, around)
-    )
-
-
-def find_changeable_class_attribute(
-    found: ClassDefinition, types: DeclaredTypes, around: tuple[ast.ClassDef, ...] = ()
-) -> Typed | None:
-    """Return the type of a changeable attribute of a class itself, including members of an enum."""
-    return _first(
-        changeable
-        for base in types.walk_bases(found)
-        for statement in base[0].body
-        for changeable in [_find_in_class_statement(statement, base, types, around)]
-    )
-
-
-def _find_in_class_statement(
-    statement: ast.stmt,
-    found: ClassDefinition,
-    types: DeclaredTypes,
-    around: tuple[ast.ClassDef, ...],
-) -> Typed | None:
-    node, scope = found
-    match statement:
-        case ast.AnnAssign(annotation=annotation, value=value):
-            typed = Typed(unquote(annotation), scope)
-            is_own = types.name_of(typed) == "typing.ClassVar" or not (
-                is_dataclass(node) or DATA_BASES & set(types.list_base_names(found))
-            )
-            return find_changeable(typed, types, around) if value and is_own else None
-        case ast.Assign(targets=[ast.Name(id=name)]) if (
-            name == "model_config" or name[:2] == name[-2:] == "__"
-        ):
-            return None
-        case ast.Assign(value=value):
-            inferred = infer_class_value(value, node, scope, types)
-            is_fixed = inferred is not None and find_changeable(inferred, types, around) is None
-            return None if is_fixed else _name_class(found)
-        case ast.FunctionDef(returns=returns, decorator_list=decorators) if any(
-            ast.unparse(one).endswith("cached_property") for one in decorators
-        ):
-            typed = Typed(unquote(returns), scope) if returns else _name_class(found)
-            return find_changeable(typed, types, around) if returns else typed
-    return None
-
-
 def _name_class(found: ClassDefinition) -> Typed:
     return Typed(ast.Name(found[0].name, ast.Load()), found[1])
-
-
-def infer_class_value(
-    value: ast.expr, node: ast.ClassDef, scope: NameScope, types: DeclaredTypes
-) -> Typed | None:
-    """Return the type of a value in a class body; None if it depends on other names of the body."""
-    names = {part.id for part in ast.walk(value) if isinstance(part, ast.Name)}
-    if names and any(names & list_bound_names(statement) for statement in node.body):
-        return None
-    if isinstance(value, ast.Call) and types.name_of(Typed(value.func, scope)) == "enum.auto":
-        return types.infer(ast.Constant(0), scope)
-    return types.infer(value, scope)
