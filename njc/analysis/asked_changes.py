@@ -53,7 +53,7 @@ _DETERMINER = r"(?:(?!of\b|is\b|are\b|that\b|which\b|than\b)[\w'’-]+\s+){0,2}"
 _OF = r"(?:(?:the|each|every|all|any|some|its|their|one|two)\s+)?(?:[\w'’-]+\s+){0,3}?(?:of|in|from)\s+(?:the\s+|each\s+of\s+|all\s+)?"
 _AND_INPUT = r"(?:\x01+\s+(?:and|or|with)\s+(?:the\s+)?)?"
 _TAIL = (
-    r"(?:(?:the|each|every|all|any|end|start|front|back|top|bottom|beginning|head|tail|list|dict|set|fields?|attributes?|key|entry|entries|place|slot|cell"
+    r"(?:(?:the|each|every|all|any|end|start|front|back|top|bottom|be(?:ginning)|head|tail|list|dict|set|fields?|attributes?|key|entry|entries|place|slot|cell"
     r"|position|column|row|items?|elements?|values?|of|in|its|one|both|first|second|third|last|next|\w+est)\s+){0,5}"
 )
 _ADDING = "append|push|insert|prepend|attach|add"
@@ -135,7 +135,7 @@ _SIMPLE = re.compile(
     r"(?:\x01+|\"[^\"]*\"|[\d.]+|it|them|this|these|that|one|two|three|nothing|none|true|false|null|zero|an?\s+[\w'’-]+(?:\s+[\w'’-]+)?)\Z",
     re.IGNORECASE,
 )
-"""An object that is surely no value of which the following words restrict the meaning."""
+"""An object with a meaning that the following words cannot restrict."""
 _TAKES = re.compile(
     r"(?:\s+(?:and|or)\s+(?:the\s+)?\x01+|\s*,\s*\x01+|\s+(?!and\b|or\b|then\b)[^\s,.;:!?\x02]+)*(?:\s*[,:]\s*(?:(?:in|into|to|as|for)\s+)?|\s+(?:in|into|to|as)\s+)(?:the\s+|an?\s+)?\x02",
     re.IGNORECASE,
@@ -228,7 +228,7 @@ def _find_change(text: str, reference: Reference, shift: int) -> AskedChange | N
 
 
 def _match_request(text: str, from_: int, begin: int, end: int) -> re.Match[str] | None:
-    """Find the verb that changes the value of the reference between `begin` and `end`."""
+    """Find the verb that changes the value of a reference, by its two offsets."""
     if _PLACE_FIRST.search(text, max(from_, begin - 60), begin):
         return _THEN_VERB.match(text, begin)
     if not _ANY_VERB_OF_TEXT.search(text, from_, begin):
@@ -303,7 +303,7 @@ _KNOWN = (
 _PRONOUNS = _list_words("it them those these everything")
 _OBJECTS = _PRONOUNS | _list_words("each all every any the its their") | {_INPUT}
 _STATES = re.compile(
-    r"\b(?:next\s+[\w-]+\s+(?:of|from|in)|so\s+(?:that\s+)?(?:it|they|the|all|each|none?)"
+    r"\b(?:next\s+(?:[\w-]+\s+)?(?:of|from|in)|so\s+(?:that\s+)?(?:it|they|the|all|each|none?)"
     r"|in place|in order|itself|themselves|(?:by|to) you|leaves|afterwards?|no longer|now|last|left|gone|go|goes|becomes?|remain\w*|stays?|keep|kept"
     r"|first(?=\s*(?:and|[,;.]|\Z))|(?:at|to) the (?:end|start|front|back|top|bottom))\b",
     re.IGNORECASE,
@@ -341,12 +341,20 @@ _ONTO_INPUT = re.compile(
     r"\x01(?: [\w-]+){0,4} (?:to|into|onto) \x01|\bonto\b|\bwith an? |\Acheck (?:off|.*(?: as| off\b))"
 )
 _AFTERWARDS = re.compile(r"(?:with|by) each\b|which (?:is|are) to\b")
+_WITH_EACH = re.compile(r"\bwith (?:each|all|every|both|them|these|those|it|the (?:rest|others))\b")
+_IN_INPUT = re.compile(
+    r"(?<!\bis )(?<!\bare )(?<!\bwas )(?<!\bwere )(?<!\bbe )(?<!\boccurs )(?<!\bappears )(?<!\bcontained )"
+    r"\b(?:in|as|under|at|on|onto)(?: (?:the|its|their|a|an|each of|all of)){0,2} \x01"
+)
+"""An input that may be the place of a result."""
 
 
 def _gives_to_inputs(words: list[str]) -> bool:
     """Return whether a request without an output may put its results into the inputs, each into one."""
     if words[-1] == "?":
         return False
+    if _WITH_EACH.search(" ".join(words)):
+        return True
     parts = _split(words)
     for part, following in zip(parts, [*parts[1:], [""]], strict=True):
         if _OUTPUT in part:
@@ -359,6 +367,9 @@ def _gives_to_inputs(words: list[str]) -> bool:
         if part[0] in _STORES and (part[0] == "assign" or following[0] in _STORES):
             return True
         text = " ".join(part)
+        is_place = words.count(_INPUT) > 1 and _IN_INPUT.search(text)
+        if is_place and part[0] not in _CONDITIONS - {"from", "as", "for"}:
+            return True
         if part[0] not in _STARTS and _INTO_INPUTS.search(text):
             return True
         if part[0] in _JUDGES - {"compare"} and _ONTO_INPUT.search(text):

@@ -332,6 +332,26 @@ Infer missing values of <items> in place, and put their number into <:n: int>.
 Guess what is missing in <items>, complete it, and put the number into <:n: int>.
 Put the sum of <items> into <:n: int> and the rest into a new field.
 Put the sum of <items> into <:n: int>, their mean at the end of the list.
+Judge <items>, with the verdict in <words>, and put the count into <:n: int>.
+Judge <items>, the verdict in <words>, and put the count into <:n: int>.
+Count <items> by name in <words>; put the sum into <:n: int>.
+Count <items> in <words>, and put the sum into <:n: int>.
+In <words> count the <items>, and put the sum into <:n: int>.
+In <words>, count the <items>; <:n: int> is the sum.
+Rate <items> in <words>. Put the best into <:n: int>.
+Rate each of <items> on the <words>. Put the best into <:n: int>.
+Parse <items> as <words> and put the count into <:n: int>.
+Read <items> as the <words>, and put the count into <:n: int>.
+Classify <items> under <words>, and put the count into <:n: int>.
+Compare <items> in the <words>; put the number into <:n: int>.
+Put into <:n: int> the best of <items> with each priced.
+Give <:n: int> the count of <items> with all capitalised.
+Put into <:n: int> the count of <items> with those in capital letters.
+Read the next of <items> into <:n: int>.
+Extract the names of <items> as <words>. Put the count into <:n: int>.
+Pop the best of <items>, and put it into <:n: int>.
+Put "x" in <items>, and the count into <:n: int>.
+Put the number of <items> into <:n: int>. Store "x" in <words>.
 """.splitlines()
 JUDGING = """\
 Parse and compute the average of <items>, <words> and store it in <:n: int> as a number.
@@ -362,6 +382,9 @@ Judge how urgent <items> are, and put a number from 1 to 9 into <:n: int>.
 Put the total of all amounts in <items> into <:n: int>.
 Count how often <items> mention a country; put it into <:n: int>.
 Identify the oldest person in <items> and store their age in <:n: int>.
+Decide whether <words> is in <items>, and put 1 or 0 into <:n: int>.
+Put into <:n: int> how often <words> occurs in <items>.
+Is one of <words> in <items>? Put 1 or 0 into <:n: int>.
 """.splitlines()
 NOT_RECOGNIZED = """\
 Count the <items> that mention sorting, deleting or replacing something into <:n: int>.
