@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import inspect
+import io
 import itertools
 import sys
 from collections.abc import Iterator
@@ -19,6 +21,7 @@ import pandas
 import pytest
 
 import njrt
+from njrt.execution.contained.authority import limit_function
 from njrt.execution.contained.door import Door, Refused
 from njrt.execution.contained.known import CHILD_MODULES, find_known_name, is_plain_class
 from njrt.execution.contained.platforms import find_obstacle
@@ -87,6 +90,7 @@ def run_hostile(code: str, labels: tuple[str, ...] = (), **more: Any) -> Executi
         assert isinstance(snippet, Snippet), snippet
         pool.submit(int).result()
         start_server()
+        assert frame.style  # imports
         made.clear()
         with watch_effects() as effects:
             done = execute(dataclasses.replace(snippet, is_contained=True, **more), seconds=20)
@@ -195,6 +199,156 @@ def test_a_class_that_is_only_found_can_be_looked_up() -> None:
     assert isinstance(snippet, Snippet)
     assert isinstance(execute(snippet), Ran)
     assert out == ("order", "order", True, "number")
+
+
+# ── members of libraries that do more than their object ───────────────────────────────────────────
+
+WRITING = [
+    "frame.agg('eval', expr='@f.__func__.__builtins__')",
+    "frame.query('@f.__func__.__builtins__')",
+    "frame['a'].apply('__getattribute__', args=('_mgr',))",
+    "frame.agg(['sum', 'eval'], expr='a')",
+    "frame.agg({'a': ['sum', 'to_pickle']}, path='/tmp/x')",
+    "frame.agg({'a': {'b': 'to_pickle'}}, path='/tmp/x')",
+    "frame.agg(x=('a', 'eval'))",
+    "frame['a'].agg(x=('eval', 'sum'))",
+    "frame['a'].agg(x='to_clipboard')",
+    "frame.transform('agg', func='eval', expr='a')",
+    "frame.apply('pipe', func=call)",
+    "frame.agg(call(list, ['eval']), expr='a')",
+    "frame.agg(series, 0)",
+    "frame.groupby('a').agg('eval')",
+    "frame.groupby('a').apply('to_csv', '/tmp/x')",
+    "frame.groupby('a').transform('__getattribute__', '_mgr')",
+    "frame.rolling(1).agg('to_csv')",
+    "frame.pivot_table(index='a', aggfunc='eval')",
+    "frame.pivot_table(None, 'a', None, 'eval')",
+    "frame.pivot_table(index='a', aggfunc={'a': ['eval']})",
+    "frame.pipe(type(frame).agg, 'eval', expr='a')",
+    "call(frame.agg, 'eval', expr='a')",
+    "pool.submit(frame.agg, func='eval', expr='a').result()",
+    "type(frame).agg(frame, 'eval', expr='a')",
+    "type(frame).agg(func='eval', expr='a', self=frame)",
+    "type(frame).to_csv(frame, '/tmp/x')",
+    "type(frame).to_csv(self=frame, path_or_buf='/tmp/x')",
+    "frame.pipe(type(frame).to_csv, '/tmp/x')",
+    "frame.groupby('a').apply(type(frame).to_csv, '/tmp/x')",
+    "call(frame.to_csv, '/tmp/x')",
+    "pool.submit(frame.to_json, path_or_buf='/tmp/x').result()",
+    "series.map(frame.to_csv)",
+    "frame.to_xml(stylesheet='/etc/passwd')",
+    "frame.style.to_typst('/tmp/x')",
+    "frame.style.env.from_string('{{ 7 }}').render()",
+    "frame.style.template_html.environment",
+    "type(frame.style).from_custom_template('/etc', 'hostname')",
+    "frame.style.format('{0.__class__.__init__.__globals__}').to_html()",
+    "frame.style.format({'a': '{0.__class__}'})",
+    "frame.style.format_index('{0.__class__}')",
+    "type(frame.style).format(frame.style, '{0.__class__}')",
+    "frame.plot(backend='antigravity')",
+    "frame.hist(backend='antigravity')",
+    "series.to_numpy().tofile('/tmp/x')",
+    "type(series.to_numpy()).dump(series.to_numpy(), '/tmp/x')",
+    "series.to_numpy().resize(1000000, refcheck=False)",
+]
+
+
+@pytest.mark.parametrize("code", WRITING)
+def test_objects_of_pandas_write_no_file_and_run_no_text(code: str) -> None:
+    done = run_hostile(f"{code}\nout = 1")
+    assert isinstance(done, Failed)
+    assert "PermissionError" in done.message or "is refused here" in done.message, done
+
+
+USEFUL = [
+    "frame.agg('sum')",
+    "frame.agg(['min', 'max'])",
+    "frame.agg({'a': ['sum', 'mean']})",
+    "frame.agg(total=('a', 'sum'), most=('a', 'max'))",
+    "frame.groupby('a').agg(total=('a', 'sum'), eval=('a', 'count'))",
+    "frame['a'].agg(x='sum', y=call)",
+    "frame.groupby('a')['a'].transform('sum')",
+    "frame.apply(lambda row: row['a'] + 1, axis=1)",
+    "frame['a'].apply(float)",
+    "frame.pivot_table(index='a', values='a', aggfunc='sum')",
+    "frame.to_csv()",
+    "frame.to_csv(index=False)",
+    "frame.to_json(orient='records')",
+    "frame.style.format('{:.2f}').to_html()",
+    "frame['a'].map({1: 'one'})",
+    "frame.rename(columns={'a': 'eval'}).sort_values('eval')",
+]
+
+
+@pytest.mark.parametrize("code", USEFUL)
+def test_objects_of_pandas_compute(code: str) -> None:
+    code = code.replace("y=call", "y='max'")
+    assert isinstance(run_hostile(f"str({code})"), Ran)
+
+
+PATHS = {"buf", "path", "path_or_buf", "path_or_buffer", "excel_writer", "fname", "con", "backend", "table_identifier"}  # fmt: skip
+
+
+def list_writers() -> Iterator[tuple[Any, str, str]]:
+    """Yield the methods of pandas that take a path, a connection or a module, with the parameter."""
+    frame = pandas.DataFrame({"a": [1]})
+    for value in (frame, frame["a"], frame.index, frame.style, frame.groupby("a"), frame.rolling(1)):  # fmt: skip
+        for name in dir(value):
+            member = getattr(value, name, None) if name[0] != "_" else None
+            if inspect.ismethod(member):
+                for parameter in PATHS & set(inspect.signature(member).parameters):
+                    yield value, name, parameter
+
+
+def test_no_method_of_pandas_takes_a_path(tmp_path: Any) -> None:
+    """Also of a future version: each method with such a parameter is refused, or refuses it."""
+    found = [*list_writers()]
+    assert len(found) > 30
+    for value, name, parameter in found:
+        door = Door(frozenset(), lambda *_: None)
+        number = door._refer(value)
+        for target in (value, type(value)):
+            try:
+                reference = door.encode(door.perform("get", [["r", door._refer(target)], name]))  # fmt: skip
+            except Refused:
+                continue
+            assert isinstance(reference, list)
+            args = [] if target is value else [["r", number]]
+            with pytest.raises((PermissionError, AttributeError)):
+                door.perform("call", [reference[:2], args, {parameter: str(tmp_path / "x")}])
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_no_member_is_called_by_its_name_that_pandas_has_for_more_than_data() -> None:
+    frame = pandas.DataFrame({"a": [1]})
+    names = {name for value in (frame, frame["a"], frame.groupby("a")) for name in dir(value)}
+    refused = {name for name in names if name[0] == "_" or name.startswith(("to_", "agg"))}
+    for name in refused | {"eval", "query", "apply", "transform", "pipe", "map", "plot", "style"}:
+        with pytest.raises(PermissionError):
+            limit_function(frame.agg, frozenset())(name)
+
+
+@pytest.mark.parametrize(
+    ("library", "name", "refused", "allowed"),
+    [
+        ("polars.dataframe", "write_csv", ["x.csv"], []),
+        ("polars.lazyframe", "sink_parquet", ["x"], []),
+        ("PIL.Image", "save", ["x.png"], [io.BytesIO()]),
+    ],
+)
+def test_writers_of_other_libraries(
+    library: str, name: str, refused: list[Any], allowed: list[Any]
+) -> None:
+    def write(self: Any, target: Any = None) -> str:
+        return "written"
+
+    write.__module__, write.__name__ = library, name
+    kind = type("Thing", (), {name: write})
+    limited = limit_function(getattr(kind(), name), frozenset())
+    assert limited(*allowed) == "written"
+    with pytest.raises(PermissionError):
+        limited(*refused)
+    assert limit_function(getattr(kind(), name), {library.partition(".")[0]})(*refused) == "written"
 
 
 # ── raw messages ─────────────────────────────────────────────────────────────────────────────────

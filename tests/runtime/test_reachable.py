@@ -86,6 +86,8 @@ START: dict[str, Callable[[], Any]] = {
     "pydantic": Order,
     "array": lambda: numpy.zeros(3),
     "frame": lambda: pandas.DataFrame({"a": [1]}),
+    "style": lambda: pandas.DataFrame({"a": [1]}).style,
+    "groups": lambda: pandas.DataFrame({"a": [1]}).groupby("a"),
     "series": lambda: pandas.Series([1]),
     "zone": lambda: zoneinfo.ZoneInfo("UTC"),
     "context": lambda: decimal.Context(),
@@ -123,6 +125,8 @@ def is_dangerous(value: Any) -> bool:
     if isinstance(value, types.ModuleType | types.FrameType | types.CodeType | types.TracebackType):
         return True
     if any(value is one for one in (eval, exec, compile, open, input, __import__, globals)):
+        return True
+    if type(value).__module__.startswith("jinja2"):
         return True
     home = getattr(value, "__module__", None)
     is_code = isinstance(value, type | types.FunctionType | types.BuiltinFunctionType)
@@ -230,10 +234,12 @@ def test_members_of_libraries_that_do_more_than_their_object(tmp_path: Any) -> N
     for name in ("parse_raw", "parse_file"):
         with pytest.raises(Refused, match="pydantic"):
             door.perform("get", [["r", other], name])
-    writer = door._refer(door.perform("get", [["r", number], "to_csv"]))
+    reference = door.encode(door.perform("get", [["r", number], "to_csv"]))
+    assert isinstance(reference, list)
+    writer = reference[1]
     assert door.perform("call", [["r", writer], [], {}]) == ",a\n0,1\n"
     for args, named in (([target], {}), ([], {"path_or_buf": target})):
-        with pytest.raises(Refused, match="writes no file"):
+        with pytest.raises(PermissionError, match="writes no file"):
             door.perform("call", [["r", writer], args, named])
     open_door = Door(frozenset({"pandas"}), lambda *_: None)
     number = open_door._refer(frame)

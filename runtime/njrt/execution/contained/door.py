@@ -20,12 +20,12 @@ from types import (
     CellType,
     CodeType,
     FrameType,
-    MethodType,
     ModuleType,
     TracebackType,
 )
 from typing import Any, NoReturn
 
+from njrt.execution.contained.authority import find_refused_member, limit_function
 from njrt.execution.contained.known import (
     find_known_name,
     is_plain_class,
@@ -46,7 +46,7 @@ from njrt.execution.guard.module_proxies import open_module
 from njrt.execution.guard.runtime import ComputingModule, check_read, find_target
 from njrt.gates import CallRules, GatedFunction, find_gate, find_plain_function, wrap_gated
 from njrt.outcome import UserValue
-from njrt.values.introspection import get_class_namespace, get_module_name, get_mro, is_a
+from njrt.values.introspection import get_class_namespace, is_a
 
 _INTERNAL_CLASSES = (CellType, CodeType, FrameType, TracebackType)
 _REFUSED_METHODS = ("__class_getitem__", "__del__", "__init__", "__init_subclass__", "__new__", "__prepare__", "__post_init__")  # fmt: skip
@@ -139,6 +139,7 @@ class Door(Codec):
         """Return a reference to an object of the program, described if the child does not know its class yet."""
         if self.rules:
             value = self._put_behind_gate(value)
+        value = limit_function(value, self.modules)
         number = self.mirrors.numbers.get(id(value))
         if number is not None:
             return ["L", number]
@@ -395,13 +396,7 @@ class Door(Codec):
                     self._find_operand(data) if is_lookup and not place else decode(data)
                     for place, data in enumerate(args)
                 ]
-                options = {key: decode(value) for key, value in named.items()}
-                if writes_file(function, values, options) and "pandas" not in self.modules:
-                    raise Refused(
-                        PermissionError,
-                        f"`{function.__name__}` writes no file here; without a path it gives the text",
-                    )
-                return function(*values, **options)
+                return function(*values, **{key: decode(value) for key, value in named.items()})
             case "set", [target, str(name), data_of_value]:
                 value, new = self._find_target(target), decode(data_of_value)
                 self._check_binding(value, name, new)
@@ -523,40 +518,3 @@ def _limit_text(name: str, result: UserValue) -> UserValue:
     if name in _TEXTS:
         return str.__getitem__(result, slice(None))
     return tuple(result) if name == "__dir__" else result
-
-
-# ── members of libraries that give more than the object that a prompt names ──────────────────────
-
-_REFUSED: Mapping[str, frozenset[str]] = {
-    "numpy": frozenset(["ctypes", "tofile", "dump"]),
-    "pandas": frozenset(["eval", "query", "to_clipboard", "to_gbq", "to_hdf", "to_pickle", "to_sql"]),
-    "pydantic": frozenset(["parse_file", "parse_raw"]),
-    "logging": frozenset(["manager"]),
-    "ctypes": frozenset(["from_address", "from_buffer", "from_param", "in_dll"]),
-    "_ctypes": frozenset(["from_address", "from_buffer", "from_param", "in_dll"]),
-}  # fmt: skip
-_NAMES = frozenset().union(*_REFUSED.values())
-_WRITERS = frozenset(
-    f"to_{form}"
-    for form in ["csv", "excel", "feather", "html", "json", "latex", "markdown", "orc", "parquet", "stata", "string", "xml"]
-)  # fmt: skip
-_TARGETS = ("buf", "excel_writer", "fname", "path", "path_or_buf", "path_or_buffer")
-
-
-def find_refused_member(value: Any, name: str, named: Set[str]) -> str | None:
-    """Return the library that defines this member if it gives more than the object; `named` are modules of the prompt."""
-    if name not in _NAMES:
-        return None
-    for base in get_mro(value if is_a(value, type) else type(value)):
-        library = get_module_name(base).partition(".")[0]
-        if name in _REFUSED.get(library, ()) and name in get_class_namespace(base):
-            return None if library in named else library
-    return None
-
-
-def writes_file(function: Any, args: list[Any], options: Mapping[str, Any]) -> bool:
-    """Return whether a call makes an object of pandas write a file."""
-    if type(function) is not MethodType or function.__name__ not in _WRITERS:
-        return False
-    is_pandas = get_module_name(type(function.__self__)).partition(".")[0] == "pandas"
-    return is_pandas and bool(args or any(options.get(name) is not None for name in _TARGETS))

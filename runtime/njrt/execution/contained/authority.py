@@ -1,0 +1,162 @@
+"""Members of libraries that do more than their object: they write files, load pickles, run text as code.
+
+    find_refused_member(frame, "eval", named)   "pandas", unless the prompt names it
+    limit_function(frame.to_csv, named)         a function that gives the text, and writes no file
+    limit_function(frame.agg, named)            a function that takes functions, and names such as "sum"
+
+A limited function is the one that the code gets, so the limit holds wherever the function is called. No such list is
+complete: an object of a library that is not here does all that it can.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping, Set
+from types import FunctionType, MethodType
+from typing import Any
+
+from njrt.execution.guard.runtime import find_refused_attribute
+from njrt.values.introspection import get_class_namespace, get_module_name, get_mro, is_a
+
+
+def _split_words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_REFUSED: Mapping[str, frozenset[str]] = {
+    "numpy": _split_words("ctypes dump resize tofile"),
+    "pandas": _split_words(
+        """boxplot env eval from_custom_template hist loader plot query template_dir template_html
+        template_html_style template_html_table template_latex template_string template_typst this_dir
+        to_clipboard to_gbq to_hdf to_iceberg to_pickle to_sql"""
+    ),
+    "polars": _split_words("deserialize plot sql"),
+    "PIL": _split_words("show"),
+    "pydantic": _split_words("parse_file parse_raw"),
+    "logging": _split_words("manager"),
+    "ctypes": _split_words("from_address from_buffer from_param in_dll"),
+    "_ctypes": _split_words("from_address from_buffer from_param in_dll"),
+}
+_NAMES = frozenset().union(*_REFUSED.values())
+
+_WRITERS: Mapping[str, frozenset[str]] = {
+    "pandas": _split_words(
+        """to_csv to_excel to_feather to_html to_json to_latex to_markdown to_orc to_parquet to_stata to_string
+        to_typst to_xml"""
+    ),
+    "polars": _split_words(
+        """serialize sink_csv sink_delta sink_iceberg sink_ipc sink_ndjson sink_parquet write_avro write_clipboard
+        write_csv write_database write_delta write_excel write_iceberg write_ipc write_ipc_stream write_json
+        write_ndjson write_parquet"""
+    ),
+    "PIL": _split_words("save"),
+}
+"""Methods that write a file, or, without a first argument, give the text."""
+_TARGETS = _split_words(
+    """buf connection excel_writer file fname fp path path_or_buf path_or_buffer stylesheet table_name target
+    workbook"""
+)
+_DISPATCHERS = _split_words("agg aggregate apply pivot_table transform")
+"""Methods of pandas that call a member by its name, which is their first argument or `aggfunc`."""
+_CALLED_BY_NAME = _split_words(
+    """abs all any average bfill ceil corr count cov cumcount cummax cummin cumprod cumsum describe diff exp
+    expm1 ffill fillna first floor head idxmax idxmin interpolate kurt last len log log10 log1p log2 mad max mean
+    median min mode nanmax nanmean nanmedian nanmin nanstd nansum ngroup nth nunique ohlc pct_change prod product
+    ptp quantile rank round sem shift sign size skew sqrt square std sum tail unique value_counts var"""
+)
+
+
+def find_refused_member(value: Any, name: str, named: Set[str]) -> str | None:
+    """Return the library that defines this member if it gives more than the object; `named` are modules of the prompt."""
+    if name not in _NAMES:
+        return None
+    for base in get_mro(value if is_a(value, type) else type(value)):
+        library = get_module_name(base).partition(".")[0]
+        if name in _REFUSED.get(library, ()) and name in get_class_namespace(base):
+            return None if library in named else library
+    return None
+
+
+def limit_function(value: Any, named: Set[str]) -> Any:
+    """Return a function of a library that checks its arguments, for one that can do more; any other value unchanged."""
+    function = value.__func__ if type(value) is MethodType else value
+    if type(function) is not FunctionType:
+        return value
+    library = str(function.__module__).partition(".")[0]
+    if library in named or library not in _REFUSED:
+        return value
+    name = function.__name__
+    if name in _WRITERS.get(library, ()):
+        check: Callable[..., None] = _check_writer
+    elif library == "pandas" and name in _DISPATCHERS:
+        check = _check_dispatcher
+    elif function.__module__.startswith("pandas.io.formats.style"):
+        check = _check_texts
+    else:
+        return value
+    owners = (value.__self__,) if type(value) is MethodType else ()
+
+    @functools.wraps(value)
+    def call(*args: Any, **options: Any) -> Any:
+        check(name, (*owners, *args), options)
+        _check_texts(name, args, options)
+        return value(*args, **options)
+
+    return call
+
+
+def _check_writer(name: str, args: tuple[Any, ...], options: Mapping[str, Any]) -> None:
+    first = args[1] if len(args) > 1 else ""
+    is_path = isinstance(first, str | bytes) or hasattr(type(first), "__fspath__")
+    is_open = name == "save" and not is_path
+    targets = [*args[1:], *(options.get(target) for target in _TARGETS)]
+    if not is_open and any(target is not None for target in targets):
+        raise PermissionError(f"`{name}` writes no file here; without a path it gives the text")
+
+
+def _check_dispatcher(name: str, args: tuple[Any, ...], options: Mapping[str, Any]) -> None:
+    if name == "pivot_table":
+        functions: list[Any] = [options.get("aggfunc"), *args[4:5]]
+    else:
+        functions = [*args[1:2], options.get("func"), options.get("arg")]
+    if all(function is None for function in functions):
+        # Named aggregations: of a table also `total=("price", "sum")`, a column and a function.
+        is_series = type(args[0]).__name__.startswith("Series") if args else True
+        functions = [
+            it[1] if is_a(it, tuple) and len(it) == 2 and not is_series else it
+            for it in options.values()
+        ]
+    for function in functions:
+        for text in _list_names(function):
+            if text not in _CALLED_BY_NAME:
+                raise PermissionError(
+                    f"`{name}` calls no `{text}` by its name here; pass a function"
+                )
+
+
+def _list_names(function: Any) -> Iterator[str]:
+    """Yield the names by which a method of pandas would call members."""
+    if is_a(function, str):
+        yield str.__str__(function)
+    elif is_a(function, dict):
+        for each in dict.values(function):
+            yield from _list_names(each)
+    elif is_a(function, list) or is_a(function, tuple) or is_a(function, set):
+        for each in function:
+            yield from _list_names(each)
+    elif function is not None and not callable(function):
+        yield type(function).__name__
+
+
+def _check_texts(name: str, args: tuple[Any, ...], options: Mapping[str, Any]) -> None:
+    """Refuse texts that `str.format` would read attributes by."""
+    waiting = [*args, *options.values()]
+    while waiting:
+        value = waiting.pop()
+        if is_a(value, str):
+            if "{" in value and ("._" in value or find_refused_attribute(value)):
+                raise PermissionError(f"`{name}` formats no attributes here")
+        elif is_a(value, dict):
+            waiting += dict.values(value)
+        elif is_a(value, list) or is_a(value, tuple):
+            waiting += list(value)
