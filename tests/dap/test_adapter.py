@@ -13,6 +13,8 @@ from dap.base import ErrorResponse
 from dap.events import TerminatedEvent
 from dap_client import DapClient
 
+from waiting import HANG_SECONDS
+
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 
@@ -452,3 +454,20 @@ def test_a_program_that_fails_and_one_that_reads_its_input(
     client.launch("wrong.njpy")
     client.ended()
     assert "wrong.njpy:1:" in client.output
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are of POSIX")
+@pytest.mark.parametrize("number", [signal.SIGTERM, getattr(signal, "SIGHUP", 1)])
+def test_a_signal_leaves_no_temporary_files(
+    connect: Connect, program: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    temporary = program.parent / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    client = connect()
+    client.launch(str(program), stopOnEntry=True)
+    client.stopped()
+    assert list(temporary.iterdir())
+    client.process.send_signal(number)
+    assert client.process.wait(HANG_SECONDS) == 128 + number
+    assert list(temporary.iterdir()) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +20,7 @@ from njc.frontend.source import SourceFile
 from njc.runs.debug.commands import COMMAND_LIST
 from njc.runs.debug.stop_report import list_lines
 from openai_server import KEY, OpenAIServer, calls
+from waiting import HANG_SECONDS
 
 CITATIONS = (
     "--recording",
@@ -563,3 +565,20 @@ def test_keys_with_brackets_are_expanded(debug: Debug, tmp_path: Path) -> None:
     paths = [f"x d{label}" for label in labels]
     shown = answers(debug(file, commands="\n".join([*paths, "q", ""])))
     assert [shown[path] for path in paths] == [[f"    [0]: int = {n}"] for n in (1, 2, 3, 5, 6)]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are of POSIX")
+@pytest.mark.parametrize("number", ["SIGTERM", "SIGHUP"])
+def test_a_signal_leaves_no_temporary_files(program: Path, number: str) -> None:
+    temporary = program.parent / "temporary"
+    temporary.mkdir()
+    command = [sys.executable, "-m", "njc", "debug", "--plain", str(program)]
+    environ = {**os.environ, "TMPDIR": str(temporary), "NJC_CACHE": "off"}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, env=environ, **pipes) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert list(temporary.iterdir())
+        process.send_signal(getattr(signal, number))
+        assert process.wait(HANG_SECONDS) == 128 + getattr(signal, number)
+    assert list(temporary.iterdir()) == []

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from njc.commands.terminal.console import console_flags
+from njc.commands.terminal.console import console_flags, ending_by_exception
 
 
 @click.command("dap")
@@ -17,4 +17,5 @@ def command() -> None:
 
     outgoing = sys.stdout.buffer
     sys.stdout = sys.stderr  # nothing but messages may be written to standard output
-    Adapter(sys.stdin.buffer, outgoing).serve()
+    with ending_by_exception():
+        Adapter(sys.stdin.buffer, outgoing).serve()

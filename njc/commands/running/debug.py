@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from njc.commands.running.trace import read_trace_index
-from njc.commands.terminal.console import Console
+from njc.commands.terminal.console import Console, ending_by_exception
 from njc.commands.terminal.flags import PATH, parse_set_flags, refuse_options, with_console
 from njc.project.build import NaturalSyntaxError
 from njc.project.units import format_path, read_file
@@ -78,6 +78,7 @@ def command(
     is_plain = plain or is_plain_terminal()
     if not is_plain:
         require_packages("the full screen", "njpy[debug]", "textual", otherwise="use --plain")
+    click.get_current_context().with_resource(ending_by_exception())
     happenings: queue.SimpleQueue[Any] = queue.SimpleQueue()
     run: DebuggedRun
     if trace is not None:

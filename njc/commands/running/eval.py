@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import os
-import signal
 import subprocess
 import sys
 import tempfile
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from njc.commands.terminal.console import Console, ProgressLine
+from njc.commands.terminal.console import Console, ProgressLine, ending_by_exception
 from njc.commands.terminal.flags import CASE_JOBS, CASES, FILE, REPEATS, TARGET, with_console
 from njc.evaluation.cases.case_file import NumberedCase, format_case, read_cases
 from njc.evaluation.cases.runner import (
@@ -113,7 +111,7 @@ def command(
         file = Path(target.rpartition(":")[0]).absolute()
         root = Path(_call_git(file.parent, "rev-parse", "--show-toplevel").strip())
         here = set_variable(VERSION_VARIABLE, _compute_version(root))
-        with _ending_by_exception():
+        with ending_by_exception():  # so that the files of the other version are removed
             versions = [_evaluate_version(against, root, target, cases, results, repeats, names, jobs)]  # fmt: skip
     results.read()
     with here:
@@ -254,19 +252,6 @@ def _compute_version(root: Path) -> str:
         if file.is_file()
     ]
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
-
-
-@contextmanager
-def _ending_by_exception() -> Iterator[None]:
-    """Let SIGTERM raise SystemExit, so that the files of the other version are removed."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _call_git(folder: Path, *words: str) -> str:

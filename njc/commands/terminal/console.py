@@ -14,10 +14,13 @@ import math
 import os
 import re
 import shutil
+import signal
 import sys
+import threading
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -189,3 +192,25 @@ def _set_color(ctx: click.Context, parameter: click.Parameter, when: str | None)
         ctx.color = False
     elif ctx.color is None and os.environ.get("FORCE_COLOR"):
         ctx.color = True
+
+
+@contextmanager
+def ending_by_exception() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP raise SystemExit, so that temporary files are removed; a second one ends the process at once."""
+    before: dict[int, Any] = {}
+
+    def end(number: int, frame: object) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        sys.exit(128 + number)
+
+    if threading.current_thread() is threading.main_thread():
+        numbers = (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM))
+        found = {number: signal.getsignal(number) for number in numbers}
+        before = {number: handler for number, handler in found.items() if handler == signal.SIG_DFL}
+    for number in before:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
