@@ -43,7 +43,7 @@ def find_unbound_at_end(
     Nothing is unbound at an end that is never reached: ask `can_reach_end`.
     """
     flow = Flow(explained=frozenset(paths))
-    end = follow_suite(body, before, flow)
+    end = flow.follow_suite(body, before)
     if end is None:
         return {}
     return {path: flow.reasons.get(path, "it is never bound") for path in paths if path not in end}
@@ -51,12 +51,12 @@ def find_unbound_at_end(
 
 def can_reach_end(body: Sequence[ast.stmt]) -> bool:
     """Return whether the end of the code can be reached at all."""
-    return follow_suite(body, NOTHING, Flow()) is not None
+    return Flow().follow_suite(body, NOTHING) is not None
 
 
 def find_bound_at_end(body: Sequence[ast.stmt]) -> frozenset[str]:
     """Return the names that are bound on every path to the end of the code."""
-    return follow_suite(body, NOTHING, Flow()) or NOTHING
+    return Flow().follow_suite(body, NOTHING) or NOTHING
 
 
 def find_bound_before(
@@ -66,14 +66,14 @@ def find_bound_before(
     scope = block.scope
     within = {other.start: other for other in blocks if other.scope is scope}
     flow = Flow(module, within, target=block.start)
-    follow_suite(scope.node.body, frozenset(scope.bindings.parameters), flow)
+    flow.follow_suite(scope.node.body, frozenset(scope.bindings.parameters))
     elsewhere = scope.bindings.globals | scope.bindings.nonlocals
     return (flow.before_target or NOTHING) | elsewhere
 
 
 @dataclass(slots=True)
 class Flow:
-    """The subject of one analysis, and its results."""
+    """One analysis: its subject, and its results."""
 
     module: Module | None = None
     blocks: Mapping[int, NaturalBlock] = field(default_factory=dict)
@@ -98,54 +98,169 @@ class Flow:
     breaks: list[list[BoundNames]] = field(default_factory=list)
     """For each loop around the current statement, the states at its breaks."""
 
-
-def follow_suite(body: Iterable[ast.stmt], state: BoundNames, flow: Flow) -> BoundNames:
-    """Follow statements from a state to the state after the last."""
-    for statement in body:
-        if state is None:
-            return None
-        state = _follow_statement(statement, state, flow)
-    return state
-
-
-def _follow_statement(statement: ast.stmt, state: frozenset[str], flow: Flow) -> BoundNames:
-    if block := find_block(statement, flow.module, flow.blocks):
-        return _follow_block(block, state, flow)
-    matters = flow.lines is None or is_on_lines(flow.lines, statement)
-    if matters:
-        for expression in list_own_expressions(statement):
-            _record_early_reads(expression, state, flow)
-            state |= _find_bound_by_expression(expression, flow)
-    match statement:
-        case ast.If():
-            return _follow_if(statement, state, flow)
-        case ast.For() | ast.AsyncFor() | ast.While():
-            return _follow_loop(statement, state, flow)
-        case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
-            return _follow_with(statement.lineno, items, body, state, flow)
-        case ast.Try() | ast.TryStar():
-            return _follow_try(statement, state, flow)
-        case ast.Match():
-            return _follow_match(statement, state, flow)
-        case ast.Break():
-            if flow.breaks:  # or Python will refuse the program
-                flow.breaks[-1].append(state)
-            return None
-        case ast.Return() | ast.Raise() | ast.Continue() | ast.Assert(ast.Constant(value=False)):
-            return None
-        case ast.Delete(targets=targets):
-            return state - {ast.unparse(target) for target in targets}
-        case ast.AnnAssign(value=None):
-            return state
-        case ast.Expr(value=value) if never_returns(value, flow.without_end):
-            return None
-    if not matters:
+    def follow_suite(self, body: Iterable[ast.stmt], state: BoundNames) -> BoundNames:
+        """Follow statements from a state to the state after the last."""
+        for statement in body:
+            if state is None:
+                return None
+            state = self._follow_statement(statement, state)
         return state
-    return (
-        state
-        | collect_bindings(ast.Module([statement], []), None).bound
-        | _find_set_attributes(statement)
-    )
+
+    def _follow_statement(self, statement: ast.stmt, state: frozenset[str]) -> BoundNames:
+        if block := find_block(statement, self.module, self.blocks):
+            return self._follow_block(block, state)
+        matters = self.lines is None or is_on_lines(self.lines, statement)
+        if matters:
+            for expression in list_own_expressions(statement):
+                self._record_early_reads(expression, state)
+                state |= self._find_bound_by_expression(expression)
+        match statement:
+            case ast.If():
+                return self._follow_if(statement, state)
+            case ast.For() | ast.AsyncFor() | ast.While():
+                return self._follow_loop(statement, state)
+            case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
+                return self._follow_with(statement.lineno, items, body, state)
+            case ast.Try() | ast.TryStar():
+                return self._follow_try(statement, state)
+            case ast.Match():
+                return self._follow_match(statement, state)
+            case ast.Break():
+                if self.breaks:  # or Python will refuse the program
+                    self.breaks[-1].append(state)
+                return None
+            case (
+                ast.Return() | ast.Raise() | ast.Continue() | ast.Assert(ast.Constant(value=False))
+            ):
+                return None
+            case ast.Delete(targets=targets):
+                return state - {ast.unparse(target) for target in targets}
+            case ast.AnnAssign(value=None):
+                return state
+            case ast.Expr(value=value) if never_returns(value, self.without_end):
+                return None
+        if not matters:
+            return state
+        return (
+            state
+            | collect_bindings(ast.Module([statement], []), None).bound
+            | _find_set_attributes(statement)
+        )
+
+    def _follow_block(self, block: NaturalBlock, state: frozenset[str]) -> BoundNames:
+        if block.start == self.target:
+            self.before_target = state if self.before_target is None else self.before_target & state
+        for reference in block.references:
+            name = reference.root
+            watched = reference.needs_value and name in self.watched
+            if watched and name not in state and name not in block.binds:
+                self.early_reads.setdefault(name, (reference.start, reference.end))
+        if block.start in self.breaking and self.breaks:
+            self.breaks[-1].append(state)
+        return state | frozenset(block.binds)
+
+    def _follow_if(self, statement: ast.If, state: frozenset[str]) -> BoundNames:
+        branches = list_branches(statement)
+        taken = [(branch.lineno, self.follow_suite(branch.body, state)) for branch in branches]
+        after = self.follow_suite(branches[-1].orelse, state)
+        for line, ended in reversed(taken):
+            self._record_reason(ended, after, f"the condition in line {line} is false")
+            self._record_reason(after, ended, f"the condition in line {line} is true")
+            after = join_states(ended, after)
+        return after
+
+    def _follow_loop(
+        self, loop: ast.For | ast.AsyncFor | ast.While, state: frozenset[str]
+    ) -> BoundNames:
+        target = NOTHING if isinstance(loop, ast.While) else _list_target_names(loop.target)
+        self.breaks.append([])
+        inner = self.follow_suite(loop.body, state | target)
+        if inner is not None and not inner >= state:  # the loop deletes a name bound before it
+            state &= inner
+            inner = self.follow_suite(loop.body, state | target)
+        broken = self.breaks.pop()
+        ended = None if is_endless_loop(loop) else self.follow_suite(loop.orelse, state)
+        after = join_states(ended, *broken)
+        reason = f"the body of the loop in line {loop.lineno} never runs"
+        self._record_reason(join_states(inner, *broken), after, reason)
+        return after
+
+    def _follow_with(
+        self,
+        line: int,
+        items: Sequence[ast.withitem],
+        body: Sequence[ast.stmt],
+        state: frozenset[str],
+    ) -> BoundNames:
+        for item in items:
+            if item.optional_vars is not None:
+                state |= _list_target_names(item.optional_vars)
+        after = self.follow_suite(body, state)
+        if not any(_suppresses(item.context_expr) for item in items):
+            return after
+        joined = join_states(_remove_deleted(state, body), after)
+        self._record_reason(after, joined, f"the exception in line {line} is suppressed")
+        return joined
+
+    def _follow_try(self, statement: ast.Try | ast.TryStar, state: frozenset[str]) -> BoundNames:
+        ended = self.follow_suite(statement.orelse, self.follow_suite(statement.body, state))
+        raised = _remove_deleted(state, statement.body)
+        handled: list[BoundNames] = []
+        for handler in statement.handlers:
+            name = {handler.name or ""}
+            after = self.follow_suite(handler.body, raised | name)
+            handled.append(after and after - name)  # the end of a handler unbinds its name
+            self._record_reason(ended, after, f"the exception in line {handler.lineno} is caught")
+        merged = join_states(ended, *handled)
+        finished = self.follow_suite(statement.finalbody, raised)
+        if merged is None or finished is None:
+            return None
+        return _remove_deleted(merged, statement.finalbody) | finished
+
+    def _follow_match(self, statement: ast.Match, state: frozenset[str]) -> BoundNames:
+        states = []
+        for case in statement.cases:
+            captured = {
+                name
+                for part in ast.walk(case.pattern)
+                for name in (getattr(part, "name", None), getattr(part, "rest", None))
+                if isinstance(name, str)
+            }
+            states.append(self.follow_suite(case.body, state | captured))
+        last = statement.cases[-1]
+        if not _is_irrefutable(last.pattern) or last.guard:
+            states.append(state)
+        joined = join_states(*states)
+        reason = f"not every case in line {statement.lineno} binds it"
+        for after in states:
+            self._record_reason(after, joined, reason)
+        return joined
+
+    def _record_reason(self, has: BoundNames, lacks: BoundNames, when: str) -> None:
+        """Remember when a path is not bound, if it is bound otherwise."""
+        if has is None or lacks is None:
+            return
+        for path in self.explained & (has - lacks):
+            reason = when if when.startswith("not ") else f"it is not bound when {when}"
+            self.reasons[path] = reason
+
+    def _find_bound_by_expression(self, expression: ast.expr) -> frozenset[str]:
+        """Return the names bound by `:=`, and the attribute paths that a call may set on its arguments."""
+        bound = {node.target.id for node in ast.walk(expression) if isinstance(node, ast.NamedExpr)}
+        dotted = [path for path in self.explained if "." in path]
+        if dotted:
+            given = set(_list_call_arguments(expression))
+            bound |= {path for path in dotted if path.partition(".")[0] in given}
+        return frozenset(bound)
+
+    def _record_early_reads(self, expression: ast.expr, state: frozenset[str]) -> None:
+        if not self.watched or self.module is None:
+            return
+        for node in _find_immediate_reads(expression):
+            name = node.id
+            if name in self.watched and name not in state and name not in self.early_reads:
+                start = self.module.source.get_offset(node.lineno, node.col_offset)
+                self.early_reads[name] = (start, start + len(name))
 
 
 def find_block(
@@ -157,47 +272,6 @@ def find_block(
     if not module.can_open_block(statement.lineno, statement.lineno):
         return None
     return blocks.get(module.source.get_offset(statement.lineno, statement.col_offset))
-
-
-def _follow_block(block: NaturalBlock, state: frozenset[str], flow: Flow) -> BoundNames:
-    if block.start == flow.target:
-        flow.before_target = state if flow.before_target is None else flow.before_target & state
-    for reference in block.references:
-        name = reference.root
-        watched = reference.needs_value and name in flow.watched
-        if watched and name not in state and name not in block.binds:
-            flow.early_reads.setdefault(name, (reference.start, reference.end))
-    if block.start in flow.breaking and flow.breaks:
-        flow.breaks[-1].append(state)
-    return state | frozenset(block.binds)
-
-
-def _follow_if(statement: ast.If, state: frozenset[str], flow: Flow) -> BoundNames:
-    branches = list_branches(statement)
-    taken = [(branch.lineno, follow_suite(branch.body, state, flow)) for branch in branches]
-    after = follow_suite(branches[-1].orelse, state, flow)
-    for line, ended in reversed(taken):
-        _record_reason(flow, ended, after, f"the condition in line {line} is false")
-        _record_reason(flow, after, ended, f"the condition in line {line} is true")
-        after = join_states(ended, after)
-    return after
-
-
-def _follow_loop(
-    loop: ast.For | ast.AsyncFor | ast.While, state: frozenset[str], flow: Flow
-) -> BoundNames:
-    target = NOTHING if isinstance(loop, ast.While) else _list_target_names(loop.target)
-    flow.breaks.append([])
-    inner = follow_suite(loop.body, state | target, flow)
-    if inner is not None and not inner >= state:  # the loop deletes a name that was bound before it
-        state &= inner
-        inner = follow_suite(loop.body, state | target, flow)
-    broken = flow.breaks.pop()
-    ended = None if is_endless_loop(loop) else follow_suite(loop.orelse, state, flow)
-    after = join_states(ended, *broken)
-    reason = f"the body of the loop in line {loop.lineno} never runs"
-    _record_reason(flow, join_states(inner, *broken), after, reason)
-    return after
 
 
 def is_endless_loop(loop: ast.stmt) -> bool:
@@ -213,45 +287,11 @@ _SUPPRESSING = frozenset({"suppress", "raises", "assertRaises", "assertRaisesReg
 """The last part of the names of context managers that suppress an exception."""
 
 
-def _follow_with(
-    line: int,
-    items: Sequence[ast.withitem],
-    body: Sequence[ast.stmt],
-    state: frozenset[str],
-    flow: Flow,
-) -> BoundNames:
-    for item in items:
-        if item.optional_vars is not None:
-            state |= _list_target_names(item.optional_vars)
-    after = follow_suite(body, state, flow)
-    if not any(_suppresses(item.context_expr) for item in items):
-        return after
-    joined = join_states(_remove_deleted(state, body), after)
-    _record_reason(flow, after, joined, f"the exception in line {line} is suppressed")
-    return joined
-
-
 def _suppresses(manager: ast.expr) -> bool:
     return (
         isinstance(manager, ast.Call)
         and ast.unparse(manager.func).rpartition(".")[2] in _SUPPRESSING
     )
-
-
-def _follow_try(statement: ast.Try | ast.TryStar, state: frozenset[str], flow: Flow) -> BoundNames:
-    ended = follow_suite(statement.orelse, follow_suite(statement.body, state, flow), flow)
-    raised = _remove_deleted(state, statement.body)
-    handled: list[BoundNames] = []
-    for handler in statement.handlers:
-        name = {handler.name or ""}
-        after = follow_suite(handler.body, raised | name, flow)
-        handled.append(after and after - name)  # the end of a handler unbinds its name
-        _record_reason(flow, ended, after, f"the exception in line {handler.lineno} is caught")
-    merged = join_states(ended, *handled)
-    finished = follow_suite(statement.finalbody, raised, flow)
-    if merged is None or finished is None:
-        return None
-    return _remove_deleted(merged, statement.finalbody) | finished
 
 
 def _remove_deleted(state: frozenset[str], body: Sequence[ast.stmt]) -> frozenset[str]:
@@ -264,25 +304,6 @@ def _remove_deleted(state: frozenset[str], body: Sequence[ast.stmt]) -> frozense
         for target in node.targets
     }
     return state - deleted
-
-
-def _follow_match(statement: ast.Match, state: frozenset[str], flow: Flow) -> BoundNames:
-    states = []
-    for case in statement.cases:
-        captured = {
-            name
-            for part in ast.walk(case.pattern)
-            for name in (getattr(part, "name", None), getattr(part, "rest", None))
-            if isinstance(name, str)
-        }
-        states.append(follow_suite(case.body, state | captured, flow))
-    last = statement.cases[-1]
-    if not _is_irrefutable(last.pattern) or last.guard:
-        states.append(state)
-    joined = join_states(*states)
-    for after in states:
-        _record_reason(flow, after, joined, f"not every case in line {statement.lineno} binds it")
-    return joined
 
 
 def _is_irrefutable(pattern: ast.pattern) -> bool:
@@ -299,15 +320,6 @@ def join_states(*states: BoundNames) -> BoundNames:
     """Return the names that are bound on every path."""
     reached = [state for state in states if state is not None]
     return frozenset.intersection(*reached) if reached else None
-
-
-def _record_reason(flow: Flow, has: BoundNames, lacks: BoundNames, when: str) -> None:
-    """Remember when a path is not bound, if it is bound otherwise."""
-    if has is None or lacks is None:
-        return
-    for path in flow.explained & (has - lacks):
-        reason = when if when.startswith("not ") else f"it is not bound when {when}"
-        flow.reasons[path] = reason
 
 
 # Bindings and reads of one statement or expression.
@@ -327,32 +339,12 @@ def _find_set_attributes(statement: ast.stmt) -> frozenset[str]:
     )
 
 
-def _find_bound_by_expression(expression: ast.expr, flow: Flow) -> frozenset[str]:
-    """Return the names bound by `:=`, and the attribute paths that a call may set on its arguments."""
-    bound = {node.target.id for node in ast.walk(expression) if isinstance(node, ast.NamedExpr)}
-    dotted = [path for path in flow.explained if "." in path]
-    if dotted:
-        given = set(_list_call_arguments(expression))
-        bound |= {path for path in dotted if path.partition(".")[0] in given}
-    return frozenset(bound)
-
-
 def _list_call_arguments(expression: ast.expr) -> Iterator[str]:
     for node in ast.walk(expression):
         if isinstance(node, ast.Call):
             for part in ast.walk(node):
                 if isinstance(part, ast.Name):
                     yield part.id
-
-
-def _record_early_reads(expression: ast.expr, state: frozenset[str], flow: Flow) -> None:
-    if not flow.watched or flow.module is None:
-        return
-    for node in _find_immediate_reads(expression):
-        name = node.id
-        if name in flow.watched and name not in state and name not in flow.early_reads:
-            start = flow.module.source.get_offset(node.lineno, node.col_offset)
-            flow.early_reads[name] = (start, start + len(name))
 
 
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)

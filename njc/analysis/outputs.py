@@ -31,7 +31,6 @@ from njc.analysis.assignment import (
     Flow,
     find_block,
     find_functions_without_end,
-    follow_suite,
     get_line_span,
     is_on_lines,
 )
@@ -259,7 +258,7 @@ def _check_unbound(
         lines=_find_lines_with(names, module.source, scope),
         without_end=without_end,
     )
-    follow_suite(scope.node.body, NOTHING, flow)
+    flow.follow_suite(scope.node.body, NOTHING)
     for name, place in flow.early_reads.items():
         message = f"`{name}` may be unbound here: a path to this use runs no block that binds it"
         hint = "bind it before, or use it only where the block has run"
