@@ -95,7 +95,7 @@ CallRules = Mapping[Callable[..., Any], CallRule]
 def read_call_rules(calls: Any) -> CallRules:
     """Return the rules of `njrt.using(calls=...)`, given as functions, or as a mapping from functions to rules.
 
-    Raises ConfigurationError for anything else.
+    Raises ConfigurationError for anything else, and for special methods.
     """
     if calls is None:
         return {}
@@ -109,7 +109,15 @@ def read_call_rules(calls: Any) -> CallRules:
                 "njrt.using: calls is a list of functions, or a dict from functions to njrt.CallRule(...), "
                 f"not {function!r}" + (f": {rule!r}" if isinstance(calls, Mapping) else "")
             )
-    return {find_plain_function(function): rule for function, rule in rules}
+    plain = {find_plain_function(function): rule for function, rule in rules}
+    for function in plain:
+        name = getattr(function, "__name__", "")
+        if isinstance(name, str) and name[:2] == name[-2:] == "__":
+            raise ConfigurationError(
+                f"njrt.using: Python itself calls the special method {name}, so a rule in calls would not hold; "
+                "write @njrt.gated above the method"
+            )
+    return plain
 
 
 def find_plain_function(function: Any) -> Any:

@@ -7,6 +7,7 @@ frames, and sends what it likes. All checks must be the program's.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib
 import inspect
 import io
@@ -349,6 +350,96 @@ def test_writers_of_other_libraries(
     with pytest.raises(PermissionError):
         limited(*refused)
     assert limit_function(getattr(kind(), name), {library.partition(".")[0]})(*refused) == "written"
+
+
+# ── rules for calls ──────────────────────────────────────────────────────────────────────────────
+
+sent: list[Any] = []
+
+
+class Mailer:
+    """Sends mails; all its methods have a rule."""
+
+    def send(self, to: Any) -> None:
+        sent.append(to)
+
+    @staticmethod
+    def send_plain(to: Any) -> None:
+        sent.append(to)
+
+    @classmethod
+    def send_all(cls, to: Any) -> None:
+        sent.append(to)
+
+    @njrt.gated(decide="deny")
+    def __call__(self, to: Any = None) -> None:
+        sent.append(to)
+
+    @njrt.gated(decide="deny")
+    def __setitem__(self, key: Any, to: Any) -> None:
+        sent.append(to)
+
+    @njrt.gated(decide="deny")
+    def __enter__(self) -> Any:
+        sent.append("enter")
+
+    def __exit__(self, *_: Any) -> None:
+        return
+
+    @njrt.gated(decide="deny")
+    def __add__(self, to: Any) -> Any:
+        sent.append(to)
+
+
+class Urgent(Mailer):
+    """A subclass."""
+
+
+CALLS = [
+    "m('x')", "m['x'] = 1", "with m: pass", "m + 1", "Mailer.__call__(m, 'x')", "list(map(m, [1]))", "call(m, 'x')",
+    "series.map(m)", "pool.submit(m, 1).result()", "call(list, map(m, [1]))", "sorted([1], key=m)", "call(sorted, [1], key=m)",
+    "m.send(1)", "u.send(1)", "m.send_plain(1)", "m.send_all(1)", "Mailer.send(m, 1)", "Mailer.send_all(1)", "type(m).send(m, 1)",
+    "call(m.send, 1)", "call(Mailer.send, m, 1)", "bound(1)", "call(bound, 1)", "part(1)", "full()", "nested()", "call(part, 1)",
+    "part.func(1)", "series.map(part)", "held['send'](1)", "held['part'](1)", "xs.sort(key=m.send)", "xs.sort(key=part)",
+    "import operator\nseries.map(operator.methodcaller('send', 1))", "import operator\ncall(call(operator.methodcaller, 'send', 1), m)",
+    "import functools\nfunctools.partial(m.send, 1)()", "import functools\ncall(functools.partial, m.send, 1)()",
+    "next(iter(lambda: m.send(1), None))",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("code", CALLS)
+def test_a_rule_for_a_call_holds_on_every_way(code: str) -> None:
+    def invite(m: Any, u: Any, bound: Any, part: Any, full: Any, nested: Any, held: Any) -> None:
+        call, pool, xs, series = retry, executor, [1], pandas.Series([m])
+        njrt.run(
+            "natural\nInvite by <m>, <u>, <Mailer>, <bound>, <part>, <full>, <nested>, <held>, <call>, <pool>, <xs>, <series>.",
+            lambda: (m, u, Mailer, bound, part, full, nested, held, call, pool, xs, series),
+            at="case.njpy:1",
+            policy="contained",
+        )
+
+    m = Mailer()
+    part, full = functools.partial(m.send), functools.partial(Mailer.send, m, 1)
+    held = {"send": m.send, "part": part}
+    rules = {
+        function: njrt.CallRule(decide="deny")
+        for function in (Mailer.send, Mailer.send_plain, Mailer.send_all)
+    }
+    model = njrt.Scripted([run(code, done=True), run("pass", done=True)])
+    sent.clear()
+    with ThreadPoolExecutor(1) as executor, njrt.using(model=model, calls=rules):
+        invite(m, Urgent(), m.send, part, full, functools.partial(part, 1), held)
+    assert sent == []
+
+
+@pytest.mark.parametrize("name", ["__call__", "__setitem__", "__enter__", "__exit__", "__init__"])
+def test_a_rule_for_a_special_method_is_refused(name: str) -> None:
+    for calls in ({getattr(Mailer, name): njrt.CallRule()}, [getattr(Mailer(), name)]):
+        with (
+            pytest.raises(njrt.ConfigurationError, match="special method"),
+            njrt.using(calls=calls),
+        ):
+            pass
 
 
 # ── raw messages ─────────────────────────────────────────────────────────────────────────────────

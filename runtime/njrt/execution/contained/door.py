@@ -15,6 +15,7 @@ import importlib
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
+from functools import partial
 from types import (
     BuiltinMethodType,
     CellType,
@@ -166,6 +167,9 @@ class Door(Codec):
         """Return the function through which the code calls one that has a rule, or the value itself."""
         if not callable(value) or isinstance(value, type):
             return value
+        if is_a(value, partial):
+            gated = self._put_behind_gate(value.func)
+            return self._keep(value, value if gated is value.func else _rebuild(value, gated))
         function = find_plain_function(value)
         try:
             rule = self.rules.get(function)
@@ -175,9 +179,11 @@ class Door(Codec):
             return value
         if function is not value:  # a bound method is another object each time
             return wrap_gated(GatedFunction(value, rule))
-        if id(value) not in self._gated:
-            self._gated[id(value)] = value, wrap_gated(GatedFunction(value, rule))
-        return self._gated[id(value)][1]
+        return self._keep(value, wrap_gated(GatedFunction(value, rule)))
+
+    def _keep(self, value: Any, gated: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the gated form that a function had first, so that it stays one object in the code."""
+        return self._gated.setdefault(id(value), (value, gated))[1]
 
     def _refer(self, value: Any) -> int:
         number = self._numbers.get(id(value))
@@ -499,6 +505,10 @@ class Door(Codec):
             raise ImportError(f"`{path}` cannot be imported in contained code")
         module = importlib.import_module(path)
         return module if is_member else importlib.import_module(top)
+
+
+def _rebuild(bound: partial[Any], function: Callable[..., Any]) -> partial[Any]:
+    return partial(function, *bound.args, **bound.keywords)
 
 
 def _list_abstract(cls: type, mro: Sequence[type]) -> Iterator[tuple[str, str]]:
