@@ -31,7 +31,6 @@ from njc.frontend.name_resolution import (
     NameScope,
     is_bound,
     is_defined,
-    list_visible_names,
     resolve_name,
 )
 from njc.frontend.parse import Module
@@ -168,7 +167,7 @@ def suggest_name(name: str, block: NaturalBlock, outputs: BlockOutputs) -> str |
             return f"`{name}` belongs to the class `{scope.name}`: reach it through the class or `self`"
     if name in _TYPES_BY_OTHER_NAMES:
         return f"did you mean `{_TYPES_BY_OTHER_NAMES[name]}`?"
-    candidates = [each for each in list_visible_names(block.scope, outputs) if each != name]
+    candidates = [each for each in block.scope.list_visible_names(outputs) if each != name]
     close = difflib.get_close_matches(name, candidates, n=1) or difflib.get_close_matches(
         name,
         [candidate for candidate in dir(builtins) if not candidate.startswith("_")],

@@ -17,7 +17,7 @@ from functools import cached_property, partial
 from njc.analysis.expressions import ExpressionReader
 from njc.analysis.types import MAX_DEPTH, Typed, make_builtin_type, unquote
 from njc.frontend.blocks import NaturalBlock
-from njc.frontend.name_resolution import NameScope, list_bound_names, walk_statements
+from njc.frontend.name_resolution import NameScope, list_bound_names
 from njc.frontend.prompt_references import parse_type
 from njrt.private_names import mangle
 
@@ -133,7 +133,7 @@ class TypeReader(ExpressionReader):
         annotated = self._typing_annotations(scope)
         for name, annotation in annotated.items():
             yield name, _always(Typed(unquote(annotation), scope))
-        for statement in walk_statements(scope):
+        for statement in scope.walk_statements():
             for name, binding in self._bindings_of(statement, scope):
                 key = mangle(name, scope.mangling_class)
                 if key not in annotated or isinstance(statement, _DEFINITIONS):

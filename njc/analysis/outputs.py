@@ -46,7 +46,6 @@ from njc.frontend.name_resolution import (
     list_declared,
     list_suites,
     resolve_name,
-    walk_statements,
 )
 from njc.frontend.parse import Module
 from njc.frontend.prompt_references import Reference
@@ -170,7 +169,7 @@ def _is_assigned_above(name: str, scope: NameScope, inner: ast.AST) -> bool:
     first, _ = get_line_span(inner) or (0, 0)
     return any(
         name in list_bound_names(statement, walrus=False)
-        for statement in walk_statements(scope)
+        for statement in scope.walk_statements()
         if isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign)
         and statement.lineno < first
     )

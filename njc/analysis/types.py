@@ -28,7 +28,6 @@ from njc.frontend.name_resolution import (
     list_bound_names,
     list_declared,
     resolve_name,
-    walk_statements,
 )
 from njc.frontend.prompt_references import list_type_names, parse_type
 from njrt.private_names import mangle
@@ -128,7 +127,7 @@ class TypeDefinitions:
         """Return the statements of a scope that bind a name, in its written form."""
         if scope not in self._statements_by_scope:
             by_name: dict[str, list[ast.stmt]] = {}
-            for statement in walk_statements(scope):
+            for statement in scope.walk_statements():
                 for bound in list_bound_names(statement, self.has_walrus):
                     by_name.setdefault(bound, []).append(statement)
             self._statements_by_scope[scope] = by_name
@@ -317,7 +316,7 @@ class TypeDefinitions:
         if scope not in self._for_checkers_by_scope:
             self._for_checkers_by_scope[scope] = frozenset(
                 id(inner)
-                for statement in walk_statements(scope)
+                for statement in scope.walk_statements()
                 if isinstance(statement, ast.If)
                 and ast.unparse(statement.test).rpartition(".")[2] == "TYPE_CHECKING"
                 for child in statement.body

@@ -98,6 +98,25 @@ class NameScope:
             yield scope
             scope = scope.parent
 
+    def walk_statements(self) -> Iterator[ast.stmt]:
+        """Yield the statements of the scope, nested suites included, in the order of the source."""
+        waiting = [*reversed(self.node.body)]
+        while waiting:
+            statement = waiting.pop()
+            yield statement
+            for suite in reversed(list(list_suites(statement))):
+                waiting += reversed(suite)
+
+    def list_visible_names(self, outputs: BlockOutputs) -> list[str]:
+        """List the program's names that a block in the scope could mean, for did-you-mean."""
+        names: dict[str, None] = {}
+        for place in self.walk_outwards():
+            if place is self or place.kind != "class":
+                bindings = place.bindings
+                names |= dict.fromkeys(sorted(bindings.bound | outputs.get(place, set())))
+                names |= dict.fromkeys(sorted(bindings.type_parameters))
+        return list(names)
+
 
 BlockOutputs = Mapping[NameScope, Set[str]]
 """The names that natural blocks bind directly in a scope, as the compiler stores them."""
@@ -176,17 +195,6 @@ def is_defined(name: str, scope: NameScope, outputs: BlockOutputs) -> bool:
     if name in ("__qualname__", "__module__"):
         return scope.kind == "class"
     return name in list_declared(home.scope.node)[0]
-
-
-def list_visible_names(scope: NameScope, outputs: BlockOutputs) -> list[str]:
-    """List the program's names that a block in `scope` could mean, for did-you-mean."""
-    names: dict[str, None] = {}
-    for place in scope.walk_outwards():
-        if place is scope or place.kind != "class":
-            bindings = place.bindings
-            names |= dict.fromkeys(sorted(bindings.bound | outputs.get(place, set())))
-            names |= dict.fromkeys(sorted(bindings.type_parameters))
-    return list(names)
 
 
 @functools.lru_cache(maxsize=1)
@@ -380,16 +388,6 @@ def list_suites(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
             yield from (statement.orelse, statement.finalbody)
         case ast.Match(cases=cases):
             yield from (case.body for case in cases)
-
-
-def walk_statements(scope: NameScope) -> Iterator[ast.stmt]:
-    """Yield the statements of a scope, nested suites included, in the order of the source."""
-    waiting = [*reversed(scope.node.body)]
-    while waiting:
-        statement = waiting.pop()
-        yield statement
-        for suite in reversed(list(list_suites(statement))):
-            waiting += reversed(suite)
 
 
 def list_own_expressions(statement: ast.stmt) -> Iterator[ast.expr]:

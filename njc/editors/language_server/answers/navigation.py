@@ -16,7 +16,7 @@ from njc.analysis.types import ClassDefinition
 from njc.editors.language_server.texts.documents import Document, Reading
 from njc.editors.language_server.texts.name_index import Occurrence
 from njc.frontend.blocks import NaturalBlock
-from njc.frontend.name_resolution import FunctionDefinition, NameScope, list_visible_names
+from njc.frontend.name_resolution import FunctionDefinition, NameScope
 
 NameKind = Literal[
     "variable", "parameter", "function", "class", "module", "field", "method", "output"
@@ -35,7 +35,7 @@ class VisibleName:
 
 def list_names_at(reading: Reading, block: NaturalBlock) -> list[VisibleName]:
     """Return the names that a block could mean, nearest scope first; the names of Python are left out."""
-    names = list_visible_names(block.scope, reading.outputs)
+    names = block.scope.list_visible_names(reading.outputs)
     return [describe_name(reading, block.scope, name) for name in names if not _is_private(name)]
 
 
