@@ -582,3 +582,13 @@ def test_a_signal_leaves_no_temporary_files(program: Path, number: str) -> None:
         process.send_signal(getattr(signal, number))
         assert process.wait(HANG_SECONDS) == 128 + getattr(signal, number)
     assert list(temporary.iterdir()) == []
+
+
+def test_a_variable_that_the_user_has_set_is_no_change_of_the_effect(
+    debug: Debug, program: Path
+) -> None:
+    # In a step that changes other variables, and in one that changes this one.
+    shown = answers(debug(program, commands="s\nset total = 40\nn\nr\n"))
+    assert "total:" not in "".join(shown["n"])
+    shown = answers(debug(program, commands="set total = 40\nb jump\nc\nN\nn\n"))
+    assert "40 -> 40" not in "".join(shown["n"])

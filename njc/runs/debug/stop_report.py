@@ -221,7 +221,7 @@ def list_variable_rows(
         mark: VariableMark = ""
         if name not in texts:
             mark = "gone"
-        elif name in touched:
+        elif name in touched and before.get(name) != texts[name]:  # else the user has set it
             mark = "changed" if name in before else "new"
         rows.append(VariableRow(name, clean_text(texts.get(name, "")), old if mark else "", mark))
     yield from sorted(rows, key=lambda row: not row.mark)
