@@ -352,6 +352,70 @@ def test_writers_of_other_libraries(
     assert limit_function(getattr(kind(), name), {library.partition(".")[0]})(*refused) == "written"
 
 
+MODULE = """
+import os, sys, collections, logging, subprocess
+from os import environ, environb, path, system, getenv
+from sys import stdout, stderr, modules, argv, path as search_path, meta_path
+from pandas import options
+from subprocess import PIPE
+from re import IGNORECASE
+from decimal import Decimal
+from datetime import date
+from enum import Enum
+
+class Kind(Enum):
+    TEA = 1
+
+prices = {"tea": 3}
+orders = []
+limit = Decimal("2.5")
+start = date(2026, 1, 1)
+counts = collections.Counter("aab")
+log = logging.getLogger("shop")
+first = Kind.TEA
+names = ("tea",)
+nothing = None
+renamed = os.environ
+
+def price(name):
+    return prices[name]
+"""
+IMPORTED = ["os", "sys", "environ", "environb", "path", "system", "getenv", "stdout", "stderr", "modules", "argv", "search_path", "meta_path", "options", "renamed", "subprocess"]  # fmt: skip
+OWN = [
+    "prices",
+    "orders",
+    "limit",
+    "start",
+    "counts",
+    "log",
+    "first",
+    "names",
+    "nothing",
+    "price",
+    "Kind",
+    "PIPE",
+    "IGNORECASE",
+    "Decimal",
+    "date",
+]
+
+
+def test_a_module_gives_its_own_members_only(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "attacked_shop.py").write_text(MODULE, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("attacked_shop")
+    door = Door(frozenset({"attacked_shop"}), lambda *_: None)
+    reference = door.encode(module)
+    assert isinstance(reference, list)
+    for name in IMPORTED:
+        with pytest.raises(Refused, match="the prompt does not name"):
+            door.encode(door.perform("get", [reference[:2], name]))
+    for name in OWN:
+        assert door.perform("get", [reference[:2], name]) is getattr(module, name)
+
+
 # ── rules for calls ──────────────────────────────────────────────────────────────────────────────
 
 sent: list[Any] = []

@@ -3,6 +3,7 @@
     find_refused_member(frame, "eval", named)   "pandas", unless the prompt names it
     limit_function(frame.to_csv, named)         a function that gives the text, and writes no file
     limit_function(frame.agg, named)            a function that takes functions, and names such as "sum"
+    find_home(shop.environ, "shop")             "os"
 
 A limited function is the one that the code gets, so the limit holds wherever the function is called. No such list is
 complete: an object of a library that is not here does all that it can.
@@ -10,13 +11,22 @@ complete: an object of a library that is not here does all that it can.
 
 from __future__ import annotations
 
+import enum
 import functools
+import sys
 from collections.abc import Callable, Iterator, Mapping, Set
-from types import FunctionType, MethodType
+from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
+from njrt.execution.contained.wire import WRITERS
 from njrt.execution.guard.runtime import find_refused_attribute
-from njrt.values.introspection import get_class_namespace, get_module_name, get_mro, is_a
+from njrt.values.introspection import (
+    get_class_namespace,
+    get_module_name,
+    get_mro,
+    is_a,
+    is_standard_module,
+)
 
 
 def _split_words(text: str) -> frozenset[str]:
@@ -37,6 +47,8 @@ _REFUSED: Mapping[str, frozenset[str]] = {
     "ctypes": _split_words("from_address from_buffer from_param in_dll"),
     "_ctypes": _split_words("from_address from_buffer from_param in_dll"),
 }
+_DATA = (str, float, tuple, frozenset, enum.Enum, type(None), *WRITERS)
+"""Immutable values, which modules share."""
 _NAMES = frozenset().union(*_REFUSED.values())
 
 _WRITERS: Mapping[str, frozenset[str]] = {
@@ -75,6 +87,28 @@ def find_refused_member(value: Any, name: str, named: Set[str]) -> str | None:
         if name in _REFUSED.get(library, ()) and name in get_class_namespace(base):
             return None if library in named else library
     return None
+
+
+def find_home(member: Any, own: str) -> str | None:
+    """Return the module of Python's library, or of an installed package, that has this object, too; None for data.
+
+    `own` is the package of the module with the member. Not detected: objects of other modules of the program.
+    """
+    if any(is_a(member, cls) for cls in _DATA) or is_standard_module(own):
+        return None
+    is_installed = _is_installed(sys.modules.get(own))
+    for name, module in [*sys.modules.items()]:
+        top = name.partition(".")[0]
+        if top == own or not is_a(module, ModuleType):
+            continue
+        is_library = is_standard_module(top) or (not is_installed and _is_installed(module))
+        if is_library and any(found is member for found in [*vars(module).values()]):
+            return name
+    return None
+
+
+def _is_installed(module: Any) -> bool:
+    return "-packages" in str(getattr(module, "__file__", None))
 
 
 def limit_function(value: Any, named: Set[str]) -> Any:

@@ -26,7 +26,7 @@ from types import (
 )
 from typing import Any, NoReturn
 
-from njrt.execution.contained.authority import find_refused_member, limit_function
+from njrt.execution.contained.authority import find_home, find_refused_member, limit_function
 from njrt.execution.contained.known import (
     find_known_name,
     is_plain_class,
@@ -454,17 +454,17 @@ class Door(Codec):
 
     def _check_module_member(self, module: ModuleType, name: str, member: Any) -> None:
         """Refuse imports of the module from elsewhere."""
-        if is_a(module, ComputingModule):
+        if is_a(module, ComputingModule) or name in getattr(module, "__all__", ()):
             return
-        exported = getattr(module, "__all__", ())
-        home = getattr(member, "__module__", None)
-        if name in exported or not callable(member) or not isinstance(home, str):
-            return
-        is_known = is_a(member, type) and find_known_name(member)
-        if is_known or home in ("builtins", module.__name__):
-            return
-        top = module.__name__.partition(".")[0]
-        if home.partition(".")[0].lstrip("_") != top.lstrip("_"):
+        own = module.__name__.partition(".")[0]
+        home = getattr(member, "__module__", None) if callable(member) else None
+        if isinstance(home, str):
+            is_known = is_a(member, type) and find_known_name(member)
+            is_own = is_known or home in ("builtins", module.__name__)
+        else:
+            home = find_home(member, own)
+            is_own = home is None
+        if not is_own and str(home).partition(".")[0].lstrip("_") != own.lstrip("_"):
             raise Refused(
                 AttributeError,
                 f"`{name}` comes from the module {home}, which the prompt does not name",
