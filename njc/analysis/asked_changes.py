@@ -162,7 +162,7 @@ _NEGATED = re.compile(
     re.IGNORECASE,
 )
 _PRINTS = re.compile(
-    rf"{_CLAUSE}(?:pretty-)?(?P<verb>print|log|display|echo|sleep|wait|beep)s?\b(?!\s*[-:])"
+    rf"{_CLAUSE}(?:pretty-)?(?!(?:print|log|display)s?\s*(?:[.,;)]|\Z|\b(?:or|and)\b))(?P<verb>print|log|display|echo|sleep|wait|beep)s?\b(?!\s*[-:])"
     r"|(?:,|\bwhile|\band)\s*(?P<doing>printing|logging|displaying|echoing)\b"
     r"|\b(?:use|using|call|calling)\s+[`'\"]?(?P<call>print)\b"
     r"|\b(?P<write>writ(?:e|es)|send|print|output|show|append|dump|save)\b[^.;:!?]{0,60}?\b(?:to|on|in|into|onto)\s+(?:the\s+|a\s+)?"

@@ -35,6 +35,13 @@ _RAISE_WORDS = re.compile(
     re.IGNORECASE,
 )
 """Words that ask for an exception."""
+_ACTS = re.compile(
+    r"\b(?:print|log|warn|show|display|output|notif[iy]|alert|echo|beep|ring|play|sleep|wait|send|mail|e-?mail|publish|upload|download|flush|dump"
+    r"|import|call|run|execute|invoke|start)(?:s|es|n|ed|ing|ged|ging|ted|ting)?\b|\b(?:stdout|stderr|console|screen|terminal|files?|disk)\b"
+    r"|\b(?:tell|inform) (?:the|my|our|your|all) |\b(?:druck|ausgeb|zeig|imprim|affich|muestr|stamp[ai])|\bgib\b.*\baus\b|вывед|печат|打印|输出|显示|表示|出力|출력",
+    re.IGNORECASE,
+)
+"""Words that may ask for something outside of the program, such as to print."""
 
 
 _COMPUTES = re.compile(
@@ -120,7 +127,7 @@ def _can_do_nothing(block: NaturalBlock, authority: Authority, types: TypeReader
     """Return whether a block certainly has no effect, except an exception that its text does not ask for."""
     if block.writes or authority.labels or block.is_fstring:
         return False
-    if _RAISE_WORDS.search(block.words):
+    if _RAISE_WORDS.search(block.words) or _ACTS.search(block.words_without_references):
         return False
     return all(obstacle.is_missing for obstacle in find_obstacles(block, (), types))
 

@@ -214,8 +214,8 @@ CODES: Mapping[str, DiagnosticCode] = {
     "NJ211": DiagnosticCode(
         "block that can do nothing",
         "error",
-        "The block has no output, its text names no jump that is legal here and asks for no exception, and nothing that "
-        "it reads can be changed. So the program is the same after it. Name its result by `<:name>`, the variable "
+        "The block has no output, its text names no jump that is legal here, asks for no exception and not to print or to "
+        "send anything, and nothing that it reads can be changed. So the program is the same after it. Name its result by `<:name>`, the variable "
         "that it changes, or the jump that it takes.",
     ),
     "NJ212": DiagnosticCode(

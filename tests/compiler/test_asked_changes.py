@@ -134,7 +134,35 @@ def test_a_change_that_a_text_asks_for_is_reported_with_its_variable(path: str, 
     assert find_changed(text) == [path]
 
 
+PRINTING = """\
+Put into <:y: int> the length of <text>, printing each step.
+Put into <:y: int> the length of <text>, and print it.
+Put into <:y: int> the length of <text>. Now print it.
+Put into <:y: int> the length of <text>. You should also print it.
+For each of <rows> print its length. Put their number into <:y: int>.
+If <text> is empty print "empty". Put its length into <:y: int>.
+Pretty-print <text>, and put its length into <:y: int>.
+Use `print` to show <text>. Put its length into <:y: int>.
+Write <text> into the log. Put its length into <:y: int>.
+Append <text> to the file a.txt. Put its length into <:y: int>.
+""".splitlines()
+
+
+@pytest.mark.parametrize("text", PRINTING)
+def test_texts_that_ask_to_print_need_code(text: str) -> None:
+    (authority,) = compile_text(text).authorities
+    assert authority.effects == "direct"
+    assert "which needs code" in authority.reason
+
+
 COMPUTING = """\
+Put into <:y: bool> whether <text> asks to print something.
+Put into <:y: str> whether <text> is about print, web or log.
+Put into <:y: str> the text on the print of <text>.
+Put the number of errors in the log into <:y: int>. The log: <text>
+Write the errors of the log in <text> into <:y: str>.
+Log: <text>. Put its last error into <:y: str>.
+If the log of <text> is empty, put 0 into <:y: int>.
 Read <rows> and put the longest into <:y: str>.
 Put the number of words in <rows> into <:y: int>.
 Put the number of words in <rows> and <self.name> into <:y: int>.

@@ -28,6 +28,36 @@ WITHOUT_JUMP = {
     "Say how <x> breaks and returns.": ["NJ211"],
 }
 """Prompts, and the findings about them: `x` cannot be changed, so most can do nothing."""
+ACTING = """\
+Print <x>.
+Now print <x>.
+Just print <x>.
+Always print <x>.
+You should print <x>.
+Do print <x>.
+If <x> is long, just print it.
+For each line of <x> print its length.
+When <x> is empty print "empty".
+Pretty-print <x>.
+Print: <x>
+Prints <x>.
+Write <x> into the log.
+Append <x> to the file a.txt.
+Use `print` to show <x>.
+It is to be printed what <x> means.
+Show <x>.
+Output <x>.
+Log: <x>.
+Warn about <x>.
+Notify the user about <x>.
+Tell the user about <x>.
+Flush stdout.
+Send <x> by mail.
+Drucke <x>.
+Gib <x> aus.
+Imprime <x>.
+Affiche <x>.
+""".splitlines()
 WITH_JUMP = [
     "Break if <x> is empty.",
     "Look at <x>, then break.",
@@ -44,6 +74,14 @@ def test_words_that_ask_for_no_jump(prompt: str) -> None:
     text = f'x = 1\n"""natural\n{prompt}\n"""\n'
     found = compile_source(SourceFile("p.njpy", text.encode())).diagnostics
     assert [finding.code for finding in found] == WITHOUT_JUMP[prompt]
+
+
+@pytest.mark.parametrize("prompt", ACTING)
+def test_words_that_ask_to_act_outside_of_the_program(prompt: str) -> None:
+    text = f'x = 1\n"""natural\n{prompt}\n"""\n'
+    compilation = compile_source(SourceFile("p.njpy", text.encode()))
+    assert compilation.diagnostics == ()
+    assert compilation.authorities[0].effects == "direct"
 
 
 @pytest.mark.parametrize("prompt", WITH_JUMP)
