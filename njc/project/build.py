@@ -1,6 +1,6 @@
 """Building: compile changed sources, and write all files or none.
 
-    find_units(...)  ->  plan_build(...)  ->  BuildPlan(changes, findings, obstacles)  ->  write_changes(plan)
+    find_units(...)  ->  plan_build(...)  ->  BuildPlan(changes, findings, obstacles).write_changes()
 
 An error or an obstacle stops the whole build. Whether a compiled file is up to date is read from the file: it has the
 digests of its source and of itself. There is no other state.
@@ -145,6 +145,14 @@ class BuildPlan:
         """Whether a source cannot be compiled."""
         return any(finding.is_error for finding in self.findings)
 
+    def write_changes(self) -> None:
+        """Write the changed files, all or none; the compiled file of an executable source is executable."""
+        write_all({change.unit.output: change.after for change in self.changes})
+        for output, bits in self.executable.items():
+            with explaining_failure(f"make {format_path(output)} executable"):
+                if bits & ~(mode := output.stat().st_mode):
+                    output.chmod(mode | bits)
+
 
 def plan_build(
     units: Sequence[Unit],
@@ -193,15 +201,6 @@ def plan_build(
         () if force else tuple(filter(None, obstacles)),
         executable,
     )
-
-
-def write_changes(plan: BuildPlan) -> None:
-    """Write the changed files, all or none; the compiled file of an executable source is executable."""
-    write_all({change.unit.output: change.after for change in plan.changes})
-    for output, bits in plan.executable.items():
-        with explaining_failure(f"make {format_path(output)} executable"):
-            if bits & ~(mode := output.stat().st_mode):
-                output.chmod(mode | bits)
 
 
 def load_code(file: Path, data: bytes, project: Project) -> tuple[CodeType, tuple[Finding, ...]]:

@@ -50,6 +50,15 @@ class Unit:
         """Whether the source is a `.py` file, which is copied and not compiled."""
         return self.source.suffix == ".py"
 
+    def refuse_hidden_source(self) -> None:
+        """Raise ConfigurationError if a Python file that njc did not write has the name of the source."""
+        beside = self.source.with_suffix(".py")
+        if beside.is_file() and read_header(beside) is None:
+            raise ConfigurationError(
+                f"{self.display_path} and {format_path(beside)} beside it are the same module to an import; "
+                "rename or remove one"
+            )
+
 
 def find_units(
     arguments: Sequence[Path], project: Project, *, writes: bool = True
@@ -278,22 +287,12 @@ def _is_pattern_match(path: str, pattern: str) -> bool:
     return any(fnmatchcase(head, form) for head in heads for form in forms)
 
 
-def refuse_hidden_source(unit: Unit) -> None:
-    """Raise ConfigurationError if a Python file that njc did not write has the name of the source."""
-    beside = unit.source.with_suffix(".py")
-    if beside.is_file() and read_header(beside) is None:
-        raise ConfigurationError(
-            f"{unit.display_path} and {format_path(beside)} beside it are the same module to an import; "
-            "rename or remove one"
-        )
-
-
 def _refuse_shared_outputs(units: Iterable[Unit]) -> None:
     real_folders: dict[Path, str] = {}
     units_by_output: dict[tuple[str, str], Unit] = {}
     for unit in units:
         if unit.source.with_suffix(".py") != unit.output:  # else the build refuses to overwrite it
-            refuse_hidden_source(unit)
+            unit.refuse_hidden_source()
         folder = unit.output.parent
         real = real_folders.setdefault(folder, os.path.realpath(folder))
         other = units_by_output.setdefault((real, unit.output.name), unit)

@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from njc.frontend.diagnostics import render_diagnostic
 from njc.project.build import Compilations, Finding, make_compile_task, read_source
 from njc.project.config import Project, find_project
-from njc.project.units import Unit, make_unit, refuse_hidden_source
+from njc.project.units import Unit, make_unit
 from njrt.errors import ConfigurationError
 
 StaticFilling = Callable[[Sequence[Unit], Project], tuple[Compilations, Sequence[Finding]]]
@@ -37,7 +37,7 @@ def compile_wheel_files(
     problems = [render_diagnostic(found.diagnostic, found.source) for found in findings]
     compiled: dict[str, bytes] = {}
     for path, unit in units.items():
-        refuse_hidden_source(unit)
+        unit.refuse_hidden_source()
         task = make_compile_task(unit, read_source(unit), project)
         done = filled.get(unit) or task.compile()
         if done.output is None:

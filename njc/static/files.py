@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from njc.project.build import Compilations, Finding, plan_build, read_source, write_changes
+from njc.project.build import Compilations, Finding, plan_build, read_source
 from njc.project.config import Project
 from njc.project.outputs import rewrite_all, write_all
 from njc.project.tuned import find_tuned_blocks, get_lock_path
@@ -95,7 +95,7 @@ def write_static_build(
     plan = plan_build((*units, *copies), project, force=True, jobs=1, compiled=static.compiled)
     errors = tuple(finding for finding in plan.findings if finding.is_error)
     if not errors:
-        write_changes(plan)
+        plan.write_changes()
     return errors
 
 

@@ -13,7 +13,7 @@ from workplace import GREETING, MISSPELT, NOT_PYTHON, Workplace
 
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.repeat import watch_sources
-from njc.project.build import plan_build, write_changes
+from njc.project.build import plan_build
 from njc.project.config import Project
 from njc.project.units import find_units
 from waiting import HANG_SECONDS, wait_until
@@ -250,7 +250,7 @@ def test_a_source_may_vanish_while_files_are_written(here: Workplace) -> None:
     (here.folder / "a.njpy").chmod(0o755)
     plan = plan_build(find_units([here.folder], Project()), Project())
     (here.folder / "a.njpy").unlink()
-    write_changes(plan)
+    plan.write_changes()
     assert (here.folder / "a.py").stat().st_mode & stat.S_IXUSR
 
 

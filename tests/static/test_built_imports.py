@@ -23,7 +23,7 @@ from njc.evaluation.built_imports.account import (
     hash_build,
     make_build_environment,
 )
-from njc.project.build import plan_build, write_changes
+from njc.project.build import plan_build
 from njc.project.config import find_project
 from njc.project.units import find_package_files, find_units
 
@@ -145,7 +145,7 @@ def build_project(folder: Path, files: Mapping[str, str]) -> tuple[Path, tuple[B
     out = folder / "elsewhere" / "out"
     project = replace(find_project(folder, {}), out=out)
     units = find_units([folder / "src"], project)
-    write_changes(plan_build((*units, *find_package_files(units, project)), project, force=True))
+    plan_build((*units, *find_package_files(units, project)), project, force=True).write_changes()
     return out, describe_build(units)
 
 

@@ -32,7 +32,6 @@ from njc.project.build import (
     OutputChange,
     plan_build,
     read_source,
-    write_changes,
 )
 from njc.project.outputs import STUB_SUFFIX, find_stale_outputs, has_stub
 from njc.project.report import (
@@ -132,7 +131,7 @@ def _build(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
     if flags["diff"]:
         console.result("\n".join(map(_make_diff, plan.changes)))
     elif not dry_run:
-        write_changes(plan)
+        plan.write_changes()
     stale = find_stale_outputs(list_output_folders(choose_places(sources, project), project))
     _show_changes(console, plan, stale, dry_run=dry_run)
     return int(flags["check"] and bool(plan.changes or stale))

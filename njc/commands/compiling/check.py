@@ -40,7 +40,7 @@ from njc.project.config import Project
 from njc.project.fixes import correct
 from njc.project.outputs import rewrite_all
 from njc.project.report import format_count, format_findings, summarize_findings
-from njc.project.units import SUFFIX, Unit, find_units, make_unit, refuse_hidden_source
+from njc.project.units import SUFFIX, Unit, find_units, make_unit
 from njrt.errors import ConfigurationError
 
 _STDIN = Path("-")
@@ -131,7 +131,7 @@ def _read_contents(
     if _STDIN not in sources:
         units = find_units(sources, project, writes=False)
         for unit in units:
-            refuse_hidden_source(unit)
+            unit.refuse_hidden_source()
         return {unit: read_source(unit) for unit in units}
     unit = make_unit(stdin_filename, project)
     return {unit: SourceFile(unit.path, sys.stdin.buffer.read())}
