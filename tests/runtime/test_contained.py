@@ -22,7 +22,7 @@ import weakref
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given, settings
@@ -365,6 +365,9 @@ class Local:\n    def __init__(self, mail):\n        self.mail = mail\n    def s
 class A:\n    def go(self): return 1\nclass B(A):\n    def go(self): return super().go() + 1\nresult = B().go()
 import re\nresult = re.findall("[a-z]+", first.text)
 import json\nresult = json.dumps({"n": numbers[0], "t": first.text})
+import json\nresult = json.dumps({"n": numbers, "p": [pairs, (first.level,)]}, default=str)
+import json\nresult = json.dumps(pairs, indent=1, default=lambda it: "other"), json.dumps(total)
+result = "\\ud83d" + chr(0xDE00), "\\ud83d" + "é"
 import collections\nresult = collections.Counter(m.color.value for m in mails)["r"]
 from itertools import groupby\nresult = [k for k, g in groupby([1, 1, 2])]
 import dataclasses, datetime, math\nresult = math.sqrt(16), datetime.date(2026, 1, 3) - first.sent
@@ -399,6 +402,64 @@ text = text\nresult = text
 def test_contained_code_does_what_guarded_code_does(code: str) -> None:
     code = code.replace(r"\n", "\n")
     assert run(code, "contained") == run(code, "guarded")
+
+
+class Status(enum.StrEnum):
+    PAID = "paid"
+
+
+class Name(str):
+    """A subclass with the hash of its text."""
+
+
+class Odd(str):
+    def __hash__(self) -> int:
+        return 7
+
+
+class Pair(NamedTuple):
+    one: str
+    other: str
+
+
+class Day(datetime.date):
+    """A subclass with the hash of its date."""
+
+
+HASHED = [Status.PAID, Name("a"), Odd("a"), Pair("a", Status.PAID), Day(2024, 1, 2), Level.LOW]
+
+
+def evaluate(code: str, values: Any) -> Any:
+    """The `result` of contained code on some values."""
+    result: Any = None
+    scope = make_scope(lambda: (values, result), writes="result", at="case.njpy:1")
+    snippet = prepare(code, scope, policy="contained")
+    assert isinstance(snippet, Snippet), snippet
+    done = execute(snippet, seconds=20)
+    assert isinstance(done, Ran), done
+    return result
+
+
+def test_values_of_subclasses_are_found_among_plain_ones() -> None:
+    plain = "['paid', 'a', ('a', 'paid'), datetime.date(2024, 1, 2), 1]"
+    code = f"import datetime\nplain, own = {plain}, set(values)\n"
+    found = "result = [it in set(plain) for it in values], [it in own for it in plain]"
+    # `Odd` is equal to "a" and has another hash.
+    assert evaluate(code + found, HASHED) == ([True, True, False, True, True, True], [True] * 5)
+
+
+def test_code_has_the_time_zone_and_the_decimal_context_of_the_program(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    code = "import datetime\nresult = datetime.datetime.fromtimestamp(0).hour, str(1 / values)"
+    with monkeypatch.context() as changed, decimal.localcontext(prec=4):
+        for zone, hour in (("America/New_York", 19), ("XYZ-3", 3)):
+            changed.setenv("TZ", zone)
+            assert evaluate(code, decimal.Decimal(3)) == (hour, "0.3333")
+        with decimal.localcontext() as context:
+            context.traps[decimal.Inexact] = True
+            with pytest.raises(AssertionError, match="Inexact"):
+                evaluate(code, decimal.Decimal(3))
 
 
 DIFFERENT = {

@@ -20,7 +20,7 @@ from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from njrt.execution.contained.proxies import CannotCross, Proxies, ProxyType
-from njrt.execution.contained.wire import Connection, Data
+from njrt.execution.contained.wire import Connection, Data, set_decimal_context
 from njrt.execution.raised import RaisedError
 
 _UNBOUND = ["unbound"]
@@ -188,7 +188,8 @@ class Child:
 
     def run(self) -> None:
         """Receive a piece of code, run it, and send how it ended."""
-        _, code_text, names, modules, handled, borrowed = self.connection.receive()
+        _, code_text, names, modules, handled, borrowed, context = self.connection.receive()
+        set_decimal_context(context)
         code = marshal.loads(code_text.encode("latin-1"))
         self.variables = Variables(self.proxies, names)
         self.modules = frozenset(modules)

@@ -25,7 +25,7 @@ from njrt.execution.checks import MODULE_NAMES
 from njrt.execution.compile import Snippet
 from njrt.execution.contained.door import Door, Handed, Refused
 from njrt.execution.contained.process import ChildProcess, start_child
-from njrt.execution.contained.wire import Data, WireError
+from njrt.execution.contained.wire import Data, WireError, encode_decimal_context
 from njrt.execution.guard.check import list_program_modules
 from njrt.execution.lowering import ExitKind
 from njrt.execution.results import Execution, Failed, Jumped, make_execution, make_failure
@@ -396,7 +396,7 @@ class Piece:
         handled = sys.exception()
         error = None if handled is None else self.door.encode(handled)
         start = ["start", _dump_code(code), names, sorted(self.door.modules), error, borrowed]
-        self.child.connection.send(start)
+        self.child.connection.send([*start, encode_decimal_context()])
 
     # ── the end ──────────────────────────────────────────────────────────────────────────────────
 

@@ -10,11 +10,14 @@ methods exist wherever the plain ones do: `[1] + proxy` is computed by the progr
 from __future__ import annotations
 
 import copy
+import datetime
 import math
 import operator
 import os
 from collections.abc import Callable, Mapping
 from typing import Any
+
+from njrt.execution.contained.wire import MAX_TUPLE
 
 Operation = Callable[..., Any]
 
@@ -30,6 +33,22 @@ def _make_exit(name: str) -> Operation:
 
     return leave
 
+
+def _hash(value: Any) -> Any:
+    """Return the hash of a value, or the plain value with the same hash: hashes of texts differ between processes."""
+    found, make = hash(value), _PLAIN_VALUES.get(type(value).__hash__)
+    is_long = isinstance(value, tuple | frozenset) and len(value) > MAX_TUPLE
+    return found if make is None or is_long else make(value)
+
+
+_PLAIN_VALUES: Mapping[Any, Callable[[Any], Any]] = {
+    str.__hash__: str.__str__,
+    bytes.__hash__: lambda value: bytes.__getitem__(value, slice(None)),
+    tuple.__hash__: lambda value: tuple.__getitem__(value, slice(None)),
+    frozenset.__hash__: lambda value: frozenset(frozenset.__iter__(value)),
+    datetime.date.__hash__: lambda value: datetime.date.fromordinal(datetime.date.toordinal(value)),
+}
+"""Functions that make the plain value of an instance of a subclass, by the function that hashes it."""
 
 _BINARY = ["add", "and", "floordiv", "lshift", "matmul", "mod", "mul", "or", "rshift", "sub", "truediv", "xor"]  # fmt: skip
 
@@ -64,7 +83,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "__ceil__": math.ceil,
     "__fspath__": os.fspath,
     "__bool__": bool,
-    "__hash__": hash,
+    "__hash__": _hash,
     "__len__": len,
     "__length_hint__": operator.length_hint,
     "__iter__": iter,

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from njrt.errors import PolicyError
-from njrt.execution.contained.wire import Connection
+from njrt.execution.contained.wire import MAX_ZONE_BYTES, Connection
 
 _RUNTIME = str(Path(__file__).parent.parent.parent.parent)
 _START_SECONDS = 60.0
@@ -69,11 +69,12 @@ class _Server:
         return ChildProcess(Connection(ours), handle)
 
     def _request_child(self, descriptor: int, seconds: float) -> int:
+        zone = os.fsencode(os.environ.get("TZ", ""))[:MAX_ZONE_BYTES]
         limit = max(1, min(int(seconds) + 2, 2**31)).to_bytes(8, "big")
         for is_last in (False, True):
             control = self._ensure_started()
             try:
-                socket.send_fds(control, [limit], [descriptor])
+                socket.send_fds(control, [limit, zone], [descriptor])
                 message, handles, _, _ = socket.recv_fds(control, 16, 1)
                 if message and handles:
                     return handles[0]

@@ -15,7 +15,7 @@ import sys
 import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
+from functools import partial, wraps
 from types import ModuleType
 from typing import Any
 
@@ -141,6 +141,14 @@ def _make_await(name: str, request: Request) -> Callable[..., Any]:
     return wait
 
 
+def _make_hash(name: str, request: Request) -> Callable[..., int]:
+    def find_hash(self: Any) -> int:
+        result = request("op", name, self)
+        return result if type(result) is int else hash(result)  # of the same plain value here
+
+    return find_hash
+
+
 _MAKERS: Mapping[str, Callable[[str, Request], Callable[..., Any]]] = {
     **dict.fromkeys(
         ("__exit__", "__aexit__"),
@@ -148,6 +156,7 @@ _MAKERS: Mapping[str, Callable[[str, Request], Callable[..., Any]]] = {
     ),
     "__deepcopy__": lambda name, request: lambda self, memo: request("op", name, self),
     "__await__": _make_await,
+    "__hash__": _make_hash,
     "__call__": lambda _, request: (
         lambda self, /, *args, **named: request("call", self, list(args), named)
     ),
@@ -461,3 +470,29 @@ def _read_state(error: BaseException) -> dict[str, Any]:
 
 def _is_same(one: Any, other: Any) -> bool:
     return one is other or (type(one) is type(other) is int and one == other)
+
+
+def copy_before(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of `json` that is given copies of the program's containers: it takes proxies for other objects."""
+
+    @wraps(function)
+    def call(value: Any, *args: Any, **named: Any) -> Any:
+        return function(_copy_plain(value), *args, **named)
+
+    return call
+
+
+def _copy_text(value: Any) -> Any:
+    return value[:]
+
+
+def _copy_plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_copy_plain(key): _copy_plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_copy_plain(item) for item in value]
+    if isinstance(type(value), ProxyType):
+        for kind, copy in ((str, _copy_text), (int, int), (float, float)):
+            if isinstance(value, kind):
+                return copy(value)
+    return value

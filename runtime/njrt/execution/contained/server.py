@@ -10,19 +10,22 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import json
 import os
 import platform
 import resource
 import signal
 import socket
 import sys
+import time
 import traceback
 from contextlib import suppress
 
 from njrt.execution.contained.child import Child
 from njrt.execution.contained.known import CHILD_MODULES
+from njrt.execution.contained.proxies import copy_before
 from njrt.execution.contained.seccomp import build_filter, install_filter
-from njrt.execution.contained.wire import Connection, WireError
+from njrt.execution.contained.wire import MAX_ZONE_BYTES, Connection, WireError
 
 MEMORY_BYTES = 1024 * 1024 * 1024
 _NOBODY = 65534
@@ -36,6 +39,7 @@ def main() -> None:
         with suppress(ImportError):
             importlib.import_module(name)
     _warm_up()
+    json.dumps, json.dump = copy_before(json.dumps), copy_before(json.dump)
     sys.path.clear()
     drop_rights()
     program = build_filter(platform.machine())
@@ -46,14 +50,15 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     control.sendall(b"ready\n")
     while True:
-        message, descriptors, _, _ = socket.recv_fds(control, 8, 1)
+        message, descriptors, _, _ = socket.recv_fds(control, 8 + MAX_ZONE_BYTES, 1)
         if not message:
             return
-        seconds = int.from_bytes(message, "big")
+        seconds, zone = int.from_bytes(message[:8], "big"), message[8:]
         process = os.fork()
         if process == 0:
             control.close()
             try:
+                set_zone(zone)
                 run_child(descriptors[0], program, seconds)
             finally:
                 os._exit(0)
@@ -83,6 +88,13 @@ def _warm_up() -> None:
         importlib.import_module(name)
     traceback.format_exception_only(ValueError("x"))
     ctypes.CDLL(None)
+
+
+def set_zone(zone: bytes) -> None:
+    """Use the time zone of the program, if it has set one; its file is read before the filter is installed."""
+    if zone:
+        os.environb[b"TZ"] = zone
+        time.tzset()
 
 
 def drop_rights() -> None:

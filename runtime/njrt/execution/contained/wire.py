@@ -4,7 +4,7 @@
     encode((1, date(2026, 1, 2)))    ["t", [1, ["date", "2026-01-02"]]]
     encode(order)                    ["r", 7, ...]      the program's object number 7
 
-A message is its length in 4 bytes, then JSON in ASCII. Lists of JSON are values with a tag; both sides read the plain
+A message is its length in 4 bytes, then JSON in UTF-8. Lists of JSON are values with a tag; both sides read the plain
 tags below, and each side has its own for references. The program never unpickles or evaluates anything of the child.
 """
 
@@ -24,6 +24,8 @@ from functools import cache
 from typing import Any
 
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
+MAX_ZONE_BYTES = 255
+"""Most bytes of the name of the program's time zone."""
 MAX_TUPLE = 100
 """Longer tuples of the program cross as references: a copy of each would cost more than a touch."""
 _MAX_JSON_INT_BITS = 1000
@@ -31,7 +33,7 @@ _BIG = 1 << _MAX_JSON_INT_BITS
 _LOOKS = 100
 """How often a side looks for a message before it sleeps: some 60 microseconds. With one processor it sleeps at once."""
 _LENGTH = struct.Struct(">I")
-_dump = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+_dump = json.JSONEncoder(separators=(",", ":"), check_circular=False, ensure_ascii=False).encode
 
 Data = Any
 """A value of JSON: None, bool, int, float, str, and lists with a tag first."""
@@ -49,7 +51,8 @@ class Connection:
         self._buffer = bytearray()
 
     def send(self, message: Data) -> None:
-        text = _dump(message).encode("ascii")
+        # Lone surrogates stay apart: as escapes in ASCII, two in a row would become one character.
+        text = _dump(message).encode("utf-8", "surrogatepass")
         if len(text) > MAX_MESSAGE_BYTES:
             raise ValueError(f"a value of {len(text)} bytes is too large to cross")
         self.channel.sendall(_LENGTH.pack(len(text)) + text)
@@ -147,6 +150,21 @@ READERS: dict[str, Callable[[list[Data]], Any]] = {
     "NotImplemented": lambda _: NotImplemented,
 }
 """Functions that read plain values, by their tag."""
+
+
+def encode_decimal_context() -> Data:
+    """Return the settings of the decimal context of this thread."""
+    context = decimal.getcontext()
+    traps = [signal.__name__ for signal, is_set in context.traps.items() if is_set]
+    limits = [context.Emin, context.Emax, context.capitals, context.clamp]
+    return [context.prec, context.rounding, *limits, traps]
+
+
+def set_decimal_context(data: Data) -> None:
+    """Set the context of this thread to these settings."""
+    prec, rounding, lowest, highest, capitals, clamp, names = data
+    traps = [getattr(decimal, name) for name in names]
+    decimal.setcontext(decimal.Context(prec, rounding, lowest, highest, capitals, clamp, [], traps))
 
 
 class Codec:
