@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import importlib
 import inspect
+from collections import UserString
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from functools import partial
+from string import Formatter
 from types import (
     BuiltinMethodType,
     CellType,
@@ -47,7 +49,7 @@ from njrt.execution.guard.module_proxies import open_module
 from njrt.execution.guard.runtime import ComputingModule, check_read, find_target
 from njrt.gates import CallRules, GatedFunction, find_gate, find_plain_function, wrap_gated
 from njrt.outcome import UserValue
-from njrt.values.introspection import get_class_namespace, is_a
+from njrt.values.introspection import get_class_namespace, get_mro, is_a
 
 _INTERNAL_CLASSES = (CellType, CodeType, FrameType, TracebackType)
 _REFUSED_METHODS = ("__class_getitem__", "__del__", "__init__", "__init_subclass__", "__new__", "__prepare__", "__post_init__")  # fmt: skip
@@ -447,8 +449,9 @@ class Door(Codec):
         is_of_class = name in ("__class__", "__call__") and is_a(value, type)
         if is_of_class or is_special or name in REFUSED_ATTRIBUTES:
             raise Refused(AttributeError, f"`{name}` is refused in contained code")
-        if name in FORMAT_METHODS and (
-            is_a(value, str) or (is_a(value, type) and issubclass(value, str))
+        cls = value if is_a(value, type) else type(value)
+        if name in {*FORMAT_METHODS, "vformat"} and not {str, UserString, Formatter}.isdisjoint(
+            get_mro(cls)
         ):
             raise Refused(AttributeError, f"`{name}` is refused here; write str(x).{name}(...)")
 
@@ -476,6 +479,8 @@ class Door(Codec):
         target = find_target(value)
         if is_a(target, type) and find_known_name(target):
             raise Refused(TypeError, "contained code cannot change Python's library")
+        if self._is_only_found(value):
+            self._refuse_found_class(value)
         self._refuse_function(new)
 
     def _refuse_function(self, value: Any) -> None:
