@@ -44,6 +44,7 @@ from njc.frontend.name_resolution import (
     list_bound_names,
     list_children,
     list_declared,
+    list_deleted_names,
     list_suites,
     resolve_name,
 )
@@ -329,6 +330,7 @@ def _is_own(name: str, scope: NameScope) -> bool:
 def _follow(body: Sequence[ast.stmt], state: frozenset[str], search: _Search) -> frozenset[str]:
     """Follow statements; return the names that may be bound after them, from the names before."""
     for statement in body:
+        state |= _list_lasting_names(statement, search)
         match statement:
             case ast.Expr() if block := find_block(statement, search.module, search.blocks):
                 for reference in block.references:
@@ -337,18 +339,37 @@ def _follow(body: Sequence[ast.stmt], state: frozenset[str], search: _Search) ->
                     if is_read and name in search.watched and name not in state:
                         search.found.setdefault(name, reference)
                 state |= frozenset(block.binds)
-            case ast.Delete(targets=targets):
-                state -= {target.id for target in targets if isinstance(target, ast.Name)}
-            case ast.AnnAssign(value=None):
-                continue
+            case ast.Delete():
+                state -= list_deleted_names(statement)
             case _:
-                state |= list_bound_names(statement, search.module.source.has_walrus)
-                suites = list(list_suites(statement))
+                handlers = getattr(statement, "handlers", [])
+                bodies = {id(handler.body) for handler in handlers}
+                suites = [each for each in list_suites(statement) if id(each) not in bodies]
                 inner = state
                 if isinstance(statement, _LOOPS_AND_TRIES):
                     inner |= _list_bound_within(statement, search)
-                state = state.union(*(_follow(suite, inner, search) for suite in suites))
+                state = state.union(
+                    *(_follow(suite, inner, search) for suite in suites),
+                    *(_follow_handler(handler, inner, search) for handler in handlers),
+                )
     return state
+
+
+def _follow_handler(
+    handler: ast.ExceptHandler, state: frozenset[str], search: _Search
+) -> frozenset[str]:
+    """Follow an `except` clause, which unbinds its own name at its end."""
+    name = frozenset([handler.name] if handler.name else [])
+    return _follow(handler.body, state | name, search) - name
+
+
+def _list_lasting_names(statement: ast.stmt, search: _Search) -> set[str]:
+    """Return the names that a statement itself binds, without the name of an `except` clause, which ends with it."""
+    if isinstance(statement, ast.AnnAssign) and statement.value is None:
+        return set()
+    names = list_bound_names(statement, search.module.source.has_walrus)
+    handlers = getattr(statement, "handlers", ())
+    return names - {handler.name for handler in handlers}
 
 
 _get_line = attrgetter("line")
@@ -363,6 +384,6 @@ def _list_bound_within(statement: ast.stmt, search: _Search) -> frozenset[str]:
     waiting = list(list_suites(statement))
     while waiting:
         for inner in waiting.pop():
-            bound |= list_bound_names(inner, search.module.source.has_walrus)
+            bound |= _list_lasting_names(inner, search)
             waiting += list_suites(inner)
     return frozenset(bound)

@@ -98,11 +98,24 @@ EARLY = [
     "[[Put <y> into <:z>.]]\ny = 1\nprint(z)",
     "y = 1\ndel y\n[[Put <y> into <:z>.]]\nprint(z)",
     "if x:\n    [[Put <y> into <:z>.]]\n    print(z)\ny = 1",
+    "y = w = 1\ndel (y, w)\n[[Put <y> into <:z>.]]\nprint(z)",
+    "y = 1\ndel [y]\n[[Put <y> into <:z>.]]\nprint(z)",
+    "y = 1\ndel ((y, [x]), xs)\n[[Put <y> into <:z>.]]\nprint(z)",
+    "try:\n    print(x)\nexcept E as y:\n    pass\n[[Put <y> into <:z>.]]\nprint(z)",
+    "try:\n    print(x)\nexcept* E as y:\n    print(y)\n[[Put <y> into <:z>.]]\nprint(z)",
+    "try:\n    print(x)\nexcept E as y:\n    pass\nfinally:\n    [[Put <y> into <:z>.]]\n    print(z)",
+    "for i in xs:\n    [[Put <y> into <:z>.]]\n    try:\n        print(z)\n    except E as y:\n        print(y)",
 ]
 BOUND = [
     "y = 1\n[[Put <y> into <:z>.]]\nprint(z)",
     "for i in xs:\n    if i:\n        [[Put <y> into <:z>.]]\n        print(z)\n    y = 1",
     "if x:\n    y = 1\n[[Put <y> into <:z>.]]\nprint(z)",
+    "del x[(y := 1)]\n[[Put <y> into <:z>.]]\nprint(z)",
+    "try:\n    print(x)\nexcept E as y:\n    [[Put <y> into <:z>.]]\n    print(z)",
+    "try:\n    y = 1\nexcept E as y:\n    pass\n[[Put <y> into <:z>.]]\nprint(z)",
+    "try:\n    print(x)\nexcept E as y:\n    pass\nelse:\n    y = 1\n[[Put <y> into <:z>.]]\nprint(z)",
+    "try:\n    print(x)\nexcept (y := E):\n    [[Put <y> into <:z>.]]\n    print(z)",
+    "y = 1\ntry:\n    print(x)\nexcept E as w:\n    del w, xs[(y := 1)]\n[[Put <y> into <:z>.]]\nprint(z)",
     "class Box:\n    def fill(self, __item):\n        [[Put <__item> into <:z>.]]\n        __item = 2\n        print(z)",
     "class Box:\n    def fill(self):\n        __item = 2\n        [[Put <__item> into <:z>.]]\n        print(z)",
 ]
@@ -116,6 +129,13 @@ def test_reads_before_anything_is_bound(body: str) -> None:
 @pytest.mark.parametrize("body", BOUND)
 def test_reads_of_what_some_path_binds(body: str) -> None:
     assert find_codes(body) == []
+
+
+def test_an_f_string_block_reads_what_its_own_fields_bind() -> None:
+    text = (
+        'def f():\n    f"""natural\n    Put {(y := 5)} and <y> into <:z>.\n    """\n    return z\n'
+    )
+    assert compile_source(SourceFile("p.njpy", text.encode())).diagnostics == ()
 
 
 USED = [
