@@ -436,3 +436,14 @@ def test_an_output_with_the_name_of_its_type_is_checked(declared: str, value: st
         "f", rounds, says=[run(code, done=True) for _ in rounds for code in (wrong, right)]
     )
     assert all(f"`{name}`: expected" in text for text in program.told()[1::2])
+
+
+def test_a_type_with_a_missing_part_leaves_the_other_types() -> None:
+    declare = lambda: {
+        "a": Missing[int],  # type: ignore[name-defined]
+        "b": missing.Type | None,  # type: ignore[name-defined]
+        "c": Annotated[Optional[Missing[int]], 1],  # type: ignore[name-defined]
+        "d": list[Missing[int]],  # type: ignore[name-defined]
+        "e": list[int],
+    }
+    assert resolve_types(declare, globals()) == {"e": list[int]}

@@ -17,6 +17,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from types import CellType, FunctionType
@@ -104,11 +105,11 @@ def _evaluate_declarations(
     try:
         return _replace_missing_names(declare, named)() if named else declare()
     except Exception:  # a name that is defined later, or under TYPE_CHECKING only
-        try:
-            declared: Mapping[str, Any] = _replace_missing_names(declare, named)()
-        except Exception:
-            return None
-        return declared
+        for make in (ForwardRef, _UnknownType):
+            with suppress(Exception):
+                declared: Mapping[str, Any] = _replace_missing_names(declare, named, make)()
+                return declared
+        return None
 
 
 def is_declared(
@@ -119,19 +120,40 @@ def is_declared(
     return declared is None or path in declared
 
 
+class _UnknownType:
+    """A missing name, and any type made of it: `Missing[int]` cannot be a reference."""
+
+    def __init__(self, *_: Any) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> _UnknownType:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self
+
+    def __getitem__(self, _: Any) -> _UnknownType:
+        return self
+
+    __or__ = __ror__ = __call__ = __getitem__
+
+
 class _WithMissingNames(dict[str, Any]):
-    """A module's namespace that returns a reference to resolve later for a missing name."""
+    """A module's namespace that returns what `make` makes for a missing name."""
+
+    def __init__(self, names: dict[str, Any], make: Callable[[str], Any]) -> None:
+        super().__init__(names)
+        self.make = make
 
     def __missing__(self, name: str) -> Any:
-        return getattr(builtins, name) if hasattr(builtins, name) else ForwardRef(name)
+        return getattr(builtins, name) if hasattr(builtins, name) else self.make(name)
 
 
 def _replace_missing_names(
-    declare: Callable[[], Any], outputs: Collection[str]
+    declare: Callable[[], Any], outputs: Collection[str], make: Callable[[str], Any] = ForwardRef
 ) -> Callable[[], Any]:
     """Return the same function, with forward references for names that are not bound, and types for outputs."""
     assert isinstance(declare, FunctionType)
-    scope, cells = _WithMissingNames(declare.__globals__), []
+    scope, cells = _WithMissingNames(declare.__globals__, make), []
     for name in outputs:
         if name in scope and hasattr(builtins, name) and not _is_type(scope[name]):
             del scope[name]
@@ -139,7 +161,7 @@ def _replace_missing_names(
         try:
             held = cell.cell_contents
         except ValueError:
-            held = scope[name] if name in outputs else ForwardRef(name)
+            held = scope[name] if name in outputs else make(name)
         cells.append(CellType(scope[name] if name in outputs and not _is_type(held) else held))
     return FunctionType(declare.__code__, scope, "types", declare.__defaults__, tuple(cells))
 
@@ -163,6 +185,8 @@ def _resolve(
     """
     if type(annotation) is type:
         return annotation
+    if isinstance(annotation, _UnknownType):
+        raise NameError("a name in this type is missing")
     if isinstance(annotation, ForwardRef):
         annotation = annotation.__forward_arg__
     if isinstance(annotation, str):
