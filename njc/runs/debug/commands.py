@@ -250,6 +250,10 @@ class DebugCommand:
     is_repeated: bool = False
     """Whether an empty line repeats it."""
 
+    def __str__(self) -> str:
+        names = f"{', '.join(self.names)} {self.arguments}".strip()
+        return f"{names:<25} {self.help}"
+
 
 def run_command(session: DebugSession, line: str) -> CommandResult:
     """Run a command line; an empty one repeats the last movement."""
@@ -451,18 +455,12 @@ def show_help(session: DebugSession, words: str) -> CommandResult:
     return Said(tuple(format_help([COMMANDS[words]] if words else COMMAND_LIST)))
 
 
-def format_command(command: DebugCommand) -> str:
-    """Return a command on one line: its names, its arguments and its help."""
-    names = f"{', '.join(command.names)} {command.arguments}".strip()
-    return f"{names:<25} {command.help}"
-
-
 def format_help(commands: Iterable[DebugCommand]) -> list[str]:
     """Return one line for each command, and the forms of breakpoints."""
     forms = textwrap.wrap(
         f"breakpoints: {BREAKPOINT_FORMS}", 72, break_on_hyphens=False, subsequent_indent="    "
     )
-    return [f"    {line}".rstrip() for line in (*map(format_command, commands), "", *forms)]
+    return [f"    {line}".rstrip() for line in (*map(str, commands), "", *forms)]
 
 
 COMMAND_LIST = (
