@@ -132,7 +132,7 @@ _GROWS = re.compile(
     r"\x01+\s+(?:grow|shrink|become|increase|decrease|rise|fall|lose|gain|forget)\b", re.IGNORECASE
 )
 _SIMPLE = re.compile(
-    r"(?:\x01+|\"[^\"]*\"|[\d.]+|it|them|this|these|that|one|two|three|nothing|none|true|false|null|zero|an?\s+[\w'’-]+(?:\s+[\w'’-]+)?)\Z",
+    r"(?:(?:the\s+)?\x01+|\"[^\"]*\"|[\d.]+|it|them|this|these|that|one|two|three|nothing|none|true|false|null|zero|an?\s+[\w'’-]+(?:\s+[\w'’-]+)?)\Z",
     re.IGNORECASE,
 )
 """An object with a meaning that the following words cannot restrict."""
@@ -239,7 +239,7 @@ def _match_request(text: str, from_: int, begin: int, end: int) -> re.Match[str]
         return found
     if (found := _PLACED.search(text, from_, begin)) is not None:
         is_complete = _SIMPLE.match(found["object"])
-        if is_complete or not re.match(r"[^.;!?]*\x02", text[end : end + 300]):
+        if is_complete or not _HAS_RESULT.match(text, end):
             return found
     if (found := _DIRECT.search(text, from_, begin)) is not None:
         verb = (found["act"] or found["replace"] or found["fix"] or "").lower()

@@ -242,3 +242,99 @@ def test_texts_that_only_compute_are_not_reported_and_need_no_code(text: str) ->
     (authority,) = compilation.authorities
     assert [each.message for each in compilation.diagnostics] == []
     assert authority.effects == "answer", authority.reason
+
+
+TARGETS = {
+    "rows": ("<rows>", "the first of <rows>", "each of <rows>", "the <rows>"),
+    "self.tags": ("<self.tags>", "all of <self.tags>"),
+    "self.name": ("<self.name>",),
+    "self.count": ("<self.count>",),
+    "Shop.total": ("<Shop.total>",),
+}
+ON_THE_TARGET = (
+    *("update {}", "overwrite {}", "reset {}", "set {} to <n>", "change {} to <n>", "replace {} by <n>"),
+    *("swap {} and <n>", "modify {}", "clear {}", "double {}", "increase {} by <n>", "fill {} with <n>"),
+)  # fmt: skip
+INTO_THE_TARGET = (
+    *(
+        "add <n> to {}",
+        "append <n> to {}",
+        "put <n> into {}",
+        "store <n> in {}",
+        "assign <n> to {}",
+    ),
+    *("save the <text> in {}", "write <n> into {}", "record <n> in {}", "enter <n> in {}"),
+)
+OUT_OF_THE_TARGET = (
+    *("remove <n> from {}", "delete <n> from {}", "pop the last off {}", "drop each <n> in {}"),
+    *("take <n> out of {}", "erase <n> from {}", "pop one of {}"),
+)
+LEADS = (
+    *(
+        "",
+        "Please ",
+        "Now ",
+        "You should ",
+        "Just ",
+        "Then ",
+        "First, ",
+        "1. ",
+        "- ",
+        "(1) ",
+        "Kindly ",
+    ),
+    *(
+        "If <n> is odd, ",
+        "If <n> is odd ",
+        "For each letter of <text> ",
+        "Otherwise ",
+        "Remember to ",
+    ),
+    *(
+        "Read <text> and ",
+        "Count <text>; then ",
+        "I want you to ",
+        "Make sure to ",
+        "Look at <text>. ",
+    ),
+)
+RESTS = (
+    *(
+        ", and put the length of <text> into <:y: int>.",
+        ". Put the length of <text> into <:y: int>.",
+    ),
+    *(
+        "; put the length of <text> into <:y: int>.",
+        ". Then set <:y: int> to the length of <text>.",
+    ),
+    ".\n\n        The length of <text> is <:y: int>.",
+)
+FIRST = "Put the length of <text> into <:y: int>{}{}."
+JOINTS = (", and ", ". ", "; ", ", then ", ". Also ", ".\n\n        ", ". Please ", " and ")
+
+
+def list_requests() -> list[tuple[str, str]]:
+    """Return the requests with the paths of their targets; only the target can be changed by each."""
+    requests = []
+    for path, forms in TARGETS.items():
+        is_container = path in ("rows", "self.tags")
+        verbs = ON_THE_TARGET + INTO_THE_TARGET + OUT_OF_THE_TARGET * is_container
+        requests += [(path, verb.format(form)) for verb in verbs for form in forms]
+    return requests
+
+
+@pytest.mark.parametrize("number", range(len(TARGETS)))
+def test_no_change_that_a_text_asks_for_is_dropped_silently(number: int) -> None:
+    silent = []
+    requests = [each for each in list_requests() if each[0] == list(TARGETS)[number]]
+    for at, (path, request) in enumerate(requests):
+        chosen = [
+            (LEADS[(at + 5 * k) % len(LEADS)], RESTS[(at + k) % len(RESTS)]) for k in range(3)
+        ]
+        texts = [
+            lead + (request if lead else request[0].upper() + request[1:]) + rest
+            for lead, rest in chosen
+        ]
+        texts.append(FIRST.format(JOINTS[at % len(JOINTS)], request))
+        silent += [text for text in texts if path not in find_changed(text)]
+    assert silent == []
