@@ -519,7 +519,7 @@ VALUES = [
     "['f', -1]", "['x', 'builtins', 'SystemExit', [3], {}, None, None]", "['x', 'builtins', 'type', ['X', ['t', []], {}], {}, None, None]",
     "['from', 1, None, ['r', 1]]", "['from', 1, 3, 4]", "['module', 'os']", "['module', 'operator']", "['shown', 3]", "['i', 3]",
     "['b', 3]", "['t', 3]", "['fs', [['m', -9, 'set', []]]]", "['slice']", "['range', 1]", "['date', 'x']", "['Decimal', []]", "['zzz']",
-    "[[[[]]]]", "['E', 1]", "['C', 1]", "['local', 0]",
+    "[[[[]]]]", "['E', 1]", "['interruption']", "['from', 1, None, None, True]", "['x', 'builtins', 'ValueError', [], {}, None, None, 3]", "['x', 'builtins', 'ValueError', [], {}, None, None, True, 1]", "['C', 1]", "['local', 0]",
 ]  # fmt: skip
 SHAPES = [
     "['touch', [], [], [], 'get', [V, 'real']]",

@@ -19,16 +19,12 @@ from contextlib import suppress
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
-from njrt.execution.contained.proxies import CannotCross, Proxies, ProxyType
+from njrt.execution.contained.proxies import CannotCross, Interrupted, Proxies, ProxyType
 from njrt.execution.contained.wire import Connection, Data, set_decimal_context
 from njrt.execution.raised import RaisedError
 
 _UNBOUND = ["unbound"]
 _MISSING = object()
-
-
-class Interrupted(BaseException):
-    """The program has left the operation by an exception that the code must not handle."""
 
 
 class Variables:

@@ -134,6 +134,8 @@ class Door(Codec):
         self._gated: dict[int, tuple[Any, Callable[..., Any]]] = {}
         gate = find_gate()
         self.rules: CallRules = gate.rules if gate is not None else {}
+        self.interruption: BaseException | None = None
+        """The exception that has left an operation, and must leave the block."""
         self._next = 1
 
     # ── references ───────────────────────────────────────────────────────────────────────────────
@@ -211,7 +213,7 @@ class Door(Codec):
         self.handed.clear()
         self._gated.clear()
         self.mirrors = Mirrors(self)
-        del self.call_function
+        del self.call_function, self.interruption
 
     def _name_class(self, cls: type) -> Data:
         """Return the known name of a class, or its description."""
@@ -303,7 +305,9 @@ class Door(Codec):
                 return self._check_class(resolve_known(module, path))
             case ["f" | "g" | "o" as kind, int(number)]:
                 return self.handed.setdefault(number, _HANDED[kind](number, self.call_function))
-            case ["x", str(module), str(path), list(args), dict(fields), cause, context]:
+            case ["interruption"] if self.interruption is not None:
+                return self.interruption
+            case ["x", str(module), str(path), list(args), dict(fields), *chain]:
                 attributes = {name: self.decode(value) for name, value in fields.items()}
                 cls = self._check_class(resolve_known(module, path))
                 if not issubclass(cls, BaseException):
@@ -312,16 +316,22 @@ class Door(Codec):
                     error = make_error(cls, tuple(map(self.decode, args)), attributes)
                 except (TypeError, ValueError, StopIteration):
                     raise WireError("not an exception") from None
-                return self._chain(error, cause, context)
-            case ["from", int(number), cause, context]:
-                return self._chain(self._objects[number], cause, context)
+                return self._chain(error, *chain)
+            case ["from", int(number), *chain]:
+                return self._chain(self._objects[number], *chain)
             case ["module", str(name)]:
                 return open_module(name)
             case ["shown", str(text)]:
                 return Shown(text)
         raise WireError("unknown data")
 
-    def _chain(self, error: BaseException, cause: Data, context: Data) -> BaseException:
+    def _chain(
+        self,
+        error: BaseException,
+        cause: Data = None,
+        context: Data = None,
+        is_hidden: Data = False,
+    ) -> BaseException:
         """Set the cause and the context that an exception has in the code."""
         if not is_a(error, BaseException):
             raise WireError("not an exception")
@@ -329,6 +339,8 @@ class Door(Codec):
             error.__context__ = self.decode(context)
         if cause is not None:
             error.__cause__ = self.decode(cause)
+        if is_hidden is True:
+            error.__suppress_context__ = True
         return error
 
     def _check_class(self, value: Any) -> Any:

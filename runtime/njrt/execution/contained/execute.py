@@ -27,6 +27,7 @@ from njrt.execution.contained.door import Door, Handed, Refused
 from njrt.execution.contained.process import ChildProcess, start_child
 from njrt.execution.contained.wire import Data, WireError, encode_decimal_context
 from njrt.execution.guard.check import list_program_modules
+from njrt.execution.interruptions import is_interruption
 from njrt.execution.lowering import ExitKind
 from njrt.execution.results import Execution, Failed, Jumped, make_execution, make_failure
 from njrt.execution.tracebacks import cut_middle, format_error, format_program_frames, leaves_block
@@ -117,6 +118,8 @@ async def _wait_for_child(piece: Piece) -> None:
     try:
         await _wait_until_readable(descriptor)
     except asyncio.CancelledError as error:
+        if _is_own_cancellation(error):  # its task group or timeout has ended
+            return await _wait_for_child(piece)
         piece.pending = error
         try:
             await asyncio.wait_for(_wait_until_readable(descriptor), _GRACE_SECONDS)
@@ -149,7 +152,6 @@ class Piece:
         modules = frozenset(list_program_modules(self.scope))
         self.door = Door(modules, self.call_function)
         self.pending: BaseException | None = None
-        self.interruption: BaseException | None = None
         self.caught: list[BaseException] = []
         self.handled = sys.exception()
         self.places = self._find_places()
@@ -180,22 +182,24 @@ class Piece:
                         None | str() as text,
                     ]:
                         error, lines = self._decode_error(data), _read_frames(frames)
+                        if not is_own and isinstance(error, asyncio.CancelledError):
+                            raise error  # of a task of the code: it is no mistake
                         return self._fail(error, lines, is_own, reraises, name, text)
-                    case "interrupted", [] if self.interruption is not None:
+                    case "interrupted", [] if self.door.interruption is not None:
                         break
                     case "crashed", [str(text)]:
                         return Failed(f"{_ENDED}\n{cut_middle(text, 1000)}", self._take_printed())
                     case _:
                         raise WireError("unknown message")
         except Refused as refusal:
-            if self.interruption is None:
+            if not self._is_interrupted():
                 return Failed(format_error(refusal.error), self._take_printed())
         except (WireError, ConnectionError, AssertionError) as error:
-            if self.interruption is None:
+            if not self._is_interrupted():
                 why = "" if isinstance(error, WireError | ConnectionError) else f" ({error!r})"
                 return Failed(_ENDED + why, self._take_printed())
-        assert self.interruption is not None
-        raise self.interruption
+        assert self.door.interruption is not None
+        raise self.door.interruption
 
     def receive(self) -> Data:
         """Wait for a message of the child; the end of the code's time ends the waiting."""
@@ -225,6 +229,11 @@ class Piece:
         with _reading():
             return self.door.decode(data)
 
+    def _is_interrupted(self) -> bool:
+        """Return whether an exception must leave the block; the cancellation of a timeout may have ended with it."""
+        error = self.door.interruption
+        return error is not None and not _is_own_cancellation(error)
+
     def _decode_error(self, data: Data) -> BaseException:
         value = self._decode(data)
         if not isinstance(value, BaseException):
@@ -248,8 +257,14 @@ class Piece:
     def _answer(
         self, operation: str, data: list[Data]
     ) -> Generator[Awaitable[Any] | None, Any, None]:
-        if self.pending is not None:
-            self.interruption, self.pending = self.pending, None
+        is_leaving = operation == "op" and data[:1] == ["__aexit__"]
+        if self.pending is not None and operation == "await":
+            _cancel_again(
+                self.pending
+            )  # what is awaited sees it first, such as the end of a task group
+            self.pending = None
+        if self.pending is not None and not is_leaving:
+            self.door.interruption, self.pending = self.pending, None
             self._send("interrupt")
             return
         try:
@@ -284,11 +299,11 @@ class Piece:
 
     def _encode_error(self, error: BaseException) -> list[Data]:
         """Return the reply for an exception: for the code, or, if it must leave the block, an interruption."""
-        if not leaves_block(error):
+        if not leaves_block(error) or _is_own_cancellation(error):
             if self.door.handed:
                 self.caught.append(error)
             return ["error", self.door.encode(error)]
-        self.interruption = error
+        self.door.interruption = error
         return ["interrupt"]
 
     def _send(self, kind: str, *parts: Data) -> None:
@@ -318,8 +333,8 @@ class Piece:
                     return self._decode(data)
                 case "raised", [data]:
                     raise self._decode_error(data)  # a variable would keep this frame
-                case "interrupted", [] if self.interruption is not None:
-                    raise self.interruption
+                case "interrupted", [] if self.door.interruption is not None:
+                    raise self.door.interruption
                 case _:
                     raise WireError("unknown message")
 
@@ -426,7 +441,7 @@ class Piece:
         self.known.clear()
         self.caught.clear()
         self.readers.clear()
-        del self.interruption, self.pending, self.handled
+        del self.pending, self.handled
 
     def _fail(
         self,
@@ -455,6 +470,19 @@ class Piece:
 
     def _take_printed(self) -> str:
         return self.scope.transcript.take()
+
+
+def _cancel_again(error: BaseException) -> None:
+    """Have the next wait of this task raise its cancellation, which it has been told of already."""
+    task = asyncio.current_task()
+    assert task is not None
+    task.uncancel()
+    task.cancel(*error.args[:1])
+
+
+def _is_own_cancellation(error: BaseException) -> bool:
+    """Return whether this is the cancellation of a task that the code awaits, not of the program's."""
+    return isinstance(error, asyncio.CancelledError) and not is_interruption(error)
 
 
 @contextmanager

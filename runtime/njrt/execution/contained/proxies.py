@@ -132,6 +132,25 @@ def _make_member(name: str, request: Request) -> property:
     return property(lambda self: request("get", self, name))
 
 
+def _leave(request: Request, name: str, manager: Any, error: BaseException | None) -> Any:
+    """Leave a context manager, which suppresses no exception from outside."""
+    result = request("op", name, manager, error)
+    return _Unsuppressed(result) if isinstance(error, Interrupted) else result
+
+
+class _Unsuppressed:
+    """What a context manager returned, false; an awaitable is awaited first."""
+
+    def __init__(self, result: Any) -> None:
+        self.result = result
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        yield from self.result.__await__()
+
+
 def _make_await(name: str, request: Request) -> Callable[..., Any]:
     def wait(self: Any) -> Generator[None, None, Any]:
         result = request("await", self)
@@ -152,7 +171,7 @@ def _make_hash(name: str, request: Request) -> Callable[..., int]:
 _MAKERS: Mapping[str, Callable[[str, Request], Callable[..., Any]]] = {
     **dict.fromkeys(
         ("__exit__", "__aexit__"),
-        lambda name, request: lambda self, kind, error, trace: request("op", name, self, error),
+        lambda name, request: lambda self, kind, error, trace: _leave(request, name, self, error),
     ),
     "__deepcopy__": lambda name, request: lambda self, memo: request("op", name, self),
     "__await__": _make_await,
@@ -182,6 +201,10 @@ def _add_note(request: Request, error: BaseException, note: str) -> None:
     """Add a note to an exception of the program; the class here is Python's."""
     request("get", error, "add_note")(note)
     vars(error)["__notes__"] = request("get", error, "__notes__")
+
+
+class Interrupted(BaseException):
+    """The program has left the operation by an exception that the code must not handle."""
 
 
 class CannotCross(TypeError):
@@ -305,8 +328,10 @@ class Proxies(Codec):
         return released
 
     def _encode_error(self, error: BaseException) -> Data:
+        if isinstance(error, Interrupted):
+            return ["interruption"]
         if isinstance(error, CannotCross):
-            return ["x", "builtins", "TypeError", [str(error)], {}, None, None]
+            return ["x", "builtins", "TypeError", [str(error)], {}, None, None, False]
         fields = getattr(error, "__dict__", {})
         number = fields.get("_njrt_ref")
         known = find_known_name(type(error))
@@ -321,13 +346,14 @@ class Proxies(Codec):
             cause = context = None
         finally:
             self._being_encoded.discard(id(error))
+        chain = [cause, context, error.__suppress_context__]
         if known is None or number is not None:
-            return ["r", number] if cause is context is None else ["from", number, cause, context]
+            return ["r", number] if chain == [None, None, False] else ["from", number, *chain]
         members = list_error_members(type(error))
         fields = fields | {name: member.__get__(error) for name, member in members.items()}
         attributes = {name: self.encode(value) for name, value in fields.items()}
         args = [self.encode(argument) for argument in error.args]
-        return ["x", *known, args, attributes, cause, context]
+        return ["x", *known, args, attributes, *chain]
 
     # ── from the program ─────────────────────────────────────────────────────────────────────────
 

@@ -1,0 +1,143 @@
+"""Cancellations, timeouts and task groups in contained code: as in guarded code."""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+from typing import Any
+
+import pytest
+
+import njrt
+from njrt.execution.contained.platforms import find_obstacle
+from njrt.models.scripted import run
+
+pytestmark = pytest.mark.skipif(
+    find_obstacle() is not None, reason="this system cannot contain code"
+)
+
+CASES = [
+    "try:\n    async with asyncio.timeout(0.001): await wait(60)\nexcept TimeoutError: out = 'late'",
+    "try:\n    async with asyncio.timeout(0.001): await wait(60)\nexcept TimeoutError: out = 'late'\nout = out, await wait(0)",
+    "async with asyncio.timeout(0.001): await wait(60)",
+    "async with asyncio.timeout(60): out = await wait(0)",
+    "async with asyncio.timeout(0.001):\n    try: await wait(60)\n    except BaseException: out = 'caught'",
+    "try:\n    async with asyncio.timeout(0.001):\n        try: await wait(60)\n        finally: log.append(1)\nexcept TimeoutError: out = list(log)",
+    "try:\n    async with asyncio.timeout(0.001):\n        async with swallow: await wait(60)\nexcept TimeoutError: out = 'late'",
+    "task = asyncio.create_task(wait(60))\nawait asyncio.sleep(0)\ntask.cancel()\ntry: await task\nexcept asyncio.CancelledError: out = 'cancelled'",
+    "task = asyncio.create_task(wait(60))\ntask.cancel()\ntry: await task\nexcept Exception: out = 'caught'",
+    "task = asyncio.create_task(wait(60))\ntask.cancel()\nawait task",
+    "try:\n    async with asyncio.TaskGroup() as group:\n        group.create_task(fail(3))\n        await wait(60)\nexcept* ValueError as e: out = str(e.exceptions[0])",
+    "try:\n    async with asyncio.TaskGroup() as group:\n        group.create_task(fail(3))\nexcept* ValueError as e: out = str(e.exceptions[0])",
+    "try: await asyncio.wait_for(wait(60), 0.001)\nexcept TimeoutError: out = 'late'",
+    "try: await asyncio.gather(fail(1), fail(2))\nexcept ValueError as e: out = str(e)",
+]
+
+
+class Swallow:
+    """Suppresses every exception that it sees."""
+
+    async def __aenter__(self) -> None:
+        return
+
+    async def __aexit__(self, *_: Any) -> bool:
+        return True
+
+
+async def run_case(code: str, policy: Any) -> tuple[Any, ...]:
+    async def wait(seconds: float) -> float:
+        await asyncio.sleep(seconds)
+        return seconds
+
+    async def fail(number: int) -> None:
+        await asyncio.sleep(0)
+        raise ValueError(number)
+
+    async def block() -> Any:
+        swallow, log, out = Swallow(), [0], None
+        await njrt.arun(
+            "natural\nUse <wait>, <fail>, <swallow> and <log> for <:out>.",
+            lambda: (wait, fail, swallow, log, out),
+            writes="out",
+            at="case.njpy:1",
+            policy=policy,
+        )
+        return out
+
+    model = njrt.Scripted([run("import asyncio\n" + code, done=True), run("out = 'mistake'", done=True)])  # fmt: skip
+    with njrt.using(model=model):
+        try:
+            return "ended", await asyncio.wait_for(block(), 20)
+        except (Exception, asyncio.CancelledError) as error:
+            return "raised", type(error).__name__
+
+
+@pytest.mark.parametrize("code", CASES)
+def test_tasks_end_as_in_guarded_code(code: str) -> None:
+    outcomes = [asyncio.run(run_case(code, policy)) for policy in ("guarded", "contained")]
+    assert outcomes[0] == outcomes[1]
+
+
+def test_a_cancellation_from_outside_leaves_the_block_and_its_managers() -> None:
+    seen: list[Any] = []
+
+    class Lock:
+        """Notes how it is left, and suppresses that."""
+
+        def __enter__(self) -> None:
+            seen.append("entered")
+
+        def __exit__(self, kind: Any, *_: Any) -> bool:
+            seen.append(kind)
+            return True
+
+    async def main() -> None:
+        async def wait() -> None:
+            seen.append("waiting")
+            await asyncio.sleep(60)
+
+        async def block(lock: Lock) -> None:
+            await njrt.arun(
+                "natural\nUse <lock> and <wait>.",
+                lambda: (lock, wait),
+                at="case.njpy:1",
+                policy="contained",
+            )
+
+        with njrt.using(model=njrt.Scripted([run("with lock: await wait()", done=True)])):
+            task = asyncio.create_task(block(Lock()))
+            while "waiting" not in seen:
+                await asyncio.sleep(0.01)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    asyncio.run(main())
+    assert seen == ["entered", "waiting", asyncio.CancelledError]
+
+
+@pytest.mark.parametrize("policy", ["guarded", "contained"])
+@pytest.mark.parametrize(
+    ("code", "shown"),
+    [
+        ("try: fail()\nexcept ValueError: raise KeyError(1) from None", False),
+        ("try: fail()\nexcept ValueError: raise KeyError(1)", True),
+        ("try: fail()\nexcept ValueError:\n    try: fail()\n    except ValueError as e: raise e from None", None),
+    ],
+)  # fmt: skip
+def test_raise_from_none_hides_the_context(policy: Any, code: str, shown: bool | None) -> None:
+    def fail() -> None:
+        raise ValueError("inner")
+
+    def block() -> None:
+        njrt.run("natural\nUse <fail>; raise.", lambda: (fail,), at="case.njpy:1", policy=policy)
+
+    model = njrt.Scripted([run(code, done=True)])
+    with njrt.using(model=model), pytest.raises((KeyError, ValueError)) as caught:
+        block()
+    assert caught.value.__suppress_context__ is not shown or shown is None
+    text = "".join(traceback.format_exception(caught.value))
+    if shown is not None:
+        assert ("During handling" in text) is shown
+    else:
+        assert caught.value.__suppress_context__
