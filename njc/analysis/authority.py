@@ -228,6 +228,8 @@ def find_fixed_changes(block: NaturalBlock, types: TypeReader) -> Iterator[Fixed
     for asked in find_asked_changes(block):
         path = asked.reference.path
         typed = _find_read_type(path, block, types)[0]
+        if typed is None and not asked.may_compute:
+            typed = _find_type_of_class(path, block, types)
         if typed is None or types.find_changeable(typed) is not None:
             continue
         is_scalar = all(
@@ -238,6 +240,16 @@ def find_fixed_changes(block: NaturalBlock, types: TypeReader) -> Iterator[Fixed
         is_computed = asked.may_compute or (asked.has_result and not can_be_set)
         if not (is_scalar and is_computed):
             yield FixedChange(asked, typed, is_scalar and not can_be_set)
+
+
+def _find_type_of_class(name: str, block: NaturalBlock, types: TypeReader) -> Typed | None:
+    """Return `type[C]` for the name of a class of this file with attributes that can be set; enums have none."""
+    typed = Typed(ast.Name(name, ast.Load()), block.scope)
+    found = types.class_of_type(typed)
+    if found is None or any(base.startswith("enum.") for base in types.list_base_names(found)):
+        return None
+    origin = ast.Name("type", ast.Load())
+    return typed.inside(ast.Subscript(origin, typed.annotation, ast.Load()))
 
 
 ANSWER_REMEDY = 'write `effects="answer"` on the block'

@@ -38,7 +38,7 @@ _RAISE_WORDS = re.compile(
 _ACTS = re.compile(
     r"\b(?:print|log|warn|show|display|output|notif[iy]|alert|echo|beep|ring|play|sleep|wait|send|mail|e-?mail|publish|upload|download|flush|dump"
     r"|import|call|run|execute|invoke|start)(?:s|es|n|ed|ing|ged|ging|ted|ting)?\b|\b(?:stdout|stderr|console|screen|terminal|files?|disk)\b"
-    r"|\b(?:tell|inform) (?:the|my|our|your|all) |\b(?:druck|ausgeb|zeig|imprim|affich|muestr|stamp[ai])|\bgib\b.*\baus\b|вывед|печат|打印|输出|显示|表示|出力|출력",
+    r"|\b(?:tel[l]|inform) (?:the|my|our|your|all) |\b(?:druck|ausgeb|zeig|imprim|affich|muestr|stamp[ai])|\bgib\b.*\baus\b|вывед|печат|打印|输出|显示|表示|出力|출력",
     re.IGNORECASE,
 )
 """Words that may ask for something outside of the program, such as to print."""
@@ -99,6 +99,8 @@ def find_block_findings(
         hint = (
             f"to bind it, write `<:{asked.reference.path}>`; for a new value, name an output"
             if change.is_scalar or "." in asked.reference.path
+            else f"to set an attribute, write `<:{asked.reference.path}.NAME>`"
+            if types.find_definition(asked.reference.path, block.scope) == "class"
             else f"annotate `{asked.reference.path}` with a type that can be changed, or name an output"
         )
         yield make_diagnostic(source, "NJ305", asked.start, asked.end, message, hint)

@@ -8,6 +8,15 @@ from njc.compiler import Compilation, compile_source
 from njc.frontend.source import SourceFile
 
 PROGRAM = '''from collections.abc import Sequence
+from enum import Enum
+
+
+class Mood(Enum):
+    GOOD = 1
+
+
+class Closed(Exception):
+    pass
 
 
 class Shop:
@@ -66,6 +75,15 @@ Swap <n> and <self.count>. Put the length of <text> into <:y: int>.
 Increase <Shop.total>. Put it into <:y: int>.
 Set <Shop.total> to <n>. Put the result into <:y: int>.
 Store <n> in <Shop.total>, and put the length of <text> into <:y: int>.
+""",
+    "Shop": """\
+Increase the total of <Shop>. Put it into <:y: int>.
+Put into <:y: int> the total of <Shop> and set the total of <Shop> to <n>.
+Reset <Shop>. Put the length of <text> into <:y: int>.
+""",
+    "kind": """\
+Increase the total of <kind>. Put it into <:y: int>.
+Set the total of <kind> to <n>, and put the length of <text> into <:y: int>.
 """,
     "self.name": """\
 Set <self.name> to <text>. Put the result into <:y: int>.
@@ -230,6 +248,9 @@ Save the mood of <rows> as <:y: str>.
 Record the mood of <rows> in <:y: str>.
 Place <text> in one of the groups of <rows>: <:y: str>.
 Assign a mood to <text>, and put it into <:y: str>.
+Set the mood to one of <Mood>: <:y: Mood>.
+Make a <Shop> of <text>, and put its name into <:y: str>.
+Raise <Closed> if <text> is empty. Put the length of <text> into <:y: int>.
 Double <n>, and put it into <:y: int>.
 Cut <text> to ten words: <:y: str>.
 Clean up <text>. Put the cleaned text into <:y: str>.
