@@ -40,8 +40,8 @@ class AskedChange:
 # `\x03` is a comma that is missing before a request.
 
 _ADVERB = (
-    r"(?:now|just|always|next|simply|again|immediately|[a-z]+ly|do|please|then|also|first|finally|you|should|must|shall|will|can|may|have\s+to|need\s+to|are\s+to"
-    r"|(?:make|be)\s+sure\s+(?:to|that\s+you)|remember\s+to|(?:i|we)\s+(?:want|need|would\s+like|ask)\s+you\s+to|your\s+(?:task|job)\s+is\s+to)\s+"
+    r"(?:now|just|always|next|simply|again|immediately|[a-z]+ly|do|please|then|also|first|finally|you|should|must|shall|will|can|could|would|may|let['’]s|have\s+to|need\s+to|are\s+to"
+    r"|(?:make|be)\s+sure\s+(?:to|that\s+you)|remember\s+to|(?:i|we)\s+(?:want|need|would\s+like|ask)\s+you\s+to|your\s+(?:task|job)\s+is\s+to|it\s+is\s+(?:important|necessary|your\s+(?:task|job))\s+to)\s+"
 )
 _CLAUSE = (
     r"(?:\A\s*|[.;:,!?()\x03]\s*|\n[ \t]*\n\s*|(?:\A|\n)\s*[-*•]\s*|\s[-–—]\s+|\b(?:and|then|or|also|please|otherwise|else|first|finally)\s+)"
@@ -72,6 +72,10 @@ _DOING = (
     "increas|increment|decreas|decrement|resett|updat|modify|mutat|overwrit|mark|flagg|tick|clear|empty|truncat|toggl|renam|edit|chang|sett|remov"
     "|delet|dropp|discard|popp|extend|replac|swapp"
 )
+_MARKUP = re.compile(
+    r"[`*_\"'(]+(?=\x01)|(?<=\x01)[`*_\"')]+|(?<=[a-z])\*+|\*+(?=[a-z])", re.IGNORECASE
+)
+"""Quotes and emphasis around references and words."""
 _WITHOUT_COMMA = re.compile(
     r"(?:\b(?:if|when|whenever|unless|once)\b[^.;:,!?]{1,80}?\b(?:is|are|was|were|has|have|contains?|exceeds?)\s[^.;:,!?\s][^.;:,!?]{0,40}?"
     r"|\bfor\s+(?:each|every|all)\b[^.;:,!?]{1,80}?\x01)(?<!\bto)(?<!\bnot)(?<!\bthe)(?<!\ba)(?<!\ban)(?<!\bno)(?<!\bany)(?<!\bof)(?<!\bis)(?<!\bare)(?<!\bbe)"
@@ -91,7 +95,7 @@ _INTO = re.compile(
 """Verbs that put something into the value of a reference behind them."""
 _PLACED = re.compile(
     rf"{_CLAUSE}(?P<place>{_ADDING}|{_STORING}|write|place|assign|note|file)(?:s|es)?\s+"
-    rf"(?!(?:how|whether|what|which|who|why|into|onto|to|in|on)\b)(?P<object>{_INSIDE})\s"
+    rf"(?!(?:into|onto|to|in|on)\b)(?P<object>{_INSIDE})\s"
     rf"(?:into|onto|to|in|(?<!based )on|at|as|under|behind|before|after)\s+{_TAIL}\Z",
     re.IGNORECASE,
 )
@@ -142,7 +146,7 @@ _TAKES = re.compile(
 )
 """The output that the same verb has: `Put the words in <text> into <:y>.`"""
 _HAS_RESULT = re.compile(
-    r"(?!(?:[^.;!?])*?\band\s+(?:put|store|save|bind|set|count|say|give|write|tell)\s+(?!it\b|them\b|the (?:result|new|rest))[^.;!?]*\x02)[^.;!?]*\x02",
+    r"(?!(?:[^.;!?])*?\band\s+(?:then\s+)?(?:put|store|save|bind|set|count|say|give|write|tell)\s+(?!it\b|them\b|the (?:result|new|rest))[^.;!?]*\x02)[^.;!?]*\x02",
     re.IGNORECASE,
 )
 """An output behind the reference that takes the result in place of a change."""
@@ -193,6 +197,7 @@ def find_asked_changes(block: NaturalBlock) -> Iterator[AskedChange]:
 
 @functools.lru_cache(maxsize=1)
 def _mark_requests(text: str) -> str:
+    text = _MARKUP.sub(lambda found: " " * len(found[0]), text)
     return _WITHOUT_COMMA.sub(lambda found: found[0][:-1] + "\x03", text)
 
 
@@ -229,8 +234,9 @@ def _find_change(text: str, reference: Reference, shift: int) -> AskedChange | N
 
 def _match_request(text: str, from_: int, begin: int, end: int) -> re.Match[str] | None:
     """Find the verb that changes the value of a reference, by its two offsets."""
-    if _PLACE_FIRST.search(text, max(from_, begin - 60), begin):
-        return _THEN_VERB.match(text, begin)
+    is_place = _PLACE_FIRST.search(text, max(from_, begin - 60), begin)
+    if is_place and (found := _THEN_VERB.match(text, begin)) is not None:
+        return found
     if not _ANY_VERB_OF_TEXT.search(text, from_, begin):
         return None
     if (found := _FROM.search(text, from_, begin)) is not None:

@@ -131,6 +131,14 @@ Store "x" in <rows>. Put the count into <:y: int>.
 Unless <n> is odd append it to <rows>. Put the count into <:y: int>.
 If <text> is long sort <rows>. Put the count into <:y: int>.
 For each letter of <text> shuffle <rows>. Put the count into <:y: int>.
+Could you sort <rows>? Put the count into <:y: int>.
+It is important to sort <rows>. Put the count into <:y: int>.
+Sort `<rows>`. Put the count into <:y: int>.
+Sort the list (<rows>). Put the count into <:y: int>.
+**Sort** **<rows>**. Put the count into <:y: int>.
+Sort <rows> and then put the count into <:y: int>.
+Append <text>, if it is long, to <rows>. Put the count into <:y: int>.
+Save what <text> means in <rows>. Put the count into <:y: int>.
 Now sort <rows>. Put the count into <:y: int>.
 You should sort <rows>. Put the count into <:y: int>.
 I want you to sort <rows>. Put the count into <:y: int>.
