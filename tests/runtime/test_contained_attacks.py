@@ -12,6 +12,7 @@ import importlib
 import inspect
 import io
 import itertools
+import logging
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -263,6 +264,23 @@ def test_objects_of_pandas_write_no_file_and_run_no_text(code: str) -> None:
     done = run_hostile(f"{code}\nout = 1")
     assert isinstance(done, Failed)
     assert "PermissionError" in done.message or "is refused here" in done.message, done
+
+
+def test_a_logger_gives_no_way_to_files(tmp_path: Any) -> None:
+    logger = logging.getLogger("attacked")
+    handler = logging.FileHandler(tmp_path / "app.log")
+    logger.addHandler(handler)
+    door = Door(frozenset(), lambda *_: None)
+    try:
+        for value in (logger, logger.parent, logger.getChild("x")):
+            number = door._refer(value)
+            for name in ("handlers", "addHandler", "manager"):
+                with pytest.raises(Refused, match="logging"):
+                    door.perform("get", [["r", number], name])
+            assert door.perform("get", [["r", number], "error"])
+    finally:
+        logger.removeHandler(handler)
+        handler.close()
 
 
 USEFUL = [

@@ -43,7 +43,7 @@ _REFUSED: Mapping[str, frozenset[str]] = {
     "polars": _split_words("deserialize plot sql"),
     "PIL": _split_words("show"),
     "pydantic": _split_words("parse_file parse_raw"),
-    "logging": _split_words("manager"),
+    "logging": _split_words("addHandler handlers manager"),
     "ctypes": _split_words("from_address from_buffer from_param in_dll"),
     "_ctypes": _split_words("from_address from_buffer from_param in_dll"),
 }
@@ -84,7 +84,8 @@ def find_refused_member(value: Any, name: str, named: Set[str]) -> str | None:
         return None
     for base in get_mro(value if is_a(value, type) else type(value)):
         library = get_module_name(base).partition(".")[0]
-        if name in _REFUSED.get(library, ()) and name in get_class_namespace(base):
+        is_defined = name in get_class_namespace(base) or name == "handlers"  # of each logger
+        if name in _REFUSED.get(library, ()) and is_defined:
             return None if library in named else library
     return None
 
