@@ -124,7 +124,7 @@ EDGE = """
     spsbench.suites     bfcl m3 mtp running
     spsbench.surprise   playing
     spsbench.report     command files results_report
-    spsbench.neural     command curve dataset debugging evaluation network processes programs training witness
+    spsbench.neural     command curve dataset debugging evaluation library_programs network processes programs training witness
     spsbench.crux       asking judge problems
 """
 """The modules that may touch time, disk, network, environment or other processes; all others are handed what they need."""

@@ -1,6 +1,6 @@
 """Programs and their steps as rows of tokens, for the training of a network.
 
-    pack_texts(encoder, [(text, "1 0"), ...], 384)     {"tokens": array of shape (rows, 384), "positions": ..., ...}
+    pack_texts(encoder, 384, [(text, [2, 0, 1]), ...])     {"tokens": array of shape (rows, 384), "positions": ..., ...}
 
     source   state 1   action 1, answer   action 2, answer   state 2   action 1, answer   padding
 
@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from random import Random
 from typing import Any
 
 import numpy as np
@@ -119,20 +118,15 @@ def list_texts(trajectory: Trajectory) -> Iterator[str]:
         yield from state.changed.values()
 
 
-def pack_texts(encoder: StepEncoder, size: int, texts: Sequence[tuple[str, str]]) -> dict[str, Row]:
-    """Return the rows of trajectories, each a text and the seed of the order of its states.
+def pack_texts(
+    encoder: StepEncoder, size: int, texts: Sequence[tuple[str, Sequence[int]]]
+) -> dict[str, Row]:
+    """Return the rows of trajectories, each a text and the order of its states.
 
     The row of a program that is too long is empty.
     """
     rows = [
-        pack_trajectory(encoder, parse_trajectory(text), size, draw_order(seed)) or PackedRow()
-        for text, seed in texts
+        pack_trajectory(encoder, parse_trajectory(text), size, order) or PackedRow()
+        for text, order in texts
     ]
     return stack_rows(rows, size)
-
-
-def draw_order(seed: str) -> list[int]:
-    """Return an order of the states of a program."""
-    order = list(range(64))
-    Random(seed).shuffle(order)
-    return order

@@ -37,7 +37,6 @@ from spsbench.neural.encoding import StepEncoder
 from spsbench.neural.network import ROTATION_BASE, NetworkSize
 from spsbench.neural.packing import (
     PackedRow,
-    draw_order,
     list_texts,
     pack_texts,
     pack_trajectory,
@@ -114,6 +113,13 @@ def train(plan: TrainingPlan, show: Callable[[str], None]) -> CurvePoint:
     return read_curve(plan.out / "curve.jsonl")[-1]
 
 
+def draw_order(seed: str) -> list[int]:
+    """Return an order of the states of a program."""
+    order = list(range(64))
+    Random(seed).shuffle(order)
+    return order
+
+
 def _claim_folder(plan: TrainingPlan) -> None:
     path = plan.out / "plan.json"
     text = json.dumps(plan.describe(), indent=1)
@@ -172,15 +178,16 @@ class _Trainer:
         chosen = (self._choose_texts(texts, step) for step in range(self.step, self.plan.steps))
         return map_in_processes(pack, chosen, self.plan.workers)
 
-    def _choose_texts(self, texts: Sequence[str], step: int) -> list[tuple[str, str]]:
+    def _choose_texts(self, texts: Sequence[str], step: int) -> list[tuple[str, list[int]]]:
         chosen = []
         for number in range(step * self.plan.batch, (step + 1) * self.plan.batch):
             epoch, place = divmod(number, len(texts))
             if self.order[0] != epoch:
-                order = list(range(len(texts)))
-                Random(f"{self.plan.seed} {epoch}").shuffle(order)
-                self.order = (epoch, order)
-            chosen.append((texts[self.order[1][place]], f"{self.plan.seed} {number}"))
+                places = list(range(len(texts)))
+                Random(f"{self.plan.seed} {epoch}").shuffle(places)
+                self.order = (epoch, places)
+            order = draw_order(f"{self.plan.seed} {number}")
+            chosen.append((texts[self.order[1][place]], order))
         return chosen
 
     def list_valid_batches(self, trajectories: Sequence[Trajectory]) -> list[Batch]:
