@@ -21,30 +21,39 @@ ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "spsbench" / "results" / "prediction"
 GUIDE = (ROOT / "docs" / "prediction.md").read_text(encoding="utf-8")
 DETAILS = (ROOT / "docs" / "reference" / "prediction.md").read_text(encoding="utf-8")
-ROWS = read_rows(RESULTS / "neural-medium.jsonl", ScoreRow, "not a row")
+ROWS = {
+    size: read_rows(RESULTS / f"neural-{size}.jsonl", ScoreRow, "not a row")
+    for size in ("medium", "large")
+}
 
 
-def find_rows(label: str) -> dict[str, ScoreRow]:
-    """The rows of the predictors for the first cell of a line."""
+def find_rows(label: str) -> list[ScoreRow]:
+    """The rows of the columns for the first cell of a line: the baselines, and the networks."""
     name = label.strip("`").removeprefix("depth ").replace("CruxEval: ", "").replace("`", "")
-    return {row.predictor: row for row in ROWS if row.name == name}
+    found = {
+        size: {row.predictor: row for row in rows if row.name == name}
+        for size, rows in ROWS.items()
+    }
+    baselines = [found["large"][predictor] for predictor in ("last state", "n-gram")]
+    return [*baselines, *(rows["network"] for rows in found.values())]
 
 
-@pytest.mark.parametrize(("page", "rows_of_page"), [(GUIDE, 4), (DETAILS, 16)])
+@pytest.mark.parametrize(("page", "rows_of_page"), [(GUIDE, 5), (DETAILS, 17)])
 def test_the_table_has_the_published_results(page: str, rows_of_page: int) -> None:
-    lines = re.findall(r"^\| (.+?) \| ([\d,]+) \| (\S+) \| (\S+) \| (\S+) \|$", page, re.MULTILINE)
+    lines = re.findall(
+        r"^\| (.+?) \| ([\d,]+) \|" + r" (\d\.\d\d) \|" * 4 + "$", page, re.MULTILINE
+    )
     assert len(lines) == rows_of_page
     for label, steps, *shares in lines:
-        rows = find_rows(label)
-        found = [rows[name] for name in ("last state", "n-gram", "network")]
+        found = find_rows(label)
         assert [f"{row.exact / row.steps:.2f}" for row in found] == shares, label
-        assert f"{found[-1].steps:,}" == steps
+        assert {f"{row.steps:,}" for row in found} == {steps}
 
 
 def test_the_figures_of_the_text_are_those_of_the_results() -> None:
     network = {
         (row.group, row.name): row
-        for row in ROWS
+        for row in ROWS["large"]
         if (row.predictor, row.part) == ("network", "test")
     }
     whole = network["all", "all"]
@@ -55,16 +64,22 @@ def test_the_figures_of_the_text_are_those_of_the_results() -> None:
     for name, text in (("int", "right in {} of"), ("several", "at once in {}.")):
         row = network["kind of value", name]
         assert text.format(f"{row.exact / row.steps:.2f}") in DETAILS
-    points = read_curve(RESULTS / "neural-curve.jsonl")
-    for size in ("small", "medium"):
-        last = [point for point in points if point.size == size][-1]
-        assert (
-            f"{size} reaches {last.exact:.2f}" in GUIDE or f"{size} {last.exact:.2f} after" in GUIDE
-        )
-        assert f"after {last.programs:,}" in GUIDE
-    for page in (GUIDE, DETAILS):
-        assert f"{points[-1].parameters / 1e6:.2f} million" in page
-        assert f"{points[-1].seconds / 60:.0f} minutes" in page
+    last = {point.size: point for point in read_curve(RESULTS / "neural-curve.jsonl")}
+    small, medium, large = (last[size] for size in ("small", "medium", "large"))
+    assert (
+        f"small reaches {small.exact:.2f} and medium {medium.exact:.2f} after {medium.programs:,} "
+        f"programs, large {large.exact:.2f} after {large.programs:,}]" in GUIDE
+    )
+    assert small.programs == medium.programs
+    for text in (
+        f"| {medium.parameters / 1e6:.2f} million parameters",
+        f"| {large.parameters / 1e6:.2f} million |",
+        f"| {medium.programs:,} | {large.programs:,},",
+        f"| {medium.seconds:.0f} s on an {medium.device} | {large.seconds:.0f} s there |",
+        f"{medium.step:,} batches of 8 programs",
+        f"{large.step:,} batches of 128 programs",
+    ):
+        assert text in DETAILS
 
 
 def test_the_debugger_of_the_page_is_given_predictions() -> None:
@@ -101,7 +116,7 @@ def test_the_commands_of_the_page_exist_and_make_a_network(tmp_path: Path) -> No
 def test_the_picture_is_drawn_from_the_published_curve(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     out = tmp_path / "curve.svg"
-    curve, results = (str(RESULTS / f"neural-{name}.jsonl") for name in ("curve", "medium"))
+    curve, results = (str(RESULTS / f"neural-{name}.jsonl") for name in ("curve", "large"))
     done = CliRunner().invoke(main, ["curve", curve, "--results", results, "--out", str(out)])
     assert done.exit_code == 0, done.output
     committed = ROOT / "docs" / "site" / "assets" / "neural-curve.svg"
@@ -111,8 +126,15 @@ def test_the_picture_is_drawn_from_the_published_curve(tmp_path: Path) -> None:
 
 
 def test_the_page_has_what_the_witness_answered() -> None:
-    with (ROOT / "spsbench/results/repair/surprise-neural-small.jsonl").open() as lines:
-        found = read_results(lines, SURPRISE_KINDS).results
-    assert len(found) == 120
-    assert {result.problem for result in found} == {"the reply has no prediction"}
-    assert "was asked for 120 effects" in DETAILS
+    with (ROOT / "spsbench/results/repair/surprise-neural-large.jsonl").open() as lines:
+        results = read_results(lines, SURPRISE_KINDS).results
+    found = [result for result in results if not result.problem]
+    alarms = {
+        wrong: [result.is_surprise for result in found if (result.planted != "none") == wrong]
+        for wrong in (True, False)
+    }
+    assert f"was asked for {len(results)} effects" in DETAILS
+    assert f"Only {len(found)} answers could be compared" in DETAILS
+    right = f"at {sum(alarms[False])} of {len(alarms[False])} right ones"
+    wrong = f"at {sum(alarms[True])} of {len(alarms[True])} wrong effects"
+    assert f"{wrong}, and {right}" in " ".join(DETAILS.split())
