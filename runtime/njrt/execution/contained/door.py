@@ -49,7 +49,7 @@ from njrt.execution.guard.module_proxies import open_module
 from njrt.execution.guard.runtime import ComputingModule, check_read, find_target
 from njrt.gates import CallRules, GatedFunction, find_gate, find_plain_function, wrap_gated
 from njrt.outcome import UserValue
-from njrt.values.introspection import get_class_namespace, get_mro, is_a
+from njrt.values.introspection import get_class_namespace, get_mro, is_a, is_user_class
 
 _INTERNAL_CLASSES = (CellType, CodeType, FrameType, TracebackType)
 _REFUSED_METHODS = ("__class_getitem__", "__del__", "__init__", "__init_subclass__", "__new__", "__prepare__", "__post_init__")  # fmt: skip
@@ -491,7 +491,7 @@ class Door(Codec):
         target = find_target(value)
         if is_a(target, type) and find_known_name(target):
             raise Refused(TypeError, "contained code cannot change Python's library")
-        if self._is_only_found(value):
+        if self._is_only_found(value) and not is_user_class(value):
             self._refuse_found_class(value)
         self._refuse_function(new)
 
