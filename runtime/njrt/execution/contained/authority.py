@@ -170,7 +170,7 @@ def _check_dispatcher(name: str, args: tuple[Any, ...], options: Mapping[str, An
 
 
 def _list_names(function: Any) -> Iterator[str]:
-    """Yield the names by which a method of pandas would call members."""
+    """Yield the names of the members that a method of pandas would call."""
     if is_a(function, str):
         yield str.__str__(function)
     elif is_a(function, dict):

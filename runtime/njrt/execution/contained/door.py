@@ -135,7 +135,7 @@ class Door(Codec):
         gate = find_gate()
         self.rules: CallRules = gate.rules if gate is not None else {}
         self.interruption: BaseException | None = None
-        """The exception that has left an operation, and must leave the block."""
+        """Set once an exception that must leave the block has left an operation."""
         self._next = 1
 
     # ── references ───────────────────────────────────────────────────────────────────────────────

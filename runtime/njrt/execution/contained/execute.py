@@ -383,7 +383,7 @@ class Piece:
         return partial(self.scope.module.get, name, _MISSING)
 
     def _read_binding(self, name: str, data: Data) -> Any:
-        """Return the value to which the code has bound a name, or `_MISSING`."""
+        """Return the value that the code has bound to a name, or `_MISSING`."""
         place = self.places.get(name)
         if place not in ("output", "own", "bound global"):
             raise WireError("this name cannot be bound")
@@ -473,7 +473,7 @@ class Piece:
 
 
 def _cancel_again(error: BaseException) -> None:
-    """Have the next wait of this task raise its cancellation, which it has been told of already."""
+    """Have the next wait of this task raise its cancellation, which it has already received."""
     task = asyncio.current_task()
     assert task is not None
     task.uncancel()

@@ -139,7 +139,7 @@ def _leave(request: Request, name: str, manager: Any, error: BaseException | Non
 
 
 class _Unsuppressed:
-    """What a context manager returned, false; an awaitable is awaited first."""
+    """A result of a context manager that is false; an awaitable is awaited first."""
 
     def __init__(self, result: Any) -> None:
         self.result = result
