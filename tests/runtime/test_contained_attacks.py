@@ -13,13 +13,19 @@ import inspect
 import io
 import itertools
 import logging
+import string
 import sys
+import types
+import weakref
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
+from enum import Enum
+from typing import Any, Generic, TypeVar
 
+import numpy
 import pandas
+import pydantic
 import pytest
 
 import njrt
@@ -435,6 +441,149 @@ def test_a_module_gives_its_own_members_only(
             door.encode(door.perform("get", [reference[:2], name]))
     for name in OWN:
         assert door.perform("get", [reference[:2], name]) is getattr(module, name)
+
+
+def test_a_module_keeps_its_list_of_members() -> None:
+    module = types.ModuleType("attacked_list")
+    exec("from os import system\n__all__ = ['price']\nprice = 1", vars(module))
+    door = Door(frozenset({"attacked_list"}), lambda *_: None)
+    number = door._refer(module)
+    door.perform("get", [["r", number], "__all__"]).append("system")
+    with pytest.raises(Refused, match="the prompt does not name"):
+        door.perform("get", [["r", number], "system"])
+    with pytest.raises(Refused):
+        door.encode(vars(module)["__builtins__"])
+
+
+class Delegate:
+    """A proxy of a program: it gives the attributes of its object."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._value, name)
+
+
+class Label(str):
+    """A text of the program."""
+
+
+Content = TypeVar("Content")
+
+
+class Product(pydantic.BaseModel):
+    """A model of the program."""
+
+    price: int = 0
+
+
+class Box(pydantic.BaseModel, Generic[Content]):
+    """A model with a parameter."""
+
+    content: Content
+
+
+class Crate(Generic[Content]):
+    """A class with a parameter."""
+
+
+class Registry:
+    """A class that is asked for texts."""
+
+    def __class_getitem__(cls, name: str) -> str:
+        return name
+
+
+class Drink(Enum):
+    """An enum: its class is asked for members by texts."""
+
+    TEA = 1
+
+
+def list_indirect_owners() -> Iterator[tuple[Any, str]]:
+    """Yield objects that give members of other objects, with a member that is refused."""
+    frame, array = pandas.DataFrame({"a": [1]}), numpy.zeros(2).view(numpy.recarray)
+    label, product = Label("{0.__class__}"), Product()
+    members = [(frame, "to_pickle"), (array, "tofile"), (label, "format"), (product, "parse_raw")]
+    for value, name in members:
+        cls: Any = type(value)
+        yield from [(value, name), (cls, name), (super(cls, value), name), (super(cls, cls), name)]
+        yield Delegate(value), name
+        yield types.GenericAlias(cls, int), name
+        if cls is not Product:
+            yield weakref.proxy(value), name
+    yield string.Formatter(), "get_field"
+    yield numpy.random.default_rng().bit_generator, "cffi"
+    yield Product, "model_rebuild"
+
+
+def test_a_refused_member_is_refused_on_every_way() -> None:
+    for value, name in list_indirect_owners():
+        door = Door(frozenset(), lambda *_: None)
+        with pytest.raises(Refused):
+            door.perform("get", [["r", door._refer(value)], name])
+
+
+EVALUATED = "__import__('os').system('true')"
+
+
+@pytest.mark.parametrize(
+    ("operation", "values"),
+    [
+        ("__getitem__", [Box, EVALUATED]),
+        ("__getitem__", [Box, ("x", EVALUATED)]),
+        ("__getitem__", [Box, [[EVALUATED]]]),
+        ("__getitem__", [Box, Label(EVALUATED)]),
+        ("__getitem__", [Crate, EVALUATED]),
+        ("__getitem__", [Crate[Content], EVALUATED]),  # type: ignore[valid-type]
+        ("__or__", [Crate[int], EVALUATED]),
+        ("__ror__", [Crate[int], EVALUATED]),
+        ("__or__", [Label(EVALUATED), Crate[int]]),
+        ("__or__", [Content, EVALUATED]),
+    ],
+)
+def test_no_text_in_a_type_is_run(operation: str, values: list[Any]) -> None:
+    door = Door(frozenset(), lambda *_: None)
+    references = []
+    for value in values:
+        door.encode(value)
+        references.append(value if type(value) is str else ["r", door._refer(value)])
+    with watch_effects() as effects, pytest.raises(Refused, match="a text in a type"):
+        door.perform("op", [operation, *references])
+    assert effects == []
+
+
+def test_classes_are_asked_for_types_and_members() -> None:
+    door = Door(frozenset(), lambda *_: None)
+    for cls in (Box, Registry, Drink):
+        door.encode(cls)
+
+    def ask(cls: Any, key: Any) -> Any:
+        return door.perform("op", ["__getitem__", ["r", door._refer(cls)], key])
+
+    assert ask(Box, ["k", "builtins", "int"])(content=3).content == 3
+    assert ask(Registry, "tea") == "tea"
+    assert ask(Drink, "TEA") is Drink.TEA
+
+
+def test_no_text_becomes_the_type_of_a_field() -> None:
+    door = Door(frozenset(), lambda *_: None)
+    field = door._refer(Product.model_fields["price"])
+    with pytest.raises(Refused, match="pydantic evaluates"):
+        door.perform("set", [["r", field], "annotation", EVALUATED])
+    for name in ("from_annotation", "merge_field_infos"):
+        with pytest.raises(Refused, match="pydantic"):
+            door.perform("get", [["r", field], name])
+    assert door.perform("get", [["r", field], "annotation"]) is int
+
+
+def test_asyncio_gives_no_tasks_of_the_program() -> None:
+    door = Door(frozenset(), lambda *_: None)
+    module = door._refer(door.perform("import", ["asyncio", False]))
+    with pytest.raises(Refused, match="tasks"):
+        door.perform("get", [["r", module], "all_tasks"])
+    assert door.perform("get", [["r", module], "gather"])
 
 
 # ── rules for calls ──────────────────────────────────────────────────────────────────────────────

@@ -19,7 +19,7 @@ from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 from njrt.execution.contained.wire import WRITERS
-from njrt.execution.guard.runtime import find_refused_attribute
+from njrt.execution.guard.runtime import find_refused_attribute, find_target
 from njrt.values.introspection import (
     get_class_namespace,
     get_module_name,
@@ -34,7 +34,7 @@ def _split_words(text: str) -> frozenset[str]:
 
 
 _REFUSED: Mapping[str, frozenset[str]] = {
-    "numpy": _split_words("ctypes dump resize tofile"),
+    "numpy": _split_words("capsule cffi ctypes dump resize tofile"),
     "pandas": _split_words(
         """boxplot env eval from_custom_template hist loader plot query template_dir template_html
         template_html_style template_html_table template_latex template_string template_typst this_dir
@@ -42,11 +42,16 @@ _REFUSED: Mapping[str, frozenset[str]] = {
     ),
     "polars": _split_words("deserialize plot sql"),
     "PIL": _split_words("show"),
-    "pydantic": _split_words("parse_file parse_raw"),
+    "pydantic": _split_words(
+        """apply_typevars_map from_annotated_attribute from_annotation from_field merge_field_infos model_rebuild
+        parse_file parse_raw rebuild rebuild_annotation update_forward_refs"""
+    ),
     "logging": _split_words("addHandler handlers manager"),
     "ctypes": _split_words("from_address from_buffer from_param in_dll"),
     "_ctypes": _split_words("from_address from_buffer from_param in_dll"),
 }
+_REFUSED_CHANGES: Mapping[str, frozenset[str]] = {"pydantic": frozenset({"annotation"})}
+"""Attributes whose texts the library evaluates."""
 _DATA = (str, float, tuple, frozenset, enum.Enum, type(None), *WRITERS)
 """Immutable values, which modules share."""
 _NAMES = frozenset().union(*_REFUSED.values())
@@ -68,6 +73,7 @@ _TARGETS = _split_words(
     """buf connection excel_writer file fname fp path path_or_buf path_or_buffer stylesheet table_name target
     workbook"""
 )
+_get_self_class = vars(super)["__self_class__"].__get__
 _DISPATCHERS = _split_words("agg aggregate apply pivot_table transform")
 """Methods of pandas that call a member by its name, which is their first argument or `aggfunc`."""
 _CALLED_BY_NAME = _split_words(
@@ -80,14 +86,35 @@ _CALLED_BY_NAME = _split_words(
 
 def find_refused_member(value: Any, name: str, named: Set[str]) -> str | None:
     """Return the library that defines this member if it gives more than the object; `named` are modules of the prompt."""
-    if name not in _NAMES:
+    return _find_library(value, name, _REFUSED, named) if name in _NAMES else None
+
+
+def find_refused_change(value: Any, name: str, named: Set[str]) -> str | None:
+    """Return the library that defines this attribute if it runs texts there as code."""
+    if not any(name in names for names in _REFUSED_CHANGES.values()):
         return None
-    for base in get_mro(value if is_a(value, type) else type(value)):
+    return _find_library(value, name, _REFUSED_CHANGES, named)
+
+
+def _find_library(
+    value: Any, name: str, table: Mapping[str, frozenset[str]], named: Set[str]
+) -> str | None:
+    for base in list_owners(value):
         library = get_module_name(base).partition(".")[0]
         is_defined = name in get_class_namespace(base) or name == "handlers"  # of each logger
-        if name in _REFUSED.get(library, ()) and is_defined:
+        if name in table.get(library, ()) and is_defined:
             return None if library in named else library
     return None
+
+
+def list_owners(value: Any) -> Iterator[type]:
+    """Yield the classes that may define the attributes of a value, also behind a `super`, an alias or a proxy."""
+    target = find_target(value)
+    yield from get_mro(target if is_a(target, type) else type(target))
+    if is_a(value, super):
+        yield from get_mro(_get_self_class(value))
+    elif not is_a(value, type) and is_a(value.__class__, type):
+        yield from get_mro(value.__class__)
 
 
 def find_home(member: Any, own: str) -> str | None:

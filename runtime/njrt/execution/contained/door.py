@@ -11,6 +11,7 @@ what modules have imported from elsewhere, and making instances of classes that 
 
 from __future__ import annotations
 
+import builtins
 import importlib
 import inspect
 from collections import UserString
@@ -23,12 +24,19 @@ from types import (
     CellType,
     CodeType,
     FrameType,
+    MethodType,
     ModuleType,
     TracebackType,
 )
 from typing import Any, NoReturn
 
-from njrt.execution.contained.authority import find_home, find_refused_member, limit_function
+from njrt.execution.contained.authority import (
+    find_home,
+    find_refused_change,
+    find_refused_member,
+    limit_function,
+    list_owners,
+)
 from njrt.execution.contained.known import (
     find_known_name,
     is_plain_class,
@@ -49,7 +57,12 @@ from njrt.execution.guard.module_proxies import open_module
 from njrt.execution.guard.runtime import ComputingModule, check_read, find_target
 from njrt.gates import CallRules, GatedFunction, find_gate, find_plain_function, wrap_gated
 from njrt.outcome import UserValue
-from njrt.values.introspection import get_class_namespace, get_mro, is_a, is_user_class
+from njrt.values.introspection import (
+    get_class_namespace,
+    get_module_name,
+    is_a,
+    is_user_class,
+)
 
 _INTERNAL_CLASSES = (CellType, CodeType, FrameType, TracebackType)
 _REFUSED_METHODS = ("__class_getitem__", "__del__", "__init__", "__init_subclass__", "__new__", "__prepare__", "__post_init__")  # fmt: skip
@@ -64,6 +77,10 @@ _OF_FOUND_CLASSES = (
 _CONTAINERS = (dict, list, tuple, set, frozenset)
 """Containers that look an object up without a method of the program."""
 _OF_ERRORS = {name for name in dir(BaseExceptionGroup) if name[0] != "_"}
+_FORMATTING = {*FORMAT_METHODS, "get_field", "vformat"}
+_OF_TYPES = ("__getitem__", "__or__", "__ror__", "__ior__")
+"""Operations that make types of classes."""
+_TYPING = ("typing", "typing_extensions")
 _TEXTS = ("__str__", "__repr__", "__format__")
 
 
@@ -160,7 +177,7 @@ class Door(Codec):
             return ["module", value.__name__]
         if issubclass(type(value), BaseException):
             return self._encode_error(value)
-        if issubclass(type(value), _INTERNAL_CLASSES):
+        if issubclass(type(value), _INTERNAL_CLASSES) or value is vars(builtins):
             raise Refused(AttributeError, f"a {type(value).__name__} is refused in contained code")
         is_whole = is_a(value, ModuleType) and not is_a(value, ComputingModule)
         if is_whole and value.__name__.partition(".")[0] not in self.modules:
@@ -387,6 +404,10 @@ class Door(Codec):
                 if name == "__members__":
                     return dict(getattr(value, name))
                 member = getattr(value, name)
+                if name == "__all__" and type(member) is list:  # it decides what the module gives
+                    return [*member]
+                if type(member) in (MethodType, BuiltinMethodType):  # a proxy may give it
+                    self._check_owner(member.__self__, name)
                 if name == "__class__" and is_a(member, type):
                     return Found(member)
                 if is_a(value, ModuleType) and not is_a(member, ModuleType):
@@ -402,6 +423,8 @@ class Door(Codec):
                     self._refuse_found_class(value)
                 if name == "__setitem__":
                     self._refuse_function(operands[1])
+                if name in _OF_TYPES:
+                    _refuse_texts_in_types(name, value, operands)
                 return _limit_text(name, ALL[name](value, *operands))
             case "call", [target, list(args), dict(named)]:
                 function = self._find_target(target)
@@ -444,12 +467,18 @@ class Door(Codec):
             )
         return value
 
-    def _check_name(self, value: Any, name: str) -> None:
+    def _check_owner(self, value: Any, name: str) -> None:
+        """Refuse members of libraries that do more than their object, and methods that read attributes by a text."""
         if library := find_refused_member(value, name, self.modules):
             raise Refused(
                 AttributeError,
                 f"`{name}` is refused here: it is of {library}, which the prompt does not name",
             )
+        if name in _FORMATTING and not {str, UserString, Formatter}.isdisjoint(list_owners(value)):
+            raise Refused(AttributeError, f"`{name}` is refused here; write str(x).{name}(...)")
+
+    def _check_name(self, value: Any, name: str) -> None:
+        self._check_owner(value, name)
         if is_checked_name(name):
             try:
                 check_read(value, name)
@@ -461,14 +490,13 @@ class Door(Codec):
         is_of_class = name in ("__class__", "__call__") and is_a(value, type)
         if is_of_class or is_special or name in REFUSED_ATTRIBUTES:
             raise Refused(AttributeError, f"`{name}` is refused in contained code")
-        cls = value if is_a(value, type) else type(value)
-        if name in {*FORMAT_METHODS, "vformat"} and not {str, UserString, Formatter}.isdisjoint(
-            get_mro(cls)
-        ):
-            raise Refused(AttributeError, f"`{name}` is refused here; write str(x).{name}(...)")
+        if name == "__getitem__" and not is_a(value, type) and _is_of_types(value):
+            raise Refused(AttributeError, f"`{name}` is refused here; write x[...]")
 
     def _check_module_member(self, module: ModuleType, name: str, member: Any) -> None:
         """Refuse imports of the module from elsewhere."""
+        if module.__name__ == "asyncio" and name == "all_tasks":
+            raise Refused(AttributeError, f"`{name}` is refused here: it gives the program's tasks")
         if is_a(module, ComputingModule) or name in getattr(module, "__all__", ()):
             return
         own = module.__name__.partition(".")[0]
@@ -488,6 +516,8 @@ class Door(Codec):
     def _check_binding(self, value: Any, name: str, new: Any) -> None:
         if name.startswith("_") or name in REFUSED_BINDINGS or name in REFUSED_ATTRIBUTES:
             raise Refused(AttributeError, f"setting `{name}` is refused in contained code")
+        if library := find_refused_change(value, name, self.modules):
+            raise Refused(AttributeError, f"{library} evaluates `{name}`: it cannot be set here")
         target = find_target(value)
         if is_a(target, type) and find_known_name(target):
             raise Refused(TypeError, "contained code cannot change Python's library")
@@ -526,6 +556,29 @@ class Door(Codec):
 
 def _rebuild(bound: partial[Any], function: Callable[..., Any]) -> partial[Any]:
     return partial(function, *bound.args, **bound.keywords)
+
+
+def _is_of_types(value: Any) -> bool:
+    """Return whether this is a class, an alias of one such as `Box[int]`, or a type variable."""
+    return is_a(find_target(value), type) or get_module_name(type(value)) in _TYPING
+
+
+def _refuse_texts_in_types(name: str, value: Any, operands: Sequence[Any]) -> None:
+    """Refuse `Box["text"]`: libraries such as pydantic run the texts in types as code."""
+    special = "__class_getitem__" if is_a(value, type) else "__getitem__"
+    is_own = is_a(value, type) and "__getitem__" in dir(type(value))  # the members of an enum
+    owners = [it for it in list_owners(value) if special in get_class_namespace(it)]
+    if name == "__getitem__" and (is_own or any(map(is_user_class, owners[:1]))):
+        return
+    if not any(map(_is_of_types, (value, *operands))):
+        return
+    waiting = [value, *operands]
+    while waiting:
+        part = waiting.pop()
+        if is_a(part, str):
+            raise Refused(TypeError, "a text in a type is refused in contained code")
+        if is_a(part, tuple) or is_a(part, list) or is_a(part, dict):
+            waiting += list(part)
 
 
 def _list_abstract(cls: type, mro: Sequence[type]) -> Iterator[tuple[str, str]]:

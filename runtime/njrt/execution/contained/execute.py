@@ -546,4 +546,5 @@ def _raise(raising: CodeType, errors: list[BaseException]) -> None:
         exec(raising, {"errors": errors})
     except BaseException as error:
         trace = error.__traceback__
-        errors.append(error.with_traceback(trace.tb_next if trace is not None else None))
+        below = trace.tb_next if trace is not None else None
+        errors.append(BaseException.with_traceback(error, below))  # the code may have set its own
