@@ -149,6 +149,7 @@ class Door(Codec):
         self._described: dict[int, None] = {}
         self._reached: set[int] = set()
         self._gated: dict[int, tuple[Any, Callable[..., Any]]] = {}
+        self._homes: dict[tuple[int, str], tuple[Any, str | None]] = {}
         gate = find_gate()
         self.rules: CallRules = gate.rules if gate is not None else {}
         self.interruption: BaseException | None = None
@@ -229,6 +230,7 @@ class Door(Codec):
         self._numbers.clear()
         self.handed.clear()
         self._gated.clear()
+        self._homes.clear()
         self.mirrors = Mirrors(self)
         del self.call_function, self.interruption
 
@@ -505,7 +507,12 @@ class Door(Codec):
             is_known = is_a(member, type) and find_known_name(member)
             is_own = is_known or home in ("builtins", module.__name__)
         else:
-            home = find_home(member, own)
+            known = self._homes.get((id(member), own))
+            home = known[1] if known else find_home(member, own)
+            self._homes[id(member), own] = (
+                member,
+                home,
+            )  # looking through all modules takes milliseconds
             is_own = home is None
         if not is_own and str(home).partition(".")[0].lstrip("_") != own.lstrip("_"):
             raise Refused(
