@@ -516,6 +516,8 @@ def list_indirect_owners() -> Iterator[tuple[Any, str]]:
     yield string.Formatter(), "get_field"
     yield numpy.random.default_rng().bit_generator, "cffi"
     yield Product, "model_rebuild"
+    yield Product, "model_config"
+    yield Crate[int], "copy_with"
 
 
 def test_a_refused_member_is_refused_on_every_way() -> None:
@@ -570,8 +572,9 @@ def test_classes_are_asked_for_types_and_members() -> None:
 def test_no_text_becomes_the_type_of_a_field() -> None:
     door = Door(frozenset(), lambda *_: None)
     field = door._refer(Product.model_fields["price"])
-    with pytest.raises(Refused, match="pydantic evaluates"):
-        door.perform("set", [["r", field], "annotation", EVALUATED])
+    for name in ("annotation", "alias", "validation_alias"):
+        with pytest.raises(Refused, match="pydantic evaluates"):
+            door.perform("set", [["r", field], name, EVALUATED])
     for name in ("from_annotation", "merge_field_infos"):
         with pytest.raises(Refused, match="pydantic"):
             door.perform("get", [["r", field], name])

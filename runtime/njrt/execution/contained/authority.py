@@ -43,15 +43,18 @@ _REFUSED: Mapping[str, frozenset[str]] = {
     "polars": _split_words("deserialize plot sql"),
     "PIL": _split_words("show"),
     "pydantic": _split_words(
-        """apply_typevars_map from_annotated_attribute from_annotation from_field merge_field_infos model_rebuild
-        parse_file parse_raw rebuild rebuild_annotation update_forward_refs"""
+        """apply_typevars_map from_annotated_attribute from_annotation from_field merge_field_infos model_config
+        model_rebuild parse_file parse_raw rebuild rebuild_annotation update_forward_refs"""
     ),
+    "typing": frozenset({"copy_with"}),
     "logging": _split_words("addHandler handlers manager"),
     "ctypes": _split_words("from_address from_buffer from_param in_dll"),
     "_ctypes": _split_words("from_address from_buffer from_param in_dll"),
 }
-_REFUSED_CHANGES: Mapping[str, frozenset[str]] = {"pydantic": frozenset({"annotation"})}
-"""Attributes whose texts the library evaluates."""
+_REFUSED_CHANGES: Mapping[str, frozenset[str]] = {
+    "pydantic": _split_words("alias annotation discriminator metadata validation_alias")
+}
+"""Attributes that the library evaluates, or reads other attributes by."""
 _DATA = (str, float, tuple, frozenset, enum.Enum, type(None), *WRITERS)
 """Immutable values, which modules share."""
 _NAMES = frozenset().union(*_REFUSED.values())
@@ -90,7 +93,7 @@ def find_refused_member(value: Any, name: str, named: Set[str]) -> str | None:
 
 
 def find_refused_change(value: Any, name: str, named: Set[str]) -> str | None:
-    """Return the library that defines this attribute if it runs texts there as code."""
+    """Return the library that defines this attribute if it evaluates its values."""
     if not any(name in names for names in _REFUSED_CHANGES.values()):
         return None
     return _find_library(value, name, _REFUSED_CHANGES, named)

@@ -524,7 +524,9 @@ class Door(Codec):
         if name.startswith("_") or name in REFUSED_BINDINGS or name in REFUSED_ATTRIBUTES:
             raise Refused(AttributeError, f"setting `{name}` is refused in contained code")
         if library := find_refused_change(value, name, self.modules):
-            raise Refused(AttributeError, f"{library} evaluates `{name}`: it cannot be set here")
+            raise Refused(
+                AttributeError, f"{library} evaluates `{name}`: it cannot be changed here"
+            )
         target = find_target(value)
         if is_a(target, type) and find_known_name(target):
             raise Refused(TypeError, "contained code cannot change Python's library")
