@@ -299,14 +299,21 @@ def _gate(rule: CallRule, function: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
-def wrap_gated(gated_function: GatedFunction) -> Callable[..., Any]:
-    """Return a function that makes calls pass the gate, if one is open."""
+def wrap_gated(gated_function: GatedFunction, is_lent: bool = False) -> Callable[..., Any]:
+    """Return a function that makes calls pass the gate, if one is open.
+
+    A lent function is for the code of a block: outside blocks it raises PermissionError.
+    """
     function = gated_function.function
 
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:
         gate = find_gate()
         if gate is None:
+            if is_lent and not _gates.innermost():
+                raise PermissionError(
+                    f"calls of {gated_function.name} end with the block that has handed it over"
+                )
             return function(*args, **named)
         return gate.call(gated_function, args, named)
 

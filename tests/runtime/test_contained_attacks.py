@@ -669,6 +669,35 @@ def test_a_rule_for_a_call_holds_on_every_way(code: str) -> None:
     assert sent == []
 
 
+class Button:
+    """An object that calls what it is given."""
+
+    on_click: Any = None
+
+
+@pytest.mark.parametrize(
+    "code", ["button.on_click = m.send", "button.on_click = part", "held.append(m.send)"]
+)
+def test_a_rule_for_a_call_holds_after_the_block(code: str) -> None:
+    m, button, held = Mailer(), Button(), [None]
+    part = functools.partial(m.send)
+    model = njrt.Scripted([run(code, done=True)])
+    sent.clear()
+    with njrt.using(model=model, calls={Mailer.send: njrt.CallRule(decide="deny")}):
+        njrt.run(
+            "natural\nPut a function of <m> or <part> into <button> or <held>.",
+            lambda: (m, part, button, held),
+            at="case.njpy:1",
+            policy="contained",
+        )
+        for call in filter(None, [button.on_click, held[-1]]):
+            with pytest.raises(PermissionError, match="end with the block"):
+                call("x")
+    assert sent == []
+    m.send("y")
+    assert sent == ["y"]
+
+
 @pytest.mark.parametrize("name", ["__call__", "__setitem__", "__enter__", "__exit__", "__init__"])
 def test_a_rule_for_a_special_method_is_refused(name: str) -> None:
     for calls in ({getattr(Mailer, name): njrt.CallRule()}, [getattr(Mailer(), name)]):

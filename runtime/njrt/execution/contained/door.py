@@ -200,8 +200,8 @@ class Door(Codec):
         if rule is None:
             return value
         if function is not value:  # a bound method is another object each time
-            return wrap_gated(GatedFunction(value, rule))
-        return self._keep(value, wrap_gated(GatedFunction(value, rule)))
+            return wrap_gated(GatedFunction(value, rule), is_lent=True)
+        return self._keep(value, wrap_gated(GatedFunction(value, rule), is_lent=True))
 
     def _keep(self, value: Any, gated: Callable[..., Any]) -> Callable[..., Any]:
         """Return the gated form that a function had first, so that it stays one object in the code."""
