@@ -497,7 +497,7 @@ class Door(Codec):
 
     def _check_module_member(self, module: ModuleType, name: str, member: Any) -> None:
         """Refuse imports of the module from elsewhere."""
-        if module.__name__ == "asyncio" and name == "all_tasks":
+        if name == "all_tasks" and is_a(module, ComputingModule) and "asyncio" not in self.modules:
             raise Refused(AttributeError, f"`{name}` is refused here: it gives the program's tasks")
         if is_a(module, ComputingModule) or name in getattr(module, "__all__", ()):
             return
@@ -586,8 +586,10 @@ def _refuse_texts_in_types(name: str, value: Any, operands: Sequence[Any]) -> No
         part = waiting.pop()
         if is_a(part, str):
             raise Refused(TypeError, "a text in a type is refused in contained code")
-        if is_a(part, tuple) or is_a(part, list) or is_a(part, dict):
+        if is_a(part, tuple) or is_a(part, list):
             waiting += list(part)
+        elif is_a(part, dict):
+            waiting += [*dict.keys(part), *dict.values(part)]
 
 
 def _list_abstract(cls: type, mro: Sequence[type]) -> Iterator[tuple[str, str]]:
