@@ -485,7 +485,10 @@ class Box(pydantic.BaseModel, Generic[Content]):
 
 
 class Crate(Generic[Content]):
-    """A class with a parameter."""
+    """A class with a parameter, and items."""
+
+    def __getitem__(self, key: Any) -> Any:
+        return key
 
 
 class Registry:
@@ -567,6 +570,7 @@ def test_classes_are_asked_for_types_and_members() -> None:
 
     assert ask(Box, ["k", "builtins", "int"])(content=3).content == 3
     assert ask(Registry, "tea") == "tea"
+    assert ask({Box: "box", "x": 1}, ["r", door._refer(Box)]) == "box"
     assert ask(Drink, "TEA") is Drink.TEA
 
 

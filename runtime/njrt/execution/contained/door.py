@@ -18,6 +18,7 @@ from collections import UserString
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from functools import partial
+from itertools import islice
 from string import Formatter
 from types import (
     BuiltinMethodType,
@@ -60,6 +61,7 @@ from njrt.outcome import UserValue
 from njrt.values.introspection import (
     get_class_namespace,
     get_module_name,
+    get_mro,
     is_a,
     is_user_class,
 )
@@ -574,11 +576,13 @@ def _is_of_types(value: Any) -> bool:
 
 def _refuse_texts_in_types(name: str, value: Any, operands: Sequence[Any]) -> None:
     """Refuse `Box["text"]`: libraries such as pydantic run the texts in types as code."""
-    special = "__class_getitem__" if is_a(value, type) else "__getitem__"
-    is_own = is_a(value, type) and "__getitem__" in dir(type(value))  # the members of an enum
-    owners = [it for it in list_owners(value) if special in get_class_namespace(it)]
-    if name == "__getitem__" and (is_own or any(map(is_user_class, owners[:1]))):
+    if name == "__getitem__" and not _is_of_types(value):
         return
+    if name == "__getitem__" and is_a(value, type):
+        asked = (it for it in get_mro(value) if "__class_getitem__" in get_class_namespace(it))
+        is_enum = any("__getitem__" in get_class_namespace(it) for it in get_mro(type(value)))
+        if is_enum or any(is_user_class(it) for it in islice(asked, 1)):
+            return
     if not any(map(_is_of_types, (value, *operands))):
         return
     waiting = [value, *operands]
