@@ -580,6 +580,9 @@ def test_no_text_becomes_the_type_of_a_field() -> None:
     for name in ("annotation", "alias", "validation_alias"):
         with pytest.raises(Refused, match="pydantic evaluates"):
             door.perform("set", [["r", field], name, EVALUATED])
+    door.encode(Product)
+    with pytest.raises(Refused, match="pydantic evaluates"):
+        door.perform("set", [["r", door._refer(Product)], "model_config", EVALUATED])
     for name in ("from_annotation", "merge_field_infos"):
         with pytest.raises(Refused, match="pydantic"):
             door.perform("get", [["r", field], name])

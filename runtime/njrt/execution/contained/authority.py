@@ -52,7 +52,9 @@ _REFUSED: Mapping[str, frozenset[str]] = {
     "_ctypes": _split_words("from_address from_buffer from_param in_dll"),
 }
 _REFUSED_CHANGES: Mapping[str, frozenset[str]] = {
-    "pydantic": _split_words("alias annotation discriminator metadata validation_alias")
+    "pydantic": _split_words(
+        "alias annotation discriminator metadata model_config validation_alias"
+    )
 }
 """Attributes that the library evaluates, or reads other attributes by."""
 _DATA = (str, float, tuple, frozenset, enum.Enum, type(None), *WRITERS)
