@@ -509,12 +509,10 @@ class Door(Codec):
             is_known = is_a(member, type) and find_known_name(member)
             is_own = is_known or home in ("builtins", module.__name__)
         else:
-            known = self._homes.get((id(member), own))
-            home = known[1] if known else find_home(member, own)
-            self._homes[id(member), own] = (
-                member,
-                home,
-            )  # looking through all modules takes milliseconds
+            key = id(member), own
+            if key not in self._homes:  # looking through all modules takes milliseconds
+                self._homes[key] = member, find_home(member, own)
+            home = self._homes[key][1]
             is_own = home is None
         if not is_own and str(home).partition(".")[0].lstrip("_") != own.lstrip("_"):
             raise Refused(
