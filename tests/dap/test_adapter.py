@@ -7,6 +7,7 @@ import shutil
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from dap.base import ErrorResponse
@@ -461,13 +462,12 @@ def test_a_program_that_fails_and_one_that_reads_its_input(
 def test_a_signal_leaves_no_temporary_files(
     connect: Connect, program: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    temporary = program.parent / "temporary"
-    temporary.mkdir()
-    monkeypatch.setenv("TMPDIR", str(temporary))
-    client = connect()
-    client.launch(str(program), stopOnEntry=True)
-    client.stopped()
-    assert list(temporary.iterdir())
-    client.process.send_signal(number)
-    assert client.process.wait(HANG_SECONDS) == 128 + number
-    assert list(temporary.iterdir()) == []
+    with TemporaryDirectory() as temporary:  # a short path, for the addresses of sockets
+        monkeypatch.setenv("TMPDIR", temporary)
+        client = connect()
+        client.launch(str(program), stopOnEntry=True)
+        client.stopped()
+        assert os.listdir(temporary)
+        client.process.send_signal(number)
+        assert client.process.wait(HANG_SECONDS) == 128 + number
+        assert os.listdir(temporary) == []

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -570,18 +571,17 @@ def test_keys_with_brackets_are_expanded(debug: Debug, tmp_path: Path) -> None:
 @pytest.mark.skipif(os.name != "posix", reason="signals are of POSIX")
 @pytest.mark.parametrize("number", ["SIGTERM", "SIGHUP"])
 def test_a_signal_leaves_no_temporary_files(program: Path, number: str) -> None:
-    temporary = program.parent / "temporary"
-    temporary.mkdir()
     command = [sys.executable, "-m", "njc", "debug", "--plain", str(program)]
-    environ = {**os.environ, "TMPDIR": str(temporary), "NJC_CACHE": "off"}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(command, env=environ, **pipes) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        assert list(temporary.iterdir())
-        process.send_signal(getattr(signal, number))
-        assert process.wait(HANG_SECONDS) == 128 + getattr(signal, number)
-    assert list(temporary.iterdir()) == []
+    with TemporaryDirectory() as temporary:  # a short path, for the addresses of sockets
+        environ = {**os.environ, "TMPDIR": temporary, "NJC_CACHE": "off"}
+        with subprocess.Popen(command, env=environ, **pipes) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            assert os.listdir(temporary)
+            process.send_signal(getattr(signal, number))
+            assert process.wait(HANG_SECONDS) == 128 + getattr(signal, number)
+        assert os.listdir(temporary) == []
 
 
 def test_a_variable_that_the_user_has_set_is_no_change_of_the_effect(
