@@ -15,6 +15,9 @@ from hypothesis import HealthCheck, settings
 from njrt.context import list_open
 from slow_tests import list_slow_files
 
+# Programs inherit this; nohup, under which tests may run, ignores the signal.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
 pytest_plugins = ["pytester"]
 
 THOROUGH = bool(os.environ.get("NJC_THOROUGH"))
