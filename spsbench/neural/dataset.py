@@ -26,7 +26,12 @@ from spsbench.report.results_report import render_template
 from spsbench.states.actions import ACTIONS, TakenStep, list_taken_steps
 from spsbench.states.programs import record_call
 from spsbench.states.trace import StackState, StateTrace, list_stacks
-from spsbench.states.trajectories import Trajectory, read_trajectory_lines, write_trajectory_lines
+from spsbench.states.trajectories import (
+    ENDING,
+    Trajectory,
+    read_trajectory_lines,
+    write_trajectory_lines,
+)
 
 PARTS: Mapping[str, float] = {"train": 0.96, "valid": 0.02, "test": 0.02}
 STATES_PER_PROGRAM = 6
@@ -112,12 +117,8 @@ def write_dataset(
     """
     read = {name: list(found) for name, found in others.items()}
     folder.mkdir(parents=True, exist_ok=True)
-    generate = partial(_generate_texts, seed)
-    made = map_in_processes(
-        generate,
-        (range(first, min(first + CHUNK, programs)) for first in range(0, programs, CHUNK)),
-        workers,
-    )
+    chunks = (range(first, min(first + CHUNK, programs)) for first in range(0, programs, CHUNK))
+    made = map_in_processes(partial(_generate_texts, seed), chunks, workers)
     counts: dict[str, Counter[str]] = {name: Counter() for name in (*PARTS, *read)}
     with ExitStack() as stack:
         files = {name: stack.enter_context(replacing(folder / f"{name}.jsonl")) for name in counts}
@@ -195,7 +196,7 @@ def read_texts(path: Path) -> Iterator[str]:
     with path.open(encoding="utf-8") as lines:
         for line in lines:
             held.append(line)
-            if line.endswith('"kind": "steps"}\n'):
+            if line.rstrip().endswith(ENDING):
                 yield "".join(held)
                 held = []
 

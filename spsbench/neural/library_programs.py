@@ -30,7 +30,6 @@ NAMES: Mapping[Kind, Sequence[str]] = {
     "numbers": ("nums", "array", "values", "lst", "items", "li", "numbers", "output"),
     "words": ("words", "parts", "chars", "names", "tokens", "lines", "keys"),
     "table": ("d", "dic", "counts", "data", "table", "mapping", "seen"),
-    "flag": ("ok", "found", "flag"),
 }
 EXPRESSIONS: Mapping[Kind, Sequence[str]] = {
     "int": _split(
@@ -277,7 +276,7 @@ def indent(lines: Lines) -> Lines:
     return [f"    {line}" for line in lines]
 
 
-def write_function(random: Random, name: str = "f") -> tuple[Lines, list[str]]:
+def write_function(random: Random) -> tuple[Lines, list[str]]:
     """Return the lines of a function, and random arguments of a call."""
     writer = _FunctionWriter(random)
     kinds: list[Kind] = random.choices(
@@ -285,7 +284,7 @@ def write_function(random: Random, name: str = "f") -> tuple[Lines, list[str]]:
     )
     names = [writer.name(kind) for kind in kinds]
     body = writer.block(random.randint(2, 5), 0, ())
-    lines = [f"def {name}({', '.join(names)}):", *indent([*body, writer.leave()])]
+    lines = [f"def f({', '.join(names)}):", *indent([*body, writer.leave()])]
     return lines, [write_value(random, kind) for kind in kinds]
 
 

@@ -6,9 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -31,6 +29,7 @@ from spsbench.states.trace import (
     write_state_lines,
 )
 from spsbench.states.trajectories import read_trajectory_lines, write_trajectory_lines
+from waiting import wait_until
 
 RECURSION = """\
 def fact(n):
@@ -241,20 +240,13 @@ def test_processes_end_when_their_parent_is_killed(tmp_path: Path) -> None:
         [*command, "--workers", "2", "--out", str(tmp_path)], start_new_session=True
     )
     try:
-        wait_for(lambda: any(path.stat().st_size for path in tmp_path.iterdir()))
+        wait_until(lambda: any(path.stat().st_size for path in tmp_path.iterdir()))
         began.kill()
         began.wait(30)
-        wait_for(lambda: not has_processes(began.pid))
+        wait_until(lambda: not has_processes(began.pid))
     finally:
         with suppress(ProcessLookupError):
             os.killpg(began.pid, signal.SIGKILL)
-
-
-def wait_for(reached: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not reached():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def has_processes(group: int) -> bool:
