@@ -196,11 +196,16 @@ def _set_color(ctx: click.Context, parameter: click.Parameter, when: str | None)
 
 @contextmanager
 def ending_by_exception() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP raise SystemExit, so that temporary files are removed; a second one ends the process at once."""
+    """Let SIGTERM and SIGHUP raise SystemExit, so that temporary files are removed, and end the process afterwards.
+
+    It ends by the signal itself: threads that read a closed terminal never end. A second signal ends it at once.
+    """
     before: dict[int, Any] = {}
+    received: list[int] = []
 
     def end(number: int, frame: object) -> None:
         signal.signal(number, signal.SIG_DFL)
+        received.append(number)
         sys.exit(128 + number)
 
     if threading.current_thread() is threading.main_thread():
@@ -214,3 +219,5 @@ def ending_by_exception() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        for number in received:
+            os.kill(os.getpid(), number)

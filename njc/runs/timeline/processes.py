@@ -20,6 +20,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Listener
+from tempfile import TemporaryDirectory
 from typing import IO, Any
 
 from njc.runs.timeline.channel import ChannelClosedError, ControlChannel, Json
@@ -40,7 +41,9 @@ class ProcessPool:
     def __init__(self, settings: RunSettings, receive: Receive) -> None:
         self._settings, self._receive = settings, receive
         self._key = secrets.token_bytes(32)
-        self._listener = Listener(authkey=self._key, backlog=16)
+        self._folder = TemporaryDirectory(prefix="njc-")
+        address = os.path.join(self._folder.name, "listener") if os.name == "posix" else None
+        self._listener = Listener(address, authkey=self._key, backlog=16)
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: ControlChannel | None = None
         self._pid = 0
@@ -137,6 +140,7 @@ class ProcessPool:
             with suppress(OSError, AttributeError):
                 os.killpg(group, signal.SIGKILL)
         self._listener.close()
+        self._folder.cleanup()
 
     def _await_connection(self, has_ended: Callable[[], bool]) -> None:
         """Wait for a process; `has_ended` returns whether it, or its original, has ended."""
