@@ -86,11 +86,8 @@ def run_in_sandbox(
         work.mkdir(parents=True)
         if user:
             os.chown(work, user, -1)
-    chosen = {
-        "memory": settings["max_memory"],
-        "processes": settings["max_processes"],
-        "cpu_seconds": settings["max_cpu"],
-    }
+    limits = (("memory", "max_memory"), ("processes", "max_processes"), ("cpu_seconds", "max_cpu"))
+    chosen = {name: settings[option] for name, option in limits if settings[option]}
     servers = list_servers(_list_model_options(unit, project), os.environ)
     shared = [path.absolute() for path in settings["read"]]
     own = [path for path in (unit.root, unit.source, project.file) if path is not None]
@@ -101,7 +98,7 @@ def run_in_sandbox(
         environ=select_variables(os.environ, servers, settings["env"]),
         home=Path.home(),
         here=Path.cwd(),
-        limits=Limits(user=user, **{name: most for name, most in chosen.items() if most}),
+        limits=Limits(user=user, **chosen),
     )
     command = [sys.executable, "-m", "njc", "run", *_rebuild_flags(console, flags), *program]
     return sandbox.run(command)

@@ -188,10 +188,8 @@ def _set_color(ctx: click.Context, parameter: click.Parameter, when: str | None)
     """Choose colors by the flag, the variables NO_COLOR and FORCE_COLOR, and the terminal, in this order."""
     if when is not None and when != "auto":
         ctx.color = when == "always"
-    elif ctx.color is None and os.environ.get("NO_COLOR"):
-        ctx.color = False
-    elif ctx.color is None and os.environ.get("FORCE_COLOR"):
-        ctx.color = True
+    elif ctx.color is None and (os.environ.get("NO_COLOR") or os.environ.get("FORCE_COLOR")):
+        ctx.color = not os.environ.get("NO_COLOR")
 
 
 @contextmanager
@@ -200,7 +198,6 @@ def ending_by_exception() -> Iterator[None]:
 
     It ends by the signal itself: threads that read a closed terminal never end. A second signal ends it at once.
     """
-    before: dict[int, Any] = {}
     received: list[int] = []
 
     def end(number: int, frame: object) -> None:
@@ -208,16 +205,15 @@ def ending_by_exception() -> Iterator[None]:
         received.append(number)
         sys.exit(128 + number)
 
-    if threading.current_thread() is threading.main_thread():
-        numbers = (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM))
-        found = {number: signal.getsignal(number) for number in numbers}
-        before = {number: handler for number, handler in found.items() if handler == signal.SIG_DFL}
-    for number in before:
+    numbers = {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}
+    is_main = threading.current_thread() is threading.main_thread()
+    changed = [each for each in numbers if is_main and signal.getsignal(each) == signal.SIG_DFL]
+    for number in changed:
         signal.signal(number, end)
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number in changed:
+            signal.signal(number, signal.SIG_DFL)
         for number in received:
             os.kill(os.getpid(), number)

@@ -73,7 +73,7 @@ class ProcessPool:
         environment["PYTHONPATH"] = make_clean_environment()["PYTHONPATH"]
         environment["NJC_TIMELINE"] = config
         self._has_connected.clear()
-        self._process = subprocess.Popen(
+        process = self._process = subprocess.Popen(
             [sys.executable, "-m", "njc.runs.timeline.debuggee"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -82,9 +82,8 @@ class ProcessPool:
             env=environment,
             start_new_session=True,
         )
-        process = self._process
         self._groups.add(process.pid)
-        for name, stream in (("stdout", self._process.stdout), ("stderr", self._process.stderr)):
+        for name, stream in (("stdout", process.stdout), ("stderr", process.stderr)):
             if stream is not None:
                 threading.Thread(target=self._follow, args=(name, stream), daemon=True).start()
         self._await_connection(lambda: process.poll() is not None)
@@ -127,10 +126,9 @@ class ProcessPool:
         """Return the exit code of the running process, after its last message; None if it is unknown."""
         if self._process is None or self._process.pid != self._pid:
             return None
-        try:
+        with suppress(subprocess.TimeoutExpired):
             return self._process.wait(10.0)
-        except subprocess.TimeoutExpired:
-            return None
+        return None
 
     def close(self) -> None:
         self._is_closed = True
@@ -196,8 +194,5 @@ class ProcessPool:
 
 def choose_superfluous(numbers: list[int], newest: int) -> int:
     """Return the most dispensable checkpoint: its neighbours are near, relative to its age."""
-    inner = range(1, len(numbers) - 1)
-    best = min(
-        inner, key=lambda i: (numbers[i + 1] - numbers[i - 1]) / (1 + abs(newest - numbers[i]))
-    )
-    return numbers[best]
+    gaps = {numbers[i]: numbers[i + 1] - numbers[i - 1] for i in range(1, len(numbers) - 1)}
+    return min(gaps, key=lambda number: gaps[number] / (1 + abs(newest - number)))
