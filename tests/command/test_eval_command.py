@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -347,7 +348,7 @@ def test_a_command_that_is_terminated_leaves_no_version(tmp_path: Path) -> None:
         while not started.exists() and process.poll() is None:
             time.sleep(0.02)
         process.terminate()
-        assert process.wait(20) == 143
+        assert process.wait(20) == -signal.SIGTERM
     assert len(list_worktrees(tmp_path)) == 1
 
 

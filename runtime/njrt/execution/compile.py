@@ -180,16 +180,8 @@ def _check_and_compile(
         CLASS_NAME: scope.cells.get("__class__") or CellType(),
     }
     # `super` outside a class reads a cell `__class__`, which is empty there.
-    closure = tuple(
-        [
-            private.get(name)
-            or scope.find_cell(name)
-            or scope.borrowed.get(name)
-            or _PRIVATE_CELLS.get(name)
-            or CellType()
-            for name in code.co_freevars
-        ]
-    )
+    cells = {**_PRIVATE_CELLS, **scope.borrowed, **scope.cells, **scope.scratch, **private}
+    closure = tuple([cells.get(name) or CellType() for name in code.co_freevars])
     return Snippet(
         source,
         scope,
@@ -225,7 +217,8 @@ def _make_layout(analysis: SnippetAnalysis, scope: Scope, policy: Policy) -> Sco
     names, used = analysis.names, analysis.used_names
     if scope.first_parameter and "super" in names.read:
         used = tuple(sorted({*used, scope.first_parameter}))
-    cells = tuple([name for name in used if scope.find_cell(name) or name in scope.borrowed])
+    held = scope.scratch.keys() | scope.cells.keys() | scope.borrowed.keys()
+    cells = tuple([name for name in used if name in held])
     past_namespace = scope.scratch.keys() | scope.borrowed.keys() | scope.declared_nonlocal
     return ScopeLayout(
         class_name=scope.class_name,

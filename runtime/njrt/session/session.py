@@ -351,13 +351,13 @@ async def drive_conversation(
     session: Session, conversation: Conversation, answer: StepAnswerer
 ) -> Outcome:
     """Answer everything that the conversation asks for, until it returns the block's outcome."""
-    result: StepResult | None = None
+    result: Any = None
     failure: BaseException | None = None
     try:
         while True:
             try:
                 if failure is None:
-                    step = conversation.send(cast(StepResult, result))
+                    step = conversation.send(result)
                 else:
                     step = conversation.throw(failure)
             except StopIteration as end:

@@ -26,9 +26,7 @@ from typing import Any, Final, TypeGuard
 
 from njrt.outcome import UserValue
 
-_get_mro = type.__dict__["__mro__"].__get__
 _get_qualified_name = type.__dict__["__qualname__"].__get__
-_get_namespace = type.__dict__["__dict__"].__get__
 _get_bases = type.__dict__["__bases__"].__get__
 _get_module = type.__dict__["__module__"].__get__
 _get_module_namespace = vars(ModuleType)["__dict__"].__get__
@@ -48,10 +46,8 @@ Slot = tuple[str, MemberDescriptorType]
 """The name of a slot, mangled if it is private, and the descriptor that reads and sets it."""
 
 
-def get_mro(cls: type) -> tuple[type, ...]:
-    """Return the classes that `cls` inherits from, itself first and `object` last."""
-    lineage: tuple[type, ...] = _get_mro(cls)
-    return lineage
+get_mro: Callable[[type], tuple[type, ...]] = type.__dict__["__mro__"].__get__
+"""Return the classes that a class inherits from, itself first and `object` last."""
 
 
 def list_bases(cls: type) -> tuple[type, ...]:
@@ -59,10 +55,8 @@ def list_bases(cls: type) -> tuple[type, ...]:
     return tuple(base for base in _get_bases(cls) if base is not object)
 
 
-def get_class_namespace(cls: type) -> Namespace:
-    """Return the names in the body of `cls` itself, as a read-only view."""
-    namespace: Namespace = _get_namespace(cls)
-    return namespace
+get_class_namespace: Callable[[type], Namespace] = type.__dict__["__dict__"].__get__
+"""Return the names in the body of a class itself, as a read-only view."""
 
 
 def get_class_name(cls: type) -> str:
@@ -104,9 +98,9 @@ def is_standard_origin(origin: Any) -> bool:
 
 def is_user_class(cls: type) -> bool:
     """Return whether a class is the program's own, rather than Python's or a schema library's."""
-    name = get_module_name(cls)
-    if name == "builtins":  # the most frequent case
-        return False
+    name = _get_module(cls)
+    if type(name) is not str or name == "builtins":  # the most frequent case
+        return type(name) is not str
     return name.partition(".")[0] not in _LIBRARIES and not is_standard_module(name)
 
 
