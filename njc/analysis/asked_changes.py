@@ -58,6 +58,7 @@ _TAIL = (
 )
 _ADDING = "append|push|insert|prepend|attach|add"
 _STORING = "put|save|store|record|enter|register|move|copy"
+_GATHERING = "count|sum|collect|gather|accumulate"
 _ACTING = (
     "increase|increment|decrease|decrement|reset|update|modify|mutate|overwrite|mark|flag|tick|clear|empty"
     "|shuffle|truncate|toggle|rename|edit|change|set|sort|reverse|remove|delete|drop|discard|pop|extend"
@@ -70,7 +71,7 @@ _REVISING = (
 _REMOVING = "remove|delete|drop|discard|pop|erase|strip|cut|take|wipe"
 _DOING = (
     "increas|increment|decreas|decrement|resett|updat|modify|mutat|overwrit|mark|flagg|tick|clear|empty|truncat|toggl|renam|edit|chang|sett|remov"
-    "|delet|dropp|discard|popp|extend|replac|swapp"
+    "|delet|dropp|discard|popp|extend|replac|swapp|empti|modifi"
 )
 _MARKUP = re.compile(
     r"[`*_\"'(]+(?=\x01)|(?<=\x01)[`*_\"')]+|(?<=[a-z])\*+|\*+(?=[a-z])", re.IGNORECASE
@@ -83,13 +84,15 @@ _WITHOUT_COMMA = re.compile(
     re.IGNORECASE,
 )
 """A condition or a loop before a request, without a comma."""
-_VERBS = rf"\b(?:{_ADDING}|{_STORING}|{_ACTING}|{_REPLACING}|{_REVISING}|{_DOING}|write|place|assign|note|file|let)"
-_ANY_VERB = re.compile(_VERBS)
-"""In small letters."""
+_VERBS = rf"\b(?:go|{_GATHERING}|{_ADDING}|{_STORING}|{_ACTING}|{_REPLACING}|{_REVISING}|{_DOING}|write|place|assign|note|file|let)"
+_ANY_VERB = re.compile(rf"{_VERBS}|[-+*/%|&^]=|\+\+|\]\s*=")
+"""In small letters, or an assignment."""
 _ANY_VERB_OF_TEXT = re.compile(_VERBS, re.IGNORECASE)
 _INTO = re.compile(
     rf"\b(?P<add>{_ADDING})(?:s|es)?\b{_INSIDE}\b(?:to|onto|into|in|(?<!based )on)\s+{_TAIL}\Z"
-    rf"|{_CLAUSE}(?P<put>{_STORING})(?:s|es)?\b{_PART}{{0,60}}?\b(?:into|onto|to)\s+(?:the\s+)?\Z",
+    rf"|{_CLAUSE}(?P<put>{_STORING})(?:s|es)?\b{_PART}{{0,60}}?\b(?:into|onto|to)\s+(?:the\s+)?\Z"
+    rf"|{_CLAUSE}(?P<gather>{_GATHERING})\b{_PART}{{0,60}}?\binto\s+(?:the\s+)?\Z"
+    rf"|\b(?P<goes>go(?:es)?)\s+(?:into|onto|in|on)\s+{_TAIL}\Z",
     re.IGNORECASE,
 )
 """Verbs that put something into the value of a reference behind them."""
@@ -132,6 +135,18 @@ _OTHER_TARGET = re.compile(
     r"[^.;:,!?\x02]{0,60}?\b(?:from|off|out\s+of)\b|[^.;:,!?\x02]{0,60}?\bin\s+[^.;:,!?\x02]{0,40}\x01"
 )
 """Behind the object of a verb that removes or replaces: the value that the object is taken from."""
+_STATED = re.compile(
+    r"(?P<state>\x01+\s*(?:(?:[-+*/%|&^]|//|\*\*)=|\+\+)|\x01+\[[^\]\n]{0,40}\]\s*=(?!=)|\x01+\s+(?:goes|grows?|shrinks?)\s+(?:up|down|by)\b"
+    r"|\x01+\s+(?:must|should|shall|needs?\s+to|ha(?:s|ve)\s+to|(?:is|are)\s+to)\s+(?:(?:now|then|also|always|finally)\s+)?(?:be|get|become)\s+(?:[a-z]+ly\s+)?"
+    rf"(?:(?:{_DOING}|sort|shuffl|revers|doubl|halv|fill)ed|set|reset|overwritten|empty)\b)",
+    re.IGNORECASE,
+)
+"""A change as a statement: `<row> must be emptied`, `<total> += 1`."""
+_ASKS = re.compile(
+    r"\b(?:whether|why|how|that|which|what|who|where|because|sa(?:ys?|id)|(?:if|when|unless)\b(?![^.;:,!?]*\s(?:is|are|was|were|has|have|contains?|exceeds?)\s))\b[^.;:,!?]*\Z",
+    re.IGNORECASE,
+)
+"""Words that make a statement a part of a question or a condition."""
 _GROWS = re.compile(
     r"\x01+\s+(?:grow|shrink|become|increase|decrease|rise|fall|lose|gain|forget)\b", re.IGNORECASE
 )
@@ -209,15 +224,12 @@ def _find_change(text: str, reference: Reference, shift: int) -> AskedChange | N
     if found is None or _NEGATED.search(text, max(0, found.start() - 40), found.start()):
         return None
     kind = next(name for name, value in found.groupdict().items() if value and name != "object")
-    verb = "change" if kind in ("doing", "let") else found[kind].lower()
+    verb = "change" if kind in ("doing", "let", "state", "goes") else found[kind].lower()
     clause = f"{verb} {text[end:]}".partition("\x02")[0]
     keeps = bool(reference.is_dotted and kind in ("act", "replace", "add") and _KEEPS.match(clause))
     has_result, is_later = _HAS_RESULT.match(text, end), _LATER_RESULT.search(text, end)
-    if (
-        kind in ("act", "replace", "doing", "remove", "within", "first")
-        and has_result
-        and not keeps
-    ):
+    is_computed = has_result and not keeps
+    if kind in ("act", "replace", "doing", "remove", "within", "first") and is_computed:
         return None
     if (kind in ("revise", "fix", "take") or verb == "write") and (has_result or is_later):
         return None
@@ -234,6 +246,9 @@ def _find_change(text: str, reference: Reference, shift: int) -> AskedChange | N
 
 def _match_request(text: str, from_: int, begin: int, end: int) -> re.Match[str] | None:
     """Find the verb that changes the value of a reference, by its two offsets."""
+    if (found := _STATED.match(text, begin)) is not None:
+        is_judged = _ASKS.search(text, from_, begin) or _TAKES.match(text, found.end())
+        return None if is_judged else found
     is_place = _PLACE_FIRST.search(text, max(from_, begin - 60), begin)
     if is_place and (found := _THEN_VERB.match(text, begin)) is not None:
         return found
@@ -242,7 +257,7 @@ def _match_request(text: str, from_: int, begin: int, end: int) -> re.Match[str]
     if (found := _FROM.search(text, from_, begin)) is not None:
         return found
     if (found := _INTO.search(text, from_, begin)) is not None:
-        return found
+        return None if found["goes"] and _ASKS.search(text, from_, found.start()) else found
     if (found := _PLACED.search(text, from_, begin)) is not None:
         is_complete = _SIMPLE.match(found["object"])
         if is_complete or not _HAS_RESULT.match(text, end):

@@ -84,9 +84,8 @@ def _check_tags(
         at = (tag.start, tag.end)
         match tag:
             case KeywordTag(path=path, writes=True):
-                yield make_diagnostic(
-                    source, "NJ202", *at, f"`{path}` cannot be bound: it has a keyword in it"
-                )
+                message = f"`{path}` cannot be bound: it has a keyword in it"
+                yield make_diagnostic(source, "NJ202", *at, message)
             case KeywordTag(path=path):
                 message = f"`<{path}>` names no variable and is plain text"
                 hint = f"write `<<{path}>` to say so"
@@ -126,18 +125,12 @@ def _check_reference(
     scope, root, at = block.scope, reference.root, (reference.start, reference.end)
     binds = reference.writes and not reference.is_dotted
     if binds and root in ("__debug__", "__class__"):
-        yield make_diagnostic(
-            source, "NJ202", *at, f"`{root}` cannot be bound: Python keeps it for itself"
-        )
+        message = f"`{root}` cannot be bound: Python keeps it for itself"
+        yield make_diagnostic(source, "NJ202", *at, message)
     elif not binds and not is_defined(root, scope, outputs):
-        yield make_diagnostic(
-            source,
-            "NJ201",
-            *at,
-            f"`{root}` is not defined here",
-            (suggest and suggest_name(root, block, outputs))
-            or f"if this is text, write `<<{reference.path}>`",
-        )
+        suggestion = suggest_name(root, block, outputs) if suggest else None
+        hint = suggestion or f"if this is text, write `<<{reference.path}>`"
+        yield make_diagnostic(source, "NJ201", *at, f"`{root}` is not defined here", hint)
     elif not binds and _is_plain_builtin(root) and not _is_variable(root, scope, outputs):
         message = f"`{root}` is Python's builtin, which a block has without a reference"
         hint = f"if this is text, write `<<{reference.path}>`; otherwise leave out the brackets"
@@ -270,14 +263,12 @@ def _check_control_words(source: SourceFile, block: NaturalBlock) -> Iterator[Di
         at = (start + word.start(), start + word.end())
         if label in block.labels_exiting_finally:
             message = f"`{label}` is not possible here: it would leave a `finally` suite"
-            yield make_diagnostic(
-                source, "NJ302", *at, message, "move the block out of the `finally` suite"
-            )
+            hint = "move the block out of the `finally` suite"
+            yield make_diagnostic(source, "NJ302", *at, message, hint)
         elif label not in block.labels:
             message = f"`{label}` is not possible here: {_explain_illegal_label(block, label)}"
-            yield make_diagnostic(
-                source, "NJ301", *at, message, "move the block, or choose another word"
-            )
+            hint = "move the block, or choose another word"
+            yield make_diagnostic(source, "NJ301", *at, message, hint)
 
 
 def _explain_illegal_label(block: NaturalBlock, label: str) -> str:
@@ -287,18 +278,11 @@ def _explain_illegal_label(block: NaturalBlock, label: str) -> str:
 
 
 def _check_future_imports(module: Module, blocks: Sequence[NaturalBlock]) -> Iterator[Diagnostic]:
-    last = max(
-        (
-            statement.lineno
-            for statement in module.tree.body
-            if isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
-        ),
-        default=0,
-    )
+    imports = [node for node in module.tree.body if isinstance(node, ast.ImportFrom)]
+    last = max((each.lineno for each in imports if each.module == "__future__"), default=0)
     for block in blocks:
         if block.line < last:
             at = (block.start, block.start + len('"""natural'))
             message = "natural block before a `from __future__` import"
-            yield make_diagnostic(
-                module.source, "NJ105", *at, message, "move the block below the import"
-            )
+            hint = "move the block below the import"
+            yield make_diagnostic(module.source, "NJ105", *at, message, hint)

@@ -70,6 +70,13 @@ If <n> is odd increase <self.count>. Put the length of <text> into <:y: int>.
 Put <n> into <self.count> and its half into <:y: int>.
 Double <self.count>; put the length of <text> into <:y: int>.
 Swap <n> and <self.count>. Put the length of <text> into <:y: int>.
+<self.count> += 1. Put the length of <text> into <:y: int>.
+<self.count> -= <n>, and put the length of <text> into <:y: int>.
+Put the length of <text> into <:y: int>; <self.count>++.
+<self.count> must be increased. Put the length of <text> into <:y: int>.
+Put the length of <text> into <:y: int>. <self.count> goes up by one.
+If <n> is odd, <self.count> should be doubled. Put the length of <text> into <:y: int>.
+Count the words of <text> into <self.count>. Put the length of <text> into <:y: int>.
 """,
     "Shop.total": """\
 Increase <Shop.total>. Put it into <:y: int>.
@@ -148,6 +155,13 @@ Kindly sort <rows>. Put the count into <:y: int>.
 (Sort <rows>.) Put the count into <:y: int>.
 - Sort <rows>. - Put the count into <:y: int>.
 Sort all the many names of <rows>. Put the count into <:y: int>.
+<rows> must be emptied. Put the count into <:y: int>.
+<rows> has to be sorted first, and the count is <:y: int>.
+<rows> should be empty. Put the count into <:y: int>.
+<rows>[0] = <text>. Put the count into <:y: int>.
+If <text> is long, it goes into <rows>. Put the count into <:y: int>.
+A long <text> goes into <rows>, and the count into <:y: int>.
+Collect the letters of <text> into <rows>. Put the count into <:y: int>.
 """,
 }
 
@@ -262,6 +276,16 @@ Raise <Closed> if <text> is empty. Put the length of <text> into <:y: int>.
 Double <n>, and put it into <:y: int>.
 Cut <text> to ten words: <:y: str>.
 Clean up <text>. Put the cleaned text into <:y: str>.
+Put into <:y: bool> whether <rows> must be sorted.
+If <rows> should be sorted, put 1 into <:y: int>, else 0.
+Which of <rows> has to be changed? Put it into <:y: str>.
+<text> says that <rows> should be sorted. Put the reason into <:y: str>.
+<rows> should be sorted into <:y: list[str]>.
+<text> should be trimmed. Put the result into <:y: str>.
+Put into <:y: bool> whether it goes into <rows>.
+<rows> must not be changed. Put the first into <:y: str>.
+Put into <:y: bool> whether <n> >= 3 and <self.count> <= 4.
+Put into <:y: bool> whether <n> == <self.count>.
 """.splitlines()
 
 
@@ -283,6 +307,7 @@ TARGETS = {
 ON_THE_TARGET = (
     *("update {}", "overwrite {}", "reset {}", "set {} to <n>", "change {} to <n>", "replace {} by <n>"),
     *("swap {} and <n>", "modify {}", "clear {}", "double {}", "increase {} by <n>", "fill {} with <n>"),
+    *("{} must be updated", "{} has to be emptied", "{} should then be changed"),
 )  # fmt: skip
 INTO_THE_TARGET = (
     *(
