@@ -57,16 +57,21 @@ _TAIL = (
     r"|position|column|row|items?|elements?|values?|of|in|its|one|both|first|second|third|last|next|\w+est)\s+){0,5}"
 )
 _ADDING = "append|push|insert|prepend|attach|add"
-_STORING = "put|save|store|record|enter|register|move|copy"
+_ADDED = "add|append|insert|push|mov|stor|sav|record|enter|attach|plac|copi"
+_STORING = "put|save|store|record|enter|register|move|copy|inject|merge|stack|enqueue|queue|unshift|credit|charge|deposit|include|concatenate"
 _GATHERING = "count|sum|collect|gather|accumulate"
 _ACTING = (
     "increase|increment|decrease|decrement|reset|update|modify|mutate|overwrite|mark|flag|tick|clear|empty"
     "|shuffle|truncate|toggle|rename|edit|change|set|sort|reverse|remove|delete|drop|discard|pop|extend"
 )
-_REPLACING = "replace|swap|exchange|erase|wipe|purge|zero|bump|initiali[sz]e"
+_REPLACING = r"throw\s+(?:away|out)|get\s+rid\s+of|eliminate|replace|swap|exchange|erase|wipe|purge|zero|bump|initiali[sz]e"
 _REVISING = (
     "make|turn|fill|rotate|double|halve|triple|invert|flip|shift|trim|crop|adjust|amend|rewrite|correct|fix|repair|clean|tidy|normali[sz]e"
+    "|advance|adapt|refill|expand|reduce|shrink|enlarge|multiply|divide|inc|dec|arrange|filter"
     "|capitali[sz]e|uppercase|lowercase|deduplicate|dedupe|prune|lower|take|cut|strip"
+)
+_RIDDING = (
+    r"get\s+rid\s+of|throw\s+(?:away|out)|eliminate|exclude|strike|(?:keep|leave|retain)\s+only"
 )
 _REMOVING = "remove|delete|drop|discard|pop|erase|strip|cut|take|wipe"
 _DOING = (
@@ -77,22 +82,16 @@ _MARKUP = re.compile(
     r"[`*_\"'(]+(?=\x01)|(?<=\x01)[`*_\"')]+|(?<=[a-z])\*+|\*+(?=[a-z])", re.IGNORECASE
 )
 """Quotes and emphasis around references and words."""
-_WITHOUT_COMMA = re.compile(
-    r"(?:\b(?:if|when|whenever|unless|once)\b[^.;:,!?]{1,80}?\b(?:is|are|was|were|has|have|contains?|exceeds?)\s[^.;:,!?\s][^.;:,!?]{0,40}?"
-    r"|\bfor\s+(?:each|every|all)\b[^.;:,!?]{1,80}?\x01)(?<!\bto)(?<!\bnot)(?<!\bthe)(?<!\ba)(?<!\ban)(?<!\bno)(?<!\bany)(?<!\bof)(?<!\bis)(?<!\bare)(?<!\bbe)"
-    rf"\s(?=(?:{_ADDING}|{_STORING}|{_ACTING}|{_REPLACING}|{_REVISING}|write|assign|print|log|display)\b)",
-    re.IGNORECASE,
-)
-"""A condition or a loop before a request, without a comma."""
-_VERBS = rf"\b(?:go|{_GATHERING}|{_ADDING}|{_STORING}|{_ACTING}|{_REPLACING}|{_REVISING}|{_DOING}|write|place|assign|note|file|let)"
-_ANY_VERB = re.compile(rf"{_VERBS}|[-+*/%|&^]=|\+\+|\]\s*=")
+_VERBS = rf"\b(?:go|gain|get|lose|become|receive|throw|eliminate|exclude|strike|cross|keep|leave|retain|subtract|deduct|withdraw|debit|ensure|raise|order|bring|bind|give|new|in.place|{_ADDED}|{_GATHERING}|{_ADDING}|{_STORING}|{_ACTING}|{_REPLACING}|{_REVISING}|{_DOING}|write|place|assign|note|file|let)"
+_ANY_VERB = re.compile(rf"{_VERBS}|[-+*/%|&^:]=|\+\+|\]\s*=")
 """In small letters, or an assignment."""
 _ANY_VERB_OF_TEXT = re.compile(_VERBS, re.IGNORECASE)
 _INTO = re.compile(
     rf"\b(?P<add>{_ADDING})(?:s|es)?\b{_INSIDE}\b(?:to|onto|into|in|(?<!based )on)\s+{_TAIL}\Z"
     rf"|{_CLAUSE}(?P<put>{_STORING})(?:s|es)?\b{_PART}{{0,60}}?\b(?:into|onto|to)\s+(?:the\s+)?\Z"
     rf"|{_CLAUSE}(?P<gather>{_GATHERING})\b{_PART}{{0,60}}?\binto\s+(?:the\s+)?\Z"
-    rf"|\b(?P<goes>go(?:es)?)\s+(?:into|onto|in|on)\s+{_TAIL}\Z",
+    rf"|\b(?P<goes>go(?:es)?|(?:is|are|gets?)\s+(?:add|append|insert|push|mov)ed|(?:must|should|shall|has\s+to|have\s+to)\s+be\s+(?:(?:{_ADDED})ed|put))\s+(?:to|into|onto|in|on)\s+{_TAIL}\Z"
+    r"|\b(?P<new>as\s+(?:the|its|their)\s+new|make\s+\x01+\s+(?:the|its|their)(?:\s+new)?)\s+\Z",
     re.IGNORECASE,
 )
 """Verbs that put something into the value of a reference behind them."""
@@ -115,9 +114,10 @@ _DIRECT = re.compile(
 """Verbs that change the value of a reference behind them, or a part of it."""
 _FROM = re.compile(
     rf"{_CLAUSE}(?P<pop>pop)\b{_INSIDE}\b(?:from|off|out\s+of|of|in)\s+{_TAIL}\Z"
-    rf"|{_CLAUSE}(?P<off>{_REMOVING})\b{_INSIDE}\boff\s+{_TAIL}\Z"
-    rf"|{_CLAUSE}(?P<remove>remove|delete|drop|discard|erase)\b{_INSIDE}\b(?:from|out\s+of|in)\s+{_TAIL}\Z"
+    rf"|{_CLAUSE}(?P<off>{_REMOVING}|cross|check)\b{_INSIDE}\boff\s+{_TAIL}\Z"
+    rf"|{_CLAUSE}(?P<remove>remove|delete|drop|discard|erase|{_RIDDING})\b{_INSIDE}\b(?:from|out\s+of|in)\s+{_TAIL}\Z"
     rf"|{_CLAUSE}(?P<take>take|strip|cut)\b{_INSIDE}\bout\s+of\s+{_TAIL}\Z"
+    rf"|{_CLAUSE}(?P<minus>subtract|deduct|withdraw|debit|filter\s+out)\b{_INSIDE}\bfrom\s+{_TAIL}\Z"
     rf"|{_CLAUSE}(?P<within>replace|swap|exchange)\b{_INSIDE}\b(?:in|within|throughout)\s+{_TAIL}\Z",
     re.IGNORECASE,
 )
@@ -136,14 +136,41 @@ _OTHER_TARGET = re.compile(
 )
 """Behind the object of a verb that removes or replaces: the value that the object is taken from."""
 _STATED = re.compile(
-    r"(?P<state>\x01+\s*(?:(?:[-+*/%|&^]|//|\*\*)=|\+\+)|\x01+\[[^\]\n]{0,40}\]\s*=(?!=)|\x01+\s+(?:goes|grows?|shrinks?)\s+(?:up|down|by)\b"
+    r"(?P<state>\x01+\s*(?:(?:[-+*/%|&^]|//|\*\*)=|\+\+)|\x01+\[[^\]\n]{0,40}\]\s*=(?!=)|\x01+\s+(?:(?:goes|grows?|shrinks?)\s+(?:up|down|by)|(?:gets|receives)(?=\s+(?:[\x01\d\"]|an?\b|one\b))|loses|becomes?|gains|in[\s-]place)\b"
+    r"|\x01+\s*:=|(?<=\bnew )\x01+\s+is\s+[\x01\d\"]|\x01+\s+(?:is|are)\s+(?:(?:in|de)cre(?:as|ment)ed|reset|emptied|set\s+to)\b"
     r"|\x01+\s+(?:must|should|shall|needs?\s+to|ha(?:s|ve)\s+to|(?:is|are)\s+to)\s+(?:(?:now|then|also|always|finally)\s+)?(?:be|get|become)\s+(?:[a-z]+ly\s+)?"
-    rf"(?:(?:{_DOING}|sort|shuffl|revers|doubl|halv|fill)ed|set|reset|overwritten|empty)\b)",
+    rf"(?:(?:{_DOING}|sort|shuffl|revers|doubl|halv|fill|(?:upper|lower)-?cas)ed|set|reset|overwritten|empty)\b)",
     re.IGNORECASE,
 )
 """A change as a statement: `<row> must be emptied`, `<total> += 1`."""
+_CONTINUED = {
+    verb: re.compile(rf"\s+(?:{words})\b", re.IGNORECASE)
+    for verb, words in {
+        "order": "by",
+        "raise": "by|to",
+        "bring": "into",
+        "bind": "to",
+        "put": r"in(?:to)?\s+(?:[\w-]+\s+){0,3}order",
+        "move": r"to\s+the\s+(?:end|front|start|top|bottom|back)",
+        "give": r"an?\s+(?:new|extra|additional|further)|another|one\s+more|the\s+(?:new\s+)?value",
+        "assign": r"the\s+(?:new\s+)?value",
+        "ensure": "is|are|has|have|ends?|starts?|contains?|holds?",
+    }.items()
+}
+"""Verbs that ask for a change with these words behind the reference."""
+_CONTINUES = re.compile(
+    rf"{_CLAUSE}(?:(?P<verb>{'|'.join(_CONTINUED)})(?:\s+that)?|(?P<sure>make\s+sure(?:\s+that)?))\s+(?:{_DETERMINER}|{_OF})\Z",
+    re.IGNORECASE,
+)
+_WITHOUT_COMMA = re.compile(
+    r"(?:\b(?:if|when|whenever|unless|once)\b[^.;:,!?]{1,80}?\b(?:is|are|was|were|has|have|contains?|exceeds?)\s[^.;:,!?\s][^.;:,!?]{0,40}?"
+    r"|\bfor\s+(?:each|every|all)\b[^.;:,!?]{1,80}?\x01)(?<!\bto)(?<!\bnot)(?<!\bthe)(?<!\ba)(?<!\ban)(?<!\bno)(?<!\bany)(?<!\bof)(?<!\bis)(?<!\bare)(?<!\bbe)"
+    rf"\s(?=(?:{_ADDING}|{_STORING}|{_ACTING}|{_REPLACING}|{_REVISING}|{_RIDDING}|{'|'.join(_CONTINUED)}|subtract|deduct|withdraw|debit|filter|write|assign|print|log|display)\b)",
+    re.IGNORECASE,
+)
+"""A condition or a loop before a request, without a comma."""
 _ASKS = re.compile(
-    r"\b(?:whether|why|how|that|which|what|who|where|because|sa(?:ys?|id)|(?:if|when|unless)\b(?![^.;:,!?]*\s(?:is|are|was|were|has|have|contains?|exceeds?)\s))\b[^.;:,!?]*\Z",
+    r"\b(?:whether|why|how|that|which|what|who|where|because|imagine|assum(?:e|ing)|suppos(?:e|ing)|pretend|sa(?:ys?|id)|(?:if|when|unless)\b(?![^.;:,!?]*\s(?:is|are|was|were|has|have|contains?|exceeds?)\s))\b[^.;:,!?]*\Z",
     re.IGNORECASE,
 )
 """Words that make a statement a part of a question or a condition."""
@@ -166,7 +193,7 @@ _HAS_RESULT = re.compile(
 )
 """An output behind the reference that takes the result in place of a change."""
 _LATER_RESULT = re.compile(
-    r"[.;!?]\s+(?:then\s+)?(?:put|store|save|write|return)\s+(?:only\s+)?(?:it|them|the\s+(?:result|output|new|\w+ed\b)\w*)\b[^.;!?]*\x02",
+    r"[.;!?]\s+(?:then\s+)?(?:put|store|save|write|return)\s+(?:only\s+)?(?:it|them|the\s+(?:result|output|new|sum|total|product|difference|quotient|rest|\w+ed\b)\w*)\b[^.;!?]*\x02",
     re.IGNORECASE,
 )
 """A further sentence that puts the result into an output: a text or a number, which cannot be changed, is then only read."""
@@ -224,14 +251,14 @@ def _find_change(text: str, reference: Reference, shift: int) -> AskedChange | N
     if found is None or _NEGATED.search(text, max(0, found.start() - 40), found.start()):
         return None
     kind = next(name for name, value in found.groupdict().items() if value and name != "object")
-    verb = "change" if kind in ("doing", "let", "state", "goes") else found[kind].lower()
+    verb = "change" if kind in ("doing", "let", "state", "goes", "new") else found[kind].lower()
     clause = f"{verb} {text[end:]}".partition("\x02")[0]
     keeps = bool(reference.is_dotted and kind in ("act", "replace", "add") and _KEEPS.match(clause))
     has_result, is_later = _HAS_RESULT.match(text, end), _LATER_RESULT.search(text, end)
     is_computed = has_result and not keeps
-    if kind in ("act", "replace", "doing", "remove", "within", "first") and is_computed:
+    if kind in ("act", "replace", "doing", "remove", "within", "first", "verb") and is_computed:
         return None
-    if (kind in ("revise", "fix", "take") or verb == "write") and (has_result or is_later):
+    if (kind in ("revise", "fix", "take", "minus") or verb == "write") and (has_result or is_later):
         return None
     if (kind == "place" or verb in ("put", "write")) and _TAKES.match(text, end):
         return None
@@ -257,11 +284,18 @@ def _match_request(text: str, from_: int, begin: int, end: int) -> re.Match[str]
     if (found := _FROM.search(text, from_, begin)) is not None:
         return found
     if (found := _INTO.search(text, from_, begin)) is not None:
-        return None if found["goes"] and _ASKS.search(text, from_, found.start()) else found
+        return (
+            None
+            if (found["goes"] or found["new"]) and _ASKS.search(text, from_, found.start())
+            else found
+        )
     if (found := _PLACED.search(text, from_, begin)) is not None:
         is_complete = _SIMPLE.match(found["object"])
         if is_complete or not _HAS_RESULT.match(text, end):
             return found
+    found = _CONTINUES.search(text, from_, begin)
+    if found and _CONTINUED[(found["verb"] or "ensure").lower()].match(text, end):
+        return found
     if (found := _DIRECT.search(text, from_, begin)) is not None:
         verb = (found["act"] or found["replace"] or found["fix"] or "").lower()
         is_removed = re.fullmatch(rf"{_REMOVING}|replace|swap|exchange", verb)

@@ -77,6 +77,27 @@ Put the length of <text> into <:y: int>; <self.count>++.
 Put the length of <text> into <:y: int>. <self.count> goes up by one.
 If <n> is odd, <self.count> should be doubled. Put the length of <text> into <:y: int>.
 Count the words of <text> into <self.count>. Put the length of <text> into <:y: int>.
+The length of <text> is added to <self.count>, and is <:y: int>.
+<self.count> is increased by one. Put the count into <:y: int>.
+<self.count> becomes <n>. Put the count into <:y: int>.
+<self.count> := <n>. Put the count into <:y: int>.
+<self.count> gets <n>. Put the count into <:y: int>.
+Raise <self.count> by one. Put the length of <text> into <:y: int>.
+Lower <self.count> by one. Put the length of <text> into <:y: int>.
+Subtract <n> from <self.count>. Put the length of <text> into <:y: int>.
+Multiply <self.count> by two. Put the length of <text> into <:y: int>.
+Divide <self.count> by two. Put the length of <text> into <:y: int>.
+Use <n> as the new <self.count>. Put the length of <text> into <:y: int>.
+The new <self.count> is <n>. Put the length of <text> into <:y: int>.
+Make <n> the <self.count>. Put the length of <text> into <:y: int>.
+Assign <self.count> the value <n>. Put the length of <text> into <:y: int>.
+Inc <self.count>. Put the count into <:y: int>.
+Advance <self.count>. Put the length of <text> into <:y: int>.
+Reduce <self.count> by <n>. Put the length of <text> into <:y: int>.
+Credit <n> to <self.count>. Put the length of <text> into <:y: int>.
+Charge <n> to <self.count>. Put the length of <text> into <:y: int>.
+Withdraw <n> from <self.count>. Put the length of <text> into <:y: int>.
+Deposit <n> into <self.count>. Put the length of <text> into <:y: int>.
 """,
     "Shop.total": """\
 Increase <Shop.total>. Put it into <:y: int>.
@@ -105,6 +126,10 @@ Assign <text> to <self.name>; put its length into <:y: int>.
 Put <text> into <self.name> and its length into <:y: int>.
 Fix the typos in <self.name>; put their number into <:y: int>.
 Put into <:y: int> the length of <text>. Remember to record <text> in <self.name>.
+Give <self.name> the value <text>. Put the length of <text> into <:y: int>.
+Bind <self.name> to <text>. Put the length of <text> into <:y: int>.
+Adapt <self.name> to <text>. Put the length of <text> into <:y: int>.
+Rename <self.name> to <text>. Put the length of <text> into <:y: int>.
 """,
     "rows": """\
 Append <text> to <rows>, and put its length into <:y: int>.
@@ -162,6 +187,45 @@ Sort all the many names of <rows>. Put the count into <:y: int>.
 If <text> is long, it goes into <rows>. Put the count into <:y: int>.
 A long <text> goes into <rows>, and the count into <:y: int>.
 Collect the letters of <text> into <rows>. Put the count into <:y: int>.
+The first of <rows> becomes <text>. Put the count into <:y: int>.
+<rows> gets one more element. Put the count into <:y: int>.
+<rows> gets <text> appended. Put the count into <:y: int>.
+<rows> loses its last element. Put the count into <:y: int>.
+Give <rows> a new last element. Put the count into <:y: int>.
+Get rid of the empty ones in <rows>. Put the count into <:y: int>.
+Throw away the last of <rows>. Put the count into <:y: int>.
+Filter out the empty strings from <rows> in place. Put the count into <:y: int>.
+Keep only the long ones in <rows>. Put the count into <:y: int>.
+Move the first of <rows> to the end. Put the count into <:y: int>.
+Bring <rows> into alphabetical order. Put the count into <:y: int>.
+Order <rows> by length. Put the count into <:y: int>.
+Arrange <rows> alphabetically. Put the count into <:y: int>.
+Put <rows> in alphabetical order. Put the count into <:y: int>.
+Leave only the first two in <rows>. Put the count into <:y: int>.
+Merge <text> into <rows>. Put the count into <:y: int>.
+Inject <text> into <rows>. Put the count into <:y: int>.
+Concatenate <text> onto <rows>. Put the count into <:y: int>.
+Every item of <rows> is to be upper-cased. Put the count into <:y: int>.
+Translate each of <rows> in place. Put the count into <:y: int>.
+Mutate <rows> so that it has no duplicates. Put the count into <:y: int>.
+Make sure that <rows> is empty afterwards. Put the count into <:y: int>.
+Ensure <rows> ends with <text>. Put the count into <:y: int>.
+Write down <text> in <rows>. Put the count into <:y: int>.
+Queue <text> in <rows>. Put the count into <:y: int>.
+Cross <text> off <rows>. Put the count into <:y: int>.
+Strike <text> from <rows>. Put the count into <:y: int>.
+Eliminate duplicates from <rows>. Put the count into <:y: int>.
+Exclude <text> from <rows>. Put the count into <:y: int>.
+Include <text> in <rows>. Put the count into <:y: int>.
+rows: append <text> to <rows>! Put the count into <:y: int>.
+<text> is appended to <rows>. Put the count into <:y: int>.
+<text> should be added to <rows>. Put the count into <:y: int>.
+<text> must be put into <rows>. Put the count into <:y: int>.
+Stack <text> on <rows>. Put the count into <:y: int>.
+Unshift <text> to <rows>. Put the count into <:y: int>.
+Lowercase all of <rows> in place. Put the count into <:y: int>.
+Refill <rows>. Put the count into <:y: int>.
+Expand <rows> by <text>. Put the count into <:y: int>.
 """,
 }
 
@@ -286,6 +350,57 @@ Put into <:y: bool> whether it goes into <rows>.
 <rows> must not be changed. Put the first into <:y: str>.
 Put into <:y: bool> whether <n> >= 3 and <self.count> <= 4.
 Put into <:y: bool> whether <n> == <self.count>.
+Put into <:y: bool> whether <self.count> becomes negative if <n> is subtracted from it.
+Subtract <n> from <self.count>. Put the difference into <:y: int>.
+Subtract <n> from <self.count> and put the result into <:y: int>.
+Multiply <self.count> by <n>: <:y: int>.
+Multiply <n> and <self.count>, and put the product into <:y: int>.
+Keep only the long ones of <rows>: <:y: list[str]>.
+Keep only the long ones in <rows>, and put them into <:y: list[str]>.
+Filter <rows> by length into <:y: list[str]>.
+Filter out the short ones from <rows>. Put the result into <:y: list[str]>.
+Exclude <old> from <rows>, and put the rest into <:y: list[str]>.
+Merge <rows> and <self.tags> into <:y: list[str]>.
+Concatenate <rows>: <:y: str>.
+Order <rows> by length: <:y: list[str]>.
+Order <self.count> of <self.name> is late. Put an excuse into <:y: str>.
+Bring <text> into a polite form: <:y: str>.
+Ensure that <:y: str> is one of <rows>.
+Ensure that the answer is one of <rows>. Put it into <:y: str>.
+Make sure that <:y: str> is in <rows>, and is polite to <self.name>.
+Each of <rows> gets a mark: <:y: list[int]>.
+Each of <rows> receives a mark from 1 to 6, in <:y: list[int]>.
+Give each of <rows> a mark, and put the marks into <:y: list[int]>.
+Expand the abbreviations in <self.name>, and put the result into <:y: str>.
+Reduce <rows> to one sentence: <:y: str>.
+The customer <self.name> gets angry if he waits. Put an excuse into <:y: str>.
+The new <self.name> is better than <old>. Put a slogan into <:y: str>.
+Use <self.name> as the name, <text> as the title. Put a letter into <:y: str>.
+Rate <text> as the <rows> do. Put the mark into <:y: int>.
+<rows> are sorted. Put the first into <:y: str>.
+Names are stored in <rows>. Put the first into <:y: str>.
+Include <self.name> in the answer, <:y: str>.
+Include the name <self.name> in the letter. Put it into <:y: str>.
+Answer <text>; mention <self.name>. Put the answer into <:y: str>.
+Assume that <text> is added to <rows>. Put the new length into <:y: int>.
+Imagine <text> is appended to <rows>. Put its length into <:y: int>.
+Find out what is in <rows>. Put it into <:y: str>.
+<self.name> is the customer. Put a greeting into <:y: str>.
+Shrink <text> to ten words: <:y: str>.
+Arrange <rows> by mood: <:y: list[str]>.
+Throw a coin for <self.name>: <:y: bool>.
+The name is <self.name> in <text>. Put its place into <:y: int>.
+Charge per day is <self.count>. Put the price of <n> days into <:y: int>.
+The <self.count> is in dollars. Put <n> of them, in words, into <:y: str>.
+Put the words of <rows> in order: <:y: list[str]>.
+Put <rows> in alphabetical order into <:y: list[str]>.
+Put into <:y: list[str]> the <rows> in alphabetical order.
+A <self.name> has <self.count> legs. Put its kind into <:y: str>.
+Strike a balance between <self.name> and <text>: <:y: str>.
+Leave <self.name> out of it. Put a letter to <text> into <:y: str>.
+Copy of <text>: put a summary into <:y: str>.
+Check <text> off <rows>. Put the count into <:y: int>.
+Check the facts in <rows>. Put the wrong ones into <:y: list[str]>.
 """.splitlines()
 
 
@@ -308,6 +423,7 @@ ON_THE_TARGET = (
     *("update {}", "overwrite {}", "reset {}", "set {} to <n>", "change {} to <n>", "replace {} by <n>"),
     *("swap {} and <n>", "modify {}", "clear {}", "double {}", "increase {} by <n>", "fill {} with <n>"),
     *("{} must be updated", "{} has to be emptied", "{} should then be changed"),
+    *("reduce {} by <n>", "expand {} by <n>", "bind {} to <n>", "raise {} by <n>", "give {} a new value"),
 )  # fmt: skip
 INTO_THE_TARGET = (
     *(
@@ -318,10 +434,18 @@ INTO_THE_TARGET = (
         "assign <n> to {}",
     ),
     *("save the <text> in {}", "write <n> into {}", "record <n> in {}", "enter <n> in {}"),
+    *("inject <n> into {}", "merge <text> into {}", "deposit <n> into {}", "include <n> in {}"),
 )
 OUT_OF_THE_TARGET = (
     *("remove <n> from {}", "delete <n> from {}", "pop the last off {}", "drop each <n> in {}"),
     *("take <n> out of {}", "erase <n> from {}", "pop one of {}"),
+    *(
+        "eliminate <n> from {}",
+        "get rid of <n> in {}",
+        "subtract <n> from {}",
+        "strike <n> from {}",
+    ),
+    *("keep only the long ones in {}", "filter out <n> from {}", "throw away {}"),
 )
 LEADS = (
     *(
