@@ -87,3 +87,22 @@ def test_the_table_of_surprise_with_facts_about_the_effect() -> None:
     assert [[cell.strip() for cell in line] for line in documented] == [
         list(row[2:5]) for row in rows
     ]
+
+
+def test_the_turn_of_self_training() -> None:
+    folder = ROOT / "spsbench/results/repair"
+    page = (ROOT / "docs/spsbench-repair.md").read_text(encoding="utf-8")
+    lines = (folder / "turn1-mutants-qwen2.5-coder-1.5b.jsonl").read_text(encoding="utf-8")
+    mutants = [each for each in map(json.loads, lines.splitlines()) if "passed" in each]
+    right = [each for each in mutants if each["passed"]]
+    names = {each["problem"] for each in right}
+    assert f"{len(names)} got a right repair, {len(right)} of {len(mutants)} repairs" in page
+    assert f"of {len({each['problem'] for each in mutants})} mutants" in page
+    lines = (folder / "turn1-quixbugs-qwen2.5-coder-1.5b.jsonl").read_text(encoding="utf-8")
+    results = [each for each in map(json.loads, lines.splitlines()) if "passed" in each]
+    shown = {each["problem"] for each in results if each["condition"] == "turn1"}
+    for condition, passed, tokens in read_rows(page, "| condition | passed | tokens |"):
+        found = [e for e in results if e["condition"] == condition and e["problem"] in shown]
+        assert passed == f"{sum(each['passed'] for each in found)} of {len(found)}"
+        mean = fmean(each["input_tokens"] + each["output_tokens"] for each in found)
+        assert tokens == f"{mean:,.0f}"
