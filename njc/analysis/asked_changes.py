@@ -64,14 +64,14 @@ _ACTING = (
     "increase|increment|decrease|decrement|reset|update|modify|mutate|overwrite|mark|flag|tick|clear|empty"
     "|shuffle|truncate|toggle|rename|edit|change|set|sort|reverse|remove|delete|drop|discard|pop|extend"
 )
-_REPLACING = r"throw\s+(?:away|out)|get\s+rid\s+of|eliminate|replace|swap|exchange|erase|wipe|purge|zero|bump|initiali[sz]e"
+_RIDDING = r"throw\s+(?:away|out)|get\s+rid\s+of|eliminate"
+_EXCLUDING = rf"{_RIDDING}|exclude|strike|(?:keep|leave|retain)\s+only"
+_SUBTRACTING = "subtract|deduct|withdraw|debit"
+_REPLACING = rf"{_RIDDING}|replace|swap|exchange|erase|wipe|purge|zero|bump|initiali[sz]e"
 _REVISING = (
     "make|turn|fill|rotate|double|halve|triple|invert|flip|shift|trim|crop|adjust|amend|rewrite|correct|fix|repair|clean|tidy|normali[sz]e"
     "|advance|adapt|refill|expand|reduce|shrink|enlarge|multiply|divide|inc|dec|arrange|filter"
     "|capitali[sz]e|uppercase|lowercase|deduplicate|dedupe|prune|lower|take|cut|strip"
-)
-_RIDDING = (
-    r"get\s+rid\s+of|throw\s+(?:away|out)|eliminate|exclude|strike|(?:keep|leave|retain)\s+only"
 )
 _REMOVING = "remove|delete|drop|discard|pop|erase|strip|cut|take|wipe"
 _DOING = (
@@ -82,7 +82,7 @@ _MARKUP = re.compile(
     r"[`*_\"'(]+(?=\x01)|(?<=\x01)[`*_\"')]+|(?<=[a-z])\*+|\*+(?=[a-z])", re.IGNORECASE
 )
 """Quotes and emphasis around references and words."""
-_VERBS = rf"\b(?:go|gain|get|lose|become|receive|throw|eliminate|exclude|strike|cross|keep|leave|retain|subtract|deduct|withdraw|debit|ensure|raise|order|bring|bind|give|new|in.place|{_ADDED}|{_GATHERING}|{_ADDING}|{_STORING}|{_ACTING}|{_REPLACING}|{_REVISING}|{_DOING}|write|place|assign|note|file|let)"
+_VERBS = rf"\b(?:go|gain|get|lose|become|receive|throw|eliminate|exclude|strike|cross|keep|leave|retain|{_SUBTRACTING}|ensure|raise|order|bring|bind|give|new|in.place|{_ADDED}|{_GATHERING}|{_ADDING}|{_STORING}|{_ACTING}|{_REPLACING}|{_REVISING}|{_DOING}|write|place|assign|note|file|let)"
 _ANY_VERB = re.compile(rf"{_VERBS}|[-+*/%|&^:]=|\+\+|\]\s*=")
 """In small letters, or an assignment."""
 _ANY_VERB_OF_TEXT = re.compile(_VERBS, re.IGNORECASE)
@@ -115,9 +115,9 @@ _DIRECT = re.compile(
 _FROM = re.compile(
     rf"{_CLAUSE}(?P<pop>pop)\b{_INSIDE}\b(?:from|off|out\s+of|of|in)\s+{_TAIL}\Z"
     rf"|{_CLAUSE}(?P<off>{_REMOVING}|cross|check)\b{_INSIDE}\boff\s+{_TAIL}\Z"
-    rf"|{_CLAUSE}(?P<remove>remove|delete|drop|discard|erase|{_RIDDING})\b{_INSIDE}\b(?:from|out\s+of|in)\s+{_TAIL}\Z"
+    rf"|{_CLAUSE}(?P<remove>remove|delete|drop|discard|erase|{_EXCLUDING})\b{_INSIDE}\b(?:from|out\s+of|in)\s+{_TAIL}\Z"
     rf"|{_CLAUSE}(?P<take>take|strip|cut)\b{_INSIDE}\bout\s+of\s+{_TAIL}\Z"
-    rf"|{_CLAUSE}(?P<minus>subtract|deduct|withdraw|debit|filter\s+out)\b{_INSIDE}\bfrom\s+{_TAIL}\Z"
+    rf"|{_CLAUSE}(?P<minus>{_SUBTRACTING}|filter\s+out)\b{_INSIDE}\bfrom\s+{_TAIL}\Z"
     rf"|{_CLAUSE}(?P<within>replace|swap|exchange)\b{_INSIDE}\b(?:in|within|throughout)\s+{_TAIL}\Z",
     re.IGNORECASE,
 )
@@ -165,7 +165,7 @@ _CONTINUES = re.compile(
 _WITHOUT_COMMA = re.compile(
     r"(?:\b(?:if|when|whenever|unless|once)\b[^.;:,!?]{1,80}?\b(?:is|are|was|were|has|have|contains?|exceeds?)\s[^.;:,!?\s][^.;:,!?]{0,40}?"
     r"|\bfor\s+(?:each|every|all)\b[^.;:,!?]{1,80}?\x01)(?<!\bto)(?<!\bnot)(?<!\bthe)(?<!\ba)(?<!\ban)(?<!\bno)(?<!\bany)(?<!\bof)(?<!\bis)(?<!\bare)(?<!\bbe)"
-    rf"\s(?=(?:{_ADDING}|{_STORING}|{_ACTING}|{_REPLACING}|{_REVISING}|{_RIDDING}|{'|'.join(_CONTINUED)}|subtract|deduct|withdraw|debit|filter|write|assign|print|log|display)\b)",
+    rf"\s(?=(?:{_ADDING}|{_STORING}|{_ACTING}|{_REPLACING}|{_REVISING}|{_EXCLUDING}|{'|'.join(_CONTINUED)}|{_SUBTRACTING}|filter|write|assign|print|log|display)\b)",
     re.IGNORECASE,
 )
 """A condition or a loop before a request, without a comma."""
@@ -284,11 +284,8 @@ def _match_request(text: str, from_: int, begin: int, end: int) -> re.Match[str]
     if (found := _FROM.search(text, from_, begin)) is not None:
         return found
     if (found := _INTO.search(text, from_, begin)) is not None:
-        return (
-            None
-            if (found["goes"] or found["new"]) and _ASKS.search(text, from_, found.start())
-            else found
-        )
+        is_statement = found["goes"] or found["new"]
+        return None if is_statement and _ASKS.search(text, from_, found.start()) else found
     if (found := _PLACED.search(text, from_, begin)) is not None:
         is_complete = _SIMPLE.match(found["object"])
         if is_complete or not _HAS_RESULT.match(text, end):

@@ -9,6 +9,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from spsbench.journal import read_results_file
+from spsbench.repair.results import REPAIR_KINDS, RepairResult
 from spsbench.results import read_results
 from spsbench.suites.table import compare_forms, list_published_rows, list_summary_rows
 from spsbench.suites.task import SUITE_KINDS, SUITES
@@ -89,20 +91,22 @@ def test_the_table_of_surprise_with_facts_about_the_effect() -> None:
     ]
 
 
+def read_repairs(path: Path) -> list[RepairResult]:
+    return list(read_results_file(path, REPAIR_KINDS).select(RepairResult))
+
+
 def test_the_turn_of_self_training() -> None:
     folder = ROOT / "spsbench/results/repair"
     page = (ROOT / "docs/spsbench-repair.md").read_text(encoding="utf-8")
-    lines = (folder / "turn1-mutants-qwen2.5-coder-1.5b.jsonl").read_text(encoding="utf-8")
-    mutants = [each for each in map(json.loads, lines.splitlines()) if "passed" in each]
-    right = [each for each in mutants if each["passed"]]
-    names = {each["problem"] for each in right}
+    mutants = read_repairs(folder / "turn1-mutants-qwen2.5-coder-1.5b.jsonl")
+    right = [each for each in mutants if each.passed]
+    names = {each.problem for each in right}
     assert f"{len(names)} got a right repair, {len(right)} of {len(mutants)} repairs" in page
-    assert f"of {len({each['problem'] for each in mutants})} mutants" in page
-    lines = (folder / "turn1-quixbugs-qwen2.5-coder-1.5b.jsonl").read_text(encoding="utf-8")
-    results = [each for each in map(json.loads, lines.splitlines()) if "passed" in each]
-    shown = {each["problem"] for each in results if each["condition"] == "turn1"}
+    assert f"of {len({each.problem for each in mutants})} mutants" in page
+    results = read_repairs(folder / "turn1-quixbugs-qwen2.5-coder-1.5b.jsonl")
+    shown = {each.problem for each in results if each.condition == "turn1"}
     for condition, passed, tokens in read_rows(page, "| condition | passed | tokens |"):
-        found = [e for e in results if e["condition"] == condition and e["problem"] in shown]
-        assert passed == f"{sum(each['passed'] for each in found)} of {len(found)}"
-        mean = fmean(each["input_tokens"] + each["output_tokens"] for each in found)
+        found = [e for e in results if e.condition == condition and e.problem in shown]
+        assert passed == f"{sum(each.passed for each in found)} of {len(found)}"
+        mean = fmean(each.input_tokens + each.output_tokens for each in found)
         assert tokens == f"{mean:,.0f}"
