@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from njrt.private_files import end_last_line
 from njrt.typed_json import to_json, validate_value
 from spsbench.results import (
     BENCHMARK_KINDS,
@@ -94,7 +95,7 @@ class Journal:
             with naming(self.path):
                 lines = split_lines(data.decode("utf-8", "replace"))
                 self._found = read_results(lines, self._kinds)
-            os.ftruncate(self._handle, data.rfind(b"\n") + 1)
+            end_last_line(self.path)
         except BaseException:
             os.close(self._handle)
             raise

@@ -2,6 +2,7 @@
 
     open_private(path, os.O_WRONLY | os.O_APPEND)      creates the file with mode 0600, or sets it
     create_private(path)                               the same for a file of SQLite, which is not opened
+    drop_cut_line(path.read_bytes())                   lines of JSON, without one that a kill has cut off
     check_private(path)                                PermissionError: it belongs to another user
     with replacing(path) as file: ...                  the old contents or the new, never a part
     with lock_folder(path.parent): ...                 other processes that write to the folder wait
@@ -14,6 +15,7 @@ On Windows the mode has no effect and nothing is checked.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import stat
 import sys
@@ -40,6 +42,34 @@ def lacks_line_end(path: Path) -> bool:
     with path.open("rb") as file:
         file.seek(-1, os.SEEK_END)
         return file.read() != b"\n"
+
+
+def drop_cut_line(data: bytes) -> bytes:
+    """Return the bytes of JSON Lines without a last line that a kill has cut off; a whole one gets its end.
+
+    A kill leaves an object without its end. Anything else is kept, and the reader reports it.
+    """
+    whole, end, last = data.rpartition(b"\n")
+    if not last.lstrip().startswith(b"{"):
+        return data
+    try:
+        json.loads(last)
+    except (ValueError, RecursionError):
+        return whole + end
+    return data + b"\n"
+
+
+def end_last_line(path: Path) -> None:
+    """Remove from a file of JSON Lines a last line that a kill has cut off, so that no later one is added to it."""
+    if lacks_line_end(path):
+        data = path.read_bytes()
+        whole = drop_cut_line(data)
+        with path.open("r+b") as file:
+            if len(whole) < len(data):
+                file.truncate(len(whole))
+            else:
+                file.seek(0, os.SEEK_END)
+                file.write(b"\n")
 
 
 _host = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")

@@ -131,7 +131,7 @@ def _run_child(folder: Path, seconds: float | None) -> int | None:
 
 def _read_states(path: Path) -> Iterator[ProgramState]:
     """Yield the states in the file of a child; a last one that was being written is left out."""
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
     for line in text.split("\n")[:-1]:
         yield from_json(line, ProgramState)
 

@@ -279,7 +279,11 @@ class Recorder:
         if mode == "all":
             old = recover_recording(self.place)
         else:
-            old = read_recording(self.place) if exists else Recording(RecordingHeader(), ())
+            old = (
+                read_recording(self.place, is_continued=mode == "new")
+                if exists
+                else Recording(RecordingHeader(), ())
+            )
         continues = old.header.unfinished and mode != "none"
         replays = exists and (mode != "all" or continues)
         records = mode in ("new", "all") or not exists or continues

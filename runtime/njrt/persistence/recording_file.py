@@ -135,8 +135,8 @@ class Recording:
     touches: tuple[RecordedTouch, ...] = ()
 
 
-def read_recording(place: RecordingPlace) -> Recording:
-    """Read and check a recording."""
+def read_recording(place: RecordingPlace, is_continued: bool = False) -> Recording:
+    """Read and check a recording; of one that is continued, or unfinished, a last line that was cut off is left out."""
     text, path = place.read(), place.name
     lines = split_lines(text)
     if not lines:
@@ -148,10 +148,11 @@ def read_recording(place: RecordingPlace) -> Recording:
     decisions: list[RecordedDecision] = []
     touches: dict[str, RecordedTouch] = {}
     for number, line in enumerate(text.split("\n")[1:], start=2):
+        is_last = line == lines[-1] and not text.endswith("\n")
+        if is_last and _is_cut(line, is_continued or header.unfinished):
+            continue  # the machine has stopped while it was written
         if line.startswith(_DECISION_START):
             decisions.append(_parse_decision(line, path, number))
-        elif line == lines[-1] and not text.endswith("\n") and _is_cut(line, header):
-            continue  # the machine has stopped while it was written
         elif line.startswith(_TOUCH_START):
             touch = _parse_touch(line, path, number)
             touches[touch.id] = touch  # a later line of the same call replaces an earlier one
@@ -161,13 +162,12 @@ def read_recording(place: RecordingPlace) -> Recording:
     return Recording(header, tuple(entries), tuple(decisions), found, tuple(touches.values()))
 
 
-def _is_cut(line: str, header: RecordingHeader) -> bool:
-    if line.startswith(_TOUCH_START) or (line and _TOUCH_START.startswith(line)):
-        return True
+def _is_cut(line: str, may_be_any: bool) -> bool:
     try:
         json.loads(line)
-    except ValueError:
-        return header.unfinished
+    except (ValueError, RecursionError):
+        is_call = line.startswith(_TOUCH_START) or _TOUCH_START.startswith(line)
+        return line.startswith("{") and (may_be_any or is_call)
     return False
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 from njrt.errors import RecordingError, StoreError, WrongSignatureError
-from njrt.private_files import lock_folder, open_private, replacing
+from njrt.private_files import drop_cut_line, end_last_line, lock_folder, open_private, replacing
 from njrt.stores import Store, make_store_key, update
 
 STORED_PREFIX = "store:"
@@ -59,13 +59,14 @@ class RecordingFile:
         with self._open_for_writing():
             lines: list[str] = []
             with contextlib.suppress(FileNotFoundError, UnicodeDecodeError):
-                lines = split_lines(self.path.read_bytes().decode("utf-8-sig"))
+                lines = split_lines(drop_cut_line(self.path.read_bytes()).decode("utf-8-sig"))
             lines = change(lines)
             _replace_file(self.path, "\n".join(lines).encode() + b"\n")
 
     def append(self, line: str, is_synced: bool = True) -> None:
         with self._open_for_writing():
             handle = open_private(self.path, os.O_WRONLY | os.O_APPEND)
+            end_last_line(self.path)
             with os.fdopen(handle, "ab", buffering=0) as file:
                 data, size = line.encode() + b"\n", os.fstat(handle).st_size
                 try:

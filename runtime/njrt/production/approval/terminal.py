@@ -29,7 +29,7 @@ from njrt.effects import EFFECT_KINDS, AskModel, Effect, Touch, get_effect_code
 from njrt.errors import ConfigurationError
 from njrt.gates import get_gated_name
 from njrt.message_json import hash_json
-from njrt.private_files import lacks_line_end, open_private
+from njrt.private_files import drop_cut_line, end_last_line, open_private
 from njrt.production.approval.question import describe_names, describe_question, format_code
 from njrt.timeouts import clock
 from njrt.typed_json import InvalidJsonError, from_json, to_json
@@ -375,9 +375,9 @@ class ApprovalsFile:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             handle = open_private(self.path, os.O_WRONLY | os.O_APPEND)
-            is_cut = lacks_line_end(self.path)  # as by an editor
+            end_last_line(self.path)
             with os.fdopen(handle, "ab") as file:
-                file.write(b"\n" * is_cut + to_json(line).encode() + b"\n")
+                file.write(to_json(line).encode() + b"\n")
         except OSError as error:
             raise ConfigurationError(
                 f"cannot write the decisions {self.path}: {error.strerror or error}; "
@@ -388,7 +388,7 @@ class ApprovalsFile:
 def read_approvals(path: Path) -> Iterator[ApprovalLine]:
     """Read and check the decisions in a file."""
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = drop_cut_line(path.read_bytes()).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"cannot read the decisions {path}: {error}") from None
     for number, written in enumerate(text.split("\n"), start=1):
