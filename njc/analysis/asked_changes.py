@@ -362,7 +362,7 @@ _STATES = re.compile(
 )
 """Words for a new state of an input."""
 _MAKES_RESULT = re.compile(
-    r"[^.;:!?]*(?:[.;]\s+|,?\s+and\s+)(?:then\s+)?(?:store|save|put|write|bind|return)\s+(?:only\s+)?the\s+(?:result|output)\b[^.;!?]*\x02"
+    r"[^.;:!?]{0,400}(?:[.;]\s+|,?\s+and\s+)(?:then\s+)?(?:store|save|put|write|bind|return)\s+(?:only\s+)?the\s+(?:result|output)\b[^.;!?]*\x02"
 )
 """A request whose result is put into an output."""
 

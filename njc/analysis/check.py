@@ -19,7 +19,9 @@ import re
 import sys
 import typing
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from njc.analysis.control_words import find_control_words
 from njc.frontend.blocks import NaturalBlock
@@ -199,8 +201,14 @@ _CODE = re.compile(
 def is_quoted(block: NaturalBlock, start: int, end: int) -> bool:
     """Return whether a place of a prompt is in quotes or in code, and so may be no failed reference."""
     shift = block.end - 3 - len(block.prompt)
-    quoted = (code.span() for code in _CODE.finditer(block.prompt))
-    return any(begin <= start - shift and end - shift <= last for begin, last in quoted)
+    quoted = _find_quoted(block.prompt)
+    at = bisect_right(quoted, (start - shift, len(block.prompt))) - 1
+    return at >= 0 and end - shift <= quoted[at][1]
+
+
+@lru_cache(maxsize=1)
+def _find_quoted(prompt: str) -> Sequence[tuple[int, int]]:
+    return [code.span() for code in _CODE.finditer(prompt)]
 
 
 _OPERAND_BEFORE = re.compile(r"(\w+(?:\.\w+)*|[)\]])\s*\Z")

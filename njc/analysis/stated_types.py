@@ -17,9 +17,11 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from types import MappingProxyType
 
 from njc.analysis.inference import TypeReader
@@ -360,10 +362,22 @@ def _find_output_types(
             yield StatedType(name, found[0], reference.start, reference.end, written)
 
 
+_NEAR = 2000
+"""The number of letters on each side of a reference that may state its type, so that long texts take no longer for each."""
+
+
+def _get_surroundings(
+    block: NaturalBlock, reference: Reference, near: int = _NEAR
+) -> tuple[str, str]:
+    """Return the words before and behind a reference, the nearest ones."""
+    first = block.end - 3 - len(block.words)
+    at, end = reference.start - first, reference.end - first
+    return block.words[max(0, at - near) : at], block.words[end : end + near]
+
+
 def _is_contradicted(type_: str, block: NaturalBlock, reference: Reference) -> bool:
     """Return whether other words of the text give the output another form, or a value of another type."""
-    first = block.end - 3 - len(block.words)
-    before, after = block.words[: reference.start - first], block.words[reference.end - first :]
+    before, after = _get_surroundings(block, reference)
     around = f"{_RESULT_END.split(before)[-1]}<:x>{_RESULT_END.split(after)[0]}"
     if type_ in ("int", "float", "bool") and _OTHER_VALUE.search(block.words):
         return True
@@ -417,22 +431,21 @@ _AS_NONE = re.compile(r"<:(\w+)>\s+(?:as|to|is|=|is set to|stays)\s+`?(?:None|nu
 
 def _read_words(block: NaturalBlock, reference: Reference, types: TypeReader) -> Iterator[str]:
     """Yield the type that the words around a reference state; the nearest ones count."""
-    first = block.end - 3 - len(block.words)
-    at, end = reference.start - first, reference.end - first
-    before, after = block.words[:at], block.words[end:]
+    before, after = _get_surroundings(block, reference)
     found = _AFTER.match(after) or _BEFORE.search(before)
     if found is not None:
         rest = _RESULT_END.split(after[found.end() :] if found.string is after else after)[0]
         if not (found["many"] and (_PAIRED.search(rest) or _names_class(rest, block, types))):
             yield _name_type(found)
         return
-    for other in block.references:
-        gap = block.words[end : other.start - first]
-        if other.start > reference.start and _CLASS.fullmatch(gap) and not other.writes:
-            is_only = not _OR_ANOTHER.match(block.words[other.end - first :])
-            if is_only and types.find_definition(other.path, block.scope) == "class":
-                yield other.path
-            return
+    at = bisect_right(block.references, reference.start, key=attrgetter("start"))
+    other = block.references[at] if at < len(block.references) else None
+    gap = after[: other.start - reference.end] if other is not None else ""
+    if other is not None and _CLASS.fullmatch(gap) and not other.writes:
+        is_only = not _OR_ANOTHER.match(after[other.end - reference.end :])
+        if is_only and types.find_definition(other.path, block.scope) == "class":
+            yield other.path
+        return
     if (stored := _STORED.search(before)) is not None:
         yield from _read_stored(block, reference, before[: stored.start()], stored, types)
         return
@@ -458,11 +471,10 @@ def _read_stored(
         return
     clauses = [clause for clause in _SENTENCE_END.split(before) if clause.strip(" \n,")]
     clause = clauses[-1] if clauses else ""
-    first = block.end - 3 - len(block.words)
-    start = first + before.rfind(clause)
+    start = reference.start - len(stored.string) + before.rfind(clause)
     inside = [other for other in block.references if start <= other.start < start + len(clause)]
     for other in inside:
-        if _AS_A.search(block.words[: other.start - first]):
+        if _AS_A.search(_get_surroundings(block, other, 20)[0]):
             if types.find_definition(other.path, block.scope) == "class":
                 yield other.path
             return
@@ -479,10 +491,9 @@ def _read_stored(
 
 def _find_namesake(block: NaturalBlock, output: Reference, types: TypeReader) -> Iterator[str]:
     """Yield the class that an output is named after, if the text asks for one of it: a <Cart> for `cart`."""
-    first = block.end - 3 - len(block.words)
-    for other in block.references:
+    for other in block.capitalized:
         name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", other.path).lower()
-        is_one = _ARTICLE.search(block.words[: other.start - first])
+        is_one = _ARTICLE.search(_get_surroundings(block, other, 20)[0])
         if name == output.path and other.path != name and is_one:
             if types.find_definition(other.path, block.scope) == "class":
                 yield other.path

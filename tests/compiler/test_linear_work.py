@@ -1,4 +1,4 @@
-"""The work of the compiler grows with the number of blocks: four times the blocks, four times the lines executed.
+"""The work of the compiler grows with the number of blocks and references: four times as many, four times the lines executed.
 
 Lines are counted in a process of its own, because tracing disturbs other tests; times would not be repeatable.
 """
@@ -75,6 +75,16 @@ SHAPES: Mapping[str, tuple[str, str, str]] = {
         "text: str = ''\n",
         f"if text:\n    {BLOCK.format(indent='', path='text')}\n    print(r_NUMBER)\n",
         "",
+    ),
+    "outputs in one text": (
+        "def f(text: str) -> None:\n    '''natural\n",
+        "    Look at <text>. Put it into <:r_NUMBER>.\n",
+        "    '''\n",
+    ),
+    "near references and braces in one text": (
+        "def f(text: str) -> None:\n    '''natural\n",
+        '    Look at < text > as an "a", `<text, text>` and {text}.\n',
+        "    Put it into <:r: str>.\n    '''\n",
     ),
 }
 
