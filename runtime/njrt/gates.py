@@ -191,6 +191,9 @@ class Gate(typing.Protocol):
     def call(self, gated: GatedFunction, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """Make a call if it is allowed; return its result, an awaitable for a coroutine function."""
 
+    def wait_for_calls(self) -> None:
+        """Wait, if an interceptor has ended the block, for the accepted calls in other threads to be recorded."""
+
 
 _gates: Around[Gate | None] = Around()
 _key: ContextVar[str] = ContextVar("njrt.gates", default="")

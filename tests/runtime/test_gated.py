@@ -31,6 +31,7 @@ from njrt.persistence.recording_place import RecordingFile
 from njrt.session.gate import write_call_result
 from njrt.values.encode import decode_values
 from njrt.values.failures import StepFailedError, failure_from_json, failure_to_json
+from waiting import HANG_SECONDS
 
 CAN_CONTAIN = find_obstacle() is None
 POLICIES = ["guarded", "contained"] if CAN_CONTAIN else ["guarded"]
@@ -896,6 +897,46 @@ def test_a_pause_waits_for_the_calls_that_are_under_way(policy: str, tmp_path: P
     assert PAID == [1]
     assert go() == ["receipt 1", "receipt 2", "receipt 3"]
     assert sorted(PAID) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_pause_waits_for_the_calls_in_other_threads(policy: str, tmp_path: Path) -> None:
+    started, paused = threading.Event(), threading.Event()
+
+    @njrt.gated
+    def pay_slowly(number: int) -> str:
+        started.set()
+        paused.wait(HANG_SECONDS)
+        threading.Event().wait(0.1)
+        PAID.append(number)
+        return f"receipt {number}"
+
+    def pay_outside(number: int) -> None:
+        worker = threading.Thread(target=pay_slowly, args=[number], daemon=True)
+        worker.start()
+        started.wait(HANG_SECONDS)
+
+    def decide(pending: njrt.PendingEffect) -> njrt.Decision:
+        if pending.arguments["number"] == 1:
+            return njrt.Accept()
+        paused.set()
+        return njrt.Pause()
+
+    path = tmp_path / "shop.jsonl"
+    model = njrt.Scripted([run("pay_outside(1)\npay_slowly(2)", done=True)])
+    with (
+        pytest.raises(njrt.Paused),
+        njrt.using(model=model, record=path, mode="new", intercept=decide_calls(decide)),
+    ):
+        njrt.run(
+            "natural\n<pay_outside>, <pay_slowly>.",
+            lambda: (pay_outside, pay_slowly),
+            at="shop.njpy:1",
+            policy=policy,
+        )
+    assert PAID == [1]
+    states = [call.state for call in read_recording(RecordingFile(path)).touches]
+    assert states == ["done", "pending"]
 
 
 def test_a_line_that_was_not_written_whole_is_left_out(tmp_path: Path) -> None:

@@ -396,6 +396,37 @@ def test_errors_go_from_process_to_process() -> None:
         assert (str(copied), copied.place, copied.run) == (str(error), error.place, None)
 
 
+def test_each_using_is_entered_once() -> None:
+    model = njrt.Scripted(lambda _: "3")
+    settings = njrt.using(model=model)
+    with settings:
+        assert njrt.llm("a") == "3"
+    for _ in range(2):
+        with pytest.raises(njrt.ConfigurationError, match="each `with` needs a new one"), settings:
+            raise AssertionError
+
+    @njrt.using(model=model)
+    def ask(depth: int) -> Any:
+        return ask(depth - 1) if depth else njrt.llm("a")
+
+    assert [ask(3), ask(0)] == ["3", "3"]
+
+
+async def wait() -> None: ...
+def generate() -> Any:
+    yield
+
+
+async def agenerate() -> Any:
+    yield
+
+
+@pytest.mark.parametrize("function", [wait, generate, agenerate])
+def test_using_decorates_no_function_that_runs_later(function: Any) -> None:
+    with pytest.raises(njrt.ConfigurationError, match=r"write `with njrt\.using"):
+        njrt.using(max_calls=1)(function)
+
+
 def test_using_holds_inside_and_nests(tmp_path: Path) -> None:
     program = Program(SILENT)
     double = program.load()["double"]

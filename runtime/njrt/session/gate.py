@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import sys
 import threading
 import time
 import uuid
@@ -48,7 +49,7 @@ from njrt.scope.scope import Scope
 from njrt.session.interception import RecordedSlot, ask_interceptors, is_final
 from njrt.session.session import Session, make_ending_error
 from njrt.session.settings import get_settings
-from njrt.timeouts import clock, stopped_alarms
+from njrt.timeouts import clock, read_clock, stopped_alarms
 from njrt.values.digest import digest_value
 from njrt.values.encode import decode_values, encode_values
 from njrt.values.failures import CALL_NOTE, add_place, failure_from_json, failure_to_json
@@ -171,6 +172,18 @@ class RunGate:
                 await asyncio.sleep(_POLL_SECONDS)
         raise self.ending
 
+    def wait_for_calls(self) -> None:
+        """Wait, if an interceptor has ended the block, for the calls under way in other threads, so that they are recorded.
+
+        It waits as long as a piece of code may run. An event loop does not wait here.
+        """
+        events = sys.modules.get("asyncio.events")
+        if self.ending is None or (events and events._get_running_loop()):
+            return
+        seconds, began = self._session.get_code_seconds(), read_clock()
+        while self._running and (seconds is None or read_clock() - began < seconds):
+            time.sleep(_POLL_SECONDS)
+
     # ── deciding ─────────────────────────────────────────────────────────────────────────────────
 
     def _prepare(self, call: _Call) -> PendingEffect:
@@ -254,7 +267,9 @@ class RunGate:
             case Reject(words):
                 raise PermissionError(words)
             case Abort() | Pause():
-                self.ending = make_ending_error(last, decisions[-1].interceptor, session)
+                ending = make_ending_error(last, decisions[-1].interceptor, session)
+                with self._lock:
+                    self.ending = ending
                 return
         for made in decisions:
             if isinstance(made.decision, Edit):
@@ -348,6 +363,8 @@ class RunGate:
     @contextmanager
     def _under_way(self) -> Iterator[None]:
         with self._lock:
+            if self.ending is not None:
+                raise self.ending
             self._running += 1
         try:
             yield

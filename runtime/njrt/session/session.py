@@ -324,8 +324,11 @@ def make_effect_server(
                 result = yield from serve(served, turn)
             else:
                 gate.turn = turn
-                with open_gate(gate):
-                    result = yield from serve(served, turn)
+                try:
+                    with open_gate(gate):
+                        result = yield from serve(served, turn)
+                finally:
+                    gate.wait_for_calls()
                 if gate.ending is not None:
                     raise gate.ending
         except CodeTimeLimitError:
