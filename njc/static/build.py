@@ -10,10 +10,9 @@ written concurrently; the lock and the findings have the order of the sources.
 from __future__ import annotations
 
 import ast
-import builtins
 import operator
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
@@ -23,12 +22,11 @@ from typing import assert_never
 
 from njc.analysis.contracts import find_contract, find_effect, format_assert
 from njc.compiler import Compilation
-from njc.frontend.blocks import NaturalBlock
-from njc.frontend.name_resolution import collect_bindings, list_named_parameters
-from njc.frontend.prompt_references import format_annotation
+from njc.frontend.name_resolution import collect_bindings
 from njc.project.build import Finding
 from njc.project.report import format_count
 from njc.project.units import Unit
+from njc.static.contract_inputs import find_inputs
 from njc.static.fit import (
     StaticFile,
     find_compile_problem,
@@ -55,7 +53,6 @@ from njc.static.staleness import (
     describe_hole_status,
     find_hole_statuses,
 )
-from njrt.execution.contracts import is_computing
 from njrt.messages import Reply, Request
 from njrt.models.model import Model, answer_all
 from njrt.observability.listeners import Notified, make_added_listener
@@ -433,29 +430,23 @@ def make_contract_task(
         return None
     if not block.ensures or hole.helper in code or _needs_its_place(code, hole):
         return None
-    contract = find_contract(file.source, block, file.analysis.types)
+    types = file.analysis.types
+    contract = find_contract(file.source, block, types)
+    if not contract.texts:
+        return None
     prelude = tuple(_list_definitions(module.tree))
     known = collect_bindings(ast.parse("\n".join(prelude)), None).bound
-    annotations = {
-        each.arg: format_annotation(each.annotation)
-        for each in list_named_parameters(node.args)
-        if each.annotation is not None
-    }
-    inputs = {name: text for name, text in annotations.items() if name in block.reads}
-    needed = {*block.reads, *contract.names} - {*known, *block.writes}
-    if not needed <= inputs.keys():
-        inputs = {}  # only recorded runs have values for all of them
+    changed = (path for path in block.writes if "." in path)
+    paths = {*block.reads, *contract.names, *changed} - {*block.binds}
+    needed = {path.partition(".")[0] for path in paths} - known
     recorded = tuple(
         RecordedInputs({name: example.before[name] for name in needed}, example.classes)
         for example in examples
         if needed and needed <= example.before.keys()
     )
-    if not contract.texts:
-        return None
-    types = file.analysis.types
     has_unknown = any(find_effect(statement, block.scope, types) for statement in block.requires)
-    if has_unknown or _may_limit_inputs(node, block, inputs):
-        inputs = {}  # whether the block has other inputs is unknown
+    # Code that does not see a variable of the contract cannot be corrected by it.
+    inputs = {} if has_unknown or contract.names else find_inputs(file, block, needed)
     if not (inputs or recorded):
         return None
     requires = tuple(
@@ -464,32 +455,6 @@ def make_contract_task(
         if not find_effect(statement, block.scope, types)
     )
     return ContractTask(prelude, code, inputs, requires, contract.texts, recorded)
-
-
-def _may_limit_inputs(
-    node: ast.FunctionDef | ast.AsyncFunctionDef, block: NaturalBlock, inputs: Collection[str]
-) -> bool:
-    """Return whether the code before a block may end the function for some inputs, or change them."""
-    if not any(each.lineno <= block.line <= (each.end_lineno or 0) and isinstance(each, ast.Expr) for each in node.body):  # fmt: skip
-        return True  # it is inside of an `if`, or of another statement
-    before = [each for each in node.body if each.lineno < block.line]
-    for statement in before:
-        if statement in block.requires:
-            continue
-        for part in ast.walk(statement):
-            match part:
-                case ast.Return() | ast.Raise() | ast.Assert() | ast.Yield() | ast.YieldFrom():
-                    return True
-                case ast.Name(id=name, ctx=ast.Store() | ast.Del()) if name in inputs:
-                    return True
-                case ast.Attribute(ctx=ast.Store() | ast.Del()) | ast.Subscript(ctx=ast.Store() | ast.Del()):  # fmt: skip
-                    return True
-                case ast.Call(func=function):
-                    is_known = isinstance(function, ast.Name) and is_computing(getattr(builtins, function.id, None))  # fmt: skip
-                    names = {each.id for each in ast.walk(part) if isinstance(each, ast.Name)}
-                    if not is_known and not names.isdisjoint(inputs):
-                        return True
-    return False
 
 
 def _needs_its_place(code: str, hole: Hole) -> bool:

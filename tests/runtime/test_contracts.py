@@ -286,6 +286,15 @@ def test_the_last_failure_is_the_assertion_error_of_the_program() -> None:
     assert len(model.requests) == 4
 
 
+@pytest.mark.parametrize("tail", ["return LATER", "later = 3\nreturn later"])
+def test_a_name_that_is_not_bound_is_an_error_of_the_program(tail: str) -> None:
+    name = tail.removeprefix("later = 3\n").removeprefix("return ")
+    text = block("Put a number into <:x: int>.", f"assert x > {name}", tail=tail)
+    model = njrt.Scripted([{"x": 1}], protocol="text")
+    with njrt.using(model=model), pytest.raises(NameError, match=name):
+        load(HEAD + text)["f"]()
+
+
 def test_an_equal_reply_ends_in_the_same_way() -> None:
     model = njrt.Scripted([{"x": 1}] * 4, protocol="text")
     with njrt.using(model=model), pytest.raises(AssertionError, match="too small"):

@@ -278,6 +278,25 @@ LIMITED = {
     "it is changed": ("n: int", "n = max(n, 0)", "r = n", "0 <= r", ""),
     "it is checked": ("n: int", "check(n)", "r = n", "0 <= r", ""),
     "an assert": ("n: int", "assert n >= 0", "r = n", "0 <= r", "held on 200 inputs"),
+    "it is converted": ("n: str", "size = int(n)", "r = n", "len(r)", ""),
+    "it has no items": ("n: list[int]", "first = n[0]", "r = n", "len(r)", ""),
+    "it is divided": ("n: int", "size = 1 / n", "r = n", "r", ""),
+    "it is unpacked": ("n: list[int]", "a, b = n", "r = n", "len(r) == 2", ""),
+    "a result is checked": ("n: int", "size = n * 2\n    check(size)", "r = n", "0 <= r", ""),
+    "a block returns": (
+        "n: int",
+        "'''natural\n    Return if <n> is negative.\n    '''",
+        "r = n",
+        "0 <= r",
+        "",
+    ),
+    "a type with items": (
+        "n: int",
+        "rows: list[int] = []",
+        "r = abs(n)",
+        "0 <= r",
+        "held on 200 inputs",
+    ),
     "no limit": ("n: int", "size = abs(n)", "r = n * n", "0 <= r", "held on 200 inputs"),
     "finite": ("n: float", "assert True", "r = abs(n)", "0 <= r", "held on 200 inputs"),
 }
@@ -300,8 +319,70 @@ def half({kind}):
     assert {after}
     return r
 """
-    studio.built(program, code)
+    studio.built(program, *["if n < 0: return"] * ("natural" in before), code)
+    *_, entry = read_lock(studio.folder / "njc.lock").entries.values()
+    assert entry.contract == evidence
+
+
+AROUND = {
+    "a loop": ("rows: list[int]", "for n in rows:", "held on 200 inputs"),
+    "two loops": ("table: dict[str, list[int]], rows: list[list[int]]", "for row in rows:\n     for n in row:", "held on 200 inputs"),
+    "with": ("n: int", "with suppress(ValueError):", "held on 200 inputs"),
+    "with a value": ("n: int", "with closing(n) as size:", ""),
+    "try": ("n: int", "try:", "held on 200 inputs"),
+    "if": ("n: int", "if n >= 0:", ""),
+    "a condition in a loop": ("rows: list[int]", "for n in rows:\n        if n < 0: continue", ""),
+    "a changed item": ("rows: list[int]", "for n in rows:\n        n = abs(n)", ""),
+    "letters": ("rows: str", "for n in rows:", ""),
+    "a method": ("rows: dict[int, int]", "for n in rows.values():", ""),
+    "awaited": ("rows: list[int]", "async for n in rows:", ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("parameters", "around", "evidence"), AROUND.values(), ids=AROUND)
+def test_inputs_of_blocks_in_other_statements(
+    studio: Studio, parameters: str, around: str, evidence: str
+) -> None:
+    end = "    except OSError:\n        pass\n" if around == "try:" else ""
+    program = f"""from contextlib import closing, suppress
+
+
+{"async " * ("async" in around)}def f({parameters}) -> None:
+    {around}
+        \"\"\"natural
+        Put into <:r: int> the size of <n>.
+        \"\"\"
+        assert r >= 0
+{end}"""
+    studio.built(program, *["r = n"] * bool(evidence), "r = abs(n)")
     assert read_contract(studio.folder) == evidence
+    assert ("with n=-1 it gives r=-1" in str(studio.asked[-1])) == bool(evidence)
+
+
+def test_attributes_of_a_parameter_are_inputs(studio: Studio) -> None:
+    program = """from dataclasses import dataclass
+
+
+@dataclass
+class Pair:
+    a: int
+    b: int
+
+
+def double(pair: Pair) -> None:
+    \"\"\"natural
+    Put twice <pair.a> into <:pair.b: int>.
+    \"\"\"
+    assert pair.b == pair.a * 2
+"""
+    studio.built(program, "pair.b = pair.a", "pair.b = pair.a * 2")
+    assert read_contract(studio.folder) == "held on 200 inputs"
+
+
+def test_code_is_not_refused_for_a_variable_that_it_does_not_see(studio: Studio) -> None:
+    program = DIGITS.replace("n: int", "n: int, limit: int").replace("total <= n", "total < limit")
+    studio.built(program, RIGHT)
+    assert read_contract(studio.folder) == ""
 
 
 def test_a_contract_about_nan_is_tested_with_it(studio: Studio) -> None:
