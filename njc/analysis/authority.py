@@ -227,7 +227,7 @@ def find_fixed_changes(block: NaturalBlock, types: TypeReader) -> Iterator[Fixed
     """Find changes that a text asks for although the type of the input is read-only."""
     for asked in find_asked_changes(block):
         path = asked.reference.path
-        typed = _find_read_type(path, block, types)[0]
+        typed = find_read_type(path, block, types)[0]
         if typed is None and not asked.may_compute:
             typed = _find_type_of_class(path, block, types)
         if typed is None or types.find_changeable(typed) is not None:
@@ -270,7 +270,7 @@ def _find_input_obstacle(
     if _is_type(root, scope, types):
         yield from _find_class_obstacle(root, attributes, block, types)
         return
-    typed, owner = _find_read_type(path, block, types)
+    typed, owner = find_read_type(path, block, types)
     if typed is not None:
         if (changeable := types.find_changeable(typed)) is not None:
             yield ChangeableInput(path, typed, changeable, types)
@@ -289,7 +289,7 @@ def _find_input_obstacle(
         )
 
 
-def _find_read_type(
+def find_read_type(
     path: str, block: NaturalBlock, types: TypeReader
 ) -> tuple[Typed | None, Typed | None]:
     """Return the type at the end of a path, and the type of the object that holds the last attribute."""

@@ -6,6 +6,7 @@ Skip <mail> if it is spam, or note its <:topic: str>.   NJ303  `skip` may mean a
 Increase <count>, and put a text into <:note: str>.     NJ305  the text asks to increase `count`, which is only read
 The service continues. Put <x> into <:y: str>.          NJ306  `continues` offers a jump that may not be meant
 Read <:n: int> from <text>. If <:n: str> is a word, ... NJ215  an output of two types
+Put 1 into <:point.x>.                                  NJ216  an attribute that cannot be set
 Put the sum of <rows> into <:total: float>.             NJ304  the block has code: it may change `rows: list[int]`
 """
 
@@ -16,10 +17,18 @@ import re
 from collections.abc import Iterable, Iterator
 
 from njc.analysis.asked_changes import only_judges
-from njc.analysis.authority import ANSWER_REMEDY, Authority, find_fixed_changes, find_obstacles
+from njc.analysis.authority import (
+    ANSWER_REMEDY,
+    Authority,
+    find_fixed_changes,
+    find_obstacles,
+    find_read_type,
+)
 from njc.analysis.check import suggest_name
+from njc.analysis.class_members import ENUM_BASES
 from njc.analysis.control_words import find_doubtful_names, find_implied_jumps, list_named_jumps
 from njc.analysis.inference import TypeReader
+from njc.analysis.json_compatibility import list_members
 from njc.analysis.types import Typed
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
@@ -104,6 +113,7 @@ def find_block_findings(
             else f"annotate `{asked.reference.path}` with a type that can be changed, or name an output"
         )
         yield make_diagnostic(source, "NJ305", asked.start, asked.end, message, hint)
+    yield from _check_fixed_outputs(source, block, types)
     yield from _check_undefined_types(source, block, authority.labels, types)
     yield from _check_two_types(source, block, types)
     options = merge_option_layers(block.options, project)
@@ -171,6 +181,41 @@ def _find_missing_name(block: NaturalBlock, types: TypeReader) -> str | None:
     )
     found = min(names, key=lambda node: (node.lineno, node.col_offset), default=None)
     return found.id if found is not None else None
+
+
+def _check_fixed_outputs(
+    source: SourceFile, block: NaturalBlock, types: TypeReader
+) -> Iterator[Diagnostic]:
+    """Report outputs that Python refuses to set, or that are `Final`."""
+    for output in (each for each in block.references if each.writes):
+        at = (output.start, output.end)
+        owner, _, name = output.path.rpartition(".")
+        if not owner:
+            if _is_final(name, block, types):
+                message = f"the block binds `{name}`, which is `Final` and has a value"
+                hint = "bind another variable, or remove `Final`"
+                yield make_diagnostic(source, "NJ305", *at, message, hint)
+            continue
+        typed = find_read_type(output.path, block, types)[1]
+        reason = types.find_fixed_attribute(typed, name) if typed is not None else None
+        enum = types.class_of_type(Typed(ast.Name(owner, ast.Load()), block.scope))
+        if enum and ENUM_BASES & {*types.list_base_names(enum)} and name in list_members(enum[0]):
+            reason = f"it is a member of the enum `{owner}`"
+        if reason is not None:
+            message = f"Python refuses to set `{output.path}`: {reason}"
+            hint = f"name an output for it, such as `<:{name}>`"
+            if types.find_annotation(owner, block.scope) is not None:
+                hint += f", or bind a new object: `<:{owner}>`"
+            yield make_diagnostic(source, "NJ216", *at, message, hint)
+
+
+def _is_final(name: str, block: NaturalBlock, types: TypeReader) -> bool:
+    """Return whether a statement declares a variable as `Final` and gives it a value."""
+    found, home = types.find_annotation(name, block.scope), types.find_home(name, block.scope)
+    if found is None or home is None or types.name_of(found) != "typing.Final":
+        return False
+    statements = types.find_statements_binding(name, home)
+    return any(getattr(statement, "value", None) is not None for statement in statements)
 
 
 def _check_undefined_types(

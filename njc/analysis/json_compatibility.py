@@ -243,7 +243,7 @@ class _FormReader:
         if bases & FLAG_BASES:
             raise _NoFormError(f"JSON does not carry combinations of `{node.name}`")
         if bases & ENUM_BASES:
-            return _make_members_form(dict.fromkeys(_list_members(node), node))
+            return _make_members_form(dict.fromkeys(list_members(node), node))
         if not (known or is_dataclass(node)):
             raise _NoFormError(f"JSON does not carry `{typed}`, which declares no fields")
         if is_dataclass(node) and _has_own_constructor(node):
@@ -298,7 +298,8 @@ def _make_members_form(members: Mapping[str, object]) -> Json:
     return {"type": "string", "enum": [*members], MEMBERS: members}
 
 
-def _list_members(node: ast.ClassDef) -> list[str]:
+def list_members(node: ast.ClassDef) -> list[str]:
+    """Return the names of the members of an enum."""
     return [
         target.id
         for statement in node.body

@@ -23,7 +23,7 @@ from njc.analysis.class_members import (
     is_dataclass,
     list_attribute_stores,
 )
-from njc.analysis.types import SCALARS, ClassDefinition, Typed, unquote
+from njc.analysis.types import MAX_DEPTH, SCALARS, ClassDefinition, Typed, unquote
 from njc.frontend.name_resolution import NameScope, list_bound_names
 
 _PATHS = frozenset({"pathlib.Path"})
@@ -36,6 +36,8 @@ CONTAINERS = ABSTRACT_CONTAINERS | {"tuple", "frozenset"}
 _NEUTRAL_BASES = frozenset(
     {"object", "abc.ABC", "str", "int", "float", "typing.NamedTuple", "typing.Generic"}
 )
+_BUILTIN_CONTAINERS = frozenset({"list", "dict", "set", "frozenset", "tuple", "range"})
+_WITHOUT_DICT = frozenset({"object", "abc.ABC"})
 _FROZEN_DECORATORS = ("dataclass", "define", "attrs", "s", "mutable")
 
 
@@ -120,6 +122,51 @@ class ChangeReader(DeclaredTypes):
             or next(undeclared, None)
             or self.find_changeable_class_attribute(found, around)
         )
+
+    def find_fixed_attribute(self, typed: Typed, name: str) -> str | None:
+        """Return why Python refuses to set an attribute of each value of a type; None if it may not."""
+        reasons = [self._explain_fixed(part, name) for part in self.union_parts(self.expand(typed))]
+        return reasons[0] if all(reasons) else None
+
+    def _explain_fixed(self, typed: Typed, name: str) -> str | None:
+        if self.name_of(typed) in SCALARS | _BUILTIN_CONTAINERS:
+            return f"a `{self.name_of(typed)}` has no attributes to set"
+        if (found := self.class_of_type(typed)) is None:
+            return None
+        bases, family = set(self.list_base_names(found)), [*self.walk_bases(found)]
+        if bases & (ENUM_BASES | FLAG_BASES) and name in ("name", "value"):
+            return f"the {name} of a member of the enum `{found[0].name}` is fixed"
+        if any(self.find_functions_in_class("__setattr__", node) for node, _ in family):
+            return None
+        for node, scope in family:
+            own = [each for each in node.body if name in list_bound_names(each)]
+            direct = {self.name_of(Typed(base, scope)) for base in node.bases}
+            match own:
+                case [ast.FunctionDef(decorator_list=[ast.Name(id="property")])]:
+                    return f"it is a property of `{node.name}` without a setter"
+                case [ast.AnnAssign()] if "typing.NamedTuple" in direct:
+                    return f"it is a field of the named tuple `{node.name}`"
+                case [ast.AnnAssign()] if _is_frozen(node, bases):
+                    is_private = bases & MODEL_BASES and name.startswith("_")
+                    return None if is_private else f"it is a field of the frozen `{node.name}`"
+                case [_, *_]:
+                    return None
+        return self._explain_slots(family, name)
+
+    def _explain_slots(self, family: Sequence[ClassDefinition], name: str) -> str | None:
+        """Return a reason if each class of a family has `__slots__`, and none the name."""
+        slots: set[str] = {"__dict__"} if len(family) > MAX_DEPTH else set()
+        for node, scope in family:
+            bases = [Typed(base, scope) for base in node.bases]
+            is_known = all(
+                self.class_of_type(each) or self.name_of(each) in _WITHOUT_DICT for each in bases
+            )
+            own = _read_slots(node)
+            if not own or not is_known or node.decorator_list or node.keywords:
+                return None
+            slots |= own
+        is_missing = slots.isdisjoint({name, "__dict__"})
+        return f"`{name}` is not in the `__slots__` of `{family[0][0].name}`" * is_missing or None
 
     def find_changeable_class_attribute(
         self, found: ClassDefinition, around: tuple[ast.ClassDef, ...] = ()
@@ -219,6 +266,16 @@ def _has_frozen(keywords: Sequence[ast.keyword]) -> bool:
         each.arg == "frozen" and isinstance(each.value, ast.Constant) and each.value.value is True
         for each in keywords
     )
+
+
+def _read_slots(node: ast.ClassDef) -> set[str]:
+    """Return the names in the `__slots__` of a class; empty without them, or if they are computed."""
+    for statement in node.body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id="__slots__")], value=value):
+                names = [getattr(each, "value", None) for each in getattr(value, "elts", [value])]
+                return {each for each in names if isinstance(each, str)} if all(names) else set()
+    return set()
 
 
 def _name_class(found: ClassDefinition) -> Typed:

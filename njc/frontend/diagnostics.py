@@ -247,6 +247,14 @@ CODES: Mapping[str, DiagnosticCode] = {
         "variable's annotation, or with its type in another block of the function, is a contradiction that type "
         "checkers report, too. Write the type once, or use a second name.",
     ),
+    "NJ216": DiagnosticCode(
+        "attribute that cannot be set",
+        "error",
+        "The block is to set an attribute that Python refuses to set, by the type of its object: a field of a named "
+        "tuple or of a frozen class, a property without a setter, a member of an enum, an attribute that `__slots__` "
+        "lacks, or one of a number, a text or another value of a builtin type. Bind the variable itself with a new "
+        "object, or change the class.",
+    ),
     "NJ301": DiagnosticCode(
         "control word without effect",
         "warning",
