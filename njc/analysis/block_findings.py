@@ -32,7 +32,7 @@ from njc.analysis.json_compatibility import list_members
 from njc.analysis.types import Typed
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
-from njc.frontend.name_resolution import is_defined
+from njc.frontend.name_resolution import NameScope, is_defined, resolve_name
 from njc.frontend.prompt_references import Reference, list_type_names, parse_type
 from njc.frontend.source import SourceFile
 from njrt.execution.contained.platforms import MADE_BY_CODE
@@ -234,11 +234,22 @@ def _check_undefined_types(
         typed = Typed(returns, block.scope.signature_scope)
         found.append(("return", typed, _find_range(source, returns)))
     for path, typed, at in found:
-        for name in list_type_names(types.unquote_inside(typed)):
+        names = list_type_names(types.unquote_inside(typed))
+        is_bound_before = block.scope.is_function or block.frame.in_loop
+        if path in names and is_bound_before and _is_same(path, block.scope, typed.scope, types):
+            when = "in the function" if block.scope.is_function else "after the first round"
+            message = f"`{path}` is the output and its type: {when}, the type is hidden"
+            other = f"give the output another name, such as `<:new_{path}: {typed}>`"
+            yield make_diagnostic(source, "NJ215", *at, message, other)
+        for name in names:
             if not is_defined(name, typed.scope, types.outputs):
                 message = f"`{name}`, in the type of `{path}`, is not defined here"
                 hint = suggest_name(name, block, types.outputs)
                 yield make_diagnostic(source, "NJ201", *at, message, hint)
+
+
+def _is_same(name: str, one: NameScope, other: NameScope, types: TypeReader) -> bool:
+    return resolve_name(name, one, types.outputs) == resolve_name(name, other, types.outputs)
 
 
 def _find_range(source: SourceFile, node: ast.expr) -> tuple[int, int]:

@@ -102,10 +102,10 @@ point.x named.x named.note named.other order.size large.size large.extra plain.s
 mood.value mood.name mood.note Mood.GOOD Mood.note kind.value kind.size Kind.ONE Kind.size box.size box.width box.depth
 box.other Box.size crate.size crate.width slotted.name slotted.other child.name child.other narrow.both narrow.other
 narrow.third wide.name wide.other odd.a odd.b text.x number.x rows.x pair.x either.size maker.size maker.other
-""".split()
+"""
 
 
-@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("path", PATHS.split())
 def test_python_refuses_to_set_what_is_reported(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     program = f'{PROGRAM}"""natural\nPut 1 into <:{path}>.\n"""\n'
     found = compile_source(SourceFile("p.njpy", program.encode())).diagnostics
