@@ -46,11 +46,16 @@ _RAISE_WORDS = re.compile(
 """Words that ask for an exception."""
 _ACTS = re.compile(
     r"\b(?:print|log|warn|show|display|output|notif[iy]|alert|echo|beep|ring|play|sleep|wait|send|mail|e-?mail|publish|upload|download|flush|dump"
-    r"|import|call|run|execute|invoke|start)(?:s|es|n|ed|ing|ged|ging|ted|ting)?\b|\b(?:stdout|stderr|console|screen|terminal|files?|disk)\b"
-    r"|\b(?:tel[l]|inform) (?:the|my|our|your|all) |\b(?:druck|ausgeb|zeig|imprim|affich|muestr|stamp[ai])|\bgib\b.*\baus\b|вывед|печат|打印|输出|显示|表示|出力|출력",
+    r"|import|call|run|execute|invoke|start|announce|shout|whisper|read\s+out|report\s+to)(?:s|es|n|ed|ing|ged|ging|ted|ting)?\b|\b(?:stdout|stderr|console|screen|terminal|files?|disk)\b"
+    r"|\b(?:tel[l]|inform) (?:the|my|our|your|all|every\w+|him|her|them|\s) ?|\b(?:druck|ausgeb|zeig|imprim|affich|muestr|stamp[ai])|\bgib\b.*\baus\b|вывед|печат|打印|输出|显示|表示|出力|출력",
     re.IGNORECASE,
 )
 """Words that may ask for something outside of the program, such as to print."""
+_SAYS = re.compile(
+    r"\bsa[y]\s+(?!how|wh\w+|if|that)(?:[\"'`]|(?:hello|hi|goodbye|thanks|sorry)\b|[^.;!?]*\b(?:loud(?:ly)?|aloud|to\s+(?:\s|the|my|our|your|all|every\w+|him|her|them)))",
+    re.IGNORECASE,
+)
+"""Words for something that a person is to hear; other words to be spoken may be a result."""
 
 
 _COMPUTES = re.compile(
@@ -93,7 +98,7 @@ def find_block_findings(
         message = (
             "the block can do nothing: it has no output, no jump, and nothing that it could change"
         )
-        hint = "name what it makes, such as `<:result: str>`, what it changes, or the jump that it takes"
+        hint = "name what it makes, such as `<:result: str>`, what it changes, or the jump that it takes; to show text, write `print`"
         yield make_diagnostic(source, "NJ211", *at, message, hint)
     elif not (block.writes or list_named_jumps(block) or block.is_fstring):
         yield from _check_missing_output(source, block, types)
@@ -139,7 +144,8 @@ def _can_do_nothing(block: NaturalBlock, authority: Authority, types: TypeReader
     """Return whether a block certainly has no effect, except an exception that its text does not ask for."""
     if block.writes or authority.labels or block.is_fstring:
         return False
-    if _RAISE_WORDS.search(block.words) or _ACTS.search(block.words_without_references):
+    words = block.words_without_references
+    if _RAISE_WORDS.search(block.words) or _ACTS.search(words) or _SAYS.search(words):
         return False
     return all(obstacle.is_missing for obstacle in find_obstacles(block, (), types))
 

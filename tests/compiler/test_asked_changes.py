@@ -249,6 +249,9 @@ Pretty-print <text>, and put its length into <:y: int>.
 Use `print` to show <text>. Put its length into <:y: int>.
 Write <text> into the log. Put its length into <:y: int>.
 Append <text> to the file a.txt. Put its length into <:y: int>.
+Announce <text>. Put its length into <:y: int>.
+Show <text> to the user. Put its length into <:y: int>.
+Tell the user that <text> is long. Put its length into <:y: int>.
 """.splitlines()
 
 
@@ -266,6 +269,13 @@ Put into <:y: str> the text on the print of <text>.
 Put the number of errors in the log into <:y: int>. The log: <text>
 Write the errors of the log in <text> into <:y: str>.
 Log: <text>. Put its last error into <:y: str>.
+Announce the winner of <rows> in <:y: str>.
+Tell the user politely that <text> is wrong: <:y: str>.
+Show <text> to the user in a shorter form, <:y: str>.
+Put into <:y: str> what to tell the user about <text>.
+Put into <:y: bool> whether <text> should be shown to the user.
+Tell the user that <text> is wrong. Put the message into <:y: str>.
+Announcement: <text>. Put its mood into <:y: str>.
 If the log of <text> is empty, put 0 into <:y: int>.
 Read <rows> and put the longest into <:y: str>.
 Put the number of words in <rows> into <:y: int>.

@@ -26,6 +26,12 @@ WITHOUT_JUMP = {
     "Continue the story of <x>.": ["NJ211"],
     "Sort <x>. In return, thank the user.": ["NJ211", "NJ305"],
     "Say how <x> breaks and returns.": ["NJ211"],
+    "Say whether <x> is polite.": ["NJ211"],
+    "Say that <x> is good.": ["NJ211"],
+    "Say the mood of <x>.": ["NJ211"],
+    "Tell me whether <x> is good.": ["NJ211"],
+    "Tell a story about <x>.": ["NJ211"],
+    "Report on <x>.": ["NJ211"],
 }
 """Prompts, and the findings about them: `x` cannot be changed, so most can do nothing."""
 ACTING = """\
@@ -52,6 +58,13 @@ Warn about <x>.
 Notify the user about <x>.
 Tell the user about <x>.
 Flush stdout.
+Say <x> loudly.
+Say hello to <x>.
+Say "<x>".
+Say <x> to the user.
+Announce <x>.
+Tell <x> about it.
+Read out <x>.
 Send <x> by mail.
 Drucke <x>.
 Gib <x> aus.
