@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from types import BuiltinMethodType, MethodType, ModuleType
+from types import BuiltinMethodType, FunctionType, MethodType, ModuleType
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 from weakref import WeakKeyDictionary
 
@@ -127,6 +127,33 @@ def find_plain_function(function: Any) -> Any:
     if type(function) is BuiltinMethodType and not isinstance(function.__self__, ModuleType):
         return getattr(type(function.__self__), function.__name__, function)
     return function
+
+
+_WRAPPED = (FunctionType, type(functools.cache(len)))
+
+
+def list_inner_functions(function: Any) -> list[Any]:
+    """Return the functions that a function wraps or dispatches to, and that its attributes give out.
+
+    Such as `raw_function` of pydantic's `validate_call`, and the members of a `functools.singledispatch`.
+    """
+    found: list[Any] = []
+    waiting = [function]
+    while waiting:
+        held = getattr(waiting.pop(), "__dict__", {})
+        members = held.get("registry")
+        given = [*members.values()] if isinstance(members, Mapping) else []
+        for inner in (held.get("__wrapped__"), held.get("raw_function"), *given):
+            if isinstance(inner, _WRAPPED) and all(inner is not it for it in found):
+                found.append(inner)
+                waiting.append(inner)
+    return found
+
+
+def add_inner_functions(rules: CallRules) -> CallRules:
+    """Return rules that also hold for the functions inside the given ones."""
+    inner = {each: rule for it, rule in rules.items() for each in list_inner_functions(it)}
+    return {**inner, **rules}
 
 
 def choose_strictest(rules: Iterable[CallRules]) -> CallRules:
@@ -324,4 +351,11 @@ def wrap_gated(gated_function: GatedFunction, is_lent: bool = False) -> Callable
     async def acall(*args: Any, **named: Any) -> Any:
         return await call(*args, **named)
 
-    return acall if inspect.iscoroutinefunction(function) else call
+    made = acall if inspect.iscoroutinefunction(function) else call
+    inner = list_inner_functions(function)
+    for name, value in [*vars(made).items()]:  # `wraps` has copied the attributes of the function
+        if name in ("registry", "dispatch") and inner:
+            del vars(made)[name]
+        elif name != "__wrapped__" and any(value is it for it in inner):
+            vars(made)[name] = wrap_gated(GatedFunction(value, gated_function.rule), is_lent)
+    return made

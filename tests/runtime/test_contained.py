@@ -368,6 +368,9 @@ import json\nresult = json.dumps({"n": numbers[0], "t": first.text})
 import json\nresult = json.dumps({"n": numbers, "p": [pairs, (first.level,)]}, default=str)
 import json\nresult = json.dumps(pairs, indent=1, default=lambda it: "other"), json.dumps(total)
 result = "\\ud83d" + chr(0xDE00), "\\ud83d" + "é"
+import pprint\nresult = pprint.pformat(pairs), pprint.pformat([numbers, point, box, {"b": price, "a": (1, pairs)}], width=20)
+result = super(Urgent, mails[1]).words
+class A:\n    def go(self): return 1\nclass B(A):\n    def go(self): return super(B, self).go() + super().go()\nresult = B().go()
 import collections\nresult = collections.Counter(m.color.value for m in mails)["r"]
 from itertools import groupby\nresult = [k for k, g in groupby([1, 1, 2])]
 import dataclasses, datetime, math\nresult = math.sqrt(16), datetime.date(2026, 1, 3) - first.sent
@@ -426,7 +429,21 @@ class Day(datetime.date):
     """A subclass with the hash of its date."""
 
 
-HASHED = [Status.PAID, Name("a"), Odd("a"), Pair("a", Status.PAID), Day(2024, 1, 2), Level.LOW]
+class Moment(datetime.datetime):
+    """A subclass with the hash of its date and time."""
+
+
+class Clock(datetime.time):
+    """A subclass with the hash of its time."""
+
+
+HASHED = [
+    *(Status.PAID, Name("a"), Odd("a"), Pair("a", Status.PAID), Day(2024, 1, 2), Level.LOW),
+    Moment(2024, 1, 2, 3, fold=1),
+    Moment(2024, 1, 2, 3, tzinfo=datetime.UTC),
+    Clock(3, 4),
+    Clock(3, 4, tzinfo=datetime.timezone(datetime.timedelta(hours=1))),
+]
 
 
 def evaluate(code: str, values: Any) -> Any:
@@ -441,11 +458,20 @@ def evaluate(code: str, values: Any) -> Any:
 
 
 def test_values_of_subclasses_are_found_among_plain_ones() -> None:
-    plain = "['paid', 'a', ('a', 'paid'), datetime.date(2024, 1, 2), 1]"
+    plain = (
+        "['paid', 'a', ('a', 'paid'), datetime.date(2024, 1, 2), 1, datetime.datetime(2024, 1, 2, 3), "
+        "datetime.datetime(2024, 1, 2, 3, tzinfo=datetime.UTC), datetime.time(3, 4), "
+        "datetime.time(2, 4, tzinfo=datetime.UTC)]"
+    )
     code = f"import datetime\nplain, own = {plain}, set(values)\n"
     found = "result = [it in set(plain) for it in values], [it in own for it in plain]"
     # `Odd` is equal to "a" and has another hash.
-    assert evaluate(code + found, HASHED) == ([True, True, False, True, True, True], [True] * 5)
+    assert evaluate(code + found, HASHED) == ([True, True, False, *[True] * 7], [True] * 9)
+
+
+def test_what_pythons_library_prints_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    evaluate("import pprint\npprint.pprint(values)\nprint(1)", {"b": 1, "a": [2]})
+    assert capsys.readouterr().out == "{'a': [2], 'b': 1}\n1\n"
 
 
 def test_code_has_the_time_zone_and_the_decimal_context_of_the_program(

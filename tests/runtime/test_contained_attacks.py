@@ -277,7 +277,7 @@ def test_a_logger_gives_no_way_to_files(tmp_path: Any) -> None:
     logger.addHandler(handler)
     door = Door(frozenset(), lambda *_: None)
     try:
-        for value in (logger, logger.parent, logger.getChild("x")):
+        for value in (logger, logger.parent, logger.getChild("x"), Delegate(logger)):
             number = door._refer(value)
             for name in ("handlers", "addHandler", "manager"):
                 with pytest.raises(Refused, match="logging"):
@@ -389,6 +389,8 @@ from re import IGNORECASE
 from decimal import Decimal
 from datetime import date
 from enum import Enum
+from attacked_settings import API_KEY, LIMITS, ACCOUNTS as accounts
+from attacked_settings import *
 
 class Kind(Enum):
     TEA = 1
@@ -407,7 +409,11 @@ renamed = os.environ
 def price(name):
     return prices[name]
 """
-IMPORTED = ["os", "sys", "environ", "environb", "path", "system", "getenv", "stdout", "stderr", "modules", "argv", "search_path", "meta_path", "options", "renamed", "subprocess"]  # fmt: skip
+SETTINGS = """
+API_KEY, LIMITS, ACCOUNTS, HOSTS = "key of a server", (1, 2), {"ada": 1}, ["a"]
+prices = {}
+"""
+IMPORTED = ["os", "sys", "environ", "environb", "path", "system", "getenv", "stdout", "stderr", "modules", "argv", "search_path", "meta_path", "options", "renamed", "subprocess", "API_KEY", "LIMITS", "accounts", "HOSTS"]  # fmt: skip
 OWN = [
     "prices",
     "orders",
@@ -431,6 +437,7 @@ def test_a_module_gives_its_own_members_only(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "attacked_shop.py").write_text(MODULE, encoding="utf-8")
+    (tmp_path / "attacked_settings.py").write_text(SETTINGS, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     module = importlib.import_module("attacked_shop")
     door = Door(frozenset({"attacked_shop"}), lambda *_: None)

@@ -18,6 +18,7 @@ from email.message import Message
 from pathlib import Path
 from typing import Any
 
+import pydantic
 import pytest
 
 import njrt
@@ -1046,6 +1047,58 @@ def test_a_rule_holds_on_every_way(code: str) -> None:
     assert PAID == []
     assert post(code, {charge: njrt.CallRule("allow")}) == [5]
     assert PAID == [5]
+
+
+def charge_any(cents: Any) -> int:
+    raise TypeError(cents)
+
+
+INNER: dict[str, tuple[Callable[[], Any], str]] = {
+    "pydantic": (lambda: pydantic.validate_call(charge), "results.append(pay.raw_function(5))"),
+    "pydantic, twice": (
+        lambda: functools.wraps(charge)(functools.cache(pydantic.validate_call(charge))),
+        "results.append(pay.raw_function(5))",
+    ),
+    "dispatch": (
+        lambda: make_generic(charge_any, charge),
+        "results.append(pay.dispatch(int)(5))",
+    ),
+    "registry": (
+        lambda: make_generic(charge_any, charge),
+        "results.append(pay.registry[int](5))",
+    ),
+}
+
+
+def make_generic(usual: Callable[..., Any], member: Callable[..., Any]) -> Any:
+    generic = functools.singledispatch(usual)
+    generic.register(int)(member)
+    return generic
+
+
+@pytest.mark.parametrize("is_decorated", [True, False])
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("name", INNER)
+def test_a_rule_holds_for_the_function_inside(name: str, policy: str, is_decorated: bool) -> None:
+    if policy == "guarded" and not is_decorated:
+        pytest.skip("rules are for contained code")
+    make, code = INNER[name]
+    for usual in ("results.append(pay(5))", code):
+        results: list[Any] = []
+        pay = make()
+        calls = [] if is_decorated else {pay: njrt.CallRule("deny")}
+        pay = njrt.gated(decide="deny")(pay) if is_decorated else pay
+        with (
+            njrt.using(model=njrt.Scripted([run(usual, done=True)]), calls=calls),
+            pytest.raises(njrt.NaturalError),
+        ):
+            njrt.run(
+                "natural\n<pay> into <results>.",
+                lambda pay=pay, results=results: (pay, results),
+                at="post.njpy:1",
+                policy=policy,
+            )
+        assert PAID == results == []
 
 
 METHODS = {

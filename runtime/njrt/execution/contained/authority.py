@@ -11,8 +11,10 @@ complete: an object of a library that is not here does all that it can.
 
 from __future__ import annotations
 
+import ast
 import enum
 import functools
+import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, Set
 from types import FunctionType, MethodType, ModuleType
@@ -26,6 +28,7 @@ from njrt.values.introspection import (
     get_mro,
     is_a,
     is_standard_module,
+    read_attributes,
 )
 
 
@@ -94,6 +97,20 @@ def find_refused_member(value: Any, name: str, named: Set[str]) -> str | None:
     return _find_library(value, name, _REFUSED, named) if name in _NAMES else None
 
 
+def find_refused_given(value: Any, name: str, member: Any, named: Set[str]) -> str | None:
+    """Return the library of an object that `__getattr__` of a proxy gives under the name of a refused member."""
+    if name not in _NAMES or name in read_attributes(value):
+        return None
+    if any(name in get_class_namespace(base) for base in get_mro(type(value))):
+        return None
+    for part in (member, *(member[:1] if type(member) is list else ())):
+        for base in get_mro(type(part)):
+            library = get_module_name(base).partition(".")[0]
+            if name in _REFUSED.get(library, ()) and library not in named:
+                return library
+    return None
+
+
 def find_refused_change(value: Any, name: str, named: Set[str]) -> str | None:
     """Return the library that defines this attribute if it evaluates its values."""
     if not any(name in names for names in _REFUSED_CHANGES.values()):
@@ -120,6 +137,32 @@ def list_owners(value: Any) -> Iterator[type]:
         yield from get_mro(_get_self_class(value))
     elif not is_a(value, type) and is_a(value.__class__, type):
         yield from get_mro(value.__class__)
+
+
+def find_import(module: ModuleType, name: str, member: Any) -> str | None:
+    """Return the module that a module of the program has imported a member from, by its source; None for its own."""
+    for home, given, own in list_imports(module):
+        source = vars(sys.modules.get(home, ast)).get(name if given == "*" else given, module)
+        if own in ("*", name) and source is member and not is_standard_module(home):
+            return home
+    return None
+
+
+@functools.lru_cache(maxsize=64)
+def list_imports(module: ModuleType) -> tuple[tuple[str, str, str], ...]:
+    """Return the imports in the source of a module: the other module, the name there, and the name here."""
+    try:
+        waiting: list[ast.AST] = [ast.parse(inspect.getsource(module))]
+    except (OSError, TypeError, ValueError, SyntaxError, RecursionError):
+        return ()
+    found: list[tuple[str, str, str]] = []
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.ImportFrom) and not node.level and node.module:
+            found += [(node.module, it.name, it.asname or it.name) for it in node.names]
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            waiting += ast.iter_child_nodes(node)
+    return tuple(found)
 
 
 def find_home(member: Any, own: str) -> str | None:

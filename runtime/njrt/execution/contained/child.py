@@ -11,6 +11,7 @@ message the names that the program has bound meanwhile are set: both sides alway
 from __future__ import annotations
 
 import builtins
+import io
 import marshal
 import sys
 import traceback
@@ -25,6 +26,17 @@ from njrt.execution.raised import RaisedError
 
 _UNBOUND = ["unbound"]
 _MISSING = object()
+
+
+class _Output(io.TextIOBase):
+    """Standard output, for functions of Python's library that print, such as `pprint.pprint`."""
+
+    def __init__(self, show: Callable[[str], None]) -> None:
+        self._show = show
+
+    def write(self, text: str) -> int:
+        self._show(text)
+        return len(text)
 
 
 class Variables:
@@ -304,8 +316,17 @@ class Child:
                 raise TypeError("vars() of an object of the program is refused; use getattr")
             return builtins.vars(*args)
 
+        class Super(super):
+            """`super` that knows the program's classes."""
+
+            def __new__(cls, *args: Any) -> Any:
+                is_proxy = len(args) == 2 and type(args[0]) is ProxyType
+                return request("super", *args) if is_proxy else super.__new__(cls)
+
+        sys.stdout = _Output(lambda text: request("print", text, ""))
         return {
             "print": print_text,
+            "super": Super,
             "__import__": import_module,
             "dir": list_names,
             "vars": read_variables,

@@ -33,7 +33,9 @@ from typing import Any, NoReturn
 
 from njrt.execution.contained.authority import (
     find_home,
+    find_import,
     find_refused_change,
+    find_refused_given,
     find_refused_member,
     limit_function,
     list_owners,
@@ -56,7 +58,14 @@ from njrt.execution.guard.allowed import (
 )
 from njrt.execution.guard.module_proxies import open_module
 from njrt.execution.guard.runtime import ComputingModule, check_read, find_target
-from njrt.gates import CallRules, GatedFunction, find_gate, find_plain_function, wrap_gated
+from njrt.gates import (
+    CallRules,
+    GatedFunction,
+    add_inner_functions,
+    find_gate,
+    find_plain_function,
+    wrap_gated,
+)
 from njrt.outcome import UserValue
 from njrt.values.introspection import (
     get_class_namespace,
@@ -153,7 +162,7 @@ class Door(Codec):
         self._gated: dict[int, tuple[Any, Callable[..., Any]]] = {}
         self._homes: dict[tuple[int, str], tuple[Any, str | None]] = {}
         gate = find_gate()
-        self.rules: CallRules = gate.rules if gate is not None else {}
+        self.rules: CallRules = add_inner_functions(gate.rules) if gate else {}
         self.interruption: BaseException | None = None
         """Set once an exception that must leave the block has left an operation."""
         self._next = 1
@@ -412,6 +421,8 @@ class Door(Codec):
                     return [*member]
                 if type(member) in (MethodType, BuiltinMethodType):  # a proxy may give it
                     self._check_owner(member.__self__, name)
+                if library := find_refused_given(value, name, member, self.modules):
+                    _refuse_member(name, library)
                 if name == "__class__" and is_a(member, type):
                     return Found(member)
                 if is_a(value, ModuleType) and not is_a(member, ModuleType):
@@ -474,10 +485,7 @@ class Door(Codec):
     def _check_owner(self, value: Any, name: str) -> None:
         """Refuse members of libraries that do more than their object, and methods that read attributes by a text."""
         if library := find_refused_member(value, name, self.modules):
-            raise Refused(
-                AttributeError,
-                f"`{name}` is refused here: it is of {library}, which the prompt does not name",
-            )
+            _refuse_member(name, library)
         if name in _FORMATTING and not {str, UserString, Formatter}.isdisjoint(list_owners(value)):
             raise Refused(AttributeError, f"`{name}` is refused here; write str(x).{name}(...)")
 
@@ -512,7 +520,7 @@ class Door(Codec):
             key = id(member), own
             if key not in self._homes:  # looking through all modules takes milliseconds
                 self._homes[key] = member, find_home(member, own)
-            home = self._homes[key][1]
+            home = self._homes[key][1] or find_import(module, name, member)
             is_own = home is None
         if not is_own and str(home).partition(".")[0].lstrip("_") != own.lstrip("_"):
             raise Refused(
@@ -561,6 +569,13 @@ class Door(Codec):
             raise ImportError(f"`{path}` cannot be imported in contained code")
         module = importlib.import_module(path)
         return module if is_member else importlib.import_module(top)
+
+
+def _refuse_member(name: str, library: str) -> NoReturn:
+    raise Refused(
+        AttributeError,
+        f"`{name}` is refused here: it is of {library}, which the prompt does not name",
+    )
 
 
 def _rebuild(bound: partial[Any], function: Callable[..., Any]) -> partial[Any]:

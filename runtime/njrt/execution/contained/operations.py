@@ -37,16 +37,24 @@ def _make_exit(name: str) -> Operation:
 def _hash(value: Any) -> Any:
     """Return the hash of a value, or the plain value with the same hash: hashes of texts differ between processes."""
     found, make = hash(value), _PLAIN_VALUES.get(type(value).__hash__)
+    if isinstance(value, datetime.datetime) and _get_zone(value) is None:
+        parts = datetime.datetime.date(value), datetime.datetime.time(value)
+        plain = datetime.datetime.combine(*parts).replace(fold=0)
+        return plain if hash(plain) == found else found
     is_long = isinstance(value, tuple | frozenset) and len(value) > MAX_TUPLE
     return found if make is None or is_long else make(value)
 
 
+_get_zone = datetime.datetime.tzinfo.__get__
 _PLAIN_VALUES: Mapping[Any, Callable[[Any], Any]] = {
     str.__hash__: str.__str__,
     bytes.__hash__: lambda value: bytes.__getitem__(value, slice(None)),
     tuple.__hash__: lambda value: tuple.__getitem__(value, slice(None)),
     frozenset.__hash__: lambda value: frozenset(frozenset.__iter__(value)),
     datetime.date.__hash__: lambda value: datetime.date.fromordinal(datetime.date.toordinal(value)),
+    datetime.time.__hash__: lambda value: datetime.time.fromisoformat(
+        datetime.time.isoformat(value)
+    ),
 }
 """Functions that make the plain value of an instance of a subclass, by the function that hashes it."""
 

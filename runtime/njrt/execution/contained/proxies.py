@@ -498,14 +498,25 @@ def _is_same(one: Any, other: Any) -> bool:
     return one is other or (type(one) is type(other) is int and one == other)
 
 
-def copy_before(function: Callable[..., Any]) -> Callable[..., Any]:
+def copy_before(
+    function: Callable[..., Any], copy: Callable[[Any], Any] | None = None
+) -> Callable[..., Any]:
     """Return a function of `json` that is given copies of the program's containers: it takes proxies for other objects."""
 
     @wraps(function)
     def call(value: Any, *args: Any, **named: Any) -> Any:
-        return function(_copy_plain(value), *args, **named)
+        return function((copy or _copy_plain)(value), *args, **named)
 
     return call
+
+
+def copy_shown(value: Any) -> Any:
+    """Return a copy of a container of the program, which `pprint` formats as it does others of its class."""
+    own = type(value)
+    kind: Any = own._njrt_known if isinstance(own, ProxyType) else own
+    if kind is dict:
+        return {copy_shown(key): copy_shown(item) for key, item in value.items()}
+    return kind(map(copy_shown, value)) if kind in (list, tuple, set, frozenset) else value
 
 
 def _copy_text(value: Any) -> Any:

@@ -13,6 +13,7 @@ import importlib
 import json
 import os
 import platform
+import pprint
 import resource
 import signal
 import socket
@@ -23,7 +24,7 @@ from contextlib import suppress
 
 from njrt.execution.contained.child import Child
 from njrt.execution.contained.known import CHILD_MODULES
-from njrt.execution.contained.proxies import copy_before
+from njrt.execution.contained.proxies import copy_before, copy_shown
 from njrt.execution.contained.seccomp import build_filter, install_filter
 from njrt.execution.contained.wire import MAX_ZONE_BYTES, Connection, WireError
 
@@ -40,6 +41,8 @@ def main() -> None:
             importlib.import_module(name)
     _warm_up()
     json.dumps, json.dump = copy_before(json.dumps), copy_before(json.dump)
+    pprint.pprint = copy_before(pprint.pprint, copy_shown)
+    pprint.pformat = copy_before(pprint.pformat, copy_shown)
     sys.path.clear()
     drop_rights()
     program = build_filter(platform.machine())
