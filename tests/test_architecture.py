@@ -91,7 +91,7 @@ EDGE = """
     njc                 cli doctor hatch_plugin hook run setuptools_plugin target trace_lines worker
     njc.mcp             servers
     njc.project         build config outputs tuned units wheel
-    njc.evaluation.cases           case_file runner tuner
+    njc.evaluation.cases           case_file imported_files runner tuner
     njc.evaluation.comparison      results
     njc.evaluation.repair          command testing time_limit
     njc.evaluation.built_imports   account block_recorder

@@ -218,6 +218,25 @@ def test_results_are_kept_until_case_or_program_change(tmp_path: Path) -> None:
     assert len(asked) == 14
 
 
+@pytest.mark.parametrize(
+    "changed", ["rules.py", "shop/__init__.py", "shop/words.njpy", "shop/deep.py", "other.py"]
+)
+def test_modules_that_a_program_imports_are_a_part_of_it(tmp_path: Path, changed: str) -> None:
+    program = "import rules\n" + PROGRAM + "\ndef unused():\n    from shop.words import WORDS\n"
+    target, cases = write(tmp_path, CASES, program)
+    (tmp_path / "shop").mkdir()
+    texts = {"shop/words.njpy": "from .deep import WORDS\n", "shop/deep.py": "WORDS = 1\n"}
+    for name in ("rules.py", "shop/__init__.py", "shop/words.njpy", "shop/deep.py", "other.py"):
+        (tmp_path / name).write_text(texts.get(name, ""))
+    for _ in range(2):
+        result = evaluate(f"{target}:route", cases, model=answer)
+        assert result.exit_code == 0, result.output
+    assert "3 runs are known" in result.output
+    (tmp_path / changed).write_text(texts.get(changed, "") + "# changed\n")
+    result = evaluate(f"{target}:route", cases, model=answer)
+    assert ("3 runs are known" in result.output) == (changed == "other.py")
+
+
 def test_arguments_after_the_call(tmp_path: Path) -> None:
     before, done = [{"done": False}], [{"done": True}]
     program, cases = write(tmp_path, [{"inputs": {"tasks": before}, "after": {"tasks": done}}] * 2)

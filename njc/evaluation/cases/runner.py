@@ -3,7 +3,7 @@
     run_case(target, case, "openai/gpt-4.1-mini", 1)      CaseResult(passed=False, problem="expected 'billing', got 'it'", ...)
 
 Results are appended to a file, and a run that is interrupted continues from it. A result counts for one text of the case
-and of the program, and for the options that are set, such as the model. Not detected: changes of imported modules.
+and of the program, with the modules beside it that it imports, and for the options that are set, such as the model.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from typing import Any
 
 from njc.codegen.tuned import serialize_tuned
 from njc.evaluation.cases.case_file import Case, NumberedCase
+from njc.evaluation.cases.imported_files import list_program_files
 from njc.evaluation.comparison.results import ResultFile
 from njc.project.config import describe_result_options, find_project
 from njc.project.tuned import find_tuned_blocks
@@ -136,13 +137,15 @@ CaseResults = ResultFile[CaseResult]
 
 
 def compute_program_digest(program: Path, target: str) -> str:
-    """Return a digest of a program's file, its tuned forms and the function's name, and of the options that are set."""
+    """Return a digest of a program's files, its tuned forms and the function's name, and of the options that are set."""
     text = program.read_bytes() if program.is_file() else b""
     tuned, project = "", find_project(program, os.environ)
     if program.suffix == SUFFIX:
         tuned = serialize_tuned(find_tuned_blocks(make_unit(program, project), project))
     name = target.rpartition(":")[2] + tuned + describe_result_options(project, os.environ)
     name += os.environ.get(VERSION_VARIABLE, "") + find_replayed_recording()
+    _, *imported = list_program_files(program, project.src)
+    name += "".join(sorted(hashlib.sha256(file.read_bytes()).hexdigest() for file in imported))
     return hashlib.sha256(text + name.encode()).hexdigest()[:12]
 
 
