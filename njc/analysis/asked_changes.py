@@ -59,20 +59,30 @@ _TAIL = (
 _ADDING = "append|push|insert|prepend|attach|add"
 _ADDED = "add|append|insert|push|mov|stor|sav|record|enter|attach|plac|copi"
 _STORING = "put|save|store|record|enter|register|move|copy|inject|merge|stack|enqueue|queue|unshift|credit|charge|deposit|include|concatenate"
+_NO_PLACING = r"(?!\s+(?:(?:the|your|our|more|some)\s+)?(?:focus|attention|emphasis|weight|trust|stress|eyes?|gaze|on|over)\b)"
 _GATHERING = "count|sum|collect|gather|accumulate"
 _ACTING = (
     "increase|increment|decrease|decrement|reset|update|modify|mutate|overwrite|mark|flag|tick|clear|empty"
     "|shuffle|truncate|toggle|rename|edit|change|set|sort|reverse|remove|delete|drop|discard|pop|extend"
 )
 _RIDDING = r"throw\s+(?:away|out)|get\s+rid\s+of|eliminate"
-_EXCLUDING = rf"{_RIDDING}|exclude|strike|(?:keep|leave|retain)\s+only"
+_EXCLUDING = rf"{_RIDDING}|exclude|strike|ban|expel|kick|(?:keep|leave|retain)\s+only"
 _SUBTRACTING = "subtract|deduct|withdraw|debit"
 _REPLACING = rf"{_RIDDING}|replace|swap|exchange|erase|wipe|purge|zero|bump|initiali[sz]e"
 _REVISING = (
     "make|turn|fill|rotate|double|halve|triple|invert|flip|shift|trim|crop|adjust|amend|rewrite|correct|fix|repair|clean|tidy|normali[sz]e"
     "|advance|adapt|refill|expand|reduce|shrink|enlarge|multiply|divide|inc|dec|arrange|filter"
     "|capitali[sz]e|uppercase|lowercase|deduplicate|dedupe|prune|lower|take|cut|strip"
+    "|annotate|enrich|supplement|anonymi[sz]e|redact|censor|saniti[sz]e|populate|activate|deactivate|enable|disable|archive"
+    "|nullify|unset|revert|restore|rework|patch"
 )
+_TREATING = (
+    "tag|label|stamp|prefix|suffix|pad|wrap|mask|escape|indent|cap|limit|improve|polish|complete|promote|demote"
+    "|approve|cancel|close|lock|unlock|sign"
+)
+"""Verbs that change a value if their object is each part of it, or all; many are nouns, too."""
+_EACH_OF = r"(?:each|every|all|both)(?:\s+(?:one|single|of|the|element|item|row|entry)){0,4}\s+"
+_ADDITIONS = "discount|change|fix|correction|tax|rate|increase|reduction|patch|update|tag|label|raise|bonus|fee|edit|percentage"
 _REMOVING = "remove|delete|drop|discard|pop|erase|strip|cut|take|wipe"
 _DOING = (
     "increas|increment|decreas|decrement|resett|updat|modify|mutat|overwrit|mark|flagg|tick|clear|empty|truncat|toggl|renam|edit|chang|sett|remov"
@@ -82,21 +92,25 @@ _MARKUP = re.compile(
     r"[`*_\"'(]+(?=\x01)|(?<=\x01)[`*_\"')]+|(?<=[a-z])\*+|\*+(?=[a-z])", re.IGNORECASE
 )
 """Quotes and emphasis around references and words."""
-_VERBS = rf"\b(?:go|gain|get|lose|become|receive|throw|eliminate|exclude|strike|cross|keep|leave|retain|{_SUBTRACTING}|ensure|raise|order|bring|bind|give|new|in.place|{_ADDED}|{_GATHERING}|{_ADDING}|{_STORING}|{_ACTING}|{_REPLACING}|{_REVISING}|{_DOING}|write|place|assign|note|file|let)"
+_VERBS = rf"\b(?:go|gain|get|lose|become|receive|throw|eliminate|exclude|strike|ban|expel|kick|cross|keep|leave|retain|{_SUBTRACTING}|ensure|raise|order|bring|bind|give|new|in.place|{_ADDED}|{_GATHERING}|{_ADDING}|{_STORING}|{_ACTING}|{_REPLACING}|{_REVISING}|{_DOING}|write|place|assign|note|file|let|have|log|belongs|see\s+to|{_TREATING}|create|open|start|apply|applies)"
 _ANY_VERB = re.compile(rf"{_VERBS}|[-+*/%|&^:]=|\+\+|\]\s*=")
 """In small letters, or an assignment."""
 _ANY_VERB_OF_TEXT = re.compile(_VERBS, re.IGNORECASE)
 _INTO = re.compile(
     rf"\b(?P<add>{_ADDING})(?:s|es)?\b{_INSIDE}\b(?:to|onto|into|in|(?<!based )on)\s+{_TAIL}\Z"
-    rf"|{_CLAUSE}(?P<put>{_STORING})(?:s|es)?\b{_PART}{{0,60}}?\b(?:into|onto|to)\s+(?:the\s+)?\Z"
+    rf"|{_CLAUSE}(?P<put>{_STORING})(?:s|es)?\b{_NO_PLACING}{_PART}{{0,60}}?\b(?:into|onto|to)\s+(?:the\s+)?\Z"
     rf"|{_CLAUSE}(?P<gather>{_GATHERING})\b{_PART}{{0,60}}?\binto\s+(?:the\s+)?\Z"
     rf"|\b(?P<goes>go(?:es)?|(?:is|are|gets?)\s+(?:add|append|insert|push|mov)ed|(?:must|should|shall|has\s+to|have\s+to)\s+be\s+(?:(?:{_ADDED})ed|put))\s+(?:to|into|onto|in|on)\s+{_TAIL}\Z"
+    rf"|{_CLAUSE}(?P<create>create|make|open|start)\s+an?\s+(?:new\s+|empty\s+)?(?:entry|row|record|item|element|key|slot|line|field|column)\b{_INSIDE}\b(?:in|to|at|on|under)\s+{_TAIL}\Z"
+    rf"|{_CLAUSE}(?P<apply>appl(?:y|ies))\s+(?:(?:the\s+|an?\s+)?\x01+|(?:(?:the|an?|this)\s+)?(?:\w+\s+)?(?:{_ADDITIONS})s?\b{_INSIDE})\s+to\s+{_TAIL}\Z"
+    rf"|{_CLAUSE}(?P<held>ensure|make\s+sure|see\s+to\s+it|have|let)\s+(?:that\s+)?(?:the\s+)?(?:\x01+|\"[^\"]*\")\s+(?:is|are|be|gets?|goes)\s+(?:also\s+|now\s+)?(?:in|on|part\s+of|among)\s+{_TAIL}\Z"
+    rf"|(?P<belongs>\x01+\s+belongs)\s+(?:in|into|to|on|under)\s+{_TAIL}\Z"
     r"|\b(?P<new>as\s+(?:the|its|their)\s+new|make\s+\x01+\s+(?:the|its|their)(?:\s+new)?)\s+\Z",
     re.IGNORECASE,
 )
 """Verbs that put something into the value of a reference behind them."""
 _PLACED = re.compile(
-    rf"{_CLAUSE}(?P<place>{_ADDING}|{_STORING}|write|place|assign|note|file)(?:s|es)?\s+"
+    rf"{_CLAUSE}(?P<place>{_ADDING}|{_STORING}|write|place|assign|note|file|log)(?:s|es)?{_NO_PLACING}\s+"
     rf"(?!(?:into|onto|to|in|on)\b)(?P<object>{_INSIDE})\s"
     rf"(?:into|onto|to|in|(?<!based )on|at|as|under|behind|before|after)\s+{_TAIL}\Z",
     re.IGNORECASE,
@@ -107,6 +121,7 @@ _DIRECT = re.compile(
     rf"|{_CLAUSE}(?P<replace>{_REPLACING})\s+(?:out\s+)?{_AND_INPUT}(?:{_DETERMINER}|{_OF})\Z"
     rf"|{_CLAUSE}(?P<revise>make|turn)\s+(?:(?:the|all|each|every|both|of)\s+){{0,3}}\Z"
     rf"|{_CLAUSE}(?P<fix>(?!make|turn|take|cut)(?:{_REVISING}))\s+(?:(?:off|up|out|in|down)\s+)?(?:{_DETERMINER}|{_OF})\Z"
+    rf"|{_CLAUSE}(?P<treat>{_TREATING})\s+(?:in\s+|out\s+)?{_EACH_OF}(?:{_DETERMINER})\Z"
     rf"|,\s*(?:then\s+|also\s+)?(?P<doing>(?:{_DOING})ing)\s+(?:{_DETERMINER}|{_OF})\Z"
     rf"|{_CLAUSE}(?P<let>let)\s+(?:the\s+)?\Z",
     re.IGNORECASE,
@@ -143,6 +158,7 @@ _STATED = re.compile(
     re.IGNORECASE,
 )
 """A change as a statement: `<row> must be emptied`, `<total> += 1`."""
+_CHANGED = rf"(?:{_DOING}|sort|shuffl|revers|doubl|halv|fill)ed"
 _CONTINUED = {
     verb: re.compile(rf"\s+(?:{words})\b", re.IGNORECASE)
     for verb, words in {
@@ -154,12 +170,15 @@ _CONTINUED = {
         "move": r"to\s+the\s+(?:end|front|start|top|bottom|back)",
         "give": r"an?\s+(?:new|extra|additional|further)|another|one\s+more|the\s+(?:new\s+)?value",
         "assign": r"the\s+(?:new\s+)?value",
+        "have": _CHANGED,
+        "get": _CHANGED,
+        "let": rf"be\b(?=\s+(?:now\s+)?(?:[\x01\d\"]|one\s+(?:more|less)\b|(?:an?\s+)?empty\b|{_CHANGED}\b))",
         "ensure": "is|are|has|have|ends?|starts?|contains?|holds?",
     }.items()
 }
 """Verbs that ask for a change with these words behind the reference."""
 _CONTINUES = re.compile(
-    rf"{_CLAUSE}(?:(?P<verb>{'|'.join(_CONTINUED)})(?:\s+that)?|(?P<sure>make\s+sure(?:\s+that)?))\s+(?:{_DETERMINER}|{_OF})\Z",
+    rf"{_CLAUSE}(?:(?P<verb>{'|'.join(_CONTINUED)})(?:\s+that)?|(?P<sure>(?:make\s+sure|see\s+to\s+it)(?:\s+that)?))\s+(?:{_DETERMINER}|{_OF})\Z",
     re.IGNORECASE,
 )
 _WITHOUT_COMMA = re.compile(
@@ -174,6 +193,10 @@ _ASKS = re.compile(
     re.IGNORECASE,
 )
 """Words that make a statement a part of a question or a condition."""
+_PUT_THERE = re.compile(r"[^\x02]{0,20}?\b(?:put|add|place|file|store|move|append|insert)\s+(?:it|them)\s+(?:there|in)\b", re.IGNORECASE)  # fmt: skip
+_IF_NOT = re.compile(r"[^\x02]*\b(?:if\s+(?:so|not|it|they)|otherwise|else)\b", re.IGNORECASE)
+"""Words after a condition that is to be checked."""
+_WITH_INPUT = re.compile(r"\s+(?:with|as|by)\s+(?:the\s+)?[\x01\"]", re.IGNORECASE)
 _GROWS = re.compile(
     r"\x01+\s+(?:grow|shrink|become|increase|decrease|rise|fall|lose|gain|forget)\b", re.IGNORECASE
 )
@@ -254,14 +277,17 @@ def _find_change(text: str, reference: Reference, shift: int) -> AskedChange | N
     if found is None or _NEGATED.search(text, max(0, found.start() - 40), found.start()):
         return None
     kind = next(name for name, value in found.groupdict().items() if value and name != "object")
-    verb = "change" if kind in ("doing", "let", "state", "goes", "new") else found[kind].lower()
-    clause = f"{verb} {text[end:]}".partition("\x02")[0]
+    is_statement = kind in ("doing", "let", "state", "goes", "new", "held", "belongs")
+    verb = "change" if is_statement else found[kind].lower()
+    stop = end + _FAR
+    clause = f"{verb} {text[end:stop]}".partition("\x02")[0]
     keeps = bool(reference.is_dotted and kind in ("act", "replace", "add") and _KEEPS.match(clause))
-    has_result, is_later = _HAS_RESULT.match(text, end), _LATER_RESULT.search(text, end)
+    has_result = _HAS_RESULT.match(text, end, stop)
+    is_later = _LATER_RESULT.search(text, end, stop) or _names_result(verb, text[end:stop])
     is_computed = has_result and not keeps
     if kind in ("act", "replace", "doing", "remove", "within", "first", "verb") and is_computed:
         return None
-    if (kind in ("revise", "fix", "take", "minus") or verb == "write") and (has_result or is_later):
+    if (kind in _RESULTING or verb == "write") and (has_result or is_later):
         return None
     if (kind == "place" or verb in ("put", "write")) and _TAKES.match(text, end):
         return None
@@ -272,6 +298,24 @@ def _find_change(text: str, reference: Reference, shift: int) -> AskedChange | N
         may_compute=may_compute or (verb == "add" and not keeps),
         has_result=bool(is_later or (has_result and kind in ("add", "put"))),
     )
+
+
+_RESULTING = ("revise", "fix", "take", "minus", "treat", "apply", "create")
+
+
+_FAR = 5000
+"""The number of letters behind a request that may use its result, so that long texts take no longer for each."""
+
+
+def _names_result(verb: str, text: str) -> bool:
+    """Return whether a later sentence puts what a verb makes into an output: the tags of `tag`."""
+    made = (
+        "entry|row|record|item|line|element"
+        if verb in ("create", "make", "open", "start")
+        else "version"
+    )
+    noun = rf"\bthe\s+(?:\w+\s+){{0,2}}(?:{re.escape(verb[:5])}\w*|{made})\b"
+    return re.search(rf"{noun}[^.;!?]*\x02", text) is not None
 
 
 def _match_request(text: str, from_: int, begin: int, end: int) -> re.Match[str] | None:
@@ -287,6 +331,10 @@ def _match_request(text: str, from_: int, begin: int, end: int) -> re.Match[str]
     if (found := _FROM.search(text, from_, begin)) is not None:
         return found
     if (found := _INTO.search(text, from_, begin)) is not None:
+        if found["belongs"] and not _PUT_THERE.match(text, end):
+            return None
+        if found["held"] and _IF_NOT.match(text, end):
+            return None
         is_statement = found["goes"] or found["new"]
         return None if is_statement and _ASKS.search(text, from_, found.start()) else found
     if (found := _PLACED.search(text, from_, begin)) is not None:
@@ -303,6 +351,8 @@ def _match_request(text: str, from_: int, begin: int, end: int) -> re.Match[str]
         is_other = (found["let"] and not _GROWS.match(text, begin)) or (
             found["revise"] and re.match(r"\s+into\b", text[end : end + 20])
         )
+        if (found["treat"] or "").lower() in ("tag", "label") and not _WITH_INPUT.match(text, end):
+            return None
         return None if is_object or is_other else found
     return None
 

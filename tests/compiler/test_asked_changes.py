@@ -98,6 +98,11 @@ Credit <n> to <self.count>. Put the length of <text> into <:y: int>.
 Charge <n> to <self.count>. Put the length of <text> into <:y: int>.
 Withdraw <n> from <self.count>. Put the length of <text> into <:y: int>.
 Deposit <n> into <self.count>. Put the length of <text> into <:y: int>.
+Let <self.count> be <n>. Put the count into <:y: int>.
+Let <self.count> be <n>, and put the length of <text> into <:y: int>.
+Let <self.count> be one more. Put the length of <text> into <:y: int>.
+Have <self.count> increased. Put the length of <text> into <:y: int>.
+Nullify <self.count>. Put the length of <text> into <:y: int>.
 """,
     "Shop.total": """\
 Increase <Shop.total>. Put it into <:y: int>.
@@ -130,6 +135,9 @@ Give <self.name> the value <text>. Put the length of <text> into <:y: int>.
 Bind <self.name> to <text>. Put the length of <text> into <:y: int>.
 Adapt <self.name> to <text>. Put the length of <text> into <:y: int>.
 Rename <self.name> to <text>. Put the length of <text> into <:y: int>.
+Let <self.name> be <text>. Put the length of <text> into <:y: int>.
+Unset <self.name>. Put the length of <text> into <:y: int>.
+Anonymize <self.name>. Put the length of <text> into <:y: int>.
 """,
     "rows": """\
 Append <text> to <rows>, and put its length into <:y: int>.
@@ -226,6 +234,36 @@ Unshift <text> to <rows>. Put the count into <:y: int>.
 Lowercase all of <rows> in place. Put the count into <:y: int>.
 Refill <rows>. Put the count into <:y: int>.
 Expand <rows> by <text>. Put the count into <:y: int>.
+Let the first of <rows> be <text>. Put the count into <:y: int>.
+Let <rows> be sorted. Put the count into <:y: int>.
+Let <rows> be empty. Put the count into <:y: int>.
+Have <rows> sorted. Put the count into <:y: int>.
+Have the first of <rows> removed. Put the count into <:y: int>.
+Get <rows> sorted. Put the count into <:y: int>.
+See to it that <rows> is sorted. Put the count into <:y: int>.
+Ensure that <text> is in <rows>. Put the count into <:y: int>.
+Make sure <text> is in <rows>. Put the count into <:y: int>.
+Make sure "x" is among <rows>. Put the count into <:y: int>.
+<text> belongs in <rows>: put it there. Put the count into <:y: int>.
+If <text> belongs in <rows>, put it there. Put the count into <:y: int>.
+Create an entry for <text> in <rows>. Put the count into <:y: int>.
+Make a new row for <text> in <rows>. Put the count into <:y: int>.
+Create a new row in <rows>. Put the count into <:y: int>.
+Log <text> in <rows>. Put the count into <:y: int>.
+Tag each of <rows> with <old>. Put the count into <:y: int>.
+Label all of <rows> as "old". Put the count into <:y: int>.
+Annotate each of <rows>. Put the count into <:y: int>.
+Annotate <rows> with <text>. Put the count into <:y: int>.
+Prefix each of <rows> with <text>. Put the count into <:y: int>.
+Pad all of <rows> with blanks. Put the count into <:y: int>.
+Approve each of <rows>. Put the count into <:y: int>.
+Enrich each of <rows> with <text>. Put the count into <:y: int>.
+Redact the names in <rows>. Put the count into <:y: int>.
+Apply <n> to each of <rows>. Put the count into <:y: int>.
+Apply a discount of <n> to each of <rows>. Put the count into <:y: int>.
+Apply the correction <old> to <rows>. Put the count into <:y: int>.
+Ban <text> from <rows>. Put the count into <:y: int>.
+Populate <rows> with names. Put the count into <:y: int>.
 """,
 }
 
@@ -411,6 +449,38 @@ Leave <self.name> out of it. Put a letter to <text> into <:y: str>.
 Copy of <text>: put a summary into <:y: str>.
 Check <text> off <rows>. Put the count into <:y: int>.
 Check the facts in <rows>. Put the wrong ones into <:y: list[str]>.
+Move the focus to <rows>. Put the first into <:y: str>.
+Put more weight on <rows> than on <text>. Put the mood into <:y: str>.
+Let <text> be a letter to <self.name>. Put its mood into <:y: str>.
+Let <self.count> be the number of guests. Put the price into <:y: int>.
+Let <rows> be given. Put the first into <:y: str>.
+Have a look at <rows>. Put the first into <:y: str>.
+Get the gist of <rows>. Put it into <:y: str>.
+Check that <text> is in <rows>. Put the result into <:y: bool>.
+Ensure that <text> is in <rows>; if not, put false into <:y: bool>, otherwise true.
+Make sure that the answer is in <rows>. Put it into <:y: str>.
+Make sure that the answer is in the language of <text>: <:y: str>.
+Put into <:y: bool> whether <text> belongs in <rows>.
+If <text> belongs in <rows>, put true into <:y: bool>, otherwise false.
+<text> belongs in <rows>. Put its place into <:y: int>.
+Create an entry for <text> in the style of <rows>, and put it into <:y: str>.
+Create a slogan for <text> in <self.name>: <:y: str>.
+Make a row of the words in <rows>, and put the row into <:y: str>.
+Tag each of <rows> with a topic. Put the most common topic into <:y: str>.
+Label each of <rows> as good or bad. Put the number of good ones into <:y: int>.
+Annotate each of <rows>: <:y: list[str]>.
+Annotate each of <rows>. Put the annotations into <:y: list[str]>.
+Anonymize <self.name>, and put the result into <:y: str>.
+Anonymize <text>. Put the anonymous version into <:y: str>.
+Apply the criteria of <text> to each of <rows>. Put the best into <:y: str>.
+Apply the rules in <rows> to <text>. Put the verdict into <:y: str>.
+Apply <text> to <rows>, and put the results into <:y: list[str]>.
+Apply common sense to <rows>. Put the best into <:y: str>.
+Improve each of <rows>. Put the improved ones into <:y: list[str]>.
+Close to <self.name> lies a town. Put its name into <:y: str>.
+The label of <rows> is <text>. Put a better label into <:y: str>.
+Limit the answer to what is in <rows>. Put it into <:y: str>.
+Tags: <rows>. Put the best tag into <:y: str>.
 """.splitlines()
 
 
