@@ -451,7 +451,12 @@ def _read_words(block: NaturalBlock, reference: Reference, types: TypeReader) ->
         return
     sentence = _RESULT_END.split(before)[-1], _RESULT_END.split(after)[0]
     if choice := _CHOICE.search(sentence[1]):
-        yield from _format_literal(choice, sentence[1])
+        first = reference.start - len(sentence[0])
+        last = reference.end + len(sentence[1])
+        if not _is_of_each(
+            [it for it in block.references if first <= it.start < last], block, types
+        ):
+            yield from _format_literal(choice, sentence[1])
     elif _MANY.search(sentence[1]):
         return
     elif _WHETHER_AFTER.match(sentence[1]) or _WHETHER_BEFORE.search(sentence[0]):
@@ -479,14 +484,29 @@ def _read_stored(
                 yield other.path
             return
     if choice := _CHOICE.search(clause):
-        yield from _format_literal(choice, clause)
+        if not _is_of_each(inside, block, types):
+            yield from _format_literal(choice, clause)
     elif _PICKS.search(clause) and not (_PICKS_ONE.search(clause) or _DOES_MORE.search(clause)):
-        typed = [types.infer(ast.Name(other.path, ast.Load()), block.scope) for other in inside]
-        lists = [each for each in typed if each and types.name_of(types.expand(each)) in _LISTS]
+        typed = [_infer(other, block, types) for other in inside]
+        lists = [each for each in typed if each and _is_list(each, types)]
         if len(lists) == 1 and None not in typed:
             yield format_annotation(unquote(lists[0].annotation))
     else:
         yield from _find_namesake(block, reference, types)
+
+
+def _is_of_each(inside: Sequence[Reference], block: NaturalBlock, types: TypeReader) -> bool:
+    """Return whether a choice is about a list, so that it may be one for each of its members."""
+    read = [other for other in inside if not other.writes]
+    return bool(read) and _is_list(_infer(read[0], block, types), types)
+
+
+def _infer(reference: Reference, block: NaturalBlock, types: TypeReader) -> Typed | None:
+    return types.infer(ast.Name(reference.path, ast.Load()), block.scope)
+
+
+def _is_list(typed: Typed | None, types: TypeReader) -> bool:
+    return typed is not None and types.name_of(types.expand(typed)) in _LISTS
 
 
 def _find_namesake(block: NaturalBlock, output: Reference, types: TypeReader) -> Iterator[str]:

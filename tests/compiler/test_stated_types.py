@@ -150,6 +150,11 @@ Rate <text> as <:x>: either good or bad; otherwise say mixed.
 Rate <text> as <:x>: either good or bad, plus a reason.
 Rate <text> as <:x>: either good or bad and why.
 Rate each of <rows> as <:x>: either good or bad.
+Rate the <rows> as either good or bad, and save the result to <:x>.
+Label <rows> as one of spam or ham for <text>. Store the result in <:x>.
+Rate <rows> as <:x>: either good or bad.
+Put into <:x> for the <rows> either good or bad.
+Put into <:x> either good or bad for the <rows>.
 Rate <text> as <:x>, a list of either good or bad.
 Put into <:x> a sentence that starts with either yes or no about <text>.
 Put into <:x> either true or false for <text>.

@@ -2,7 +2,7 @@
 
     list_program_files(Path("shop/mail.njpy"), [])      [shop/mail.njpy, shop/__init__.py, shop/rules.py]
 
-Imports are read from the text, so those of functions that have not run count, too. Not detected: names that are computed,
+Imports are read from the text, so imports in functions that have not run count, too. Not detected: names that are computed,
 and modules of installed packages.
 """
 
