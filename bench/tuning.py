@@ -9,7 +9,7 @@
     extraction   the city and the number of people of a reservation (Coucke et al. 2018, https://arxiv.org/abs/1805.10190)
 
 Each task is a program and two files of cases in WORK, made of the data, of which none is part of this project. A task whose
-data is not given is left out. An interrupted run continues.
+data is not given is left out. An interrupted run continues. Without arguments it only says what to give.
 """
 
 from __future__ import annotations
@@ -173,6 +173,9 @@ def main() -> None:
     parser.add_argument("--confidence", default="0.95")
     for name in TARGETS:
         parser.add_argument(f"--{name}", type=Path)
+    if len(sys.argv) == 1:
+        print("tuning: give WORK, --model and data, and `njc tune` runs on it")
+        return
     options = parser.parse_args()
     for name, (_, function) in TARGETS.items():
         if (data := getattr(options, name)) is None:
