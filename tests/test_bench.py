@@ -98,3 +98,21 @@ def test_each_program_compiles_in_both_forms(state_as_data: ModuleType) -> None:
             source = program.write(form)
             assert ("merge(" in source) is (form == "state"), program.name
             state_as_data.load(source, f"{program.name}_{form}")
+
+
+def test_the_documented_table_is_that_of_the_results(state_as_data: ModuleType) -> None:
+    results = "spsbench/results/state/qwen2.5-coder-1.5b.jsonl"
+    page = (BENCH.parent / "docs/reference/tuning.md").read_text(encoding="utf-8")
+    table = page.partition(f"--show {results}\n")[2].partition("```")[0]
+    lines = state_as_data.read_results(BENCH.parent / results)
+    assert table == state_as_data.format_table(lines) + "\n"
+    tokens = {
+        form: sum(line["tokens"] for line in lines if line["form"] == form)
+        for form in ("code", "state")
+    }
+    seconds = {
+        form: sum(line["seconds"] for line in lines if line["form"] == form)
+        for form in ("code", "state")
+    }
+    assert f"{tokens['state'] / tokens['code']:.1f} times the tokens" in page
+    assert seconds["state"] > seconds["code"]
