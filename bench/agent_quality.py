@@ -1,4 +1,4 @@
-"""A real model drives every effect set: whether it is right, and what that takes.
+"""Run three programs with every effect set on a real model: right results, calls, tokens and seconds.
 
     NJC_BASE_URL=http://127.0.0.1:8000/v1 NJC_MODEL=openai/local python bench/agent_quality.py
     ... python bench/agent_quality.py direct baseline        only these sets
@@ -6,10 +6,9 @@
     effects           right     calls a block   tokens a block   refused   seconds a block
     direct           2 of 3              1.00              382         0              21.2
 
-Three small programs: one computes, one changes an object in place, one judges texts in a loop and breaks out of
-it; five blocks in all, if the last goes right. `refused` are effects that were answered with advice. Without a
-model there is nothing to measure, and the command says so. (The row is of a model of 1.5 billion parameters on
-a busy processor.)
+One program computes, one changes an object in place, one judges texts in a loop and breaks out of it: five blocks
+in all, if the last one goes right. `refused` counts refused effects. Without a model the command only says that
+it needs one. (The row is of a model of 1.5 billion parameters on a busy processor.)
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ LIMITS: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class Trial:
-    """One program: what is called, and whether what comes back is right."""
+    """One program: the function, its argument, and a check of the result."""
 
     function: str
     argument: Callable[[dict[str, Any]], Any]
@@ -87,8 +86,8 @@ TRIALS = (
 )
 
 
-def compiled() -> dict[str, Any]:
-    """The variables of the programs' module."""
+def compile_programs() -> dict[str, Any]:
+    """Return the variables of the programs' module."""
     compilation = compile_source(SourceFile("quality.njpy", PROGRAMS.encode()))
     assert compilation.output is not None, compilation.diagnostics
     names: dict[str, Any] = {"__name__": "quality"}
@@ -96,8 +95,8 @@ def compiled() -> dict[str, Any]:
     return names
 
 
-def tried(effects: EffectSet, names: dict[str, Any]) -> tuple[int, list[BlockRun]]:
-    """How many programs were right, and the accounts of their blocks."""
+def run_trials(effects: EffectSet, names: dict[str, Any]) -> tuple[int, list[BlockRun]]:
+    """Return the number of right programs, and the accounts of their blocks."""
     right = 0
     with njrt.using(effects=effects, cache=False, **LIMITS), njrt.watch() as watch:
         for trial in TRIALS:
@@ -127,13 +126,12 @@ def report(effects: EffectSet, right: int, runs: list[BlockRun]) -> None:
 
 
 def main() -> None:
+    """Run the programs with each effect set, and print a table."""
     options = read_environment_options(os.environ)
     if options.model is None and options.base_url is None:
-        print(
-            "agent_quality: set NJC_MODEL or NJC_BASE_URL, and that model drives every effect set"
-        )
+        print("agent_quality: set NJC_MODEL or NJC_BASE_URL to the model that runs the programs")
         return
-    names = compiled()
+    names = compile_programs()
     chosen: list[EffectSet] = [
         each for each in get_args(EffectSet) if each in sys.argv[1:] or not sys.argv[1:]
     ]
@@ -142,7 +140,7 @@ def main() -> None:
         f"{'refused':>10}{'seconds a block':>18}"
     )
     for effects in chosen:
-        report(effects, *tried(effects, names))
+        report(effects, *run_trials(effects, names))
 
 
 if __name__ == "__main__":

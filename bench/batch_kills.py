@@ -1,10 +1,10 @@
-"""Kill `njc batch --vendor-batch` with SIGKILL in each of its functions; say what was lost or asked twice when it went on.
+"""Kill `njc batch --vendor-batch` with SIGKILL in each of its functions; print the rows that were lost or asked twice after a restart.
 
-python bench/batch_kills.py [POINTS] [FILE]        default: 225 points for each vendor, build/batch-kills.jsonl
+    python bench/batch_kills.py [POINTS] [FILE]        default: 225 points for each vendor, build/batch-kills.jsonl
 
-One point is taken of every function of njc/batch that a run comes to; the others are spread over the whole run. FILE has
-a line for each point that was killed at; a later run goes on with the other points. Points to which a run did not come, as
-the vendor was asked less often that time, are tried again by the next run.
+One point is chosen in every function of njc/batch that a run calls; the others are spread over the whole run. FILE has
+a line for each point at which the command was killed; a later run continues with the other points. Points that a run did not
+reach, because it asked the vendor less often, are tried again by the next run.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PIECE = 25
 
 
 def choose_points(points: Sequence[str], count: int) -> list[str]:
-    """One point of every function, and others at equal distances, in the order of the run."""
+    """Return one point of every function, and others at equal distances, in the order of the run."""
     by_function: dict[str, list[str]] = {}
     for point in points:
         by_function.setdefault(name_function(point), []).append(point)
@@ -37,12 +37,12 @@ def choose_points(points: Sequence[str], count: int) -> list[str]:
 
 
 def name_function(point: str) -> str:
-    """The function of a point."""
+    """Return the function of a point."""
     return point.split(":", 1)[0]
 
 
 def kill_vendor(vendor: str, count: int, file: Path) -> dict[str, str]:
-    """Kill at the points that are not in the file yet, and add them; what was wrong, by point."""
+    """Kill at the points that are not in the file yet, and add them; return the problems by point."""
     found: dict[str, str] = {}
     if file.exists():
         lines = [json.loads(line) for line in file.read_text().splitlines()]
@@ -63,6 +63,7 @@ def kill_vendor(vendor: str, count: int, file: Path) -> dict[str, str]:
 
 
 def main() -> None:
+    """Kill the command for each vendor, and print a table."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 225
     file = Path(sys.argv[2]) if len(sys.argv) > 2 else ROOT / "build" / "batch-kills.jsonl"
     file.parent.mkdir(exist_ok=True)

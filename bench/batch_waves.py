@@ -1,10 +1,10 @@
 """Measure `njc batch --vendor-batch` against loopback servers: requests per reply, waves, lost rows, memory by rows.
 
-python bench/batch_waves.py [VENDOR...] [ROWS...]       default: openai anthropic 100 1000 10000
+    python bench/batch_waves.py [VENDOR...] [ROWS...]       default: openai anthropic 100 1000 10000
 
 A good server (up to 1,000 rows) answers every request, a bad one late, out of order, partly failed, expired, twice or not at all. Each row has
-two blocks. `waves` is how often requests were sent for the row for which that was most often; `fewest` is the least that was
-possible: how often the server was to be asked for its two replies, until it gave them.
+two blocks. `waves` is the highest number of times that requests were sent for a row; `fewest` is the lowest possible number: as
+often as the server had to be asked for the two replies of that row.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ FAULTS = {
 MEASURED = (
     "import runpy, sys; sys.argv[0] = 'njc'\n"
     "try:\n    runpy.run_module('njc', run_name='__main__')\n"
-    # ru_maxrss would begin at that of the process which has the servers.
+    # ru_maxrss would start at the value of the parent process, with the servers in it.
     "finally:\n    sys.stderr.write('peak ' + open('/proc/self/status').read().partition('VmHWM:')[2])"
 )
 
 
 def find_fewest_waves(asked: Counter[str]) -> int:
-    """The highest number of requests that the server was asked one after another for a row."""
+    """Return the highest number of successive requests for a row."""
     by_row: Counter[str] = Counter()
     for body, times in asked.items():
         (number,) = set(re.findall(r"mail (\d+)", body))
@@ -52,7 +52,7 @@ def find_fewest_waves(asked: Counter[str]) -> int:
 
 
 def measure(vendor: str, faults: str, count: int, folder: Path) -> str:
-    """Run one batch; the line of the table."""
+    """Run one batch; return its line of the table."""
     (folder / "prog.njpy").write_text(PROGRAM)
     rows = (json.dumps({"mail": f"mail {number}"}) for number in range(count))
     (folder / "rows.jsonl").write_text("\n".join(rows))
@@ -85,6 +85,7 @@ def measure(vendor: str, faults: str, count: int, folder: Path) -> str:
 
 
 def main() -> None:
+    """Run the batches, and print a table."""
     counts = [int(word) for word in sys.argv[1:] if word.isdecimal()] or [100, 1000, 10000]
     vendors = [word for word in sys.argv[1:] if not word.isdecimal()] or list(SERVERS)
     print(

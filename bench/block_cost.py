@@ -1,4 +1,4 @@
-"""What a natural block costs, model excluded, by a model that answers from a script.
+"""Measure a natural block without the time of the model: a script answers.
 
     block, 1 object                    0.38 ms      median of entry to exit, at most 0.6 ms
     block, 100 objects                 0.55 ms      1.5 x the block with one
@@ -9,12 +9,12 @@
     first block                        78 ms        loads what runs blocks
     100,000 blocks more                +0.0 MB      of peak memory
 
-(Measured on two busy cores with Python 3.11.) The cost follows what the model is shown, a thousand characters of
-each variable at most, and not what the variable holds: it is highest where a collection almost fits.
+(Measured on two busy cores with Python 3.11.) The cost depends on the text that the model is shown, at most 1,000
+characters of each variable, and not on the size of the value: it is highest if a collection almost fits.
 The floor of the async blocks is the time that the same 1,000 tasks take with a model that answers at once:
-one thread has to do that work, whoever schedules it. Memory is the growth of the process's peak after a
-warm-up of 10,000 blocks. Of the first block, half is for making some sixty frozen dataclasses; pydantic, an SDK or
-SQLite are loaded by what needs them.
+one thread does that work, whatever schedules it. Memory is the growth of the process's peak after a
+warm-up of 10,000 blocks. Half of the first block is for making about 60 frozen dataclasses; pydantic, the SDKs and
+SQLite are loaded when they are needed.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ FRESH = 7
 
 
 class Thing:
-    """An object of the program's own."""
+    """An object of the program."""
 
     def __init__(self, number: int) -> None:
         self.number = number
 
 
-class Same:
-    """A model that says the same for ever and remembers nothing."""
+class ConstantModel:
+    """A model that always gives the same reply and keeps nothing."""
 
-    name = "same"
+    name = "constant"
     protocol: Protocol = "tools"
 
     def __init__(self, delay: float = 0.0) -> None:
@@ -63,7 +63,7 @@ class Same:
 
 
 def block(items: list[Any]) -> Any:
-    """What njc makes of a block that puts the number of <items> into <:total>."""
+    """Run the code that njc generates for a block that puts the number of <items> into <:total>."""
     total = None
     njrt.run(
         """natural
@@ -77,7 +77,7 @@ def block(items: list[Any]) -> Any:
 
 
 async def ablock(items: list[Any]) -> Any:
-    """The same in an `async` function."""
+    """Do the same in an `async` function."""
     total = None
     await njrt.arun(
         """natural
@@ -90,8 +90,8 @@ async def ablock(items: list[Any]) -> Any:
     return total
 
 
-def milliseconds(action: Callable[[], object], rounds: int = 1500) -> float:
-    """The median duration of one call."""
+def measure(action: Callable[[], object], rounds: int = 1500) -> float:
+    """Return the median duration of a call in milliseconds."""
     durations = []
     for _ in range(rounds):
         start = time.perf_counter()
@@ -100,21 +100,21 @@ def milliseconds(action: Callable[[], object], rounds: int = 1500) -> float:
     return statistics.median(durations) * 1e3
 
 
-def seconds_for_all(delay: float) -> float:
-    """How long all tasks take together, with a model that thinks for so long."""
+def time_all_tasks(delay: float) -> float:
+    """Return the seconds of all tasks together, with a model that answers after `delay` seconds."""
 
-    async def everyone() -> float:
+    async def run_all() -> float:
         start = time.perf_counter()
         results = await asyncio.gather(*(ablock([1]) for _ in range(TASKS)))
         assert results == [1] * TASKS
         return time.perf_counter() - start
 
-    with njrt.using(model=Same(delay)):
-        return asyncio.run(everyone())
+    with njrt.using(model=ConstantModel(delay)):
+        return asyncio.run(run_all())
 
 
-def in_fresh_processes(code: str) -> float:
-    """The median of what `code` prints, in processes of its own."""
+def run_in_fresh_processes(code: str) -> float:
+    """Return the median of the numbers that `code` prints, each time in a new process."""
     found = []
     for _ in range(FRESH):
         done = subprocess.run(
@@ -148,41 +148,44 @@ print((time.perf_counter() - start) * 1e3)
 """
 
 
-def megabytes() -> float:
-    """The most memory that this process has had."""
+def read_peak_megabytes() -> float:
+    """Return the peak memory of this process."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def show(name: str, figure: str, note: str) -> None:
+    """Print one row."""
     print(f"{name:<35}{figure:<13}{note}")
 
 
 def main() -> None:
     """Measure, and print a table."""
-    with njrt.using(model=Same()):
-        one = milliseconds(lambda: block([Thing(0)]))
+    with njrt.using(model=ConstantModel()):
+        one = measure(lambda: block([Thing(0)]))
         show("block, 1 object", f"{one:.2f} ms", "median of entry to exit, at most 0.6 ms")
         for count in (100, 10_000, 100_000):
             things: list[Any] = [Thing(number) for number in range(count)]
-            many = milliseconds(lambda things=things: block(things))  # type: ignore[misc]
+            many = measure(lambda things=things: block(things))  # type: ignore[misc]
             show(
                 f"block, {count:,} objects",
                 f"{many:.2f} ms",
                 f"{many / one:.1f} x the block with one",
             )
-    floor = min(seconds_for_all(0.0) for _ in range(3))
-    whole = min(seconds_for_all(DELAY) for _ in range(3))
+    floor = min(time_all_tasks(0.0) for _ in range(3))
+    whole = min(time_all_tasks(DELAY) for _ in range(3))
     ratio = f"{whole / (DELAY + floor):.1f} x (50 ms + the floor of {floor:.2f} s), at most 3 x"
     show(f"{TASKS:,} async blocks, 50 ms model", f"{whole:.2f} s", ratio)
-    show("import njrt", f"{in_fresh_processes(IMPORT):.0f} ms", "at most 50 ms; no SDK is loaded")
-    show("first block", f"{in_fresh_processes(FIRST_BLOCK):.0f} ms", "loads what runs blocks")
-    with njrt.using(model=Same()):
+    show(
+        "import njrt", f"{run_in_fresh_processes(IMPORT):.0f} ms", "at most 50 ms; no SDK is loaded"
+    )
+    show("first block", f"{run_in_fresh_processes(FIRST_BLOCK):.0f} ms", "loads what runs blocks")
+    with njrt.using(model=ConstantModel()):
         for _ in range(10_000):
             block([1])
-        before = megabytes()
+        before = read_peak_megabytes()
         for _ in range(100_000):
             block([1])
-        show("100,000 blocks more", f"{megabytes() - before:+.1f} MB", "of peak memory")
+        show("100,000 blocks more", f"{read_peak_megabytes() - before:+.1f} MB", "of peak memory")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How fast the build is: seconds, and ratios against parsing the same sources with `ast.parse`.
+"""Measure the build: seconds, and the ratio to parsing the same sources with `ast.parse`.
 
     one file of 7,000 lines            0.58 s    6.8 x parsing     at most 6 x
     njc check of 5,000 blocks          1.92 s   10.8 x parsing     at most 12 x
@@ -7,8 +7,8 @@
     njc --version                      0.02 s                      at most 0.12 s
 
 (Measured on two idle cores with Python 3.11; seconds mean little on a machine that does other work.)
-The sources are made here, in a temporary directory: functions with a natural block every forty lines.
-Each figure is the best of three, as users meet it: a fresh process.
+The sources are generated in a temporary directory: functions with a natural block every 40 lines.
+Each figure is the best of three, in a new process as for users.
 """
 
 from __future__ import annotations
@@ -78,46 +78,48 @@ def main() -> None:
         one, many = root / "one", root / "many"
         write_sources(one, files=1, lines=7_000)
         write_sources(many, files=200, lines=340)
-        show("one file of 7,000 lines", *in_process(one), "at most 6 x")
+        show("one file of 7,000 lines", *time_in_process(one), "at most 6 x")
         blocks = root / "blocks"
         blocks.mkdir()
         text = "".join(BLOCK.format(number=each) for each in range(5_000))
         (blocks / "module.njpy").write_text(text, encoding="utf-8")
         show(
             "njc check of 5,000 blocks",
-            best(lambda: njc("check", blocks)),
-            best(lambda: parse_all(blocks)),
+            time_best(lambda: njc("check", blocks)),
+            time_best(lambda: parse_all(blocks)),
             "at most 12 x",
         )
-        parsing = best(lambda: parse_all(many))
+        parsing = time_best(lambda: parse_all(many))
         out = root / "out"
         show(
             "200 files, 68,000 lines, cold",
-            best(lambda: njc("build", many, "-o", out, "--force")),
+            time_best(lambda: njc("build", many, "-o", out, "--force")),
             parsing,
             "at most 2.5 s",
         )
         show(
             "... and nothing changed",
-            best(lambda: njc("build", many, "-o", out)),
+            time_best(lambda: njc("build", many, "-o", out)),
             parsing,
             "at most 0.3 s",
         )
-        show("njc --version", best(lambda: njc("--version")), None, "at most 0.12 s")
+        show("njc --version", time_best(lambda: njc("--version")), None, "at most 0.12 s")
 
 
-def in_process(sources: Path) -> tuple[float, float]:
+def time_in_process(sources: Path) -> tuple[float, float]:
     """Time compiling alone, and parsing alone, without starting a process."""
     from njc.compiler import compile_source
     from njc.frontend.source import SourceFile
 
     (file,) = sources.iterdir()
     data = file.read_bytes()
-    return best(lambda: compile_source(SourceFile(file.name, data))), best(lambda: ast.parse(data))
+    return time_best(lambda: compile_source(SourceFile(file.name, data))), time_best(
+        lambda: ast.parse(data)
+    )
 
 
 def write_sources(folder: Path, files: int, lines: int) -> None:
-    """Write natural programs of about so many lines each."""
+    """Write natural programs of about `lines` lines each."""
     folder.mkdir()
     for number in range(files):
         text = "".join(FUNCTION.format(number=each) for each in range(lines // LINES + 1))
@@ -128,7 +130,7 @@ def write_sources(folder: Path, files: int, lines: int) -> None:
 
 
 def is_python(text: str) -> bool:
-    """Whether a text, cut off somewhere, still parses."""
+    """Return whether a text, cut off somewhere, still parses."""
     try:
         ast.parse(text)
     except SyntaxError:
@@ -137,7 +139,7 @@ def is_python(text: str) -> bool:
 
 
 def parse_all(folder: Path) -> None:
-    """Parse every source, and do nothing else."""
+    """Parse every source."""
     for file in folder.iterdir():
         ast.parse(file.read_bytes())
 
@@ -149,15 +151,15 @@ def njc(*arguments: object) -> None:
     )
 
 
-def best(act: Callable[[], object]) -> float:
-    """Time the quickest of three times."""
+def time_best(act: Callable[[], object]) -> float:
+    """Return the seconds of the fastest of three calls."""
 
-    def once() -> float:
+    def time_once() -> float:
         begin = time.perf_counter()
         act()
         return time.perf_counter() - begin
 
-    return min(once() for _ in range(3))
+    return min(time_once() for _ in range(3))
 
 
 def show(what: str, seconds: float, parsing: float | None, bound: str) -> None:

@@ -1,4 +1,4 @@
-"""How often a model corrects a reply that breaks the assert after a block: 12 planted wrong replies.
+"""Count how often a model corrects a reply that breaks the assert after a block: 12 planted wrong replies.
 
     NJC_MODEL=openai/local NJC_BASE_URL=http://127.0.0.1:8080/v1 python bench/contracts.py
 
@@ -25,7 +25,6 @@ from njrt.models.choose import choose_model
 from njrt.models.model import Model
 from njrt.models.scripted import Scripted
 from njrt.options import DEFAULTS, merge_option_layers, read_environment_options
-from njrt.session.settings import read_option_variables
 
 WALK = "the hours and stops of a walk that fulfils <text>"
 HEAD = """\
@@ -45,10 +44,10 @@ def f(text: str):
 
 @dataclass(frozen=True)
 class Case:
-    """A block that reads a text: its output, what the output is, its assert, and a reply that breaks it."""
+    """A block that reads a text: the type and the description of its output, its assert, and a reply that breaks it."""
 
     type: str
-    what: str
+    description: str
     ensures: str
     text: str
     reply: Any
@@ -92,7 +91,7 @@ class Planted:
 
 def run_case(case: Case, model: Model) -> int | None:
     """Return the number of calls until the assert was true; None if it never was."""
-    block = f"Put into <:x: {case.type}> {case.what}."
+    block = f"Put into <:x: {case.type}> {case.description}."
     text = f'{HEAD}    """natural\n    {block}\n    """\n    assert {case.ensures}\n    return x\n'
     output = compile_source(SourceFile("case.njpy", text.encode())).output
     assert output is not None
@@ -108,10 +107,10 @@ def run_case(case: Case, model: Model) -> int | None:
 
 
 def main() -> None:
-    """Run all cases, and print what was corrected."""
-    options = merge_option_layers(read_environment_options(dict(read_option_variables())), DEFAULTS)
+    """Run all cases, and print how many were corrected."""
+    options = merge_option_layers(read_environment_options(os.environ), DEFAULTS)
     if options.model is None and not options.base_url:
-        print("needs a model: set NJC_MODEL, and NJC_BASE_URL for a server of your own")
+        print("contracts: set NJC_MODEL, and NJC_BASE_URL for your own server")
         return
     model = choose_model(options, os.environ)
     calls = [run_case(case, model) for case in CASES]

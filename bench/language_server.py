@@ -1,4 +1,4 @@
-"""How fast findings follow the typing: milliseconds from a change of one character to the findings in the client.
+"""Measure the milliseconds from a change of one character to its findings in the client.
 
     2,000 lines, 100 blocks, in prompts        p50 102 ms   p95 152 ms     at most 150 ms
     ... in the code between them               p50 108 ms   p95 148 ms     at most 150 ms
@@ -6,8 +6,8 @@
     ... processor time of one change           p50  93 ms   p95 131 ms
 
 (Measured with Python 3.11 on two cores. Each change is followed by an analysis of the whole text.)
-`njc lsp` runs in a process of its own; a text is opened, then characters are inserted and deleted in it, one at a time.
-The server waits 10 ms for further typing before it looks at a text; that wait is part of the first two rows.
+`njc lsp` runs in a separate process; a text is opened, then characters are inserted and deleted in it, one at a time.
+The server waits 10 ms for further changes before it analyses a text; this wait is part of the first two rows.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def main() -> None:
 
 
 def time_changes(text: str, mark: str) -> list[float]:
-    """The milliseconds of processor time that a change takes, without the protocol: on a busy machine, too."""
+    """Return the milliseconds of processor time of each change, without the protocol."""
     document = Document(URI, "bench.njpy", text)
     times = []
     for line in list(find_lines(text, mark))[: EDITS // 2]:
@@ -83,7 +83,7 @@ def time_changes(text: str, mark: str) -> list[float]:
 
 
 class Client:
-    """A client of the server, as small as can be (state: the process, the version of the text)."""
+    """A minimal client of the server (state: the process, the version of the text)."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stdin is not None
@@ -108,7 +108,7 @@ class Client:
         self.send("exit", None)
 
     def measure(self, text: str, mark: str) -> list[float]:
-        """The milliseconds from a change to its findings, for changes before several of the marks."""
+        """Return the milliseconds from each change to its findings, for changes in lines with the mark."""
         times = []
         for number, line in enumerate(find_lines(text, mark)):
             for new in ("x", ""):
@@ -157,7 +157,7 @@ class Client:
 
 
 def find_lines(text: str, mark: str) -> Iterator[int]:
-    """The numbers of the lines, from 0, that contain a mark."""
+    """Return the numbers of the lines that contain a mark, from 0."""
     return (number for number, line in enumerate(text.split("\n")) if mark in line)
 
 

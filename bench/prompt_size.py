@@ -1,13 +1,13 @@
-"""How many tokens the instructions of each effect set take: the system prompt, and the tools or calls.
+"""Count the tokens of the instructions of each effect set: the system prompt, and the tools or calls.
 
     NJC_BASE_URL=http://127.0.0.1:8000/v1 python bench/prompt_size.py
 
     effects         tools   system prompt   with tools   as plain text
     direct              1             208          300             292
 
-Counted by the tokenizer of a llama.cpp or vLLM server, which both offer at `/tokenize`; without one there is
-nothing to count with, and the command says so. Tools are counted as the JSON that is sent: what a vendor
-makes of it differs. All of it is the same in every call, so that a prompt cache can hold it.
+The tokenizer of a llama.cpp or vLLM server counts, at `/tokenize`; without a server the command only says
+that it needs one. Tools are counted as the JSON that is sent; vendors add tokens of their own. All of it is
+the same in every call, so a prompt cache can keep it.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from njrt.agent.tools import make_tools
 from njrt.options import EffectSet
 
 
-def tokens_in(text: str, base_url: str, model: str) -> int:
-    """What the server's tokenizer makes of a text."""
+def count_tokens(text: str, base_url: str, model: str) -> int:
+    """Return the number of tokens of a text, by the server's tokenizer."""
     body = {"content": text, "prompt": text, "model": model, "add_special_tokens": False}
     request = urllib.request.Request(
         base_url.removesuffix("/v1") + "/tokenize",
@@ -36,6 +36,7 @@ def tokens_in(text: str, base_url: str, model: str) -> int:
 
 
 def main() -> None:
+    """Count, and print a table."""
     base_url = os.environ.get("NJC_BASE_URL", "").rstrip("/")
     model = os.environ.get("NJC_MODEL", "").removeprefix("openai/")
     if not base_url:
@@ -50,9 +51,9 @@ def main() -> None:
             for tool in make_tools(effects)
         ]
         try:
-            system = tokens_in(build_system_prompt(effects, "tools"), base_url, model)
-            whole = system + tokens_in(json.dumps(tools), base_url, model)
-            plain = tokens_in(build_system_prompt(effects, "text"), base_url, model)
+            system = count_tokens(build_system_prompt(effects, "tools"), base_url, model)
+            whole = system + count_tokens(json.dumps(tools), base_url, model)
+            plain = count_tokens(build_system_prompt(effects, "text"), base_url, model)
         except (urllib.error.URLError, KeyError) as error:
             print(f"prompt_size: the server does not count tokens ({error})")
             return

@@ -1,8 +1,8 @@
-"""What it costs to show values to the model, to answer from the cache, and to keep the accounts.
+"""Measure how long it takes to show values to the model, to answer from the cache, and to keep the accounts.
 
     python bench/seeing_cost.py
 
-Microseconds of the best of several runs; the values are shown with the default budget of 1,000 characters.
+It prints microseconds, the best of several runs; the values are shown with the default budget of 1,000 characters.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import tempfile
 import time
 import timeit
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from njrt.effects import Run
@@ -57,16 +58,16 @@ class Graph:
         self.nodes = {f"n{i}": {f"n{i + 1}", "root"} for i in range(size)}
 
 
-def chain(length: int) -> Link | None:
-    """A linked list."""
+def make_linked_list(length: int) -> Link | None:
+    """Return a linked list."""
     link: Link | None = None
     for _ in range(length):
         link = Link(link)
     return link
 
 
-def nested(depth: int) -> list[Any]:
-    """A list within a list, many times."""
+def make_nested_list(depth: int) -> list[Any]:
+    """Return a list in a list, `depth` times."""
     inner: list[Any] = []
     for _ in range(depth):
         inner = [inner]
@@ -84,20 +85,20 @@ VALUES: dict[str, Any] = {
     "a dict of 1,000,000": {n: n for n in range(1_000_000)},
     "a set of 1,000,000": set(range(1_000_000)),
     "a graph of 100,000": Graph(100_000),
-    "a chain of 1,000": chain(1000),
-    "1,000 lists deep": nested(1000),
+    "a chain of 1,000": make_linked_list(1000),
+    "1,000 lists deep": make_nested_list(1000),
     "a class": Item,
 }
 
 
-def microseconds(act: Callable[[], object], number: int = 50) -> float:
-    """The best of five rounds, in processor time: others may be at work on the machine."""
+def measure(act: Callable[[], object], number: int = 50) -> float:
+    """Return the microseconds of a call: the best of five rounds, in processor time, so that other work counts little."""
     rounds = timeit.repeat(act, timer=time.process_time, number=number, repeat=5)
     return min(rounds) / number * 1e6
 
 
-def a_cache_hit(folder: str) -> Callable[[], object]:
-    """A question of usual size that has been asked before."""
+def make_cache_hit(folder: str) -> Callable[[], object]:
+    """Return a function that asks a question of usual size again."""
     model = LayeredModel(
         Scripted(["```python\nx = 1\n```" * 10]), (Cache(open_reply_store(folder), "m"),)
     )
@@ -107,8 +108,8 @@ def a_cache_hit(folder: str) -> Callable[[], object]:
     return lambda: model.ask(request)
 
 
-def the_events_of_a_run() -> None:
-    """What is told of a block of one call."""
+def send_events() -> None:
+    """Send the events of a block with one call of the model."""
     tell, request = make_listener(), Request("", (UserMessage(""),))
     tell(Began("r", 1.0, "p"))
     tell(Asked("r", 1.0, request))
@@ -118,14 +119,14 @@ def the_events_of_a_run() -> None:
 
 
 def main() -> None:
+    """Measure, and print a table."""
     for name, value in VALUES.items():
-        print(
-            f"show {name:30} {microseconds(lambda value=value: describe_variable('x', value)):8.0f} us"
-        )
+        cost = measure(partial(describe_variable, "x", value))
+        print(f"show {name:30} {cost:8.0f} us")
     with tempfile.TemporaryDirectory() as folder:
-        hit = microseconds(a_cache_hit(folder), 500)
+        hit = measure(make_cache_hit(folder), 500)
         print(f"answer from the cache               {hit:8.0f} us ({1e6 / hit:,.0f} a second)")
-    print(f"events and account of a run         {microseconds(the_events_of_a_run, 500):8.0f} us")
+    print(f"events and account of a run         {measure(send_events, 500):8.0f} us")
 
 
 if __name__ == "__main__":

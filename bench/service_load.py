@@ -1,17 +1,17 @@
-"""The service of examples/service under load: 1,000 requests, 100 at once, on a loopback model of 50 ms.
+"""Measure the service of examples/service under load: 1,000 requests, 100 at once, on a loopback model of 50 ms.
 
     python bench/service_load.py               all three parts, each on a fresh service and database
     python bench/service_load.py --part faults --requests 200 --database postgresql+psycopg://...
 
     steady    the model answers every call
     faults    the model's server fails half of its calls: status 500, 429, closed connections, unreadable replies
-    restart   the service is stopped with SIGTERM in the middle and started again; clients send again what was
-              refused with 503, or what found no open port
+    restart   the service is stopped with SIGTERM in the middle and started again; clients send requests again
+              that were refused with 503 or found no open port
 
-A request is answered if it got a final status: 201, or an error of the service. It is lost if it never got one; where its
-connection broke it is sent again, and the break is counted. The last two lines of a part compare the answers with the database: every ticket that was promised is there,
-once. Memory is the peak of the service's process. Service, model and clients share the machine: on a busy one the times
-say little, and its load average is printed. Exits with 1 if a request was lost or a promise broken.
+A request is answered if it got a final status: 201, or an error of the service. It is lost if it never got one; if its
+connection broke it is sent again, and the break is counted. The last line of a part compares the answers with the database:
+every ticket that was promised is in it, once. Memory is the peak of the service's process. Service, model and clients share the machine: on a busy one the times
+mean little, and its load average is printed. Exits with 1 if a request was lost or a promise broken.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def make_completion(team: str) -> Any:
 
 
 def find_free_port() -> int:
-    """Find a port that nobody listens on."""
+    """Return a port that no process listens on."""
     with socket.socket() as opened:
         opened.bind(("127.0.0.1", 0))
         port: int = opened.getsockname()[1]
@@ -119,7 +119,7 @@ def wait_for_port(port: int, process: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def running_model(failing: float, seconds: float) -> Iterator[str]:
-    """Run the model's server in a process of its own; yield its URL."""
+    """Run the model's server in a separate process; yield its URL."""
     port = find_free_port()
     command = [sys.executable, __file__, "--model-server", str(port), str(failing), str(seconds)]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
@@ -132,7 +132,7 @@ def running_model(failing: float, seconds: float) -> Iterator[str]:
 
 
 class ServiceProcess:
-    """The service in a process of its own, on a port that stays the same when it is started again."""
+    """The service in a separate process; its port is the same after a restart."""
 
     def __init__(self, environ: Mapping[str, str], log: Path) -> None:
         self.port = find_free_port()
@@ -172,7 +172,7 @@ class ServiceProcess:
 
 @dataclass
 class LoadResult:
-    """What became of the requests (state: filled while they run)."""
+    """The results of the requests (state: filled while they run)."""
 
     statuses: Counter[str] = field(default_factory=Counter)
     seconds: list[float] = field(default_factory=list)
@@ -188,7 +188,7 @@ class LoadResult:
 
 
 async def send_once(port: int, ticket: str, message: str) -> tuple[int, float]:
-    """Send one request on a connection of its own; return the status, and the seconds after which to try again."""
+    """Send one request on a new connection; return the status, and the seconds after which to try again."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         body = json.dumps({"message": message}).encode()
@@ -239,7 +239,7 @@ async def send_request(port: int, number: int, result: LoadResult, retries: bool
 async def send_all(
     service: ServiceProcess, requests: int, at_once: int, restarts: bool
 ) -> LoadResult:
-    """Send all requests, so many at once; restart the service after a third of them."""
+    """Send all requests, `at_once` at a time; restart the service after a third of them."""
     result, numbers = LoadResult(), iter(range(requests))
 
     async def send_further() -> None:
@@ -336,7 +336,7 @@ def report_part(
     print(
         f"  database    {len(stored):,} tickets; {missing} promised and missing, {doubled} doubled"
     )
-    # Where the service restarts, a connection may break; the request is sent again.
+    # If the service restarts, a connection may break; the request is sent again.
     is_broken = result.broken and part != "restart"
     return not (result.unanswered or is_broken or missing or doubled)
 

@@ -1,4 +1,4 @@
-"""How many checks of its program pass with the static code that is committed in spsbench/programs/njc.lock.
+"""Count the checks that pass with the static code of spsbench/programs/njc.lock.
 
     python bench/static_checks.py            a table
     python bench/static_checks.py --write    also write the counts into the lock; then build the programs again
@@ -10,7 +10,7 @@
 No model is asked. A live block runs the task's scripted code; a question of the static code gets the next
 scripted answer of the task, as the manual program would. So code that asks other questions than the manual
 program fails here, though a model might answer them; code that is wrong without asking anything fails anywhere.
-Each program runs in a process of its own, with limits of time and memory.
+Each program runs in a separate process, with limits of time and memory.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import njrt
 from njc.static.files import save_lock
 from njc.static.lock import CheckCounts, StaticLock, read_lock
 from njc.worker import Worker, make_clean_environment, open_channel
-from njrt.messages import Request
+from njrt.messages import ModelMessage, Request, ToolCall
 from njrt.models.scripted import Scripted, run
 from njrt.session.question import QUESTION_SYSTEM_PROMPT
 from spsbench.checks import check_case
@@ -53,6 +54,7 @@ IS_CHILD = "STATIC_CHECKS_CHILD"
 
 
 def main() -> None:
+    """Count the checks of each program; print, write or compare the counts."""
     lock = read_lock(LOCK)
     counts = {name: measure(name) for name in list_static_programs(lock)}
     print(f"{'program':22} passed  of")
@@ -69,17 +71,18 @@ def main() -> None:
 
 
 def get_program(entry_name: str) -> str:
+    """Return the program of an entry of the lock."""
     return entry_name.partition("/")[0]
 
 
 def list_static_programs(lock: StaticLock) -> list[str]:
-    """The programs that have static code."""
+    """Return the programs that have static code."""
     found = {get_program(entry.name) for entry in lock.entries.values() if not entry.live}
     return [name for name in TASK_NAMES if name in found]
 
 
 def measure(name: str) -> CheckCounts:
-    """Play the compiled program in a process of its own; a case that does not end has failed."""
+    """Play the compiled program in a separate process; a case that does not end has failed."""
     total = sum(len(case.checks) for case in load_task(name).cases)
     environment = make_clean_environment()
     environment[IS_CHILD] = "yes"
@@ -99,7 +102,7 @@ def measure(name: str) -> CheckCounts:
 
 
 def play() -> None:
-    """The child: play each case of a program, and send how many of its checks passed."""
+    """Play, in the child process, each case of a program, and send how many of its checks passed."""
     channel = open_channel(MEMORY_BYTES)
     name = channel.receive()["program"]
     script = load_script(name).lines
@@ -114,16 +117,16 @@ def play() -> None:
         channel.send({"passed": sum(result.passed for result in results)})
 
 
-def find_pieces(case: Case, lines: CaseScript, natural: object) -> dict[str, Iterator[str]]:
-    """The scripted code of each block, by its place: that of a play in which all blocks are live."""
+def find_pieces(case: Case, lines: CaseScript, natural: ModuleType) -> dict[str, Iterator[str]]:
+    """Return the scripted code of each block by its place, from a play with all blocks live."""
     perfect = make_perfect_model(lines)
     places: list[str] = []
 
-    def say(request: Request) -> object:
+    def reply(request: Request) -> ModelMessage:
         places.append(request.place)
         return perfect.ask(request).message
 
-    with using(Scripted(say)):
+    with using(Scripted(reply)):
         check_case(case, natural)
     pieces: defaultdict[str, list[str]] = defaultdict(list)
     for place, code in zip(places, lines.code, strict=False):
@@ -132,20 +135,21 @@ def find_pieces(case: Case, lines: CaseScript, natural: object) -> dict[str, Ite
 
 
 def answer_questions(lines: CaseScript, pieces: dict[str, Iterator[str]]) -> Scripted:
-    """A model that has the scripted answers for questions, and the scripted code for live blocks."""
+    """Return a model with the scripted answers to questions and the scripted code of live blocks."""
     answers = iter(lines.answers)
 
-    def say(request: Request) -> object:
+    def reply(request: Request) -> str | ToolCall:
         if not request.system.startswith(QUESTION_SYSTEM_PROMPT):
             return run(next(pieces[request.place]), done=True)
         answer = next(answers, "(there are no more answers)")
         return answer if isinstance(answer, str) else json.dumps(answer)
 
-    return Scripted(say)
+    return Scripted(reply)
 
 
 @contextmanager
 def using(model: Scripted) -> Iterator[None]:
+    """Use a model, with limits on its calls and seconds."""
     with njrt.using(model=model, cache=False, max_calls=3, max_seconds=20.0):
         yield
 

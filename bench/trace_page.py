@@ -1,11 +1,11 @@
-"""How long does the page of a large trace take: to write, to load, to scroll, to search?
+"""Measure the page of a large trace: how long it takes to write, to load, to scroll and to search.
 
     python bench/trace_page.py                 100 MB
     python bench/trace_page.py 1000            1,000 MB
-    python bench/trace_page.py 100 --keep DIR  and keep the trace, the page and pictures of it
+    python bench/trace_page.py 100 --keep DIR  keeps the trace, the page and pictures of it
 
-A trace of that size is made up, with nested runs, refusals, jumps and hostile texts. `njc trace --html` runs in a
-process of its own. A headless Chromium opens the page; without one, only the writing is measured. Loading is measured
+The trace is generated, with nested runs, refusals, jumps and hostile texts. `njc trace --html` runs in a
+separate process. A headless Chromium opens the page; without one, only the writing is measured. Loading is measured
 from the start of the navigation until rows are shown and a click is answered. Scrolling is measured as the time from
 one frame to the next over 120 jumps through the whole list.
 """
@@ -46,8 +46,8 @@ START = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 HOSTILE = "</script><script>window.pwned=1</script><img src=x onerror=window.pwned=1>"
 
 
-class TraceMaker:
-    """Makes up the lines of a trace (state: the random numbers, the time, the number of runs)."""
+class TraceGenerator:
+    """Generates the lines of a trace (state: the random numbers, the time, the number of runs)."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
@@ -55,12 +55,16 @@ class TraceMaker:
         self._runs = 0
 
     def make_run(self, parent: str | None = None, depth: int = 0) -> Iterator[dict[str, Any]]:
-        """The lines of one run, and of those that its code calls."""
+        """Yield the lines of a run, and of the runs that its code starts."""
         choose = self._random
         self._runs += 1
         run = f"b3c41f20-{self._runs}"
         first = self._at
-        begin = {"place": choose.choice(PLACES), "model": "openai/gpt-4.1", "effects": "direct"}
+        begin: dict[str, Any] = {
+            "place": choose.choice(PLACES),
+            "model": "openai/gpt-4.1",
+            "effects": "direct",
+        }
         instruction = f"Put into <:total> what <letter> asks of <{choose.choice(WORDS)}>. {HOSTILE if self._runs % 50 == 0 else ''}"
         state = {word: self._write_value() for word in choose.sample(WORDS, 5)}
         begin |= {"parent": parent} if parent else {}
@@ -139,10 +143,10 @@ class TraceMaker:
 
 def write_trace(target: Path, megabytes: int, seed: int = 1) -> int:
     """Write a trace of at least this size; return the number of its runs."""
-    maker, runs, size = TraceMaker(seed), 0, 0
+    generator, runs, size = TraceGenerator(seed), 0, 0
     with open(target, "w", encoding="utf-8") as file:
         while size < megabytes * 1_000_000:
-            for line in maker.make_run():
+            for line in generator.make_run():
                 size += file.write(json.dumps(line, ensure_ascii=False) + "\n")
                 runs += line["event"] == "began"
     return runs
@@ -177,7 +181,7 @@ SEARCH = """
 
 
 def measure_page(page: Path, pictures: Path | None) -> None:
-    """Open a page and print what its user waits for."""
+    """Open a page and print how long its user waits."""
     with Chromium(1200, 800) as browser:
         began = time.perf_counter()
         browser.open(page)
@@ -213,6 +217,7 @@ def measure_page(page: Path, pictures: Path | None) -> None:
 
 
 def main() -> None:
+    """Generate a trace, and measure its page."""
     arguments = sys.argv[1:]
     kept = Path(arguments[arguments.index("--keep") + 1]) if "--keep" in arguments else None
     megabytes = int(arguments[0]) if arguments and arguments[0].isdecimal() else 100

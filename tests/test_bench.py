@@ -19,7 +19,9 @@ import njrt
 BENCH = Path(__file__).parents[1] / "bench"
 
 
-@pytest.mark.parametrize("name", ["agent_quality", "state_as_data", "tuning"])
+@pytest.mark.parametrize(
+    "name", ["agent_quality", "contracts", "prompt_size", "state_as_data", "tuning"]
+)
 def test_a_command_that_needs_a_model_says_what_to_give(name: str) -> None:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("NJC_")}
     command = [sys.executable, str(BENCH / f"{name}.py")]
