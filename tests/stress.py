@@ -33,7 +33,7 @@ TIMED = (
 
 
 def list_descendants(pid: int) -> list[int]:
-    """A process and all that it has started, as far as their parents live."""
+    """Return a process and all that it has started, as far as their parents live."""
     children: dict[int, list[int]] = {}
     for entry in os.scandir("/proc"):
         with suppress(OSError, ValueError, IndexError):

@@ -162,7 +162,7 @@ def edge_modules() -> frozenset[str]:
 
 
 def find_modules() -> Iterator[tuple[str, Path]]:
-    """The dotted name and the file of every module of ours; a package is named by its folder."""
+    """Yield the dotted name and the file of every module of ours; a package is named by its folder."""
     for package, folder in FOLDERS.items():
         for path in sorted((ROOT / folder).rglob("*.py")):
             parts = path.relative_to(ROOT / folder).with_suffix("").parts
@@ -180,7 +180,7 @@ def read_tree(path: Path) -> ast.Module:
 
 @functools.cache
 def find_imports(path: Path) -> frozenset[str]:
-    """The names of all modules that a file imports anywhere: inside functions and for type checkers, too."""
+    """Return the names of all modules that a file imports anywhere: inside functions and for type checkers, too."""
     found: set[str] = set()
     for node in ast.walk(read_tree(path)):
         if isinstance(node, ast.Import):
@@ -193,7 +193,7 @@ def find_imports(path: Path) -> frozenset[str]:
 
 
 def find_calls(path: Path) -> set[str]:
-    """The functions that a file calls by a name alone."""
+    """Return the functions that a file calls by a name alone."""
     calls = (node for node in ast.walk(read_tree(path)) if isinstance(node, ast.Call))
     return {call.func.id for call in calls if isinstance(call.func, ast.Name)}
 
@@ -207,7 +207,7 @@ DISTRICTS = {"njc": ("runs", "editors", "evaluation"), "njrt": ("production",), 
 
 
 def unit_of(package: str, module: str) -> str:
-    """The part of a package that a layer names: a folder, or a module beside the folders."""
+    """Return the part of a package that a layer names: a folder, or a module beside the folders."""
     unit, _, rest = module.removeprefix(package).lstrip(".").partition(".")
     return first_part(rest) if rest and unit in DISTRICTS[package] else unit or "__init__"
 
@@ -440,7 +440,7 @@ def test_every_type_that_the_document_names_is_ours() -> None:
 
 
 def find_types(tree: ast.Module) -> Iterator[str]:
-    """The classes of a module, and the unions and aliases beside them."""
+    """Yield the classes of a module, and the unions and aliases beside them."""
     for node in tree.body:
         if isinstance(node, ast.ClassDef):
             yield node.name

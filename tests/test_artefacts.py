@@ -103,7 +103,7 @@ def alone(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def imports_in(file: Path) -> set[str]:
-    """The top-level packages that a file imports anywhere in it."""
+    """Return the top-level packages that a file imports anywhere in it."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(file.read_bytes())):
         if isinstance(node, ast.Import):

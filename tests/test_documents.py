@@ -29,7 +29,7 @@ LANGUAGE = (ROOT / "docs" / "reference" / "language.md").read_text()
 
 
 def listings(text: str, kind: str = "python") -> list[str]:
-    """The code in fences of a kind; a fence without one has the kind ``."""
+    """Return the code in fences of a kind; a fence without one has the kind ``."""
     fences = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     return [body for its_kind, body in fences if its_kind == kind]
 

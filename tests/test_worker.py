@@ -69,7 +69,7 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
 
 
 def is_running(pid: int) -> bool:
-    """Whether a process is there, and is no zombie."""
+    """Return whether a process is there, and is no zombie."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:

@@ -36,7 +36,7 @@ class KilledRun:
 
 
 def list_points(vendor: str, folder: Path) -> list[str]:
-    """The points of a run that is not killed, in order."""
+    """Return the points of a run that is not killed, in order."""
     run = kill_at(vendor, folder, [END])[END]
     assert run == KilledRun(False, "")
     return (folder / "0" / "passed.txt").read_text().splitlines()

@@ -372,7 +372,7 @@ def test_processes_end_with_a_command_that_was_killed(here: BatchWorkplace) -> N
 
 
 def is_running(process: int) -> bool:
-    """Whether there is a process; one that has ended and is not waited for does not count."""
+    """Return whether there is a process; one that has ended and is not waited for does not count."""
     try:
         return "State:\tZ" not in Path(f"/proc/{process}/status").read_text()
     except OSError:

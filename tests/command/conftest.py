@@ -11,7 +11,7 @@ from workplace import Workplace, clean_environment
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workplace:
-    """An empty working directory, and an environment without settings of njc."""
+    """Return an empty working directory, and an environment without settings of njc."""
     monkeypatch.chdir(tmp_path)
     for name in os.environ.keys() - clean_environment().keys():
         monkeypatch.delenv(name)

@@ -66,7 +66,7 @@ def test_the_help_imports_no_command(here: Workplace) -> None:
 def list_commands(
     command: click.Command, name: str, parent: click.Context | None = None
 ) -> Iterator[tuple[str, click.Command, click.Context]]:
-    """The command and its subcommands, for a terminal of 80 columns."""
+    """Yield the command and its subcommands, for a terminal of 80 columns."""
     context = click.Context(command, info_name=name, parent=parent, terminal_width=80)
     yield name, command, context
     if isinstance(command, click.Group):

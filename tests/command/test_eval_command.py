@@ -492,7 +492,7 @@ def route(mail: str) -> str:
 
 @pytest.fixture
 def two_models(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
-    """A server with the models a, which answers billing, and b, which answers shipping."""
+    """Yield a server with the models a, which answers billing, and b, which answers shipping."""
     answers = [says('{"team": "billing"}'), says('{"team": "shipping"}')] * 9
     with OpenAIServer(answers, vendor=False, models=("a", "b")) as server:
         monkeypatch.setenv("NJC_BASE_URL", f"{server.url}/v1")
@@ -796,7 +796,7 @@ def test_results_of_other_settings_are_not_taken_for_those_of_these(
 
 
 def accumulate_lines(lines: list[bytes]) -> list[bytes]:
-    """Each line with all lines before it."""
+    """Return each line with all lines before it."""
     return [b"".join(lines[: count + 1]) for count in range(len(lines))]
 
 

@@ -18,7 +18,7 @@ from njc.commands.setup.init import find_runtime
 
 @pytest.fixture
 def project(here: Workplace) -> Workplace:
-    """A project that `njc init` has made."""
+    """Return a project that `njc init` has made."""
     result = here.njc("init", "My Shop")
     assert result.exit_code == 0, result.stderr
     assert "try: cd 'My Shop' && njc check && pytest" in result.stderr

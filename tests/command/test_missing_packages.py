@@ -47,7 +47,7 @@ CALLS = {
 
 
 def list_extra_packages() -> list[str]:
-    """The import names of what the extras install, of both distributions."""
+    """Return the import names of what the extras install, of both distributions."""
     compiler = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]
     runtime = tomllib.loads((ROOT / "runtime/pyproject.toml").read_text())
     projects = [compiler["metadata"]["hooks"]["custom"], runtime["project"]]
@@ -69,7 +69,7 @@ def list_extra_packages() -> list[str]:
 
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str]]:
-    """The exit code and the output, or the exception, of each command."""
+    """Return the exit code and the output, or the exception, of each command."""
     folder = tmp_path_factory.mktemp("bare")
     shutil.copy(ROOT / "examples/tickets.njpy", folder / "prog.njpy")
     shutil.copy(ROOT / "examples/traces/mailbox.jsonl", folder / "trace.jsonl")

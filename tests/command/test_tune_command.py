@@ -136,7 +136,7 @@ def tune(
 
 
 def answer_if(condition: Callable[[Shown], bool]) -> Callable[[Shown], str]:
-    """A model that is right under a condition, and else says billing."""
+    """Return a model that is right under a condition, and else says billing."""
     return lambda shown: shown.right if condition(shown) else "billing"
 
 
@@ -207,7 +207,7 @@ def test_further_candidates_on_the_same_cases_raise_the_bar(tmp_path: Path) -> N
 
 
 def find_chance(text: str) -> float:
-    """The p of the held-out cases."""
+    """Return the p of the held-out cases."""
     found = re.search(r"p = ([\d.]+)\)", text)
     assert found, text
     return float(found[1])

@@ -23,7 +23,7 @@ from njrt.models.vote import VoteModel
 
 @pytest.fixture
 def spent(here: Workplace, monkeypatch: pytest.MonkeyPatch) -> Workplace:
-    """A store in which two tenants have spent something today and ever."""
+    """Return a store in which two tenants have spent something today and ever."""
     monkeypatch.setenv("NJC_STORE", f"{here.folder}/store.sqlite3")
     budgets = "usd=5 per=day each=tenant; tokens=1000000 per=total name=research"
     for tenant, usd in (("acme", 0.25), ("zoë", 0.5)):

@@ -68,6 +68,6 @@ class Workplace:
 
 
 def clean_environment() -> dict[str, str]:
-    """The environment without what would change the outcome of a test."""
+    """Return the environment without what would change the outcome of a test."""
     foreign = ("NJC_", "OPENAI_", "ANTHROPIC_", "NO_COLOR", "FORCE_COLOR", "PYTHON")
     return {name: value for name, value in os.environ.items() if not name.startswith(foreign)}

@@ -154,7 +154,7 @@ def decide(text: str, **options: str) -> Authority:
 def decide_prompt(
     prompt: str, parameters: str = "x: str", lead: str = "", **options: str
 ) -> Authority:
-    """The authority of one block in a loop of a function."""
+    """Return the authority of one block in a loop of a function."""
     return decide(
         f"def f({parameters}):\n    {lead or 'pass'}\n    for _ in range(2):\n"
         f'        """natural\n        {prompt}\n        """\n',

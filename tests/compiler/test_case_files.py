@@ -119,7 +119,7 @@ for path in sorted(pathlib.Path(sys.argv[1]).glob("*.njpy")):
 
 
 def _pythons() -> list[str]:
-    """The other Pythons that are installed here, on the path or by pyenv."""
+    """Return the other Pythons that are installed here, on the path or by pyenv."""
     found = [shutil.which(f"python3.{minor}") for minor in range(11, 16)]
     root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     found += [str(path) for path in sorted(root.glob("versions/3.1[1-9]*/bin/python"))]

@@ -137,7 +137,7 @@ PATHS = {
 
 
 def list_types(form: str) -> Iterator[tuple[str, str]]:
-    """Each leaf, and every seventh container of a leaf, not the same ones for each form."""
+    """Yield each leaf, and every seventh container of a leaf, not the same ones for each form."""
     yield from LEAVES
     for number, pair in enumerate(itertools.product(CONTAINERS, LEAVES)):
         (outer, made), (inner, value) = pair
@@ -146,7 +146,7 @@ def list_types(form: str) -> Iterator[tuple[str, str]]:
 
 
 def leads_to_change(value: Any) -> bool:
-    """Whether something that can be changed is reached from a value; functions and settings of classes are not."""
+    """Return whether something that can be changed is reached from a value; functions and settings of classes are not."""
     if value is None or isinstance(value, bool | int | float | str | bytes):
         return False
     if isinstance(value, enum.Enum):
@@ -174,7 +174,7 @@ exec(compile(HEAD, "head.py", "exec", dont_inherit=True), vars(MODULE))
 
 
 def run(text: str, path: str) -> bool | None:
-    """Whether what the program reads leads to a change; None if the program fails."""
+    """Return whether what the program reads leads to a change; None if the program fails."""
     seen: list[Any] = []
     names = {**vars(MODULE), "see": seen.append}
     try:

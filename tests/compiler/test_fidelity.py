@@ -134,7 +134,7 @@ def _unspliced(compiled: str) -> tuple[str, str]:
 
 
 def _is_author_text(above: str, below: str, text: str) -> bool:
-    """Whether the two parts are the author's text, but for the blank lines that set the import off."""
+    """Return whether the two parts are the author's text, but for the blank lines that set the import off."""
     fewer_above = {above, re.sub(rf"{NL}\Z", "", above)}
     fewer_below = {re.sub(rf"\A{NL}{{{count}}}", "", below) for count in range(4)}
     with_last_newline = re.sub(r"(?<![\r\n])\Z", (NEWLINE.search(below) or ["\n"])[0], text)

@@ -215,7 +215,7 @@ KINDS: dict[str, tuple[Any, str]] = {
 
 
 def decide(declared: list[str]) -> list[bool]:
-    """Whether the compiler lets blocks whose output has each of these types answer."""
+    """Return whether the compiler lets blocks whose output has each of these types answer."""
     blocks = (
         f'"""natural\nMake <:y{number}: {text}>.\n"""\n' for number, text in enumerate(declared)
     )
@@ -240,7 +240,7 @@ def test_each_kind_is_read_back() -> None:
 
 
 def list_unions() -> Iterator[tuple[str, str]]:
-    """Each pair of kinds in both orders; a new type of numbers has the values of `int`."""
+    """Yield each pair of kinds in both orders; a new type of numbers has the values of `int`."""
     yield from (pair for pair in permutations(KINDS, 2) if {*pair} != {"int", "UserId"})
 
 

@@ -59,7 +59,7 @@ def test_functions_bind_what_cpython_says(path: Path) -> None:
 
 
 def _inlined(node: FunctionDefinition, locals_: set[str]) -> set[str]:
-    """The comprehension variables that Python 3.12 counts among the function's own (PEP 709)."""
+    """Return the comprehension variables that Python 3.12 counts among the function's own (PEP 709)."""
     if sys.version_info < (3, 12):
         return set()
     comprehensions = [part for part in ast.walk(node) if isinstance(part, ast.comprehension)]

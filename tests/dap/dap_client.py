@@ -141,7 +141,7 @@ class DapClient:
             self.wait(TerminatedEvent)
 
     def stack(self) -> list[tuple[str, int]]:
-        """The names and lines of the frames."""
+        """Return the names and lines of the frames."""
         answer = self.request("stackTrace", {"threadId": 1})
         return [(frame.name, frame.line) for frame in answer.stackFrames]
 

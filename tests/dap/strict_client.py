@@ -68,7 +68,7 @@ class StrictClient:
         return self.responses[number]
 
     def wait_for(self, event: str) -> Any:
-        """The next event of this name."""
+        """Return the next event of this name."""
         while True:
             if (message := self._take()).get("event") == event:
                 return message["body"]

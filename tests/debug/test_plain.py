@@ -451,7 +451,7 @@ def test_the_lines_of_a_reply_are_shown_while_it_comes_in(
 
 
 def damage(records: list[dict[str, Any]], kind: str) -> bytes:
-    """The trace of these records, damaged in one way."""
+    """Return the trace of these records, damaged in one way."""
     match kind:
         case "a usage that is no object":
             records[2]["reply"]["usage"] = "many"

@@ -27,7 +27,7 @@ def debug(*commands: str, call: str = "fact(2)", predicted: str = "oracle:calls"
 
 
 def list_answers(result: Result) -> list[str]:
-    """The first line after each command."""
+    """Return the first line after each command."""
     assert result.exit_code == 0, result.output
     lines = result.output.splitlines()
     return [lines[place + 1] for place, line in enumerate(lines[:-1]) if line.startswith("(njc)")]

@@ -35,7 +35,7 @@ SIZES = [(80, 24), (120, 40), (40, 20), (24, 8)]
 async def debugging(
     program: Path, size: tuple[int, int], trace: Path | None = None
 ) -> AsyncIterator[tuple[DebugApp, Pilot[None]]]:
-    """The full screen on a program with its recording, stopped at the first step."""
+    """Yield the full screen on a program with its recording, stopped at the first step."""
     jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()
     if trace is None:
         recording = program.parent / "recordings" / f"{program.stem}.jsonl"

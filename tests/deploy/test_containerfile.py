@@ -51,18 +51,18 @@ class Image:
     command: list[str] = field(default_factory=list)
 
     def locate(self, path: str) -> Path:
-        """The place of a path of the image; relative ones start at its WORKDIR."""
+        """Return the place of a path of the image; relative ones start at its WORKDIR."""
         return self.root / os.path.join(self.workdir, path).lstrip("/")
 
     def translate(self, text: str) -> str:
-        """A text in which the paths of the image lead into its folder."""
+        """Return a text in which the paths of the image lead into its folder."""
         return IMAGE_PATH.sub(f"{self.root}/", text).replace(
             "sqlite:////", f"sqlite:///{self.root}/"
         )
 
 
 def read_steps(text: str) -> Iterator[tuple[str, str]]:
-    """The instructions of a Containerfile and their arguments."""
+    """Yield the instructions of a Containerfile and their arguments."""
     for line in text.replace("\\\n", " ").splitlines():
         if line.strip() and not line.startswith("#"):
             instruction, _, argument = line.partition(" ")
@@ -149,7 +149,7 @@ class ContainerBuild:
 
 
 def read_requirements(file: Path) -> list[str]:
-    """The requirements in a file, with those of njpy-runtime in place of njpy-runtime itself."""
+    """Return the requirements in a file, with those of njpy-runtime in place of njpy-runtime itself."""
     runtime = tomllib.loads((ROOT / "runtime/pyproject.toml").read_text())["project"]
     found = list(runtime["dependencies"])
     for line in file.read_text().splitlines():
@@ -210,7 +210,7 @@ def test_the_images_are_built_and_the_service_runs_without_the_compiler(tmp_path
 
 
 def fetch(url: str) -> str:
-    """The text that a URL of the service answers with."""
+    """Return the text that a URL of the service answers with."""
     with urllib.request.urlopen(url, timeout=10) as response:
         text: str = response.read().decode()
         return text

@@ -88,13 +88,13 @@ def read_entry_points(wheel: Path) -> str:
 
 @pytest.fixture(scope="module")
 def runtime_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel of njpy-runtime."""
+    """Return the wheel of njpy-runtime."""
     return build_wheel(ROOT / "runtime", tmp_path_factory.mktemp("runtime"))
 
 
 @pytest.fixture(scope="module")
 def runtime_alone(runtime_wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> BareEnvironment:
-    """An environment in which njpy-runtime is installed, with what it requires and nothing else."""
+    """Return an environment in which njpy-runtime is installed, with what it requires and nothing else."""
     place = BareEnvironment(tmp_path_factory.mktemp("bare") / "env")
     place.link(*RUNTIME["dependencies"])
     place.install(runtime_wheel)
@@ -125,7 +125,7 @@ def test_all_is_all_extras(project: dict[str, Any]) -> None:
 
 
 def find_foreign_imports(tree: ast.AST) -> set[str]:
-    """The top-level names of the modules imported that are neither Python's nor the runtime's."""
+    """Return the top-level names of the modules imported that are neither Python's nor the runtime's."""
     found: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

@@ -81,7 +81,7 @@ class RunningService:
         return self.ask("PUT", f"/tickets/{ticket}", {"message": message})
 
     def read_metric(self, line: str) -> float:
-        """The value of one line of the metrics; 0 if it is not there yet."""
+        """Return the value of one line of the metrics; 0 if it is not there yet."""
         connection = self.connect()
         connection.request("GET", "/metrics")
         text = connection.getresponse().read().decode()

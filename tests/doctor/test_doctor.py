@@ -51,7 +51,7 @@ def doctor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Doctor:
 
 
 def verdicts(result: Result) -> dict[str, tuple[str, str]]:
-    """The verdicts of a text report: check -> (status, what it says)."""
+    """Return the verdicts of a text report: check -> (status, what it says)."""
     lines = [line.split(maxsplit=1) for line in result.stdout.splitlines()]
     checks = ["round trip", *(line[1].split()[0] for line in lines)]
     found = {}

@@ -140,7 +140,7 @@ def _parse_json(text: str) -> None:
 
 
 def _make_environment(folder: Path) -> dict[str, str]:
-    """An environment without keys and settings, in which `njc`, `pytest` and `python` are those of the tests."""
+    """Return an environment without keys and settings, in which `njc`, `pytest` and `python` are those of the tests."""
     return {
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), "/usr/bin", "/bin"]),
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),

@@ -82,7 +82,7 @@ def server() -> Iterator[PeerServer]:
 
 @pytest.fixture(scope="module")
 def worker(server: PeerServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
-    """One process for all cases, with the njpy of this checkout."""
+    """Yield one process for all cases, with the njpy of this checkout."""
     folder = tmp_path_factory.mktemp("worker")
     with Worker(Path(sys.executable), "njpy", server, folder) as worker:
         yield worker
@@ -137,7 +137,7 @@ def test_njpy_chooses_as_was_measured(
 
 
 def tell(library: str, turn: str, **body: Any) -> list[Any]:
-    """The replies of a protocol to one block: the text of each, or its calls."""
+    """Return the replies of a protocol to one block: the text of each, or its calls."""
     messages = [reply(body).body["choices"][0]["message"] for reply in TRANSLATORS[library](turn)]
     return [
         message["content"]

@@ -19,7 +19,7 @@ def test_the_defaults_are_among_the_choices() -> None:
 def ask_failing_model(
     protocol: Protocol, code: Callable[[int], str], calls: int, done: bool = True
 ) -> list[Request]:
-    """The requests of a block whose model writes code that fails."""
+    """Return the requests of a block whose model writes code that fails."""
     codes = map(code, range(calls))
     said = [
         run(text, done=done) if protocol == "tools" else f"```python\n{text}\n```" for text in codes

@@ -32,7 +32,7 @@ CHECKED_AS_A_WHOLE = {
 
 @pytest.fixture
 def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PageRunner:
-    """An empty folder that is the working directory and first on sys.path; no model, no key."""
+    """Return an empty folder that is the working directory and first on sys.path; no model, no key."""
     for name in os.environ:
         if name.startswith(("NJC_", "OPENAI_", "ANTHROPIC_")):
             monkeypatch.delenv(name)

@@ -20,7 +20,7 @@ from spsbench.cli import main as spsbench
 
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The text of each page of the reference, by the name of its file."""
+    """Return the text of each page of the reference, by the name of its file."""
     folder = tmp_path_factory.mktemp("reference") / "pages"
     assert [Path(file).stem for _, file, _ in write_reference(folder)] == [*PAGES]
     return {path.stem: path.read_text() for path in folder.iterdir()}

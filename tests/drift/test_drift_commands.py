@@ -67,7 +67,7 @@ class SortingServer(OpenAIServer):
 
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A program in the working directory, with a recording of gpt-4.1 on two mails."""
+    """Return a program in the working directory, with a recording of gpt-4.1 on two mails."""
     monkeypatch.chdir(tmp_path)
     for name in [name for name in os.environ if name.startswith(("NJC_", "OPENAI_", "ANTHROPIC_"))]:
         monkeypatch.delenv(name)

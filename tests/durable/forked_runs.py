@@ -17,7 +17,7 @@ ForkRun = Callable[[Callable[[], Any]], Any]
 
 
 def run_forked(result: Path, function: Callable[[], Any]) -> Any:
-    """The function's result, the text of its exception, or "killed"."""
+    """Return the function's result, the text of its exception, or "killed"."""
     process = os.fork()
     if not process:
         try:

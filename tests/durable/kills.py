@@ -176,7 +176,7 @@ class StoredSteps:
 
 
 def read_stored(world: World) -> StoredSteps:
-    """The digests of the stored replies, and the number of stored decisions."""
+    """Return the digests of the stored replies, and the number of stored decisions."""
     url = world.url.replace("postgresql://", "postgresql+psycopg://")
     if url.startswith("sqlite") and not Path(url.removeprefix("sqlite:///")).exists():
         return StoredSteps(frozenset(), 0)
@@ -237,7 +237,7 @@ def settle_one(
 
 
 def pick_event(pick: random.Random, events: dict[str, int]) -> EventNumber:
-    """Any event, or, so that there are enough of the rare ones, one of a kind."""
+    """Return any event, or, so that there are enough of the rare ones, one of a kind."""
     kind = ANY if pick.random() < 0.5 else pick.choice(sorted(events))
     return kind, pick.randint(1, events[kind])
 

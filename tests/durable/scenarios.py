@@ -128,16 +128,16 @@ class World:
         self.report(name)
 
     def read(self, name: str) -> list[str]:
-        """The lines of a file."""
+        """Return the lines of a file."""
         path = self.folder / name
         return path.read_text().splitlines() if path.exists() else []
 
     def find_payment(self, key: str) -> str | None:
-        """The payment of a key."""
+        """Return the payment of a key."""
         return next((line.split()[1] for line in self.read("paid") if line.split()[0] == key), None)
 
     def make_pay(self) -> Callable[..., str]:
-        """The effect: a payment; an order that is stolen is declined."""
+        """Return the effect: a payment; an order that is stolen is declined."""
 
         @durable.effect(find=self.find_payment)
         def pay(order: str, cents: int) -> str:
@@ -149,7 +149,7 @@ class World:
         return pay
 
     def make_apay(self) -> Callable[..., Any]:
-        """The same for async workflows."""
+        """Return the same for async workflows."""
 
         @durable.effect(find=self.find_payment)
         async def pay(order: str, cents: int) -> str:
@@ -160,12 +160,12 @@ class World:
         return pay
 
     def decide(self, pending: PendingEffect) -> Decision:
-        """The interceptor."""
+        """Return the interceptor."""
         self.log("decided", f"{pending.place} {pending.effect!r}"[:60].replace("\n", " "))
         return Accept()
 
     def using(self, **options: Any) -> Any:
-        """The settings inside of the workflow."""
+        """Return the settings inside of the workflow."""
         return njrt.using(model=LoggedModel(self), intercept=self.decide, **options)
 
     def launch(self) -> None:
@@ -196,7 +196,7 @@ class LoggedModel:
 
 
 def make_reply(request: Request) -> Reply:
-    """The code that a block needs."""
+    """Return the code that a block needs."""
     text = str(request.messages[0])
     done = True
     if "may be paid" in text:
@@ -213,7 +213,7 @@ def make_reply(request: Request) -> Reply:
 
 @functools.cache
 def compile_program() -> Any:
-    """The code of the compiled program."""
+    """Return the code of the compiled program."""
     source = SourceFile("settling.njpy", textwrap.dedent(PROGRAM).encode())
     output = compile_source(source).output
     assert output is not None
@@ -221,7 +221,7 @@ def compile_program() -> Any:
 
 
 def load_program() -> dict[str, Any]:
-    """The functions of the program."""
+    """Return the functions of the program."""
     names: dict[str, Any] = {"__name__": "settling"}
     exec(compile_program(), names)
     return names

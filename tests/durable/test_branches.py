@@ -37,7 +37,7 @@ def make_tree(pick: random.Random, depth: int) -> Tree:
 
 
 def number_steps(tree: Tree, pick: random.Random, path: str = "") -> dict[str, int]:
-    """The number of each step and the next one, which waiting needs, with the branches run in any order."""
+    """Return the number of each step and the next one, which waiting needs, with the branches run in any order."""
     from dbos._context import get_local_dbos_context
 
     numbers: dict[str, int] = {}

@@ -73,7 +73,7 @@ def test_an_effect_that_was_interrupted(
 
 
 def make_settle(is_killed: bool) -> Callable[[], str]:
-    """A workflow that is killed after its first effect."""
+    """Return a workflow that is killed after its first effect."""
 
     @durable.effect
     def pay() -> str:
@@ -163,7 +163,7 @@ def test_another_machine_takes_over(url: str, fork_run: ForkRun) -> None:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def shared_url(request: pytest.FixtureRequest, url: str) -> Iterator[str]:
-    """A database for several processes."""
+    """Yield a database for several processes."""
     if request.param == "sqlite":
         yield url
         return

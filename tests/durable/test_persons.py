@@ -17,7 +17,7 @@ from waiting import HANG_SECONDS, wait_until
 
 
 def answer_later(url: str, identity: str, decisions: list[Decision]) -> list[str]:
-    """A person in a thread that decides about one question after the other; gives the texts that it was shown."""
+    """Return a person in a thread that decides about one question after the other; gives the texts that it was shown."""
     texts: list[str] = []
 
     def answer() -> None:

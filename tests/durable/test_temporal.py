@@ -27,7 +27,7 @@ WORKER = Path(__file__).parent / "temporal_worker.py"
 
 @contextmanager
 def start_server() -> Iterator[str]:
-    """A development server of Temporal; its host and port."""
+    """Yield a development server of Temporal; its host and port."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -41,7 +41,7 @@ def start_server() -> Iterator[str]:
 
 
 async def connect(host: str) -> Client:
-    """A client of the server, once it has started: on a busy machine that takes longer than the client's own 5 s."""
+    """Return a client of the server, once it has started: on a busy machine that takes longer than the client's own 5 s."""
     for _ in range(200):
         with suppress(RuntimeError):
             return await Client.connect(host)

@@ -83,7 +83,7 @@ vim.cmd("qall!")
 
 
 def read_setup() -> str:
-    """The lines of Lua for Neovim in the page, without those for a plugin."""
+    """Return the lines of Lua for Neovim in the page, without those for a plugin."""
     blocks = re.findall(r"^```lua\n(.*?)^```", (ROOT / "docs/editors.md").read_text(), re.M | re.S)
     lines = [block for block in blocks if "require(" not in block]
     assert len(lines) == 2

@@ -58,7 +58,7 @@ CASES = {
 
 
 def find_prompts(text: str, editor: str) -> list[tuple[int, int]]:
-    """The ranges that a query injects, in bytes; those of one string as one."""
+    """Return the ranges that a query injects, in bytes; those of one string as one."""
     path, capture = INJECTIONS[editor]
     query = tree_sitter.Query(PYTHON, path.read_text())
     tree = tree_sitter.Parser(PYTHON).parse(text.encode())

@@ -86,7 +86,7 @@ def test_the_lock_file_names_no_other_registry() -> None:
 
 
 def to_python(pattern: str) -> re.Pattern[str]:
-    """A pattern of the grammar as one of Python; the grammar uses nothing that differs."""
+    """Return a pattern of the grammar as one of Python; the grammar uses nothing that differs."""
     return re.compile(pattern, re.MULTILINE)
 
 
@@ -125,7 +125,7 @@ def test_the_grammar_begins_a_prompt_where_the_compiler_does(literal: str) -> No
 
 
 def find_colored(prompt: str) -> Iterator[tuple[int, int]]:
-    """The ranges that the grammar colors as references, as an editor does: line by line, from the left."""
+    """Yield the ranges that the grammar colors as references, as an editor does: line by line, from the left."""
     start = 0
     for line in prompt.split("\n"):
         position = 0

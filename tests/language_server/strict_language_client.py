@@ -30,12 +30,12 @@ def count_units(text: str, encoding: str) -> int:
 
 
 def list_lines(text: str) -> list[str]:
-    """The lines of a text, each with its end."""
+    """Return the lines of a text, each with its end."""
     return re.findall(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+\Z|\Z", text)
 
 
 def make_place(text: str, offset: int, encoding: str) -> Message:
-    """The position of an offset that is not within the end of a line."""
+    """Return the position of an offset that is not within the end of a line."""
     for number, line in enumerate(list_lines(text)):
         if offset < len(line) or not line.endswith(("\n", "\r")):
             return {"line": number, "character": count_units(line[:offset], encoding)}
@@ -44,7 +44,7 @@ def make_place(text: str, offset: int, encoding: str) -> Message:
 
 
 def find_offset(text: str, place: Message, encoding: str) -> int:
-    """The offset of a position; it must lie in the text, and between two characters."""
+    """Return the offset of a position; it must lie in the text, and between two characters."""
     lines = list_lines(text)
     assert 0 <= place["line"] < len(lines), f"{place} is not in the text"
     line = lines[place["line"]].rstrip("\r\n")
@@ -56,7 +56,7 @@ def find_offset(text: str, place: Message, encoding: str) -> int:
 
 
 def find_ranges(value: Any) -> Iterator[Message]:
-    """The ranges in a message."""
+    """Yield the ranges in a message."""
     if isinstance(value, dict):
         if isinstance(value.get("start"), dict) and isinstance(value.get("end"), dict):
             yield value
@@ -123,7 +123,7 @@ class StrictClient:
         self.send({"jsonrpc": "2.0", "method": method, "params": params})
 
     async def ask(self, method: str, params: Any) -> Message:
-        """The response to a request."""
+        """Return the response to a request."""
         self.number += 1
         self.send({"jsonrpc": "2.0", "id": self.number, "method": method, "params": params})
         return await self.wait(self.number)
@@ -163,7 +163,7 @@ class StrictClient:
         self.notify("textDocument/didChange", {"textDocument": document, "contentChanges": changes})
 
     async def ask_at(self, method: str, uri: str, offset: int, **more: Any) -> Message:
-        """The response to a request about a place in an open text; its ranges lie in that text."""
+        """Return the response to a request about a place in an open text; its ranges lie in that text."""
         text = self.texts[uri][1]
         place = {"textDocument": {"uri": uri}, "position": make_place(text, offset, self.encoding)}
         response = await self.ask(f"textDocument/{method}", {**place, **more})
@@ -174,7 +174,7 @@ class StrictClient:
         return response
 
     async def wait_for_findings(self, uri: str) -> list[Message]:
-        """The findings of the newest version of a text."""
+        """Return the findings of the newest version of a text."""
         version = self.texts[uri][0]
         async with asyncio.timeout(SECONDS):
             while (uri, version) not in self.findings:
@@ -195,7 +195,7 @@ class StrictClient:
         )
 
     def apply(self, edits: list[Message], text: str) -> str:
-        """The text with the edits of a response, which may not overlap."""
+        """Return the text with the edits of a response, which may not overlap."""
         spans = sorted((*self.read_range(edit["range"], text), edit["newText"]) for edit in edits)
         for (_, end, _), (start, _, _) in pairwise(spans):
             assert end <= start, "edits overlap"

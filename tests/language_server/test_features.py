@@ -51,7 +51,7 @@ def route(tickets: list[str], row: Row) -> None:
 
 
 def suggest(typed: str, program: str = PROGRAM) -> list[str]:
-    """The texts that are offered behind `typed`, which stands in the place of MARK."""
+    """Return the texts that are offered behind `typed`, which stands in the place of MARK."""
     text = program.replace("MARK", typed)
     offset = text.index(typed, program.index("MARK")) + len(typed)
     return [item.text for item in complete(make_document(text), offset)]

@@ -24,7 +24,7 @@ def index(text: str) -> NameIndex:
 
 
 def describe_table(table: symtable.SymbolTable) -> list[tuple[str, str, str, bool]]:
-    """Each name of each scope that Python has: the scope, the name, and whether it is local there."""
+    """Return each name of each scope that Python has: the scope, the name, and whether it is local there."""
     rows = []
     for symbol in table.get_symbols():
         is_own = symbol.is_local() or symbol.is_parameter()
@@ -37,7 +37,7 @@ def describe_table(table: symtable.SymbolTable) -> list[tuple[str, str, str, boo
 
 
 def describe_names(names: NameIndex) -> Counter[tuple[str, str, str, bool]]:
-    """The same of our index; a comprehension is a function to Python."""
+    """Return the same of our index; a comprehension is a function to Python."""
     rows = set()
     for occurrence in names.occurrences:
         scope = occurrence.scope

@@ -36,7 +36,7 @@ def compile_document(document: Document) -> types.CodeType:
 
 
 def describe_code(code: types.CodeType, old: str, new: str) -> list[object]:
-    """The instructions and constants of code, with the old name in the place of the new one."""
+    """Return the instructions and constants of code, with the old name in the place of the new one."""
 
     def restore(value: object) -> object:
         if isinstance(value, types.CodeType):
@@ -119,7 +119,7 @@ def test_every_name_of_a_program_can_be_renamed(file: Path) -> None:
 
 
 def _is_used_twice(document: Document, variable: Variable) -> bool:
-    """Whether variables of several scopes have this name."""
+    """Return whether variables of several scopes have this name."""
     assert document.reading is not None
     names = document.reading.names.variables
     return sum(other.name == variable.name for other in names) > 1

@@ -74,7 +74,7 @@ class RawClient:
         return self.number
 
     def ask(self, method: str, params: Any) -> Message:
-        """The response to a request."""
+        """Return the response to a request."""
         number = self.send(method, params)
         return self.wait_for(lambda message: message.get("id") == number)
 
@@ -117,7 +117,7 @@ def client() -> Iterator[RawClient]:
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[RawClient]:
-    """A server that several tests use."""
+    """Yield a server that several tests use."""
     started = RawClient()
     started.start(["utf-8", "utf-16"])
     yield started

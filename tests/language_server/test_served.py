@@ -71,7 +71,7 @@ class Editor:
         return lsp.TextDocumentIdentifier(self.uri)
 
     def at(self, mark: str) -> dict[str, Any]:
-        """The document, and the place behind the first `mark`."""
+        """Return the document, and the place behind the first `mark`."""
         before = self.text[: self.text.index(mark) + len(mark)]
         line = before.count("\n")
         return {
@@ -80,7 +80,7 @@ class Editor:
         }
 
     async def findings(self) -> list[lsp.Diagnostic]:
-        """The findings of this version of the text, when they come."""
+        """Return the findings of this version of the text, when they come."""
         async with asyncio.timeout(SECONDS):
             while True:
                 for found in self.published:
@@ -245,7 +245,7 @@ async def test_the_compiled_text_and_its_lines(editor: Editor) -> None:
 
 
 def read(holder: Any, name: str) -> Any:
-    """A part of an answer that lsprotocol has no class for."""
+    """Return a part of an answer that lsprotocol has no class for."""
     return holder[name] if isinstance(holder, dict) else getattr(holder, name)
 
 

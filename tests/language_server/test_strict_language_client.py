@@ -126,7 +126,7 @@ def test_random_sessions(encoding: str) -> None:
 
 
 def choose_offset(text: str, generator: random.Random) -> int:
-    """An offset that is not within the end of a line, mostly in a prompt."""
+    """Return an offset that is not within the end of a line, mostly in a prompt."""
     places = [match.end() for match in re.finditer(r"<:?|natural", text)] or [0]
     offset = generator.choice(places) + generator.randrange(3)
     if generator.random() < 0.4:
@@ -348,7 +348,7 @@ def test_the_order_of_a_session() -> None:
 
 
 def read_all(data: bytes) -> list[bytes]:
-    """The bodies in a stream that has these bytes."""
+    """Return the bodies in a stream that has these bytes."""
 
     async def read() -> list[bytes]:
         reader = asyncio.StreamReader()

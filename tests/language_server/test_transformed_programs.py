@@ -37,7 +37,7 @@ TRANSFORMATIONS: dict[str, Callable[[str], str]] = {
 
 
 def describe_answers(document: Document) -> list[object]:
-    """The answers about each reference of the prompts, by texts and numbers of names in place of offsets."""
+    """Return the answers about each reference of the prompts, by texts and numbers of names in place of offsets."""
     reading = document.reading
     assert reading is not None
     numbers = {it.start: number for number, it in enumerate(reading.names.occurrences)}
@@ -67,7 +67,7 @@ def describe_answers(document: Document) -> list[object]:
 
 
 def read_tokens(document: Document) -> list[tuple[str, str]]:
-    """The texts and types of the semantic tokens, as a client reads them from the numbers of the protocol."""
+    """Return the texts and types of the semantic tokens, as a client reads them from the numbers of the protocol."""
     lines = list_lines(document.text)
     data = encode_tokens(list_tokens(document), document.lines, "utf-16")
     found, line, column = [], 0, 0
@@ -83,7 +83,7 @@ def read_tokens(document: Document) -> list[tuple[str, str]]:
 
 
 def normalize(text: object) -> str:
-    """The text of an answer without the inserted characters, blanks and line ends."""
+    """Return the text of an answer without the inserted characters, blanks and line ends."""
     return re.sub(r"[\s\u0301😀]+", "", str(text))
 
 

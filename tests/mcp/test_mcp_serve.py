@@ -429,7 +429,7 @@ async def call_as(url: str, token: str, times: int) -> list[str]:
 
 
 def environ(openai: OpenAIServer, folder: Path) -> dict[str, str]:
-    """The model's server, and a store of accounts that no other test has."""
+    """Return the model's server, and a store of accounts that no other test has."""
     state = {"NJC_STORE": str(folder / "store.sqlite3")}
     model = {"NJC_BASE_URL": openai.base_url, "NJC_MODEL": "openai/gpt-4.1", "NJC_API_KEY": KEY}
     return {**os.environ, **model, **state}

@@ -21,7 +21,7 @@ def double(x):
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory with one program for nightjarpy, one file that is none, and a virtual environment."""
+    """Return a working directory with one program for nightjarpy, one file that is none, and a virtual environment."""
     monkeypatch.chdir(tmp_path)
     for name in ("app/double.py", "app/deep/again.py", "app/venv/lib/double.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

@@ -41,7 +41,7 @@ AT_ONCE = {"retry-after-ms": "1"}
 
 
 def make_body(vendor: str, text: str, tokens: tuple[int, int]) -> dict[str, Any]:
-    """A whole reply that used so many tokens, in and out."""
+    """Return a whole reply that used so many tokens, in and out."""
     if vendor == "openai":
         usage = {"prompt_tokens": tokens[0], "completion_tokens": tokens[1]}
         message = {"role": "assistant", "content": text}
@@ -53,7 +53,7 @@ def make_body(vendor: str, text: str, tokens: tuple[int, int]) -> dict[str, Any]
 
 
 def make_unusable(vendor: str, tokens: tuple[int, int]) -> Raw:
-    """A response that is counted and is no reply."""
+    """Return a response that is counted and is no reply."""
     body = make_body(vendor, "x", tokens)
     return Raw(json.dumps(body | {"choices": [], "content": 7}))
 
@@ -91,7 +91,7 @@ class Bills:
 
 
 def make_server(vendor: str, chance: random.Random, bills: Bills) -> Loopback:
-    """A server that answers by chance, and keeps its own log."""
+    """Return a server that answers by chance, and keeps its own log."""
 
     def answer(seen: Seen) -> Response:
         kind = chance.choices(["good", "empty", "unusable", "lost", "refused"], [5, 1, 1, 4, 3])[0]

@@ -36,7 +36,7 @@ def load(options: str = "") -> ModuleType:
 
 
 def sure(value: bool, probability: float | None) -> Any:
-    """A completion with the probability of its one value."""
+    """Return a completion with the probability of its one value."""
     text = json.dumps({"spam": value})
     answer = completion({"role": "assistant", "content": text})
     if probability is not None:

@@ -292,7 +292,7 @@ class Claim:
 
 
 def look(values: dict[str, Any], effects: str = "answer", **settings: Any) -> Request:
-    """The request of a block whose inputs are these values."""
+    """Return the request of a block whose inputs are these values."""
     model = njrt.Scripted(
         [{"seen": True}] if effects == "answer" else [njrt.models.scripted.run("seen = True", True)]
     )

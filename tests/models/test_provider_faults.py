@@ -141,7 +141,7 @@ def get_node(value: Any, path: tuple[Any, ...]) -> Any:
 
 
 def generate_mutations(body: Any) -> Iterator[tuple[str, str]]:
-    """Every node of a response, and of the JSON inside its texts, with every value; as JSON texts."""
+    """Yield every node of a response, and of the JSON inside its texts, with every value; as JSON texts."""
     for path in list_paths(body):
         node, label = get_node(body, path), ".".join(map(str, path))
         for name, new in VALUES.items():
@@ -185,7 +185,7 @@ def use_reply(request: Request, reply: Reply) -> None:
 def run_faults(
     vendor: str, request: Request, faults: list[tuple[str, Response]], requests: int = 4
 ) -> tuple[int, dict[str, str]]:
-    """The number of replies, and the faults that raised anything but a ModelError."""
+    """Return the number of replies, and the faults that raised anything but a ModelError."""
     make_server, make_model = VENDORS[vendor]
     replies, undocumented = 0, {}
     with make_server() as server:

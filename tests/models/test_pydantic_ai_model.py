@@ -65,7 +65,7 @@ def connect(server: OpenAIServer, model: str = "gpt-4.1", retries: int = 0) -> P
 
 
 def answer(*parts: Any, **fields: Any) -> FunctionModel:
-    """A model that always replies with these parts."""
+    """Return a model that always replies with these parts."""
     return FunctionModel(lambda messages, info: ModelResponse(parts=list(parts), **fields))
 
 

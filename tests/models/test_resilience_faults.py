@@ -100,7 +100,7 @@ WRAPPERS: dict[str, Wrap] = {
 
 
 def compose(names: Sequence[str], model: Model, spare: list[Model]) -> Model:
-    """The model inside the named wrappers, the last of them outermost."""
+    """Return the model inside the named wrappers, the last of them outermost."""
     for name in names:
         model = WRAPPERS[name](model, spare)
     return model

@@ -38,7 +38,7 @@ def pack_zeros() -> bytes:
 def serving(
     body: bytes, encoding: str = "", repeat: int = 1, kind: str = "application/json"
 ) -> Iterator[tuple[str, list[str]]]:
-    """A server that sends this body so many times, and what it was sent."""
+    """Yield a server that sends this body so many times, and what it was sent."""
     seen: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):

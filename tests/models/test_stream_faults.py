@@ -61,7 +61,7 @@ DATA = (
 
 
 def split(vendor: str, body: Any) -> list[str]:
-    """The data of each event of a reply that is streamed."""
+    """Return the data of each event of a reply that is streamed."""
     events = (split_completion if vendor == "openai" else split_message)(body, 64)
     return [
         event if isinstance(event, str) else json.dumps(event, ensure_ascii=False)
@@ -74,7 +74,7 @@ def write(events: Iterable[str], end: str = "\n") -> bytes:
 
 
 def write_chunks(body: bytes, size: int) -> Garbage:
-    """A body in chunks of so many bytes, which may end inside of a character or a line."""
+    """Return a body in chunks of so many bytes, which may end inside of a character or a line."""
     pieces = (body[start : start + size] for start in range(0, len(body), size))
     chunks = b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces)
     return Garbage(HEAD + b"transfer-encoding: chunked\r\n\r\n" + chunks + b"0\r\n\r\n")

@@ -13,7 +13,7 @@ KERNEL = "njpy-test"
 
 @pytest.fixture(scope="module")
 def kernels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A kernel of this Python, found by its name."""
+    """Yield a kernel of this Python, found by its name."""
     folder = tmp_path_factory.mktemp("jupyter")
     spec = folder / "kernels" / KERNEL / "kernel.json"
     spec.parent.mkdir(parents=True)

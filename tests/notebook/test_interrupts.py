@@ -161,7 +161,7 @@ class Kernel:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Loopback]:
-    """A model that does not answer."""
+    """Yield a model that does not answer."""
     with Loopback([Hang()] * (len(CELLS) * len(POLICIES))) as opened:
         yield opened
 

@@ -35,7 +35,7 @@ def double(number):
 
 @pytest.fixture
 def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    """A project with one natural function, in an environment that configures no model."""
+    """Return a project with one natural function, in an environment that configures no model."""
     for name in [name for name in os.environ if name.startswith(("NJC_", "OPENAI_", "ANTHROPIC_"))]:
         monkeypatch.delenv(name)
     # The other plugins of this environment are not tested here, and take a second to load.

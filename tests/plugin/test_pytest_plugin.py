@@ -21,7 +21,7 @@ def test_double():
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
-    """A model's server that the environment names, as a developer's shell would."""
+    """Yield a model's server that the environment names, as a developer's shell would."""
     with OpenAIServer([says(CODE)] * 20, vendor=False) as server:
         monkeypatch.setenv("NJC_BASE_URL", server.base_url)
         monkeypatch.setenv("NJC_API_KEY", KEY)

@@ -52,7 +52,7 @@ class Mutant:
 
 
 def find_mutants() -> Iterator[Mutant]:
-    """All callers, as they are in the source."""
+    """Yield all callers, as they are in the source."""
     for file in sorted(RUNTIME.rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_bytes())):
             replacement = find_replacement(node)
@@ -152,7 +152,7 @@ def list_checks() -> Iterator[tuple[str, Callable[[], object]]]:
 
 
 def find_failure(mutant: Mutant | None) -> str:
-    """The name of the first check that fails on a mutant; empty if none does."""
+    """Return the name of the first check that fails on a mutant; empty if none does."""
     tests = Path(__file__).parent
     sys.path[:0] = [str(tests), str(tests.parent / "servers"), str(RUNTIME.parent)]
     if mutant is not None:

@@ -64,7 +64,7 @@ class Program:
 
 
 def list_programs(names: Sequence[str]) -> Iterator[Program]:
-    """The programs with these names; all of them without names."""
+    """Yield the programs with these names; all of them without names."""
     for name in EXAMPLES:
         if not names or name in names:
             file = ROOT / "examples" / f"{name}.njpy"
@@ -202,7 +202,7 @@ def record_replies(program: Program, folder: Path) -> None:
 
 
 def run_copy(act: Callable[[], None]) -> int:
-    """The exit code of a copy of this process that does something."""
+    """Return the exit code of a copy of this process that does something."""
     pid = os.fork()
     if not pid:
         try:

@@ -71,7 +71,7 @@ async def aplay(
 
 
 def concluded(execution: Execution) -> Any:
-    """The value of an execution, or its jump as an exception."""
+    """Return the value of an execution, or its jump as an exception."""
     match execution:
         case Ran(value):
             return value

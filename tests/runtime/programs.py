@@ -69,7 +69,7 @@ class Program:
 
 
 def told(model: Scripted) -> list[str]:
-    """The texts of all messages to a model, each once, in the order of the requests that brought them."""
+    """Return the texts of all messages to a model, each once, in the order of the requests that brought them."""
     texts = []
     for request in model.requests:
         match request.messages[-1]:

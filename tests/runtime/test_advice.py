@@ -52,7 +52,7 @@ def play(*codes: str, given: Any = None, types: Any = None) -> tuple[Any, list[s
 
 
 def request_replies(*codes: str, given: Any = None, types: Any = None) -> tuple[Any, list[Request]]:
-    """The same, with all that the model was asked."""
+    """Return the same, with all that the model was asked."""
     model = Scripted([f"```python\n{code}\n```" for code in codes], protocol="text")
     made = None
     del made

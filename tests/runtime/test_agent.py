@@ -69,7 +69,7 @@ class Played:
         return self.requests[-1].messages[-1]
 
     def results(self) -> list[tuple[str, bool]]:
-        """The texts of the results told last, and whether they are failures."""
+        """Return the texts of the results told last, and whether they are failures."""
         assert isinstance(self.last, ToolMessage)
         return [(result.text, result.failed) for result in self.last.results]
 

@@ -22,7 +22,7 @@ class Case:
 
 
 def carry_out(code: str, writes: str = "case.status", **arguments: Any) -> tuple[Case, int]:
-    """The case after a block whose model writes some code, and then sets the attribute; and the number of requests."""
+    """Return the case after a block whose model writes some code, and then sets the attribute; and the number of requests."""
     case = Case()
     model = njrt.Scripted([run(code, done=True), run("case.status = 'late'", done=True)])
     with njrt.using(model=model):
@@ -112,7 +112,7 @@ class Holder:
 
 
 def count_requests(owner: Any, codes: list[str], path: str) -> int:
-    """The number of requests of a block with an output `path` of an object; its model runs these codes in turn."""
+    """Return the number of requests of a block with an output `path` of an object; its model runs these codes in turn."""
     model = njrt.Scripted([run(code, done=True) for code in codes])
     with njrt.using(model=model):
         njrt.run("natural\nSet it.\n", lambda: (owner,), writes=path, at="p.njpy:1")

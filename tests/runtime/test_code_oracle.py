@@ -53,7 +53,7 @@ NESTED = [
 
 @st.composite
 def suites(draw: st.DrawFn, depth: int = 3, function: bool = True) -> str:
-    """A few statements, as text."""
+    """Return a few statements, as text."""
     return "\n".join(draw(st.lists(statements(depth, function), min_size=1, max_size=3)))
 
 
@@ -135,7 +135,7 @@ CLASS = "class Program:\n    a, b, r = 1, 2, 7\n{loop}result = Program.a, Progra
 
 
 def outcome_of(program: str, **names: Any) -> tuple[Any, ...]:
-    """The trace, and the result or the exception, of a program."""
+    """Yield the trace, and the result or the exception, of a program."""
     trace: list[Any] = []
     rounds = iter(range(12))
 

@@ -447,7 +447,7 @@ HASHED = [
 
 
 def evaluate(code: str, values: Any) -> Any:
-    """The `result` of contained code on some values."""
+    """Return the `result` of contained code on some values."""
     result: Any = None
     scope = make_scope(lambda: (values, result), writes="result", at="case.njpy:1")
     snippet = prepare(code, scope, policy="contained")

@@ -390,7 +390,7 @@ def test_every_effect_of_every_set_is_reported_and_counted(
 
 
 def list_offered_values(schema: Any, depth: int = 0) -> list[Any]:
-    """A value of each form that the schema of a tool offers."""
+    """Return a value of each form that the schema of a tool offers."""
     if "$ref" in schema:
         return list_offered_values(WIRE_DEFINITIONS["value"], depth + 1) if depth < 2 else [1]
     if "anyOf" in schema:

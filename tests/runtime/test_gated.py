@@ -144,7 +144,7 @@ LOOP = "for order in orders:\n    receipts.append(pay(order))"
 
 
 def settle(orders: list[Order], policy: str) -> list[Any]:
-    """A function with a block."""
+    """Return a function with a block."""
     receipts: list[Any] = []
     njrt.run(
         "natural\nPay each of <orders> by <pay>, and append what it gives to <receipts>.",

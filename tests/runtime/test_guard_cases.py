@@ -58,7 +58,7 @@ READERS: Sequence[tuple[str, str, str]] = (
 
 
 def read_cases(name: str) -> dict[str, str]:
-    """The cases of a file by their names."""
+    """Return the cases of a file by their names."""
     cases = {}
     for part in (HERE / "guard_cases" / name).read_text(encoding="utf-8").split("\n---"):
         lines = [line for line in part.strip("\n").split("\n") if not line.startswith("# ")]
@@ -110,7 +110,7 @@ NOT_CONTAINED = {
 
 @cache
 def run_all(policy: str, folder: Path) -> list[dict[str, Any]]:
-    """The outcomes of all attacks under a policy, in order."""
+    """Return the outcomes of all attacks under a policy, in order."""
     safe = {title: case for title, case in ATTACKS.items() if is_safe_to_run(case, policy)}
     outcomes = run_cases(list(safe.values()), policy, folder)
     return [{"title": title, **outcome} for title, outcome in zip(safe, outcomes, strict=True)]

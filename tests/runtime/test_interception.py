@@ -102,7 +102,7 @@ CASES = [(effects, script) for effects, scripts in SCRIPTS.items() for script in
 
 
 def sync_block(effects: str, **options: Any) -> Any:
-    """A block in a loop of a function."""
+    """Return a block in a loop of a function."""
     x, y = 2, None
     for _ in range(1):
         try:
@@ -121,7 +121,7 @@ def sync_block(effects: str, **options: Any) -> Any:
 
 
 async def async_block(effects: str, **options: Any) -> Any:
-    """The same in an async function."""
+    """Return the same in an async function."""
     x, y = 2, None
     try:
         await njrt.arun(
@@ -164,7 +164,7 @@ def logged(*, awaited: bool = False) -> Iterator[Log]:
 
 
 def check_each_shown_once(log: Log) -> list[Effect]:
-    """Each run's effects are shown, then performed, one after the other; gives them in the order shown."""
+    """Check that each run shows an effect, then performs it, one after the other; return them in the order shown."""
     for number in {number for _, number, _ in log}:
         ours = [(what, effect) for what, in_run, effect in log if in_run == number]
         assert [what for what, _ in ours] == ["shown", "performed"] * (len(ours) // 2)
@@ -324,7 +324,7 @@ def test_blocks_of_other_threads_are_shown() -> None:
 
 
 def decide_all(*decisions: Decision) -> Callable[[PendingEffect], Decision]:
-    """An interceptor that decides so, one effect after the other."""
+    """Return an interceptor that decides so, one effect after the other."""
     left = iter(decisions)
 
     def decide(pending: PendingEffect) -> Decision:

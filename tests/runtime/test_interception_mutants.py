@@ -35,7 +35,7 @@ def test_the_callers_are_found() -> None:
 
 
 def find_servers(tree: ast.AST, is_inside: bool = False) -> Iterator[tuple[str, bool]]:
-    """The calls that carry effects out, and whether a function around them calls the interception point."""
+    """Yield the calls that carry effects out, and whether a function around them calls the interception point."""
     for node in ast.iter_child_nodes(tree):
         calls = [inner for inner in ast.walk(node) if isinstance(inner, ast.Call)]
         names = {call.func.id for call in calls if isinstance(call.func, ast.Name)}

@@ -148,7 +148,7 @@ def test_a_finished_run_is_recorded_anew_by_all(runs: Runs) -> None:
 
 
 def block(extent: str = "") -> Any:
-    """One run of a block whose conversation is the same every time."""
+    """Return one run of a block whose conversation is the same every time."""
     y = None
     njrt.run(
         f"natural\nSet <:y>{extent}.", lambda: (y,), writes="y", at="case.njpy:1", effects="direct"

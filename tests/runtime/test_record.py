@@ -46,7 +46,7 @@ def asking(
 
 
 def nobody() -> Scripted:
-    """A model that must not be asked."""
+    """Return a model that must not be asked."""
     return Scripted([])
 
 

@@ -74,7 +74,7 @@ def run_of(
     outcome: Outcome | BaseException = Completed(),  # noqa: B008
     parent: str | None = None,
 ) -> Iterator[Event]:
-    """The events of a run of two turns; the first fails, the second is served from the cache."""
+    """Yield the events of a run of two turns; the first fails, the second is served from the cache."""
     effect: Effect = Run("total = f()", True)
     results: list[EffectResult] = [Refusal("NameError: f"), Answer("7")]
     yield Began(run, 1000.0, place, "openai/gpt-4.1", "direct", parent)

@@ -24,7 +24,7 @@ def trap(*_: object, **__: object) -> Any:
 
 
 def hostile(name: str, bases: tuple[type, ...] = (), **members: Any) -> Any:
-    """An instance of a class whose other special methods are as given."""
+    """Return an instance of a class whose other special methods are as given."""
     return type(name, bases, members)()
 
 
@@ -214,7 +214,7 @@ class Planted:
 
 
 def planted(value: Any) -> Any:
-    """The value, with the hostile objects in place."""
+    """Return the value, with the hostile objects in place."""
     match value:
         case Planted():
             return TRAPPED[value.name]

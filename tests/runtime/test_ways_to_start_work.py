@@ -150,7 +150,7 @@ def callback_of_a_loop_from_a_pool(work: Work) -> None:
 
 
 def on_the_loop(start: Callable[[Work], Any]) -> Callable[[Work], None]:
-    """The way to start work that a coroutine function is, on a loop that has been started outside."""
+    """Return the way to start work that a coroutine function is, on a loop that has been started outside."""
 
     def way(work: Work) -> None:
         asyncio.run_coroutine_threadsafe(start(work), LOOP).result(HANG_SECONDS)

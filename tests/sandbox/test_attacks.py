@@ -148,7 +148,7 @@ _NUMBERS = {
 
 @cache
 def find_interpreter(user: int) -> str | None:
-    """A Python that this user can run, with our packages; None if there is none."""
+    """Return a Python that this user can run, with our packages; None if there is none."""
     for python in (sys.executable, "/usr/bin/python3"):
         try:
             done = subprocess.run(
@@ -170,7 +170,7 @@ def find_interpreter(user: int) -> str | None:
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A folder that every user can read: those of pytest are private."""
+    """Yield a folder that every user can read: those of pytest are private."""
     with tempfile.TemporaryDirectory(prefix="njc-attack-") as path:
         os.chmod(path, 0o755)
         yield Path(path)

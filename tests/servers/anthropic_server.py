@@ -48,7 +48,7 @@ def thinking(signature: str) -> dict[str, Any]:
 
 
 def message(*content: dict[str, Any], stop: str | None = None, usage: Any = "some") -> Answer:
-    """A whole message with this content."""
+    """Return a whole message with this content."""
     used = any(block["type"] == "tool_use" for block in content)
     counted = {
         "input_tokens": 100,
@@ -71,7 +71,7 @@ def message(*content: dict[str, Any], stop: str | None = None, usage: Any = "som
 
 
 def error(status: int, kind: str, said: str, retry_after: float | None = None) -> Status:
-    """An error as the vendor words it."""
+    """Return an error as the vendor words it."""
     body = {"type": "error", "error": {"type": kind, "message": said}, "request_id": "req_1"}
     return Status(status, retry_after, body)
 
@@ -139,7 +139,7 @@ class AnthropicServer(Loopback):
 
 
 def split_message(body: Any, size: int = 5) -> Iterator[Any]:
-    """A message as the events of a stream, in pieces of so many characters."""
+    """Yield a message as the events of a stream, in pieces of so many characters."""
     counted = body["usage"] or {}
     begin = counted | {"output_tokens": 1} if counted else None
     head = {"content": [], "stop_reason": None, "usage": begin}

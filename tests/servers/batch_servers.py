@@ -120,7 +120,7 @@ ERRORS = {
 
 
 def has_schema(body: Mapping[str, Any]) -> bool:
-    """Whether the server is to enforce a schema."""
+    """Return whether the server is to enforce a schema."""
     return "response_format" in body or "tool_choice" in body
 
 
@@ -162,7 +162,7 @@ class BatchServer:
         self._server.server_close()
 
     def handle(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Any:
-        """The response: JSON, or the lines of a file."""
+        """Return the response: JSON, or the lines of a file."""
         raise NotImplementedError
 
     def get_body(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -200,7 +200,7 @@ class BatchServer:
         return batch
 
     def poll(self, name: str) -> ServedBatch:
-        """A batch, one question later."""
+        """Return a batch, one question later."""
         batch = self.batches.get(name)
         if batch is None or (batch.has_ended and batch.number in self.faults.forgotten):
             raise RefusedError(404, f"no batch {name}")
@@ -239,7 +239,7 @@ class BatchServer:
         self._random.shuffle(batch.outcomes)
 
     def list_batches(self, after: str | None, limit: int) -> tuple[list[ServedBatch], bool]:
-        """The newest batches first, after a given one."""
+        """Return the newest batches first, after a given one."""
         newest = list(reversed(self.batches.values()))
         names = [batch.id for batch in newest]
         rest = newest[names.index(after) + 1 :] if after else newest

@@ -35,7 +35,7 @@ os.execv(sys.argv[3], sys.argv[3:])
 
 
 def find_chromium() -> str | None:
-    """The browser's program, if one is installed."""
+    """Return the browser's program, if one is installed."""
     return next(filter(None, map(shutil.which, PROGRAMS)), None)
 
 
@@ -133,7 +133,7 @@ class Chromium:
         self.send("Page.navigate", url=path.absolute().as_uri())
 
     def evaluate(self, expression: str, timeout: float = 60) -> Any:
-        """The value of a JavaScript expression; a promise is awaited."""
+        """Return the value of a JavaScript expression; a promise is awaited."""
         answer = self.send(
             "Runtime.evaluate",
             timeout,

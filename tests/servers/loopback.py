@@ -127,10 +127,10 @@ class Loopback:
         """What the server has to say against the request; None where it is in order."""
 
     def answer_without_script(self, seen: Seen) -> Response | None:
-        """The answer to requests that take nothing from the script."""
+        """Return the answer to requests that take nothing from the script."""
 
     def split_answer(self, body: Any) -> Sequence[Any] | None:
-        """The events of an answer to a client that asked for a stream; None: this server does not stream."""
+        """Return the events of an answer to a client that asked for a stream; None: this server does not stream."""
 
     def choose_response(self, seen: Seen) -> Response:
         with self._lock:

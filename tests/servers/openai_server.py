@@ -46,12 +46,12 @@ MESSAGE_FIELDS = {
 
 
 def says(text: str | None, **extra: Any) -> Answer:
-    """A completion with this text; `extra` goes into the message."""
+    """Return a completion with this text; `extra` goes into the message."""
     return completion({"role": "assistant", "content": text} | extra)
 
 
 def calls(*named: tuple[str, str], ids: bool = True, finish: str = "tool_calls") -> Answer:
-    """A completion that calls tools, each given as (name, arguments as the model wrote them)."""
+    """Return a completion that calls tools, each given as (name, arguments as the model wrote them)."""
     tool_calls = [
         {
             "id": f"call_loopback{number}" if ids else None,
@@ -65,7 +65,7 @@ def calls(*named: tuple[str, str], ids: bool = True, finish: str = "tool_calls")
 
 
 def completion(message: Any, finish: str = "stop", usage: Any = "some") -> Answer:
-    """A whole completion with this message."""
+    """Return a whole completion with this message."""
     counted = {
         "prompt_tokens": 1000,
         "completion_tokens": 20,
@@ -135,7 +135,7 @@ class OpenAIServer(Loopback):
 
 
 def split_completion(body: Any, size: int = 5) -> Iterator[Any]:
-    """A completion as the events of a stream, in pieces of so many characters."""
+    """Yield a completion as the events of a stream, in pieces of so many characters."""
     choice, head = body["choices"][0], {"id": body["id"], "model": body["model"]}
     message = choice["message"]
 

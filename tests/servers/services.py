@@ -28,12 +28,12 @@ START_SECONDS = 90.0
 
 
 def find_redis() -> str | None:
-    """The server's program: that of Valkey or of Redis."""
+    """Return the server's program: that of Valkey or of Redis."""
     return shutil.which("valkey-server") or shutil.which("redis-server")
 
 
 def find_postgres() -> Path | None:
-    """The folder with the programs of the newest Postgres."""
+    """Return the folder with the programs of the newest Postgres."""
     folders = sorted(
         Path("/usr/lib/postgresql").glob("*/bin"), key=lambda folder: int(folder.parent.name)
     )
@@ -89,7 +89,7 @@ class Service:
 
 
 def _list_children(parent: int) -> list[int]:
-    """The processes that a process has started."""
+    """Return the processes that a process has started."""
     listed = subprocess.run(["ps", "-eo", "pid,ppid"], capture_output=True, text=True, check=True)
     pairs = [list(map(int, line.split())) for line in listed.stdout.splitlines()[1:]]
     return [pid for pid, ppid in pairs if ppid == parent]
@@ -102,7 +102,7 @@ def _end_with_parent() -> None:
 
 
 def find_unprivileged_user() -> str | None:
-    """The user as whom root starts servers; None for any other user: as oneself."""
+    """Return the user as whom root starts servers; None for any other user: as oneself."""
     if os.geteuid() != 0:
         return None
     names = {entry.pw_name for entry in pwd.getpwall()}
@@ -111,7 +111,7 @@ def find_unprivileged_user() -> str | None:
 
 @contextmanager
 def make_folder() -> Iterator[Path]:
-    """A new folder that belongs to the user as whom servers run."""
+    """Yield a new folder that belongs to the user as whom servers run."""
     folder = Path(tempfile.mkdtemp(prefix="njc-service-"))
     try:
         if user := find_unprivileged_user():
@@ -123,7 +123,7 @@ def make_folder() -> Iterator[Path]:
 
 @contextmanager
 def start_redis() -> Iterator[Service]:
-    """A server that writes each change to its file before it confirms it."""
+    """Yield a server that writes each change to its file before it confirms it."""
     program, port = find_redis(), find_free_port()
     assert program is not None
     with make_folder() as folder:
@@ -138,7 +138,7 @@ def start_redis() -> Iterator[Service]:
 
 @contextmanager
 def start_postgres() -> Iterator[Service]:
-    """A server with an empty database, whose only user needs no password."""
+    """Yield a server with an empty database, whose only user needs no password."""
     programs, port = find_postgres(), find_free_port()
     assert programs is not None
     with make_folder() as folder:
@@ -185,7 +185,7 @@ def _exchange(port: int, command: bytes) -> bytes:
 
 
 def find_free_port() -> int:
-    """A port of the loopback that no server has now."""
+    """Return a port of the loopback that no server has now."""
     with closing(socket.socket()) as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])

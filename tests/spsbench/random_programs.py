@@ -52,7 +52,7 @@ class Guard:
 
 
 def write_program(random: Random) -> str:
-    """A program; its functions call those above them, and themselves with a smaller number."""
+    """Return a program; its functions call those above them, and themselves with a smaller number."""
     writer = ProgramWriter(random)
     for name, is_generator in (("count", True), ("g", False), ("more", True), ("f", False)):
         writer.write_function(name, is_generator)
@@ -201,7 +201,7 @@ class ProgramWriter:
 
 
 def report_states(source: str) -> tuple[ProgramState, ...]:
-    """The states of the call."""
+    """Return the states of the call."""
     tree = ReportingRewriter().visit(ast.parse(source))
     log = StateLog()
     namespace: dict[str, Any] = {"_s": log}
@@ -259,7 +259,7 @@ class StateLog:
         return value
 
     def items(self, line: int, items: Any) -> Iterator[Any]:
-        """The items of a `for`, whose line is run again before the next one is taken."""
+        """Yield the items of a `for`, whose line is run again before the next one is taken."""
         iterator, is_first = iter(items), True
         while True:
             if not is_first:
@@ -333,7 +333,7 @@ class ReportingGuard:
 
 
 def describe(value: Any) -> str:
-    """The text of a value, cut as in states."""
+    """Return the text of a value, cut as in states."""
     text = write(value)
     return text if len(text) <= MAX_VALUE_CHARS else text[:MAX_VALUE_CHARS] + "..."
 
@@ -354,7 +354,7 @@ def write(value: Any) -> str:
 
 
 def write_items(value: Any) -> str:
-    """A container, whose items may be such objects."""
+    """Return a container, whose items may be such objects."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{write(k)}: {write(v)}" for k, v in value.items()) + "}"
     texts = ", ".join(map(write, value))

@@ -41,7 +41,7 @@ RUN = BenchmarkRun(
 def result(
     program: str, method: str, repeat: int, passed: int, checks: int = 4, seconds: float = 1.0
 ) -> TrialResult:
-    """A trial in which so many of the checks hold."""
+    """Return a trial in which so many of the checks hold."""
     return TrialResult(
         program=program,
         method=method,
@@ -76,7 +76,7 @@ WHOLE = (
 
 
 def lines(results: Iterable[TrialResult], run: BenchmarkRun = RUN) -> list[str]:
-    """A results file."""
+    """Return a results file."""
     return [to_json(entry) + "\n" for entry in (run, *results)]
 
 
@@ -97,7 +97,7 @@ MEASURES: dict[str, Any] = {
 
 
 def asked(size: int, method: str, tokens: int, *, too_long: bool = False) -> GraphResult:
-    """A question on a graph."""
+    """Return a question on a graph."""
     return GraphResult(
         **MEASURES,
         calls=0 if too_long else 1,
@@ -118,12 +118,12 @@ GRAPH = tuple(
 
 
 def graph_lines(questions: Sequence[GraphResult] = GRAPH) -> list[str]:
-    """A file of the study on graphs."""
+    """Return a file of the study on graphs."""
     return [to_json(question) + "\n" for question in questions]
 
 
 def gsm8k_lines() -> list[str]:
-    """A file of the study on school problems: three right of four."""
+    """Return a file of the study on school problems: three right of four."""
     problems = (
         Gsm8kResult(
             **MEASURES,
@@ -141,5 +141,5 @@ def gsm8k_lines() -> list[str]:
 
 
 def priced(results: Iterable[TrialResult], dollars: float) -> tuple[TrialResult, ...]:
-    """The same trials at a price."""
+    """Return the same trials at a price."""
     return tuple(replace(result, cost=dollars) for result in results)

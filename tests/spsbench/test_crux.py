@@ -267,7 +267,7 @@ def test_the_right_reply_to_every_step_is_exact_and_another_is_not(name: str) ->
 
 
 def reply_rightly(task: Any, form: Any, problem: CruxProblem, trace: StateTrace) -> str | None:
-    """The answer of a conversation in which all replies are right."""
+    """Return the answer of a conversation in which all replies are right."""
     conversation = converse(task, form, problem, trace, max_steps=1000)
     try:
         question = next(conversation)

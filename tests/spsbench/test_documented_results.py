@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def read_trials() -> dict[str, dict[str, Any]]:
-    """The trials by method and program; the last one of each counts."""
+    """Return the trials by method and program; the last one of each counts."""
     trials: dict[str, dict[str, Any]] = {}
     results = ROOT / "spsbench/results/qwen2.5-coder-1.5b.jsonl"
     for line in results.read_text(encoding="utf-8").splitlines():
@@ -57,7 +57,7 @@ def test_the_table_of_the_programs_whose_prompts_change_the_state() -> None:
 
 
 def read_rows(page: str, heading: str) -> list[tuple[str, ...]]:
-    """The rows of the table of a page whose first line starts with `heading`."""
+    """Return the rows of the table of a page whose first line starts with `heading`."""
     table = page.partition(f"\n{heading}")[2].partition("\n\n")[0]
     return [
         tuple(cell.strip(" `") for cell in row.strip("|").split("|"))

@@ -46,7 +46,7 @@ def lines(path: str) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory with problems, and the scripted model's repairs of them."""
+    """Return a working directory with problems, and the scripted model's repairs of them."""
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "own.jsonl", [TOTAL, FIRST])
     flags = ["--data", "own.jsonl", "--model", "scripted", "--conditions", "trace,test"]

@@ -28,7 +28,7 @@ ROWS = {
 
 
 def find_rows(label: str) -> list[ScoreRow]:
-    """The rows of the columns for the first cell of a line: the baselines, and the networks."""
+    """Return the rows of the columns for the first cell of a line: the baselines, and the networks."""
     name = label.strip("`").removeprefix("depth ").replace("CruxEval: ", "").replace("`", "")
     found = {
         size: {row.predictor: row for row in rows if row.name == name}

@@ -45,7 +45,7 @@ def trained(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def list_points(out: Path) -> list[dict[str, object]]:
-    """The points of the curve without the time, which is not the same twice."""
+    """Return the points of the curve without the time, which is not the same twice."""
     lines = (out / "curve.jsonl").read_text().splitlines()
     return [{**json.loads(line), "seconds": None} for line in lines]
 

@@ -42,7 +42,7 @@ def by_set(x, hidden=7):
 
 
 def load() -> dict[str, Any]:
-    """The functions of the program."""
+    """Return the functions of the program."""
     source = SourceFile("paper.njpy", SOURCE.encode())
     compiled = compile_source(source, project=Options(authority="code")).output
     assert compiled is not None

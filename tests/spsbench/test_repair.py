@@ -51,7 +51,7 @@ WRONG = "Rationale: no idea.\n\n```python\ndef total(prices):\n    return 7\n```
 
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A file of three problems, in an empty working directory."""
+    """Return a file of three problems, in an empty working directory."""
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "own.jsonl", [TOTAL, FIRST, PAIRS])
     return tmp_path / "own.jsonl"

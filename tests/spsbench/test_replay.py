@@ -86,7 +86,7 @@ def run():
 
 
 def load_program(trace: Trace) -> RunChecks:
-    """The program of a trace's name that changes objects in place, where there is one; else that of the suite."""
+    """Return the program of a trace's name that changes objects in place, where there is one; else that of the suite."""
     file = IN_PLACE / f"{trace.program}.njpy"
     if not file.is_file():
         return load_suite_program(trace)
@@ -110,7 +110,7 @@ def played(trace: Trace, find: Callable[[Trace], RunChecks] = load_program) -> R
 
 
 def trace(program: str, *chat: dict[str, Any]) -> Trace:
-    """A trace of these messages."""
+    """Return a trace of these messages."""
     return parse_trace({"file_name": program, "model": "vendor/model", "run": 2, "trace": chat})
 
 
@@ -119,7 +119,7 @@ def user(text: str) -> dict[str, Any]:
 
 
 def chat(id: str, name: str, arguments: dict[str, Any], *answers: Any) -> list[dict[str, Any]]:
-    """A call in the dialect of chat completions, and its answer."""
+    """Return a call in the dialect of chat completions, and its answer."""
     function = {"name": name, "arguments": json.dumps(arguments)}
     asked = {"role": "assistant", "tool_calls": [{"id": id, "function": function}]}
     told = [{"role": "tool", "tool_call_id": id, "content": answer} for answer in answers]
@@ -127,7 +127,7 @@ def chat(id: str, name: str, arguments: dict[str, Any], *answers: Any) -> list[d
 
 
 def terse(id: str, name: str, arguments: dict[str, Any], answer: str) -> list[dict[str, Any]]:
-    """The same in the other dialect."""
+    """Return the same in the other dialect."""
     call = {"id": id, "name": name, "args": arguments}
     asked = {"role": "assistant", "content": None, "tool_calls": [call], "discarded_tool_calls": []}
     return [asked, {"role": "tool", "tool_call_id": id, "content": answer}]

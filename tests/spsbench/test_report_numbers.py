@@ -271,7 +271,7 @@ SIX = TASK_NAMES[:6]
 def passing(
     method: str, passed: int | tuple[int, ...], programs: Sequence[str] = SIX
 ) -> Iterator[TrialResult]:
-    """Two repeats of each program, with so many of eight checks passed."""
+    """Yield two repeats of each program, with so many of eight checks passed."""
     for position, program in enumerate(programs):
         count = passed if isinstance(passed, int) else passed[position]
         yield from (result(program, method, repeat, count, checks=8) for repeat in (1, 2))

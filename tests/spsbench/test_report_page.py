@@ -65,7 +65,7 @@ def results(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the results and, in `report`, what the command writes of them; not to be changed."""
+    """Return a folder with the results and, in `report`, what the command writes of them; not to be changed."""
     folder = tmp_path_factory.mktemp("written")
     results = folder / "results.jsonl"
     results.write_text("".join([*lines(WHOLE), *graph_lines()]), encoding="utf-8")
@@ -81,7 +81,7 @@ def page(written: Path) -> str:
 
 @pytest.fixture
 def report(written: Path, tmp_path: Path) -> Path:
-    """The folder of a report that a test may change, beside its results."""
+    """Return the folder of a report that a test may change, beside its results."""
     shutil.copytree(written, tmp_path, dirs_exist_ok=True)
     return tmp_path / "report"
 

@@ -40,7 +40,7 @@ FLAGS = (
 
 @contextmanager
 def process(log: IO[bytes], *words: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A Python process that is gone with the `with`."""
+    """Yield a Python process that is gone with the `with`."""
     with subprocess.Popen([sys.executable, *words], stdout=log, stderr=log) as running:
         try:
             yield running

@@ -31,7 +31,7 @@ def sell(order: str, inventory: dict[str, int]) -> None:
 
 
 def traced(folder: Path, *script: Said, effects: EffectSet = "direct") -> TraceCounts:
-    """The tally of a real run of `sell`, whose model says this."""
+    """Return the tally of a real run of `sell`, whose model says this."""
     trace = folder / "trace.jsonl"
     model = njrt.Scripted(script)
     with (

@@ -37,7 +37,7 @@ def tried(
     limits: TrialLimits | None = None,
     **how: Any,
 ) -> tuple[TrialResult, OpenAIServer]:
-    """A trial against a server of one's own that has this script."""
+    """Return a trial against a server of one's own that has this script."""
     with OpenAIServer(script, vendor=False, models=("local",)) as server:
         trial = Trial(program, method, "openai/local", 1)
         job = Job(
@@ -126,7 +126,7 @@ def test_a_trial_that_has_ended_in_time_is_not_late_because_its_runner_is() -> N
 
 
 def has_ended_child(module: str) -> bool:
-    """Whether no child of this process runs the module any more."""
+    """Return whether no child of this process runs the module any more."""
     for place in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             state, parent = (place / "stat").read_text().rpartition(")")[2].split()[:2]

@@ -90,7 +90,7 @@ def _clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture
 def m3(tmp_path: Path) -> Path:
-    """A folder in the form of M3ToolEval, with a task of each kind."""
+    """Return a folder in the form of M3ToolEval, with a task of each kind."""
     folder = tmp_path / "m3tooleval"
     (folder / "tasks/impl/web_browsing").mkdir(parents=True)
     (folder / "tasks/base.py").write_text(M3_BASE)
@@ -107,7 +107,7 @@ def m3(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def mtp(tmp_path: Path) -> Path:
-    """A folder in the form of the repository of the MTP tasks, with inputs of our own."""
+    """Return a folder in the form of the repository of the MTP tasks, with inputs of our own."""
     inputs = {
         "math_problem": 'question = "How much is 2 + 3?";',
         "mcq_reason": 'question: str = "Which?"; choices: dict = {"A": "this", "B": "that"};',

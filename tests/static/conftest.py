@@ -13,7 +13,7 @@ from studio import Studio
 
 @pytest.fixture
 def studio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Studio]:
-    """An empty working directory, an environment without settings of njc, and no modules left afterwards."""
+    """Yield an empty working directory, an environment without settings of njc, and no modules left afterwards."""
     monkeypatch.chdir(tmp_path)
     for name in [name for name in os.environ if name.startswith(("NJC_", "OPENAI_", "ANTHROPIC_"))]:
         monkeypatch.delenv(name)

@@ -42,7 +42,7 @@ class Studio:
         return result
 
     def built(self, source: str, *codes: str, mode: str = "static") -> str:
-        """The compiled form of a program whose blocks a model writes as `codes`."""
+        """Return the compiled form of a program whose blocks a model writes as `codes`."""
         self.write({"program.njpy": source})
         replies = [f"```python\n{code}\n```" for code in codes]
         result = self.njc("build", "program.njpy", "--mode", mode, replies=replies)

@@ -70,7 +70,7 @@ BLOCK = "program.njpy:shop"
 
 @pytest.fixture(autouse=True)
 def no_canary_of_other_tests() -> Iterator[None]:
-    """The watches of blocks are for the whole process, and so are stores."""
+    """End the watches of blocks, and the stores: they are for the whole process."""
     get_block_watch.cache_clear()
     get_canary_store.cache_clear()
     yield

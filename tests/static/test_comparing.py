@@ -53,7 +53,7 @@ RAW = "```python\nspent += = price\n```"
 
 
 def rows_of(output: str) -> dict[str, str]:
-    """The lines of the first table, by mode."""
+    """Return the lines of the first table, by mode."""
     return {line.split()[0]: line for line in output.split("\n\n")[0].split("\n")}
 
 
@@ -194,7 +194,7 @@ def test_known_intervals() -> None:
 def summarize(
     mode: str, passed: int, *, runs: int = 10, tokens: int = 0, build: int = 0, failure: str = ""
 ) -> ModeSummary:
-    """A mode of which the first runs passed, each with the same tokens."""
+    """Return a mode of which the first runs passed, each with the same tokens."""
     blocks = {"a.njpy:1": ModeUsage(1, tokens)} if tokens else {}
     return ModeSummary(
         mode,

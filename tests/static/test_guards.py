@@ -81,7 +81,7 @@ FORMS: dict[str, Callable[[list[Any], list[Any]], Values]] = {
 
 
 def make_annotations() -> Iterator[tuple[str, Values]]:
-    """Each form of each form of each base."""
+    """Yield each form of each form of each base."""
     for (base, values), inner, outer in itertools.product(BASES.items(), FORMS, FORMS):
         within = FORMS[inner](*values)
         yield outer.format(inner.format(base)), FORMS[outer](*within)

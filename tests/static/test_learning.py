@@ -42,14 +42,14 @@ def fenced(code: str) -> str:
 
 
 def said(request: Request) -> str:
-    """The last thing that the model is told."""
+    """Return the last thing that the model is told."""
     message = request.messages[-1]
     assert isinstance(message, UserMessage)
     return message.text
 
 
 def live(source: str) -> dict[str, Any]:
-    """The program with live blocks."""
+    """Return the program with live blocks."""
     output = compile_source(SourceFile("shop.njpy", source.encode())).output
     assert output is not None
     module = sys.modules["shop"] = types.ModuleType("shop")  # where dataclasses look for it

@@ -22,7 +22,7 @@ def total(prices, rate):
 
 
 def body_of(text: str) -> str:
-    """The compiled text without its head and its line map."""
+    """Return the compiled text without its head and its line map."""
     return "\n".join(text.split("\n")[3:-2])
 
 

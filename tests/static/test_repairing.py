@@ -33,7 +33,7 @@ def explained(code: str, rationale: str = RATIONALE) -> str:
 
 @pytest.fixture
 def shop(studio: Studio) -> Studio:
-    """A program whose static block is wrong, and its tests."""
+    """Return a program whose static block is wrong, and its tests."""
     studio.write({"shop.njpy": SHOP, "test_shop.py": TESTS})
     built = studio.njc("build", ".", "-o", "out", "--mode", "static", replies=[fenced(WRONG)])
     assert built.exit_code == 0, built.output

@@ -43,14 +43,14 @@ def skip_without(kind: str) -> None:
 
 @pytest.fixture
 def server(request: pytest.FixtureRequest, kind: str) -> services.Service:
-    """The server of this kind; it is for all tests of the session."""
+    """Return the server of this kind; it is for all tests of the session."""
     service: services.Service = request.getfixturevalue(f"{kind}_server")
     return service
 
 
 @pytest.fixture
 def url(request: pytest.FixtureRequest, kind: str, tmp_path: Path) -> str:
-    """The URL of an empty store of this kind."""
+    """Return the URL of an empty store of this kind."""
     if kind == "memory":
         return "memory:"
     if kind == "sqlite":

@@ -39,7 +39,7 @@ every_shared_store = pytest.mark.parametrize("kind", KINDS[2:])
 
 @pytest.fixture
 def place(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
-    """A place of each kind without a recording, as `record=` takes it."""
+    """Return a place of each kind without a recording, as `record=` takes it."""
     if kind == "file":
         return str(tmp_path / "recordings" / "mail one.jsonl")
     url: str = request.getfixturevalue("url")

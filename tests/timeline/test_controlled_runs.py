@@ -721,7 +721,7 @@ with njrt.using(model=Scripted([run("one = 1", done=True)] * 9)):
 
 
 def make_program(*parts: str) -> str:
-    """A program of parts; "BLOCK" stands for a block."""
+    """Return a program of parts; "BLOCK" stands for a block."""
     text = "".join(BLOCK if part == "BLOCK" else part + "\n" for part in parts)
     return HEAD + textwrap.indent(text, "    ")
 

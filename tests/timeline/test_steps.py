@@ -49,7 +49,7 @@ REPLIES = [
 
 @pytest.fixture
 def trace(tmp_path: Path) -> Path:
-    """The trace of a block that calls another one twice."""
+    """Return the trace of a block that calls another one twice."""
     path, total = tmp_path / "trace.jsonl", 0
     with njrt.using(model=Scripted(REPLIES), trace=path):
         njrt.run(

@@ -22,7 +22,7 @@ class WaitingController(RunController):
         self.close()
 
     def wait(self, seconds: float) -> Happening:
-        """The next event; TimeoutError if none comes in time."""
+        """Return the next event; TimeoutError if none comes in time."""
         try:
             return self._happenings.get(timeout=seconds)
         except queue.Empty:

@@ -70,7 +70,7 @@ class WalkResult:
 
 
 def list_programs() -> dict[str, RunSettings]:
-    """The programs, by name: the examples on their recordings, the others on perfect models."""
+    """Return the programs, by name: the examples on their recordings, the others on perfect models."""
     examples = {
         name: RunSettings(
             ROOT / "examples" / f"{name}.njpy",
@@ -88,7 +88,7 @@ def list_programs() -> dict[str, RunSettings]:
 
 
 def choose_effects() -> dict[str, str]:
-    """The programs of spsbench, each with an effect set."""
+    """Return the programs of spsbench, each with an effect set."""
     chosen = zip(TASK_NAMES, EFFECT_SETS * len(TASK_NAMES), strict=False)
     return {name: "direct" if name in NO_ANSWERS else effects for name, effects in chosen}
 
@@ -164,7 +164,7 @@ class Results:
             self._known[Walk(*walk)] = WalkResult(*result[:2], tuple(result[2]))
 
     def get(self, walk: Walk) -> WalkResult:
-        """The result of a walk, which is made if it is not known."""
+        """Return the result of a walk, which is made if it is not known."""
         if walk not in self._known:
             self._known[walk] = result = walk.make()
             if self._path is not None:

@@ -50,7 +50,7 @@ def line(event: str, run: str, second: float, **fields: Any) -> dict[str, Any]:
 def lines_of_run(
     run: str, second: float = 0, parent: str | None = None, **ended: Any
 ) -> list[dict[str, Any]]:
-    """A run of two turns; the first effect is refused, the second prints."""
+    """Return a run of two turns; the first effect is refused, the second prints."""
     usage = {"input": 100, "output": 20, "usd": 0.25}
     begin = {"place": "shop.njpy:3", "model": "openai/gpt-4.1", "effects": "direct"}
     begin |= {"instruction": ["Sum <prices>."], "state": {"prices": "list[int] = [3, 4]"}}
@@ -240,7 +240,7 @@ def test_filters_choose_runs(tmp_path: Path, flags: list[str], expected: str) ->
 
 
 def predict(lines: list[dict[str, Any]], **prediction: Any) -> list[dict[str, Any]]:
-    """The lines of a run with a prediction of its last effect."""
+    """Return the lines of a run with a prediction of its last effect."""
     return [*lines[:-2], lines[-2] | {"prediction": prediction}, lines[-1]]
 
 

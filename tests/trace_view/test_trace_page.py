@@ -51,7 +51,7 @@ HOSTILE = (
 
 
 def make_hostile_lines() -> Iterator[dict[str, Any]]:
-    """A run for each hostile text, with that text in every field that can hold one."""
+    """Yield a run for each hostile text, with that text in every field that can hold one."""
     for number, text in enumerate(HOSTILE):
         both = {"run": f"{text}-{number}", "at": f"2026-03-01T09:30:{number:02}.000000Z"}
         usage = {"input": 10, "output": 2, "usd": 0.5}

@@ -142,7 +142,7 @@ class PlantedProgram:
 
 
 def plant_programs() -> dict[str, PlantedProgram]:
-    """A program for each place, with a block for each prompt; by the name of its module."""
+    """Return a program for each place, with a block for each prompt; by the name of its module."""
     programs = {}
     for number, (place, (above, indent, below)) in enumerate(PLACES.items()):
         opening = OPENINGS[number % len(OPENINGS)]

@@ -43,7 +43,7 @@ def write(folder: Path, files: dict[str, str]) -> Path:
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project of planted programs, checked as strictly as its own configuration says."""
+    """Return a project of planted programs, checked as strictly as its own configuration says."""
     folder = tmp_path_factory.mktemp("planted")
     files = {f"src/shop/{name}.njpy": program.text for name, program in PLANTED.items()}
     for name, text in files.items():
@@ -160,7 +160,7 @@ def place(tmp_path: Path) -> Path:
 
 
 def script(folder: Path, body: str) -> list[str]:
-    """A checker that is a script; its first words are those that come behind `--`."""
+    """Return a checker that is a script; its first words are those that come behind `--`."""
     (folder / "checker.py").write_text(textwrap.dedent(body))
     return ["--", sys.executable, str(folder / "checker.py")]
 
