@@ -14,7 +14,7 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -63,10 +63,16 @@ def count_wording() -> Counter[str]:
     counts: Counter[str] = Counter()
     for folder in PACKAGES.values():
         for path in find_modules(folder):
-            tree = ast.parse(path.read_bytes())
+            text = path.read_text(encoding="utf-8")
+            tree = ast.parse(text)
             docstrings = {id(text): owner for text, owner in _find_docstrings(tree)}
+            patterns = set(_find_raw_strings(tree, text.splitlines()))
             for node in ast.walk(tree):
-                if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                if (
+                    isinstance(node, ast.Constant)
+                    and isinstance(node.value, str)
+                    and id(node) not in patterns
+                ):
                     kind = "docstrings" if id(node) in docstrings else "messages"
                     _count_patterns(counts, kind, node.value)
                     owner = docstrings.get(id(node))
@@ -91,6 +97,15 @@ def _find_docstrings(tree: ast.AST) -> Iterator[tuple[ast.Constant, ast.AST]]:
                 match statement:
                     case ast.Expr(ast.Constant(str()) as text):
                         yield text, owner
+
+
+def _find_raw_strings(tree: ast.AST, lines: Sequence[str]) -> Iterator[int]:
+    """Yield the ids of the strings with an `r` in front: regular expressions, which are no prose."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant | ast.JoinedStr):
+            start = lines[node.lineno - 1].encode()[node.col_offset :][:2].lower()
+            if b"r" in start.partition(b'"')[0]:
+                yield from (id(part) for part in ast.walk(node))
 
 
 def _is_property(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

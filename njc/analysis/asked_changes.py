@@ -235,7 +235,7 @@ _PRINTS = re.compile(
     rf"{_CLAUSE}(?:pretty-)?(?!(?:print|log|display)s?\s*(?:[.,;)]|\Z|\b(?:or|and)\b))(?P<verb>print|log|display|echo|sleep|wait|beep)s?\b(?!\s*[-:])"
     r"|(?:,|\bwhile|\band)\s*(?P<doing>printing|logging|displaying|echoing)\b"
     r"|\b(?:use|using|call|calling)\s+[`'\"]?(?P<call>print)\b"
-    rf"|{_CLAUSE}(?P<speak>announce|shout|sa[y]\s+aloud|tel[l]\s+the\s+users?)s?\b(?!\s*[-:]){_NO_RESULT}"
+    rf"|{_CLAUSE}(?P<speak>announce|shout|say\s+aloud|tell\s+the\s+users?)s?\b(?!\s*[-:]){_NO_RESULT}"
     rf"|{_CLAUSE}(?P<show>show)s?\b[^.;:!?\x02]{{1,60}}?\bto\s+(?:the\s+users?|me|us|everyone)\b{_NO_RESULT}"
     r"|\b(?P<write>writ(?:e|es)|send|print|output|show|append|dump|save)\b[^.;:!?]{0,60}?\b(?:to|on|in|into|onto)\s+(?:the\s+|a\s+)?"
     r"(?:console|screen|terminal|stdout|stderr|standard output|log|file|disk)\b(?!\s+(?:in|into|to|as)\s+\x02)",
@@ -243,7 +243,7 @@ _PRINTS = re.compile(
 )
 """Verbs that only code can do."""
 _ANY_PRINT = re.compile(
-    r"\b(?:announce|shout|sa[y]|tel[l]|print|log|display|echo|sleep|wait|beep|writ|send|output|show|append|dump|save|pretty)"
+    r"\b(?:announce|shout|say|tell|print|log|display|echo|sleep|wait|beep|writ|send|output|show|append|dump|save|pretty)"
 )
 
 

@@ -47,12 +47,12 @@ _RAISE_WORDS = re.compile(
 _ACTS = re.compile(
     r"\b(?:print|log|warn|show|display|output|notif[iy]|alert|echo|beep|ring|play|sleep|wait|send|mail|e-?mail|publish|upload|download|flush|dump"
     r"|import|call|run|execute|invoke|start|announce|shout|whisper|read\s+out|report\s+to)(?:s|es|n|ed|ing|ged|ging|ted|ting)?\b|\b(?:stdout|stderr|console|screen|terminal|files?|disk)\b"
-    r"|\b(?:tel[l]|inform) (?:the|my|our|your|all|every\w+|him|her|them|\s) ?|\b(?:druck|ausgeb|zeig|imprim|affich|muestr|stamp[ai])|\bgib\b.*\baus\b|вывед|печат|打印|输出|显示|表示|出力|출력",
+    r"|\b(?:tell|inform) (?:the|my|our|your|all|every\w+|him|her|them|\s) ?|\b(?:druck|ausgeb|zeig|imprim|affich|muestr|stamp[ai])|\bgib\b.*\baus\b|вывед|печат|打印|输出|显示|表示|出力|출력",
     re.IGNORECASE,
 )
 """Words that may ask for something outside of the program, such as to print."""
 _SAYS = re.compile(
-    r"\bsa[y]\s+(?!how|wh\w+|if|that)(?:[\"'`]|(?:hello|hi|goodbye|thanks|sorry)\b|[^.;!?]*\b(?:loud(?:ly)?|aloud|to\s+(?:\s|the|my|our|your|all|every\w+|him|her|them)))",
+    r"\bsay\s+(?!how|wh\w+|if|that)(?:[\"'`]|(?:hello|hi|goodbye|thanks|sorry)\b|[^.;!?]*\b(?:loud(?:ly)?|aloud|to\s+(?:\s|the|my|our|your|all|every\w+|him|her|them)))",
     re.IGNORECASE,
 )
 """Words for something that a person is to hear; other words to be spoken may be a result."""
