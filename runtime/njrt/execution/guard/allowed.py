@@ -56,6 +56,9 @@ LOOP_METHODS = _split_words(
 )
 """Methods that are refused on event loops only: they open connections, servers and threads."""
 
+REGISTERING_METHODS = frozenset({"register"})
+"""Methods that are refused on classes of Python's library only: they change what `isinstance` says in the process."""
+
 SAFE_NAMES = _split_words(
     """__abs__ __add__ __aenter__ __aexit__ __aiter__ __all__ __and__ __anext__ __await__ __bool__ __bytes__
     __call__ __cause__ __ceil__ __class__ __class_getitem__ __complex__ __contains__ __context__ __copy__ __deepcopy__
@@ -96,6 +99,11 @@ REFUSED_MEMBERS: Mapping[str, frozenset[str]] = {
     "zoneinfo": _split_words("reset_tzpath"),
 }
 """Members of importable modules that have effects or evaluate text."""
+
+MARKING_MEMBERS = _split_words(
+    "final no_type_check override runtime_checkable total_ordering update_abstractmethods"
+)
+"""Functions of importable modules that set attributes of a class or a function."""
 
 ALLOWED_MEMBERS: Mapping[str, frozenset[str]] = {
     "asyncio": _split_words(
@@ -142,4 +150,5 @@ def is_checked_name(name: str) -> bool:
         (name[0] == "_" and name not in SAFE_NAMES)
         or name in FORMAT_METHODS
         or name in LOOP_METHODS
+        or name in REGISTERING_METHODS
     )

@@ -27,6 +27,7 @@ from typing import Any
 from njrt.execution.guard.allowed import (
     ALLOWED_MEMBERS,
     IMPORTABLE_MODULES,
+    MARKING_MEMBERS,
     REFUSED_MEMBERS,
     SUBMODULES,
 )
@@ -35,6 +36,7 @@ from njrt.execution.guard.runtime import (
     ComputingModule,
     check_class_attribute,
     check_metaclass,
+    check_store,
     get_plain_name,
     iterate_fields,
     make_refusal_error,
@@ -92,6 +94,8 @@ def open_module(path: str) -> ComputingModule:
     namespace: dict[str, Any] = vars(opened)
     for name in list_public_members(real):
         member = _REPLACED.get(f"{path}.{name}", vars(real).get(name))
+        if name in MARKING_MEMBERS and type(member) is FunctionType:
+            member = _mark_own(member)
         # A copy: a block cannot change an object of Python's library for the process.
         is_data = type(member) in (dict, list, set, bytearray, decimal.Context)
         namespace[name] = copy.deepcopy(member) if is_data else member
@@ -168,11 +172,20 @@ def _wraps(wrapped: Callable[..., Any]) -> Callable[[Any], Any]:
     return decorate
 
 
+def _mark_own(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a decorator that sets attributes, of what does not belong to Python's library."""
+
+    def decorate(decorated: Any, /, *args: Any, **options: Any) -> Any:
+        return function(check_store(decorated), *args, **options)
+
+    return functools.update_wrapper(decorate, function)
+
+
 def _dataclass(cls: type | None = None, /, **options: Any) -> Any:
     """`dataclasses.dataclass` with a check of the field names, which it turns into code."""
 
     def decorate(decorated: type) -> type:
-        _check_dataclass(decorated)
+        _check_dataclass(check_store(decorated))
         annotations = get_class_namespace(decorated).get("__annotations__")
         if annotations is not None:  # a copy: the code may have kept the dict to change it
             type.__setattr__(decorated, "__annotations__", dict(annotations))

@@ -41,6 +41,7 @@ from njrt.execution.guard.allowed import (
     LOOP_METHODS,
     REFUSED_ATTRIBUTES,
     REFUSED_BINDINGS,
+    REGISTERING_METHODS,
     SAFE_NAMES,
     is_checked_name,
 )
@@ -143,6 +144,11 @@ def check_read(value: UserValue, name: str) -> None:
         cls = value if is_a(value, type) else type(value)
         if any(get_module_name(base) == "asyncio.events" for base in get_mro(cls)):
             raise make_refusal_error(name)
+    elif name in REGISTERING_METHODS:
+        if is_a(value, type):  # of a metaclass it takes any class
+            check_store(value)
+            if type in get_mro(value):
+                raise make_refusal_error(name)
     elif is_checked_name(name) and name not in FORMAT_METHODS and is_internal(value, name):
         raise AttributeError(
             f"`{name}` of this {type(value).__name__} is internal to Python's library: it is refused in a block"
