@@ -47,14 +47,18 @@ def lacks_line_end(path: Path) -> bool:
 def drop_cut_line(data: bytes) -> bytes:
     """Return the bytes of JSON Lines without a last line that a kill has cut off; a whole one gets its end.
 
-    A kill leaves an object without its end. Anything else is kept, and the reader reports it.
+    A kill leaves an object without its end. Anything else, such as a mistake inside of a line, is kept, and the reader
+    reports it.
     """
     whole, end, last = data.rpartition(b"\n")
     if not last.lstrip().startswith(b"{"):
         return data
     try:
-        json.loads(last)
-    except (ValueError, RecursionError):
+        json.loads(last.decode("utf-8", "replace"))
+    except json.JSONDecodeError as error:
+        is_cut = error.msg.startswith("Unterminated") or error.pos >= len(error.doc.rstrip()) - 9
+        return whole + end if is_cut else data  # 9: "-Infinity" is the longest word
+    except RecursionError:
         return whole + end
     return data + b"\n"
 

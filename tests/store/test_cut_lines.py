@@ -20,6 +20,7 @@ from njrt.observability.trace import TraceFile
 from njrt.persistence.recorder import Recorder
 from njrt.persistence.recording_file import RecordedTouch, read_recording
 from njrt.persistence.recording_place import RecordingFile
+from njrt.private_files import drop_cut_line, end_last_line
 from njrt.production.approval.terminal import ApprovalsFile
 from spsbench.journal import Journal
 from spsbench.results import read_results
@@ -154,3 +155,16 @@ def test_a_recording_that_is_written_whole_keeps_what_another_process_has_added(
             file.write(line[: line.index("ü".encode()) + 1])  # cut off within a character
         njrt.llm("ü3")
     assert sorted(read_replies(path)) == [1, 2, 3]
+
+
+LINE = '{"effect": {"code": ü = 1}, "comment": "a decision that somebody has typed"}'
+
+
+def test_a_mistake_inside_of_the_last_line_is_kept(tmp_path: Path) -> None:
+    """An editor may leave the end of the last line out, and its author a quote."""
+    text = ('{"a": 1}\n' + LINE).encode()
+    path = tmp_path / "edited.jsonl"
+    path.write_bytes(text)
+    assert drop_cut_line(text) == text
+    end_last_line(path)
+    assert path.read_bytes() == text + b"\n"
