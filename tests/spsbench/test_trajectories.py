@@ -75,6 +75,99 @@ GENERATOR_STATES = (
 )
 
 
+CLOSURE = """\
+def counter():
+    count = 0
+    def bump(by):
+        nonlocal count
+        count += by
+    bump(2)
+    return count
+"""
+FINALLY = """\
+def f(rows):
+    try:
+        return rows.pop()
+    finally:
+        rows.append(0)
+"""
+METHODS = """\
+class Box:
+    def __getattr__(self, name):
+        return len(name)
+    @property
+    def size(self):
+        return self.abc
+    def __enter__(self):
+        self.n = self.size
+    def __exit__(self, *_):
+        return True
+def f():
+    with Box() as box:
+        raise KeyError(1)
+"""
+CHANGES: dict[str, tuple[str, str, list[tuple[str, int, int, dict[str, str]]]]] = {
+    "closure": (
+        CLOSURE,
+        "counter()",
+        [
+            ("call", 1, 0, {}),
+            ("line", 2, 0, {}),
+            ("line", 3, 0, {"count": "0"}),
+            ("line", 6, 0, {"bump": "<function bump>"}),
+            ("call", 3, 1, {"by": "2", "count": "0"}),
+            ("line", 5, 1, {}),
+            ("return", 5, 1, {"count": "2"}),
+            ("line", 7, 0, {"count": "2"}),
+            ("return", 7, 0, {}),
+        ],
+    ),
+    "finally": (
+        FINALLY,
+        "f([1, 2])",
+        [
+            ("call", 1, 0, {"rows": "[1, 2]"}),
+            ("line", 2, 0, {}),
+            ("line", 3, 0, {}),
+            ("line", 5, 0, {"rows": "[1]"}),
+            ("return", 5, 0, {"rows": "[1, 0]"}),
+        ],
+    ),
+    "methods": (
+        METHODS,
+        "f()",
+        [
+            ("call", 11, 0, {}),
+            ("line", 12, 0, {}),
+            ("call", 7, 1, {"self": "<Box>"}),
+            ("line", 8, 1, {}),
+            ("call", 4, 2, {"self": "<Box>"}),
+            ("line", 6, 2, {}),
+            ("call", 2, 3, {"self": "<Box>", "name": "'abc'"}),
+            ("line", 3, 3, {}),
+            ("return", 3, 3, {}),
+            ("return", 6, 2, {}),
+            ("return", 8, 1, {"self": "Box(n=3)"}),
+            ("line", 13, 0, {"box": "None"}),
+            ("exception", 13, 0, {}),
+            ("line", 12, 0, {}),
+            ("call", 9, 1, {"self": "Box(n=3)", "_": "(<class KeyError>, KeyError(1), <traceback>)"}),
+            ("line", 10, 1, {}),
+            ("return", 10, 1, {}),
+            ("return", 12, 0, {}),
+        ],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("source", "call", "states"), CHANGES.values(), ids=CHANGES)
+def test_the_changes_of_each_state_are_those_written_here(
+    source: str, call: str, states: list[tuple[str, int, int, dict[str, str]]]
+) -> None:
+    found = record_call(source, call).trace.states
+    assert [(each.event, each.line, each.depth, each.changed) for each in found] == states
+
+
 def describe(state: ProgramState) -> str:
     value = "" if state.value is None else f" {state.value}"
     return f"{state.event} {state.line} {state.depth}{value}"
