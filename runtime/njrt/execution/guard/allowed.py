@@ -57,7 +57,7 @@ LOOP_METHODS = _split_words(
 """Methods that are refused on event loops only: they open connections, servers and threads."""
 
 REGISTERING_METHODS = frozenset({"register"})
-"""Methods that are refused on classes of Python's library only: they change what `isinstance` says in the process."""
+"""Methods that are refused on classes of Python's library only: they change `isinstance` for the whole process."""
 
 SAFE_NAMES = _split_words(
     """__abs__ __add__ __aenter__ __aexit__ __aiter__ __all__ __and__ __anext__ __await__ __bool__ __bytes__
