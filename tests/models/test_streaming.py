@@ -242,3 +242,19 @@ def test_no_event_breaks_an_assembler(hostile: list[Any], place: int) -> None:
             json.dumps(assembler.build())
         except (MalformedReplyError, BrokenStreamError):
             pass
+
+
+def test_a_long_text_in_small_pieces_is_joined_once() -> None:
+    assembler = MessageAssembler()
+    start = {"type": "content_block_start", "index": 0, "content_block": {"type": "text"}}
+    assembler.add(start)
+    piece = {"index": 0, "delta": {"type": "text_delta", "text": "lost"}}
+    assembler.add({"type": "content_block_delta", **piece})
+    assembler.add(start | {"content_block": {"type": "text", "text": "a"}})
+    for number in range(200_000):
+        piece = {"index": 0, "delta": {"type": "text_delta", "text": str(number % 10)}}
+        assembler.add({"type": "content_block_delta", **piece})
+    whole = "a" + "0123456789" * 20_000
+    assert assembler.text == whole
+    assert assembler.build()["content"] == assembler.build()["content"]
+    assert assembler.text == assembler.build()["content"][0]["text"] == whole

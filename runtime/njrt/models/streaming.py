@@ -121,7 +121,7 @@ class CompletionChunk:
 @dataclass(slots=True)
 class _CallParts:
     id: str | None = None
-    name: str = ""
+    name: list[str] = field(default_factory=list)
     arguments: list[str] = field(default_factory=list)
 
 
@@ -165,12 +165,15 @@ class CompletionAssembler:
             call = self._calls.setdefault(piece.index, _CallParts())
             function = piece.function or ChunkFunction()
             call.id = call.id or piece.id
-            call.name += function.name or ""
+            call.name.append(function.name or "")
             call.arguments.append(function.arguments or "")
 
     def build(self) -> Any:
         calls = [
-            {"id": call.id, "function": {"name": call.name, "arguments": "".join(call.arguments)}}
+            {
+                "id": call.id,
+                "function": {"name": "".join(call.name), "arguments": "".join(call.arguments)},
+            }
             for _, call in sorted(self._calls.items())
         ]
         message = {
@@ -191,10 +194,12 @@ class MessageAssembler:
         self._usage: dict[str, Any] = {}
         self._blocks: dict[int, dict[str, Any]] = {}
         self._inputs: dict[int, list[str]] = {}
+        self._texts: dict[tuple[int, str], list[str]] = {}
+        """Pieces of texts, by the block and the name there."""
 
     @property
     def text(self) -> str:
-        texts = [block.get("text") for block in self._blocks.values()]
+        texts = [self._join_text(index, "text") for index in self._blocks]
         inputs = ["".join(parts) for parts in self._inputs.values()]
         return "\n".join(part for part in (*texts, *inputs) if part)
 
@@ -205,6 +210,7 @@ class MessageAssembler:
                 self._add_usage(message.get("usage"))
             case {"type": "content_block_start", "index": int(index), "content_block": dict(block)}:
                 self._blocks[index] = dict(block)
+                self._texts = {key: it for key, it in self._texts.items() if key[0] != index}
             case {"type": "content_block_delta", "index": int(index), "delta": dict(delta)}:
                 self._add_delta(index, delta)
             case {"type": "message_delta", "delta": dict(delta)}:
@@ -222,7 +228,6 @@ class MessageAssembler:
     def _add_delta(self, index: int, delta: dict[str, Any]) -> None:
         if index not in self._blocks:
             raise MalformedReplyError("a piece of a block that has not begun")
-        block = self._blocks[index]
         match delta:  # citations, and what may be added, are ignored
             case {"type": "input_json_delta", "partial_json": str(text)}:
                 self._inputs.setdefault(index, []).append(text)
@@ -232,7 +237,11 @@ class MessageAssembler:
                 | {"type": "signature_delta", "signature": str(text)}
             ):
                 name = str(delta["type"]).removesuffix("_delta")
-                block[name] = str(block.get(name) or "") + text
+                self._texts.setdefault((index, name), []).append(text)
+
+    def _join_text(self, index: int, name: str) -> str:
+        first = self._blocks[index].get(name)
+        return "".join([str(first or ""), *self._texts.get((index, name), ())])
 
     def _add_usage(self, usage: Any) -> None:
         if isinstance(usage, dict):
@@ -245,6 +254,9 @@ class MessageAssembler:
                 self._blocks[index]["input"] = parse_json(text) if text else {}
             except MalformedReplyError:  # such as one that the token limit has cut off
                 self._blocks[index]["input"] = text
+        for index, name in self._texts:
+            self._blocks[index][name] = self._join_text(index, name)
+        self._texts.clear()
         content = [block for _, block in sorted(self._blocks.items())]
         return self._message | {"content": content, "usage": self._usage or None}
 
