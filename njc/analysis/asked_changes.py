@@ -151,7 +151,7 @@ _OTHER_TARGET = re.compile(
 )
 """Behind the object of a verb that removes or replaces: the value that the object is taken from."""
 _STATED = re.compile(
-    r"(?P<state>\x01+\s*(?:(?:[-+*/%|&^]|//|\*\*)=|\+\+)|\x01+\[[^\]\n]{0,40}\]\s*=(?!=)|\x01+\s+(?:(?:goes|grows?|shrinks?)\s+(?:up|down|by)|(?:gets|receives)(?=\s+(?:[\x01\d\"]|an?\b|one\b))|loses|becomes?|gains|in[\s-]place)\b"
+    r"(?P<state>\x01+\s*(?:(?:[-+*/%|&^]|//|\*\*)=|\+\+)|\x01+\[[^\]\n]{0,40}\]\s*=(?!=)|\x01+\s+(?:(?:goes|grows?|shrinks?|rises?|falls?|drops?|(?:in|de)creases?)\s+(?:up|down|by)|(?:gets|receives)(?=\s+(?:[\x01\d\"]|an?\b|one\b))|loses|becomes?|gains|in[\s-]place)\b"
     r"|\x01+\s*:=|(?<=\bnew )\x01+\s+is\s+[\x01\d\"]|\x01+\s+(?:is|are)\s+(?:(?:in|de)cre(?:as|ment)ed|reset|emptied|set\s+to)\b"
     r"|\x01+\s+(?:must|should|shall|needs?\s+to|ha(?:s|ve)\s+to|(?:is|are)\s+to)\s+(?:(?:now|then|also|always|finally)\s+)?(?:be|get|become)\s+(?:[a-z]+ly\s+)?"
     rf"(?:(?:{_DOING}|sort|shuffl|revers|doubl|halv|fill|(?:upper|lower)-?cas)ed|set|reset|overwritten|empty)\b)",
@@ -261,6 +261,45 @@ def find_asked_changes(block: NaturalBlock) -> Iterator[AskedChange]:
         if (change := _find_change(text, reference, shift)) is not None:
             seen.add(reference.path)
             yield change
+
+
+_UNCLEAR = re.compile(
+    rf"(?:\A|(?<=[.;!?])|(?<=\n))\s*(?:[-*•]\s+)?(?:(?!(?:app|rep|supp|re)ly\b)(?:{_ADVERB}|,\s*))*(?P<verb>[a-z]+)\b(?!\s*[:,])(?P<rest>(?:[^.;!?\n]|\n(?!\s*(?:\n|[-*•]\s))|[.](?=\d))*)(?![^.;!?]*\?)",
+    re.IGNORECASE,
+)
+"""A sentence that begins with a verb, perhaps."""
+_IN_PLACE = re.compile(r"\bin[\s-]place\b", re.IGNORECASE)
+_IS_STATED = re.compile(r"\b(?:is|are|was|were|be|been|has|had|will|does|did|whether)\b")
+_IS_NO_ACTION = re.compile(
+    r"\b(?:in\s+mind|into\s+account|a\s+(?:close\s+)?look|the\s+gist|(?:the|your|more|some)\s+(?:focus|attention|emphasis|weight)|emphasis|out\s+of\s+it"
+    r"|common\s+sense|(?:the|your)\s+(?:answer|reply|result|output|response))\b",
+    re.IGNORECASE,
+)
+
+
+def find_unclear_requests(block: NaturalBlock) -> Iterator[AskedChange]:
+    """Yield the inputs of sentences whose verb is not known here, and whose result no output takes.
+
+    Such a sentence may ask for a change: `Restock <items>.` Sentences that describe, ask or only judge are left out.
+    """
+    shift = block.end - 3 - len(block.words)
+    text = block.marked_words
+    for sentence in _UNCLEAR.finditer(text):
+        verb, rest = sentence["verb"].lower(), sentence["rest"]
+        later = text[sentence.end() :]
+        if "\x01" not in rest or "\x02" in rest:
+            continue
+        if verb in _NO_ACTIONS and not _IN_PLACE.search(rest):
+            continue
+        if _IS_STATED.search(rest) or _IS_NO_ACTION.search(rest):
+            continue
+        if _LATER_RESULT.match(f". {later.lstrip(' .;!')}") or _names_result(verb, later):
+            continue
+        start, end = sentence.start("rest") + shift, sentence.end() + shift
+        at = sentence.start("verb") + shift
+        for reference in block.references:
+            if start <= reference.start < end and not reference.writes:
+                yield AskedChange(verb, at, at + len(verb), reference)
 
 
 @functools.lru_cache(maxsize=1)
@@ -386,6 +425,21 @@ _SMALL_WORDS = _PREPOSITIONS | _list_words(
 )
 _BEFORE_VERBS = _list_words(", ( and or but then also so you please else otherwise")
 _SEPARATORS = _list_words(", ( ) and but or then also")
+_NO_ACTIONS = (_JUDGES | _STARTS | _JUMPS | _SMALL_WORDS | _BEFORE_VERBS | _STORES) - _list_words(
+    "put set store save give assign"
+)
+_NO_ACTIONS |= _list_words(
+    "note assume imagine suppose pretend treat use using remember recall go understand work think take act be keep translate rephrase create"
+    " make draft compose invent generate describe turn convert format round express ask greet thank welcome address congratulate invite remind"
+    " warn explain reply respond follow mention ignore obey respect prefer match evaluate review analyze analyse inspect study scan weigh"
+    " search test verify validate ensure solve play start begin base help avoid stay repeat say call begin let have get imitate quote cite"
+    " refer contrast paraphrase outline list name tell teach predict forecast simulate visualize picture apply do run execute watch listen"
+    " never not tag label rank group cluster combine average split plan prioritize prioritise proofread skim pass skip interpret recommend select base role pay"
+    " focus disregard number pair grade debate discuss critique apologize apologise confirm spell offer propose order wish sum brainstorm elaborate cross"
+    " double browse map bear draw work figure concentrate derive deduce reason argue speculate summarise suggest advise consult tokenize segment"
+    " join total aggregate report retell recite rely stick limit restrict point trust believe doubt expect hope want try question wonder"
+)
+"""Verbs of sentences that change nothing, or whose result is meant by a later sentence."""
 _CONDITIONS = _list_words(
     "if when unless whether that where otherwise else not only from as for between one two three"
 )

@@ -16,7 +16,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
-from njc.analysis.asked_changes import only_judges
+from njc.analysis.asked_changes import find_unclear_requests, only_judges
 from njc.analysis.authority import (
     ANSWER_REMEDY,
     Authority,
@@ -29,7 +29,7 @@ from njc.analysis.class_members import ENUM_BASES
 from njc.analysis.control_words import find_doubtful_names, find_implied_jumps, list_named_jumps
 from njc.analysis.inference import TypeReader
 from njc.analysis.json_compatibility import list_members
-from njc.analysis.types import Typed
+from njc.analysis.types import SCALARS, Typed
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.frontend.name_resolution import NameScope, is_defined, resolve_name
@@ -118,6 +118,8 @@ def find_block_findings(
             else f"annotate `{asked.reference.path}` with a type that can be changed, or name an output"
         )
         yield make_diagnostic(source, "NJ305", asked.start, asked.end, message, hint)
+    if authority.effects == "answer" and block.options.effects is None:
+        yield from _check_unclear_requests(source, block, types)
     yield from _check_fixed_outputs(source, block, types)
     yield from _check_undefined_types(source, block, authority.labels, types)
     yield from _check_two_types(source, block, types)
@@ -138,6 +140,31 @@ def find_block_findings(
             message = f"`{name[0]}` is negated, so the block is not offered the jump"
             hint = 'say when the jump is to be taken, or write `jumps="all"` on the block'
         yield make_diagnostic(source, "NJ306", *at, message, hint)
+
+
+_NUMBERS = ("int", "float", "bool", "complex", "decimal.Decimal", "fractions.Fraction")
+
+
+def _check_unclear_requests(
+    source: SourceFile, block: NaturalBlock, types: TypeReader
+) -> Iterator[Diagnostic]:
+    """Report sentences that may ask for a change, of collections and of numbers in attributes; data changes nothing."""
+    known = {change.asked.reference for change in find_fixed_changes(block, types)}
+    for asked in find_unclear_requests(block):
+        path = asked.reference.path
+        typed = find_read_type(path, block, types)[0]
+        if typed is None or asked.reference in known:
+            continue
+        names = {types.name_of(part) for part in types.union_parts(types.expand(typed))}
+        if names <= {*_NUMBERS} if "." in path else not names & {*SCALARS, "typing.Literal"}:
+            message = f"to {asked.verb} `{path}: {typed}` may be a change, but the block only answers with data"
+            change = (
+                f"write `<:{path}>`"
+                if "." in path
+                else f"annotate `{path}` with a type that can be changed"
+            )
+            hint = f"{change} if it is; if not, {ANSWER_REMEDY}"
+            yield make_diagnostic(source, "NJ305", asked.start, asked.end, message, hint)
 
 
 def _can_do_nothing(block: NaturalBlock, authority: Authority, types: TypeReader) -> bool:

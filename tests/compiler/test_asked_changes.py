@@ -301,6 +301,76 @@ def test_texts_that_ask_to_print_need_code(text: str) -> None:
 
 
 COMPUTING = """\
+Go through <rows> one by one. Put the best into <:y: str>.
+Take <rows> as the candidates. Put the best into <:y: str>.
+Read <rows> carefully. Put the best into <:y: str>.
+Weigh <self.count> against <n>. Put the better offer into <:y: str>.
+Rank <rows> by quality. Put the best into <:y: str>.
+Group <rows> by topic. Put the largest topic into <:y: str>.
+Cluster <rows>. Put the number of clusters into <:y: int>.
+Compare <rows> with <text>. Put the most similar into <:y: str>.
+Combine <rows> to a story. Put its title into <:y: str>.
+Average <rows>. Put the answer into <:y: float>.
+Split <text> by <rows>. Put the number of parts into <:y: int>.
+Plan a trip to <rows>. Put the first town into <:y: str>.
+Prioritize <rows>. Put the most urgent one into <:y: str>.
+Proofread <rows>. Put the number of errors into <:y: int>.
+Summarize <rows> in one sentence. Put the sentence into <:y: str>.
+Skim <rows>. Put the gist into <:y: str>.
+Pass over the short ones of <rows>. Put the longest into <:y: str>.
+Interpret <rows> as votes. Put the winner into <:y: str>.
+Recommend one of <rows>. Put its name into <:y: str>.
+Select one of <rows>. Put its name into <:y: str>.
+Pick two of <rows>. Put their names into <:y: str>.
+Search <rows> for <text>. Put the position into <:y: int>.
+Base the letter on <rows>. Put the letter into <:y: str>.
+Act as the owner of <rows>. Put a reply to <text> into <:y: str>.
+Role-play a customer with <rows>. Put a reply into <:y: str>.
+Pay attention to <rows>. Put the topic into <:y: str>.
+Focus on <rows>. Put the topic into <:y: str>.
+Disregard <rows> if they are empty. Put a topic into <:y: str>.
+Remember that <rows> are votes. Put the winner into <:y: str>.
+Count <rows>. Put the number into <:y: int>.
+Number <rows> from one. Put the last number into <:y: int>.
+Pair each of <rows> with an animal. Put the funniest pair into <:y: str>.
+Rate each of <rows>. Put the best into <:y: str>.
+Grade each of <rows>. Put the best grade into <:y: str>.
+Score <rows> from 1 to 5. Put the mean into <:y: float>.
+Debate <rows>. Put the winner into <:y: str>.
+Discuss <rows>. Put the conclusion into <:y: str>.
+Critique <rows>. Put the main weakness into <:y: str>.
+Congratulate the winner of <rows>. Put the letter into <:y: str>.
+Apologize for <rows>. Put the letter into <:y: str>.
+Invite all of <rows>. Put the invitation into <:y: str>.
+Confirm <rows>. Put the reply into <:y: str>.
+Mention <self.count>. Put the letter into <:y: str>.
+Round <self.count> to tens. Put the number into <:y: int>.
+Spell <self.count> in words. Put the words into <:y: str>.
+Convert <self.count> to miles. Put the number into <:y: float>.
+Express <self.count> as a percentage of <n>. Put the percentage into <:y: float>.
+Offer a discount for <self.count> pieces. Put the offer into <:y: str>.
+Quote <self.count> as the price. Put the letter into <:y: str>.
+Propose <self.count> as the number of guests. Put the letter into <:y: str>.
+Order <self.count> pizzas in a polite letter. Put the letter into <:y: str>.
+Wish <self.count> happy years to <text>. Put the card into <:y: str>.
+Explain why <self.count> is high. Put the explanation into <:y: str>.
+Judge <rows>. Put a verdict into <:y: str>.
+Sum <rows>. Put the total into <:y: int>.
+Solve <rows>. Put the solution into <:y: str>.
+Brainstorm about <rows>. Put the best idea into <:y: str>.
+Elaborate on <rows>. Put the text into <:y: str>.
+Cross-check <rows> with <text>. Put the contradictions into <:y: str>.
+Double-check <rows>. Put the errors into <:y: str>.
+Browse <rows>. Put one that fits into <:y: str>.
+Scan <rows> for names. Put the first into <:y: str>.
+Map <rows> to countries. Put the most frequent into <:y: str>.
+Bear <rows> in mind. Put a plan into <:y: str>.
+Look up <text> in <rows>. Put the page into <:y: int>.
+Translate <rows>. Put the longest translation into <:y: str>.
+Draw a conclusion from <rows>. Put it into <:y: str>.
+Infer the topic from <rows>. Put it into <:y: str>.
+Work out the sum of <rows>. Put it into <:y: int>.
+Figure out what <rows> have in common. Put it into <:y: str>.
 Put into <:y: bool> whether <text> asks to print something.
 Put into <:y: str> whether <text> is about print, web or log.
 Put into <:y: str> the text on the print of <text>.
@@ -490,6 +560,86 @@ def test_texts_that_only_compute_are_not_reported_and_need_no_code(text: str) ->
     (authority,) = compilation.authorities
     assert [each.message for each in compilation.diagnostics] == []
     assert authority.effects == "answer", authority.reason
+
+
+UNCLEAR = """\
+Mask every phone number in <rows>. Put the count into <:y: int>.
+Pad <rows> with empty texts up to five. Put the count into <:y: int>.
+Swap the first and the last of <rows>. Put the count into <:y: int>.
+Collapse <rows> to one item. Put the count into <:y: int>.
+Complete <rows>. Put the count into <:y: int>.
+Grow <rows> by <text>. Put the count into <:y: int>.
+Transfer <n> from <self.count> to <self.name>. Put a receipt into <:y: str>.
+Credit <self.count> with <n>. Put a receipt into <:y: str>.
+Debit <self.count> by <n>. Put a receipt into <:y: str>.
+Refund <n> to <self.count>. Put a receipt into <:y: str>.
+Book <text> in <rows>. Put the count into <:y: int>.
+Reserve a place for <text> in <rows>. Put the count into <:y: int>.
+Relabel <rows>. Put the count into <:y: int>.
+Upsert <text> in <rows>. Put the count into <:y: int>.
+Sync <rows> with <text>. Put the count into <:y: int>.
+Flush <rows>. Put the count into <:y: int>.
+Restock <rows>. Put the count into <:y: int>.
+Approve the first of <rows>. Put the count into <:y: int>.
+Cancel <text> in <rows>. Put the count into <:y: int>.
+Close the first of <rows>. Put the count into <:y: int>.
+Promote the first of <rows>. Put the count into <:y: int>.
+Rank <rows> from best to worst, in place. Put the first into <:y: str>.
+Renumber <rows>. Put the count into <:y: int>.
+Inline <text> into <rows>. Put the count into <:y: int>.
+Prepend <text>, with <rows> as the target. Put the count into <:y: int>.
+Convert <rows> to lower case in place. Put the count into <:y: int>.
+Slot <text> into <rows>. Put the count into <:y: int>.
+Distribute <text> among <rows>. Put the count into <:y: int>.
+While reading <text>, collect its names in <rows>. Put the count into <:y: int>.
+Collect the names of <text> in <rows>. Put the count into <:y: int>.
+Memorize <text> as the last of <rows>. Put the count into <:y: int>.
+Launder <rows>. Put the count into <:y: int>.
+Consolidate <rows>. Put the count into <:y: int>.
+Seed <rows> with three names. Put the count into <:y: int>.
+Migrate <rows> to the new format. Put the count into <:y: int>.
+Settle <self.count>. Put a receipt into <:y: str>.
+Top <self.count> up by <n>. Put a receipt into <:y: str>.
+Freeze <self.count>. Put a receipt into <:y: str>.
+Schedule <text> in <rows>. Put the count into <:y: int>.
+Subscribe <text> to <rows>. Put the count into <:y: int>.
+Enroll <text> in <rows>. Put the count into <:y: int>.
+Evict the oldest of <rows>. Put the count into <:y: int>.
+Retire the oldest of <rows>. Put the count into <:y: int>.
+Shelve <text> among <rows>. Put the count into <:y: int>.
+Then compact <rows>. Put the count into <:y: int>.
+Please spread <text> over <rows>. Put the count into <:y: int>.
+Splice <text> into <rows>. Put the count into <:y: int>.
+Allocate <n> of <self.count> to <text>. Put a receipt into <:y: str>.
+Consume one of <rows>. Put the count into <:y: int>.
+Spend <n> of <self.count>. Put a receipt into <:y: str>.
+Burn <n> of <self.count>. Put a receipt into <:y: str>.
+Dock <self.count> by <n>. Put a note into <:y: str>.
+Penalize <self.count> by <n>. Put a note into <:y: str>.
+Reward the player: <self.count> plus ten. Put a note into <:y: str>.
+Scrub <rows>. Put the count into <:y: int>.
+Winnow <rows>. Put the count into <:y: int>.
+Reindex <rows>. Put the count into <:y: int>.
+Interleave <rows> with <text>. Put the count into <:y: int>.
+Publish the first of <rows>. Put the count into <:y: int>.
+"""
+
+
+@pytest.mark.parametrize("text", UNCLEAR.splitlines())
+def test_a_sentence_with_an_unknown_verb_and_without_an_output_is_reported(text: str) -> None:
+    """Its block still answers with data: the verb may mean a judgement."""
+    compilation = compile_text(text)
+    (authority,) = compilation.authorities
+    assert authority.effects == "answer", authority.reason
+    (found, *_) = compilation.diagnostics
+    assert found.code == "NJ305"
+    assert "may be a change" in found.message
+
+
+def test_an_explicit_form_says_that_nothing_is_changed() -> None:
+    source = PROGRAM.replace("natural", 'natural(effects="answer")')
+    text = source.format("Restock <rows>. Put the count into <:y: int>.")
+    assert not compile_source(SourceFile("p.njpy", text.encode())).diagnostics
 
 
 TARGETS = {
