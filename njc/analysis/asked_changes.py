@@ -264,7 +264,8 @@ def find_asked_changes(block: NaturalBlock) -> Iterator[AskedChange]:
 
 
 _UNCLEAR = re.compile(
-    rf"(?:\A|(?<=[.;!?])|(?<=\n))\s*(?:[-*•]\s+)?(?:(?!(?:app|rep|supp|re)ly\b)(?:{_ADVERB}|,\s*))*(?P<verb>[a-z]+)\b(?!\s*[:,])(?P<rest>(?:[^.;!?\n]|\n(?!\s*(?:\n|[-*•]\s))|[.](?=\d))*)(?![^.;!?]*\?)",
+    r"(?:\A\s*|(?<=[.!?])\s+(?=(?-i:[A-Z]))|(?<=;)\s+|\n\s*\n\s*|\n\s*[-*•]\s+)"
+    rf"(?:(?!(?:app|rep|supp|re)ly\b)(?:{_ADVERB}|,\s*))*(?P<verb>[a-z]+)\b(?!\s*[:,])(?P<rest>(?:[^.;!?\n]|\n(?!\s*(?:\n|[-*•]\s))|[.](?=\d))*)(?![^.;!?]*\?)",
     re.IGNORECASE,
 )
 """A sentence that begins with a verb, perhaps."""
@@ -286,7 +287,7 @@ def find_unclear_requests(block: NaturalBlock) -> Iterator[AskedChange]:
     text = block.marked_words
     for sentence in _UNCLEAR.finditer(text):
         verb, rest = sentence["verb"].lower(), sentence["rest"]
-        later = text[sentence.end() :]
+        later = text[sentence.end() : sentence.end() + _FAR]
         if "\x01" not in rest or "\x02" in rest:
             continue
         if verb in _NO_ACTIONS and not _IN_PLACE.search(rest):
@@ -434,7 +435,7 @@ _NO_ACTIONS |= _list_words(
     " warn explain reply respond follow mention ignore obey respect prefer match evaluate review analyze analyse inspect study scan weigh"
     " search test verify validate ensure solve play start begin base help avoid stay repeat say call begin let have get imitate quote cite"
     " refer contrast paraphrase outline list name tell teach predict forecast simulate visualize picture apply do run execute watch listen"
-    " never not tag label rank group cluster combine average split plan prioritize prioritise proofread skim pass skip interpret recommend select base role pay"
+    " never not tag label rank group cluster combine average split plan prioritize prioritise proofread skim skip interpret recommend select base role pay"
     " focus disregard number pair grade debate discuss critique apologize apologise confirm spell offer propose order wish sum brainstorm elaborate cross"
     " double browse map bear draw work figure concentrate derive deduce reason argue speculate summarise suggest advise consult tokenize segment"
     " join total aggregate report retell recite rely stick limit restrict point trust believe doubt expect hope want try question wonder"

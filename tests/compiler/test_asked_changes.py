@@ -301,6 +301,7 @@ def test_texts_that_ask_to_print_need_code(text: str) -> None:
 
 
 COMPUTING = """\
+Use animals, e.g. cats of <rows>. Put the best into <:y: str>.
 Go through <rows> one by one. Put the best into <:y: str>.
 Take <rows> as the candidates. Put the best into <:y: str>.
 Read <rows> carefully. Put the best into <:y: str>.
@@ -317,7 +318,7 @@ Prioritize <rows>. Put the most urgent one into <:y: str>.
 Proofread <rows>. Put the number of errors into <:y: int>.
 Summarize <rows> in one sentence. Put the sentence into <:y: str>.
 Skim <rows>. Put the gist into <:y: str>.
-Pass over the short ones of <rows>. Put the longest into <:y: str>.
+Disregard the short ones of <rows>. Put the longest into <:y: str>.
 Interpret <rows> as votes. Put the winner into <:y: str>.
 Recommend one of <rows>. Put its name into <:y: str>.
 Select one of <rows>. Put its name into <:y: str>.
@@ -634,6 +635,17 @@ def test_a_sentence_with_an_unknown_verb_and_without_an_output_is_reported(text:
     (found, *_) = compilation.diagnostics
     assert found.code == "NJ305"
     assert "may be a change" in found.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Put into <:y: int> the number of\n        letters in <rows>.",
+        'Some "words" of interest:\n        words of <rows> that rhyme. Put one into <:y: str>.',
+    ],
+)
+def test_a_line_that_continues_a_sentence_is_no_request(text: str) -> None:
+    assert not compile_text(text).diagnostics
 
 
 def test_an_explicit_form_says_that_nothing_is_changed() -> None:
