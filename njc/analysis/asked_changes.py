@@ -430,7 +430,8 @@ _NO_ACTIONS = (_JUDGES | _STARTS | _JUMPS | _SMALL_WORDS | _BEFORE_VERBS | _STOR
     "put set store save give assign"
 )
 _NO_ACTIONS |= _list_words(
-    "note assume imagine suppose pretend treat use using remember recall go understand work think take act be keep translate rephrase create"
+    "some several most many few other such my your our his her here there however because since although though unless until within without per via"
+    " regarding concerning according based note assume imagine suppose pretend treat use using remember recall go understand work think take act be keep translate rephrase create"
     " make draft compose invent generate describe turn convert format round express ask greet thank welcome address congratulate invite remind"
     " warn explain reply respond follow mention ignore obey respect prefer match evaluate review analyze analyse inspect study scan weigh"
     " search test verify validate ensure solve play start begin base help avoid stay repeat say call begin let have get imitate quote cite"
