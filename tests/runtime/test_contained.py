@@ -22,7 +22,7 @@ import weakref
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import pytest
 from hypothesis import given, settings
@@ -486,6 +486,33 @@ def test_code_has_the_time_zone_and_the_decimal_context_of_the_program(
             context.traps[decimal.Inexact] = True
             with pytest.raises(AssertionError, match="Inexact"):
                 evaluate(code, decimal.Decimal(3))
+
+
+T = TypeVar("T")
+
+
+class Mixin:
+    place: str
+
+    def where(self) -> str:
+        return f"at {self.place}"
+
+
+class Placed(Mixin, Generic[T], LookupError):
+    """An exception with bases that are none."""
+
+
+def test_exceptions_with_other_bases_cross() -> None:
+    def fail() -> None:
+        error = Placed[int]("gone")
+        error.place = "shop"
+        raise error
+
+    code = (
+        "try:\n    values[0]()\nexcept values[1] as error:\n"
+        "    result = error.where(), str(error), isinstance(error, values[2]), isinstance(error, LookupError)"
+    )
+    assert evaluate(code, [fail, Placed, Mixin]) == ("at shop", "gone", True, True)
 
 
 DIFFERENT = {

@@ -13,7 +13,9 @@ import inspect
 import io
 import itertools
 import logging
+import pathlib
 import string
+import subprocess
 import sys
 import types
 import weakref
@@ -460,6 +462,62 @@ def test_a_module_keeps_its_list_of_members() -> None:
         door.perform("get", [["r", number], "system"])
     with pytest.raises(Refused):
         door.encode(vars(module)["__builtins__"])
+
+
+class Attached(pydantic.BaseModel):
+    """A class of the program with fields of a class that reaches every file; no prompt names it."""
+
+    path: pathlib.Path = pathlib.Path("a")
+    process: subprocess.Popen[str] | None = None
+    pipe: subprocess.Popen[str] = pydantic.Field(default=None)
+
+    model_config = {"arbitrary_types_allowed": True}
+
+    @pydantic.computed_field
+    def home(self) -> pathlib.Path:
+        return self.path
+
+
+DESCRIBED = [
+    "type(model).model_fields['path'].annotation('/etc/hostname')",
+    "type(model).model_fields['path'].annotation.home()",
+    "model.model_fields['pipe'].annotation(['id'])",
+    "model.model_computed_fields['home'].return_type('/etc/hostname')",
+    "signature.parameters['path'].annotation.cwd()",
+    "signature.return_annotation('/etc/hostname')",
+    "fields[0].type('/etc/hostname')",
+    "type(model).model_validate({'path': '/etc/hostname'})",
+    "model.model_validate_json('{}')",
+    "model.model_construct(path=1)",
+    "type(model).parse_obj({})",
+    "model.path.home()",
+]
+
+
+@pytest.mark.parametrize("code", DESCRIBED)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_the_description_of_a_field_gives_no_class(code: str) -> None:
+    def open_file(path: pathlib.Path) -> pathlib.Path:
+        return path
+
+    described = dataclasses.make_dataclass("Described", [("path", pathlib.Path)])
+    model, fields = Attached(), dataclasses.fields(described)
+    signature, out = inspect.signature(open_file, eval_str=True), None
+    scope = make_scope(lambda: (model, fields, signature, out), writes="out", at="case.njpy:1")
+    snippet = prepare(f"out = str({code})", scope, policy="contained")
+    assert isinstance(snippet, Snippet)
+    done = execute(snippet)
+    assert isinstance(done, Failed)
+    assert "does not name the class" in done.message or "is refused here" in done.message
+    snippet = prepare(
+        "out = type(model).model_fields['path'].annotation is type(model.path), model.model_dump()['path'].name, "
+        "str(fields[0].type), fields[0].name, model.model_copy(update={'process': None}).path.name",
+        scope,
+        policy="contained",
+    )
+    assert isinstance(snippet, Snippet)
+    assert isinstance(execute(snippet), Ran)
+    assert isinstance(out, tuple)
 
 
 class Delegate:

@@ -54,6 +54,13 @@ _REFUSED: Mapping[str, frozenset[str]] = {
     "ctypes": _split_words("from_address from_buffer from_param in_dll"),
     "_ctypes": _split_words("from_address from_buffer from_param in_dll"),
 }
+_DESCRIBING = _split_words("attr attrs dataclasses inspect pydantic typing typing_extensions")
+"""Libraries with objects that describe fields and parameters: the classes that they give are only found."""
+_MAKERS = _split_words(
+    """construct from_orm model_construct model_validate model_validate_json model_validate_strings parse_obj
+    validate"""
+)
+"""Methods of pydantic that make instances of their class, and of the classes of its fields."""
 _REFUSED_CHANGES: Mapping[str, frozenset[str]] = {
     "pydantic": _split_words(
         "alias annotation discriminator metadata model_config validation_alias"
@@ -109,6 +116,21 @@ def find_refused_given(value: Any, name: str, member: Any, named: Set[str]) -> s
             if name in _REFUSED.get(library, ()) and library not in named:
                 return library
     return None
+
+
+def is_described(value: Any, member: Any) -> bool:
+    """Return whether a member is a class, or an alias of one, in the description of a field or a parameter."""
+    library = get_module_name(type(value)).partition(".")[0]
+    return library in _DESCRIBING and is_a(find_target(member), type)
+
+
+def makes_instances(method: Any) -> bool:
+    """Return whether a method of a class may make instances: of Python's library, or one of pydantic's that does."""
+    if type(method) is not MethodType or type(method.__func__) is not FunctionType:
+        return False
+    library = str(method.__func__.__module__).partition(".")[0]
+    is_maker = library == "pydantic" and method.__func__.__name__ in _MAKERS
+    return is_maker or is_standard_module(library)
 
 
 def find_refused_change(value: Any, name: str, named: Set[str]) -> str | None:

@@ -37,8 +37,10 @@ from njrt.execution.contained.authority import (
     find_refused_change,
     find_refused_given,
     find_refused_member,
+    is_described,
     limit_function,
     list_owners,
+    makes_instances,
 )
 from njrt.execution.contained.known import (
     find_known_name,
@@ -423,6 +425,12 @@ class Door(Codec):
                     self._check_owner(member.__self__, name)
                 if library := find_refused_given(value, name, member, self.modules):
                     _refuse_member(name, library)
+                if makes_instances(member) and self._is_only_found(member.__self__):
+                    self._refuse_found_class(member.__self__)
+                if is_described(value, member):
+                    if not is_a(member, type):
+                        raise Refused(AttributeError, f"the type in `{name}` is refused here")
+                    return member if find_known_name(member) else Found(member)
                 if name == "__class__" and is_a(member, type):
                     return Found(member)
                 if is_a(value, ModuleType) and not is_a(member, ModuleType):

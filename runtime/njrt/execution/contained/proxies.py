@@ -439,7 +439,9 @@ class Proxies(Codec):
             namespace["__hash__"] = None
         if bases is not None:
             namespace |= _ERROR_METHODS | {name: _make_member(name, request) for name in own}
-            return type.__new__(ProxyType, name, tuple(map(self.decode, bases)), namespace)
+            found = tuple(map(self.decode, bases))  # a class beside them has another layout here
+            errors = tuple(base for base in found if issubclass(base, BaseException))
+            return type.__new__(ProxyType, name, errors, namespace)
         if shown:
             shown_class = self.decode(shown)
             namespace["__class__"] = property(lambda _: shown_class)
