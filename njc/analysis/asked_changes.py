@@ -269,6 +269,7 @@ _UNCLEAR = re.compile(
     re.IGNORECASE,
 )
 """A sentence that begins with a verb, perhaps."""
+_NO_IMPERATIVE = re.compile(r"[^s]s\Z|...ing\Z")
 _IN_PLACE = re.compile(r"\bin[\s-]place\b", re.IGNORECASE)
 _IS_STATED = re.compile(r"\b(?:is|are|was|were|be|been|has|had|will|does|did|whether)\b")
 _IS_NO_ACTION = re.compile(
@@ -290,7 +291,7 @@ def find_unclear_requests(block: NaturalBlock) -> Iterator[AskedChange]:
         later = text[sentence.end() : sentence.end() + _FAR]
         if "\x01" not in rest or "\x02" in rest:
             continue
-        if verb in _NO_ACTIONS and not _IN_PLACE.search(rest):
+        if (verb in _NO_ACTIONS or _NO_IMPERATIVE.search(verb)) and not _IN_PLACE.search(rest):
             continue
         if _IS_STATED.search(rest) or _IS_NO_ACTION.search(rest):
             continue

@@ -301,6 +301,8 @@ def test_texts_that_ask_to_print_need_code(text: str) -> None:
 
 
 COMPUTING = """\
+Customers in <rows> complain. Put the reason into <:y: str>.
+Listening to <rows>, you hear a melody. Put its name into <:y: str>.
 Use animals, e.g. cats of <rows>. Put the best into <:y: str>.
 Go through <rows> one by one. Put the best into <:y: str>.
 Take <rows> as the candidates. Put the best into <:y: str>.
