@@ -268,8 +268,8 @@ _UNCLEAR = re.compile(
     rf"(?:(?!(?:app|rep|supp|re)ly\b)(?:{_ADVERB}|,\s*))*(?P<verb>[a-z]+)\b(?!\s*[:,])(?P<rest>(?:[^.;!?\n]|\n(?!\s*(?:\n|[-*•]\s))|[.](?=\d))*)(?![^.;!?]*\?)",
     re.IGNORECASE,
 )
-"""A sentence that begins with a verb, perhaps."""
-_NO_IMPERATIVE = re.compile(r"[^s]s\Z|...ing\Z")
+"""A sentence with its first word, perhaps a verb."""
+_NO_IMPERATIVE = re.compile(r"[^s]s\Z|...ing\Z|\A(?:say|tell|begin)\Z")
 _IN_PLACE = re.compile(r"\bin[\s-]place\b", re.IGNORECASE)
 _IS_STATED = re.compile(r"\b(?:is|are|was|were|be|been|has|had|will|does|did|whether)\b")
 _IS_NO_ACTION = re.compile(
@@ -280,7 +280,7 @@ _IS_NO_ACTION = re.compile(
 
 
 def find_unclear_requests(block: NaturalBlock) -> Iterator[AskedChange]:
-    """Yield the inputs of sentences whose verb is not known here, and whose result no output takes.
+    """Yield the inputs of sentences with a verb that is not listed here and a result that no output takes.
 
     Such a sentence may ask for a change: `Restock <items>.` Sentences that describe, ask or only judge are left out.
     """
@@ -349,7 +349,7 @@ _FAR = 5000
 
 
 def _names_result(verb: str, text: str) -> bool:
-    """Return whether a later sentence puts what a verb makes into an output: the tags of `tag`."""
+    """Return whether a later sentence puts the result of a verb into an output: the tags of `tag`."""
     made = (
         "entry|row|record|item|line|element"
         if verb in ("create", "make", "open", "start")
@@ -435,14 +435,14 @@ _NO_ACTIONS |= _list_words(
     " regarding concerning according based note assume imagine suppose pretend treat use using remember recall go understand work think take act be keep translate rephrase create"
     " make draft compose invent generate describe turn convert format round express ask greet thank welcome address congratulate invite remind"
     " warn explain reply respond follow mention ignore obey respect prefer match evaluate review analyze analyse inspect study scan weigh"
-    " search test verify validate ensure solve play start begin base help avoid stay repeat say call begin let have get imitate quote cite"
-    " refer contrast paraphrase outline list name tell teach predict forecast simulate visualize picture apply do run execute watch listen"
+    " search test verify validate ensure solve play start base help avoid stay repeat call let have get imitate quote cite"
+    " refer contrast paraphrase outline list name teach predict forecast simulate visualize picture apply do run execute watch listen"
     " never not tag label rank group cluster combine average split plan prioritize prioritise proofread skim skip interpret recommend select base role pay"
     " focus disregard number pair grade debate discuss critique apologize apologise confirm spell offer propose order wish sum brainstorm elaborate cross"
     " double browse map bear draw work figure concentrate derive deduce reason argue speculate summarise suggest advise consult tokenize segment"
     " join total aggregate report retell recite rely stick limit restrict point trust believe doubt expect hope want try question wonder"
 )
-"""Verbs of sentences that change nothing, or whose result is meant by a later sentence."""
+"""Verbs of sentences that change nothing, or that prepare the result of a later sentence."""
 _CONDITIONS = _list_words(
     "if when unless whether that where otherwise else not only from as for between one two three"
 )

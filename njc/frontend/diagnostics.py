@@ -292,7 +292,7 @@ CODES: Mapping[str, DiagnosticCode] = {
         "The text asks for a change of a variable that the block only reads: its type allows no change, or it is a "
         "number or a text, and then a change is a new binding. To bind the variable, write `<:name>`; to change its "
         "object, annotate it with a type that can be changed; for a new value, name an output. A sentence without an output "
-        "whose verb njc does not know, such as `Restock <items>`, may ask for a change, too.",
+        "and with a verb that njc does not know, such as `Restock <items>`, may ask for a change, too.",
     ),
     "NJ306": DiagnosticCode(
         "doubtful jump",
