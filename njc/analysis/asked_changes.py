@@ -488,8 +488,32 @@ def only_judges(block: NaturalBlock) -> bool:
     text = _MAKES_RESULT.sub("", text.lower()).replace("as well as", "and")
     sentences = [words for words in map(_WORD.findall, _SENTENCE_END.split(text)) if words]
     return all(
-        _is_judgement(words) and _has_one_result(words) and not _gives_to_inputs(words)
+        _is_judgement(words) and _has_one_result(words) and not _may_ask_for_more(words)
         for words in sentences
+    )
+
+
+_ACTS_ON_INPUT = re.compile(
+    r"\b(?:break|continue|see|consider)(?: (?:the|each|every|all|both|of)){0,3} \x01(?! [\x02(,]|\Z| for\b)|\breturn \x01 (?:to|in|as)\b|\b(?:must|should|shall) be\b| away\b| each\Z"
+)
+"""Words that are jumps or judgements elsewhere, with an input as their object: `Break <rows> into two`."""
+_STATEMENTS = _list_words("is are has have may must should shall will can follows")
+
+
+def _may_ask_for_more(words: list[str]) -> bool:
+    is_act = words[-1] != "?" and _ACTS_ON_INPUT.search(" ".join(words))
+    return bool(is_act) or _gives_to_inputs(words) or _states_more(words)
+
+
+def _states_more(words: list[str]) -> bool:
+    """Return whether a part of a request, behind its first comma, is a statement, and so perhaps a request."""
+    if words[0] not in _STARTS or _OUTPUT not in words:
+        return False
+    parts = _split(words[: words.index(_OUTPUT)])[1:]
+    return any(
+        part[0] not in _STORES | _JUDGES | _JUMPS | _STARTS | _CONDITIONS
+        and not _STATEMENTS.isdisjoint(part)
+        for part in parts
     )
 
 
@@ -500,7 +524,7 @@ _INTO_INPUTS = re.compile(
 )
 """A place in the inputs."""
 _ONTO_INPUT = re.compile(
-    r"\x01(?: [\w-]+){0,4} (?:to|into|onto) \x01|\bonto\b|\bwith an? |\Acheck (?:off|.*(?: as| off\b))"
+    r"\x01(?: [\w-]+){0,4} (?:to|into|onto) \x01|\bonto\b|\bwith an? |\boff \x01|\A(?:see|look|check) that\b(?! \x02)|\Acheck (?:off|.*(?: as| off\b))"
 )
 _AFTERWARDS = re.compile(r"(?:with|by) each\b|which (?:is|are) to\b")
 _WITH_EACH = re.compile(r"\bwith (?:each|all|every|both|them|these|those|it|the (?:rest|others))\b")

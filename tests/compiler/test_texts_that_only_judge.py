@@ -15,6 +15,21 @@ PROGRAM = '''def f(items: list[str], words: list[str]) -> int:
     return n
 '''
 CHANGING = """\
+Pick the first off <items>. Put the count into <:n: int>.
+See that <items> is sorted. Put the count into <:n: int>.
+See <items> sorted. Put the count into <:n: int>.
+Calculate the totals of <items> below each. Put the count into <:n: int>.
+Check the typos in <items> away, and put the count into <:n: int>.
+Consider <items> sorted from here on; <:n: int> is the count.
+Know that <items> must be sorted. Put the count into <:n: int>.
+Given <items>, none longer than ten letters may survive, and put the count into <:n: int>.
+When <words> is empty, <items> is to be, too, and put the count into <:n: int>.
+For each of <items>, a dot follows, and put the count into <:n: int>.
+Is one of <words> in <items>? If not, it should be, and put the count into <:n: int>.
+After reading <words>, <items> has one more, and put the count into <:n: int>.
+Break <items> into two. Put the count into <:n: int>.
+Continue <items> with <words>. Put the count into <:n: int>.
+Return <items> to its original order. Put the count into <:n: int>.
 Tidy <items> up, then say how many there were in <:n: int>.
 After reading <items>, drop the ones that look like spam; put the count into <:n: int>.
 Rank <items> best first, in place, and put the winner's index into <:n: int>.
