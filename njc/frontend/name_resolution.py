@@ -179,7 +179,7 @@ def is_bound(name: str, scope: NameScope, outputs: BlockOutputs) -> bool:
 
 _MODULE_NAMES = frozenset([
     "__name__", "__file__", "__doc__", "__package__", "__spec__", "__loader__", "__path__", "__builtins__",
-    "__annotations__", "__debug__", "__dict__", "__cached__",
+    "__annotations__", "__debug__", "__cached__",
 ])  # fmt: skip
 
 
@@ -188,7 +188,7 @@ def is_defined(name: str, scope: NameScope, outputs: BlockOutputs) -> bool:
     home = resolve_name(name, scope, outputs)
     if not isinstance(home, Global) or home.known or home.scope.bindings.star_import:
         return True
-    if name in _MODULE_NAMES or hasattr(builtins, name):
+    if name in _MODULE_NAMES or name in vars(builtins):
         return True
     if name == "__class__":
         return scope.is_function and scope.mangling_class is not None

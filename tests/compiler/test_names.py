@@ -192,6 +192,47 @@ def test_is_defined(program: str, defined: bool) -> None:
     assert ("NJ201" in {diagnostic.code for diagnostic in compilation.diagnostics}) is not defined
 
 
+PLACES = r"""
+@
+x = 1; @
+def f(): @\nf()
+def f(k, *a, **b): x = 1; @\nf(1)
+class C: x = 1; @
+class C:\n def m(self): x = 1; @\nC().m()
+def f(k):\n class C: y = 1; @\nf(1)
+def f(k):\n class C:\n  y = 1\n  def m(self): @\n C().m()\nf(1)
+[x for x in "a"]; @
+any((y := x) for x in "a"); @
+g = lambda x: x; @
+try: 1/0\nexcept Exception as e: pass\n@
+import os.path as x, sys as y; @
+import os.path, xml.dom; @
+def f(): global x; x = 1\nf()\n@
+def f():\n x = 1\n def g(): nonlocal x; @\n g()\nf()
+x, *y = 1, 2; @
+def f(x): pass\n@
+class C: global x; x = 1; @
+""".splitlines()[1:]
+NAMES = ["x", "y", "k", "a", "e", "g", "f", "os", "xml", "print", "self", "copyright", "_"]
+NAMES += [f"__{name}__" for name in ("name", "doc", "debug", "dict", "class", "module", "qualname")]
+NAMES += [f"__{name}__" for name in ("init", "hash", "import", "builtins", "slots", "bases")]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_the_defined_names_are_those_of_cpython(place: str) -> None:
+    program = place.replace("\\n", "\n") + "\n"
+    for name in NAMES:
+        text = program.replace("@", f'"""natural\n<{name}>\n"""')
+        found = compile_source(SourceFile("p.njpy", text.encode())).diagnostics
+        reported = {each.message for each in found if each.code in ("NJ201", "NJ205")}
+        try:
+            exec(program.replace("@", name), {"__name__": "p", "__doc__": None})
+        except NameError:
+            assert reported, name
+        else:
+            assert not reported, name
+
+
 def test_module_names_and_builtins_are_defined() -> None:
     text = '"""natural\n<__name__> <__file__> <ValueError>\n"""\n'
     text += 'class C:\n def f(self):\n  """natural\n  <__class__> <super>\n  """\n'
