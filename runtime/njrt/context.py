@@ -48,10 +48,13 @@ class Opened(Generic[T]):
 
 
 class _Process:
-    """The open items of this process (state: the items; the frames of generators that have opened some)."""
+    """The open items of this process (state: the items; the frames of generators that have opened some).
+
+    The lock is reentrant: the collector may close a generator, and a signal may open an item, while it is held.
+    """
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()
         self.items: tuple[Opened[Any], ...] = ()
         self.generators: dict[int, tuple[Opened[Any], ...]] = {}
         self.older_threads = {thread.ident for thread in threading.enumerate()}
@@ -59,20 +62,28 @@ class _Process:
 
     def add(self, opened: Opened[Any], generator: int | None) -> None:
         with self.lock:
-            self.items = (*self.items, opened)
+            self.change(lambda items: (*items, opened))
             if generator is not None:
                 self.generators[generator] = (*self.generators.get(generator, ()), opened)
 
     def remove(self, opened: Opened[Any], generator: int | None) -> None:
         with self.lock:
-            self.items = _without(self.items, opened)
+            self.change(lambda items: _without(items, opened))
             if generator is not None:
                 rest = _without(self.generators.pop(generator, ()), opened)
                 self.generators |= {generator: rest} if rest else {}
 
+    def change(self, change: Callable[[tuple[Opened[Any], ...]], tuple[Opened[Any], ...]]) -> None:
+        """Change the items, again if they were changed meanwhile in this thread."""
+        before = None
+        while before is not self.items:
+            before = self.items
+            after = change(before)
+        self.items = after
+
     def restart_in_child(self) -> None:
         """After a fork: keep only the forking thread, with the items open around it."""
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()
         self.items = list_open()
         self.older_threads = set()
         me = threading.get_ident()

@@ -263,7 +263,7 @@ class _Watchdog:
     """The thread that watches the open regions; started by the first region, asleep without open regions."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()
         self.needed = threading.Event()
         self.regions: dict[int, Region] = {}
         self.runs = False
@@ -320,7 +320,7 @@ class _Watchdog:
 
     def restart_in_child(self) -> None:
         """Start again after a fork, which leaves only the forking thread."""
-        self.lock, self.needed = threading.Lock(), threading.Event()
+        self.lock, self.needed = threading.RLock(), threading.Event()
         here = threading.get_ident()
         self.regions = {
             key: region for key, region in self.regions.items() if region.thread == here

@@ -164,7 +164,7 @@ def _describe(error: BaseException) -> str:
 
 _loops: dict[int, asyncio.AbstractEventLoop] = {}
 """The event loop of this process, by its id: another one after a fork."""
-_starting = free_in_child(threading.Lock())
+_starting = free_in_child(threading.RLock())
 _sessions: WeakSet[Session] = WeakSet()
 
 

@@ -44,7 +44,7 @@ class BreakerModel(ModelAround, WrappedModel):
         self._most = failures
         self._seconds = seconds
         self._clock = clock
-        self._lock = free_in_child(threading.Lock())
+        self._lock = free_in_child(threading.RLock())
         self._failures = 0
         self._opened_at: float | None = None
         self._probing_process = 0  # a child of a fork does not wait for the probe of its parent

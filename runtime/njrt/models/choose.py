@@ -39,7 +39,7 @@ NO_MODEL_MESSAGE = (
 )
 
 _models: dict[tuple[object, ...], Model] = {}
-_models_lock = free_in_child(threading.Lock())
+_models_lock = free_in_child(threading.RLock())
 
 
 def get_model(name: str | None = None, *, base_url: str | None = None) -> Model:

@@ -119,7 +119,7 @@ def _get_result(result: T | _Exit) -> T:
     return result
 
 
-_network_lock = threading.Lock()
+_network_lock = threading.RLock()
 _network: Network | None = None
 
 
@@ -145,7 +145,7 @@ def close_network() -> None:
 def _reset_after_fork() -> None:
     """Start a new network in a forked process: it has inherited the connections, but not the thread."""
     global _network_lock, _network
-    _network_lock, _network = threading.Lock(), None
+    _network_lock, _network = threading.RLock(), None
 
 
 if hasattr(os, "register_at_fork"):

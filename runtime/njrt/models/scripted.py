@@ -56,7 +56,7 @@ class Scripted:
         self.requests: list[Request] = []
         self._script = script if callable(script) else tuple(script)
         self._delay = delay
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def ask(self, request: Request) -> Reply:
         turn = self._record_request(request)

@@ -56,7 +56,7 @@ class TraceFile:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path).absolute()
-        self._lock = free_in_child(threading.Lock())
+        self._lock = free_in_child(threading.RLock())
         self._handle: int | None = None
         self._has_failed = False
 

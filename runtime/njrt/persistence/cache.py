@@ -125,7 +125,7 @@ class ReplyStore:
         self._prefix = prefix
         self._clock = clock
         self._is_file = not prefix and isinstance(store, SqliteStore)
-        self._lock = free_in_child(threading.Lock())
+        self._lock = free_in_child(threading.RLock())
         self._hits = self._misses = 0
         self._has_warned = False
         self._opens_at = 0.0

@@ -20,7 +20,7 @@ class MemoryStore:
 
     def __init__(self, now: Callable[[], float] = time.time) -> None:
         self.now = now
-        self._lock = free_in_child(threading.Lock())
+        self._lock = free_in_child(threading.RLock())
         self._texts: dict[str, str] = {}
         self._logs: dict[str, list[str]] = {}
 

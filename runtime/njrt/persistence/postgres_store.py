@@ -55,7 +55,7 @@ class PostgresStore:
         self.name = name or url
         self._url = url
         self._max_bytes = max_bytes
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._idle: list[psycopg.Connection[Any]] = []
         self._process = os.getpid()
         self._puts = 0
@@ -201,7 +201,7 @@ class PostgresStore:
         if self._process != os.getpid():
             # Connections must be neither used nor closed in a child of the process that opened them.
             self._inherited, self._idle = self._idle, []
-            self._lock, self._process = threading.Lock(), os.getpid()
+            self._lock, self._process = threading.RLock(), os.getpid()
         while True:
             with self._lock:
                 if not self._idle:

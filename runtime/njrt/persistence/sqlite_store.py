@@ -112,7 +112,7 @@ class SqliteStore:
         self._max_bytes = max_bytes
         self._busy_seconds = busy_seconds
         self._here = threading.local()
-        self._lock = free_in_child(threading.Lock())
+        self._lock = free_in_child(threading.RLock())
         self._puts = 0
 
     @property

@@ -65,7 +65,7 @@ class UnfitError(Exception):
 
 
 _counts_by_place: dict[str, AttemptCounts] = {}
-_counts_lock = free_in_child(threading.Lock())
+_counts_lock = free_in_child(threading.RLock())
 
 
 def attempts() -> Mapping[str, AttemptCounts]:

@@ -303,7 +303,7 @@ class RunningCanaries:
 
     def __init__(self) -> None:
         self._threads: set[threading.Thread] = set()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         # At the end of the main thread, while threads can still be started, unlike in `atexit`; `threading` calls in
         # reverse order, so the functions of executors must be registered first.
         importlib.import_module("concurrent.futures.thread")
@@ -342,7 +342,7 @@ class RunningCanaries:
         return not self._threads
 
     def _forget(self) -> None:
-        self._threads, self._lock = set(), threading.Lock()
+        self._threads, self._lock = set(), threading.RLock()
 
 
 _running = RunningCanaries()

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from threading import Lock
+from threading import RLock
 
 from njrt.context import Around
 from njrt.errors import (
@@ -90,7 +90,7 @@ class Meter:
         self.limits, self.place = limits, place
         self._option, self._around = option, around
         self._clock, self._began = clock, clock()
-        self._lock = Lock()
+        self._lock = RLock()
         self._counts = {"effects": 0, "calls": 0}
         self._tokens = self._stops = 0
         self._stopped_at = 0.0

@@ -67,7 +67,7 @@ class RecursionRoom:
 
     def __init__(self) -> None:
         self._levels = threading.local()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._raised: list[int] = []
         """Levels that raised the limit, in all threads."""
         self._extra = 0

@@ -115,7 +115,7 @@ class Approval:
         self._otherwise = otherwise
         self._terminal = terminal
         self._read_time = read_time
-        self._lock = free_in_child(threading.Lock())
+        self._lock = free_in_child(threading.RLock())
 
     def __call__(self, pending: PendingEffect) -> Decision:
         """Decide as before, or ask."""

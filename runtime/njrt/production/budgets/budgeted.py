@@ -219,13 +219,13 @@ def measure_spent(usage: Usage, most: Amount, is_script: bool = False) -> Amount
 
 _unsettled: list[tuple[CallReservation, Amount]] = []
 """Costs of calls that the store does not know yet."""
-_unsettled_lock = threading.Lock()
+_unsettled_lock = threading.RLock()
 
 
 def _forget_after_fork() -> None:
     """Leave unsettled calls to the parent."""
     global _unsettled_lock
-    _unsettled_lock = threading.Lock()
+    _unsettled_lock = threading.RLock()
     _unsettled.clear()
 
 
