@@ -6,6 +6,7 @@ frames, and sends what it likes. All checks must be the program's.
 
 from __future__ import annotations
 
+import configparser
 import dataclasses
 import functools
 import importlib
@@ -17,14 +18,18 @@ import pathlib
 import string
 import subprocess
 import sys
+import tarfile
 import types
 import weakref
+import zipfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from enum import Enum
 from typing import Any, Generic, TypeVar
+from xml.etree import ElementTree
 
+import jinja2
 import numpy
 import pandas
 import pydantic
@@ -288,6 +293,32 @@ def test_a_logger_gives_no_way_to_files(tmp_path: Any) -> None:
     finally:
         logger.removeHandler(handler)
         handler.close()
+
+
+FILES_AND_CODE: dict[str, tuple[Any, str]] = {
+    "value.environment.from_string('{{ 7 * 7 }}').render()": (jinja2.Template("{{ x }}"), "value.render(x=1)"),
+    "value.from_string('{{ 7 * 7 }}').render()": (jinja2.Environment(), "value.autoescape"),
+    "value.overlay().compile_expression('7 * 7')()": (jinja2.Environment(), "value.is_async"),
+    "value.read('/etc/hostname')": (configparser.ConfigParser(), "value.sections()"),
+    "value.parse('/etc/hostname')": (ElementTree.ElementTree(ElementTree.Element("a")), "value.getroot().tag"),
+    "value.write('/tmp/x')": (ElementTree.ElementTree(ElementTree.Element("a")), "value.find('b')"),
+    "value.write('/etc/hostname')": (zipfile.ZipFile(io.BytesIO(), "w"), "value.namelist()"),
+    "value.extractall('/tmp')": (zipfile.ZipFile(io.BytesIO(), "w"), "value.infolist()"),
+    "value.add('/etc/hostname')": (tarfile.TarFile(fileobj=io.BytesIO(), mode="w"), "value.getnames()"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("code", FILES_AND_CODE)
+def test_objects_read_no_other_files_and_run_no_text(code: str) -> None:
+    given, useful = FILES_AND_CODE[code]
+    for value in (given, Delegate(given)):
+        for line, expected in ((code, Failed), (useful, Ran)):
+            scope = make_scope(lambda: (value,), at="case.njpy:1")  # noqa: B023
+            snippet = prepare(line, scope, policy="contained")
+            assert isinstance(snippet, Snippet)
+            done = execute(snippet)
+            assert isinstance(done, expected), done
+            assert isinstance(done, Ran) or "is refused here" in done.message
 
 
 USEFUL = [

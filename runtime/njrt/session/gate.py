@@ -380,8 +380,8 @@ def _stopped_clock(is_async: bool) -> Iterator[None]:
         with stopped_alarms():
             yield
         return
-    clock.stop()
     try:
+        clock.stop()
         yield
     finally:
         clock.start()

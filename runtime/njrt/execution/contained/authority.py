@@ -49,6 +49,14 @@ _REFUSED: Mapping[str, frozenset[str]] = {
         """apply_typevars_map from_annotated_attribute from_annotation from_field merge_field_infos model_config
         model_rebuild parse_file parse_raw rebuild rebuild_annotation update_forward_refs"""
     ),
+    "jinja2": _split_words(
+        """compile compile_expression compile_templates environment from_string overlay"""
+    ),
+    "configparser": frozenset({"read"}),
+    "lxml": _split_words("parse write write_c14n xinclude xslt"),
+    "tarfile": _split_words("add extract extractall"),
+    "xml": _split_words("parse write write_c14n"),
+    "zipfile": _split_words("extract extractall write"),
     "typing": frozenset({"copy_with"}),
     "logging": _split_words("addHandler handlers manager"),
     "ctypes": _split_words("from_address from_buffer from_param in_dll"),
