@@ -28,7 +28,12 @@ from njc.codegen.header import FileHeader, format_closing_comment, make_header
 from njc.codegen.linemap import LineMap, Piece, build_line_map, remap_tree
 from njc.codegen.lower import WrittenBlock, apply_written, choose_aliases, lower, serialize_written
 from njc.codegen.tuned import TunedBlock, serialize_tuned
-from njc.frontend.blocks import NaturalBlock, collect_block_outputs, find_blocks
+from njc.frontend.blocks import (
+    NaturalBlock,
+    collect_block_outputs,
+    find_blocks,
+    may_have_unmarked,
+)
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.frontend.directives import (
     NO_DIRECTIVES,
@@ -106,11 +111,12 @@ def compile_source(
 
 def analyze(source: SourceFile) -> Analysis:
     """Parse a file; return its blocks and diagnostics."""
-    if source.path.endswith(".py") or not can_hold_blocks(source.data):
+    has_marker = can_hold_blocks(source.data)
+    if source.path.endswith(".py") or not (has_marker or may_have_unmarked(source.data)):
         return Analysis(source)
     module = parse(source)
     if isinstance(module, Diagnostic):
-        return Analysis(source, diagnostics=(module,))
+        return Analysis(source, diagnostics=(module,)) if has_marker else Analysis(source)
     directives = read_file_directives(module)
     found = list(find_blocks(module))
     blocks = tuple(block for block in found if isinstance(block, NaturalBlock))
@@ -125,6 +131,8 @@ def analyze(source: SourceFile) -> Analysis:
     problems += check(module, blocks, outputs)
     problems += check_flow(module, blocks, outputs)
     diagnostics = _filter_diagnostics(source, problems, directives, blocks)
+    if not has_marker:
+        return Analysis(source, diagnostics=tuple(it for it in diagnostics if it.code == "NJ103"))
     return Analysis(source, module, blocks, outputs, diagnostics, directives)
 
 
@@ -148,7 +156,8 @@ def generate(
     added = serialize_written(source, written, note) + serialize_tuned(tuned)
     header = make_header(source, project, version, added)
     if module is None:
-        return _compile_without_blocks(source, header)
+        compilation = _compile_without_blocks(source, header)
+        return replace(compilation, diagnostics=analysis.diagnostics)
     types = analysis.types
     project = (
         NO_OPTIONS if project == NO_OPTIONS else project

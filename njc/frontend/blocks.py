@@ -18,8 +18,9 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cached_property
 from types import NoneType
 from typing import Any
@@ -222,6 +223,58 @@ def find_blocks(module: Module) -> Iterator[BlockOrDiagnostic]:
     )
     yield from statements
     yield from _find_values(module, statements)
+    yield from _find_unmarked(module, statements)
+
+
+_FORM = "a block is one triple-quoted string that begins with the line `natural`"
+_OUTPUT = re.compile(r"<:[^\W\d]\w*(?:\.\w+)*(?:>|:[^<>\r\n]{1,80}>)")
+_FIRST_WORD = re.compile(r"\w*[\"']+\W*(\w*)")
+
+
+def may_have_unmarked(data: bytes) -> bool:
+    """Return whether the bytes of a file may have an output in a string."""
+    return b"<:" in data and re.search(rb"<:\w", data) is not None
+
+
+def _find_unmarked(module: Module, found: Sequence[BlockOrDiagnostic]) -> Iterator[Diagnostic]:
+    """Report strings that are statements with outputs, and no blocks: their marker has perhaps a typing error."""
+    source = module.source
+    blocks = [block for block in found if isinstance(block, NaturalBlock)]
+    known = dict(sorted((block.start, block.end) for block in blocks))
+    reported = {finding.line for finding in found if isinstance(finding, Diagnostic)}
+    text = source.text if not known else _blank_spans(source.text, known)
+    if _OUTPUT.search(text) is None:
+        return
+    docstrings = {
+        id(node.body[0])
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Module | FunctionDefinition | ast.ClassDef) and node.body
+    }
+    for node in ast.walk(module.tree):
+        if not isinstance(node, ast.Expr) or not isinstance(
+            node.value, ast.Constant | ast.JoinedStr
+        ):
+            continue
+        start = source.get_offset(node.lineno, node.col_offset)
+        end = source.get_offset(node.end_lineno or 0, node.end_col_offset or 0)
+        output = _OUTPUT.search(text, start, end)
+        word = _FIRST_WORD.match(text, start, end)
+        is_meant = id(node) not in docstrings or (
+            word is not None and get_close_matches(word[1].lower(), ["natural", "prompt"], 1, 0.8)
+        )
+        lines = range(node.lineno, (node.end_lineno or 0) + 1)
+        if output and is_meant and reported.isdisjoint(lines):
+            message = f"the string has an output, `{output[0]}`, and no marker"
+            yield make_diagnostic(source, "NJ103", output.start(), output.end(), message, _FORM)
+
+
+def _blank_spans(text: str, spans: Mapping[int, int]) -> str:
+    """Return a text with blanks in place of its parts from one offset to another."""
+    parts, position = [], 0
+    for start, end in spans.items():
+        parts += [text[position:start], " " * (end - start)]
+        position = end
+    return "".join([*parts, text[position:]])
 
 
 def _find_values(module: Module, found: Sequence[BlockOrDiagnostic]) -> Iterator[Diagnostic]:
@@ -365,9 +418,8 @@ def _search_expression(
         owner, NoneType | FunctionDefinition | ast.ClassDef
     )
     if miss := find_near_miss(literal, is_docstring):
-        hint = "a block is one triple-quoted string that begins with the line `natural`"
         yield make_diagnostic(
-            source, "NJ103", start + miss.start, start + miss.end, miss.reason, hint
+            source, "NJ103", start + miss.start, start + miss.end, miss.reason, _FORM
         )
 
 

@@ -106,8 +106,8 @@ CODES: Mapping[str, DiagnosticCode] = {
     "NJ103": DiagnosticCode(
         "nearly a natural block",
         "warning",
-        "The string is a statement and its first word is `natural` or a similar word, but Python "
-        "will treat it as a string that does nothing. A natural block is one triple-quoted string "
+        "The string is a statement, and its first word is `natural` or a similar word or it has an output such as "
+        "`<:name>`, but Python will treat it as a string that does nothing. A natural block is one triple-quoted string "
         "without parentheses. Its first line has the word `natural` in small letters and nothing "
         'else but options: `"""natural` or `"""natural(max_effects=20)`.',
     ),

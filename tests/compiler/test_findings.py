@@ -103,6 +103,38 @@ def test_words_that_ask_for_a_jump(prompt: str) -> None:
     assert codes == ["NJ301"]
 
 
+UNMARKED = {
+    '"""naturel\nPut it into <:n>.\n"""': ["NJ103"],
+    '"""nl\nPut it into <:n: int>.\n"""': ["NJ103"],
+    '"""\u200bnatural\nPut it into <:n.x: list[int]>.\n"""': ["NJ103"],
+    '"Put it into <:n>."': ["NJ103"],
+    'f"""natrual\n{x} is <:n>.\n"""': ["NJ103"],
+    '"""\nnatural\nPut it into <:n>.\n"""': ["NJ103"],
+    '"""natural\nPut it into <:n>.\n"""\n"Put it into <:n>."': ["NJ103"],
+    '"Put it into <:n>."  # njc: ignore[NJ103]': [],
+    '"Put it into <n>."': [],
+    '"Put it: <:-)"': [],
+    'y = "Put it into <:n>."': [],
+    'print("""naturel\nPut it into <:n>.\n""")': [],
+}
+"""Statements of a module, and the findings about them."""
+
+
+@pytest.mark.parametrize("statement", UNMARKED)
+def test_a_string_with_an_output_and_without_the_marker_is_reported(statement: str) -> None:
+    source = SourceFile("p.njpy", f"x = n = 1\n{statement}\n".encode())
+    compilation = compile_source(source)
+    assert [each.code for each in compilation.diagnostics] == UNMARKED[statement]
+    assert compilation.output is not None
+
+
+def test_a_docstring_with_an_output_is_reported_if_its_first_word_is_nearly_the_marker() -> None:
+    for word, codes in {"natrual": ["NJ103"], "Prompts": ["NJ103"], "The form": []}.items():
+        text = f'def f():\n    """{word}\n    Put it into <:n>.\n    """\n'
+        found = compile_source(SourceFile("p.njpy", text.encode())).diagnostics
+        assert [each.code for each in found] == codes
+
+
 @pytest.mark.parametrize("label", ["break", "continue", "return"])
 def test_words_in_a_type_ask_for_nothing(label: str) -> None:
     prompt = f'Put into <:n: __import__("typing").Literal["{label}", "no"]> what <x> says.'
