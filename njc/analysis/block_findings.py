@@ -13,6 +13,7 @@ Put the sum of <rows> into <:total: float>.             NJ304  the block has cod
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Iterable, Iterator
 
@@ -32,7 +33,7 @@ from njc.analysis.json_compatibility import list_members
 from njc.analysis.types import SCALARS, Typed
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
-from njc.frontend.name_resolution import NameScope, is_defined, resolve_name
+from njc.frontend.name_resolution import FunctionDefinition, NameScope, is_defined, resolve_name
 from njc.frontend.prompt_references import Reference, list_type_names, parse_type
 from njc.frontend.source import SourceFile
 from njrt.execution.contained.platforms import MADE_BY_CODE
@@ -279,6 +280,32 @@ def _check_undefined_types(
                 message = f"`{name}`, in the type of `{path}`, is not defined here"
                 hint = suggest_name(name, block, types.outputs)
                 yield make_diagnostic(source, "NJ201", *at, message, hint)
+        for name in _list_parts(types.unquote_inside(typed)):
+            if _is_function(name, typed.scope, types):
+                message = f"`{name}`, in the type of `{path}`, is a function, and no type"
+                hint = "write `object`, or `typing.Any`" if name == "any" else None
+                yield make_diagnostic(source, "NJ201", *at, message, hint)
+
+
+def _list_parts(annotation: ast.expr) -> Iterator[str]:
+    """Yield the names that are a type, a part of a union, or the members of a builtin container."""
+    match annotation:
+        case ast.Name(id=name):
+            yield name
+        case ast.BinOp(left=left, right=right):
+            yield from (*_list_parts(left), *_list_parts(right))
+        case ast.Subscript(value=ast.Name("list" | "dict" | "set" | "tuple"), slice=inner):
+            parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+            yield from (name for part in parts for name in _list_parts(part))
+
+
+def _is_function(name: str, scope: NameScope, types: TypeReader) -> bool:
+    """Return whether a name means a function of the file or of Python alone, and no class."""
+    if types.is_builtin(name, scope):
+        return callable(found := getattr(builtins, name, None)) and not isinstance(found, type)
+    home = types.find_home(name, scope)
+    statements = types.find_statements_binding(name, home) if home is not None else []
+    return bool(statements) and all(isinstance(it, FunctionDefinition) for it in statements)
 
 
 def _is_same(name: str, one: NameScope, other: NameScope, types: TypeReader) -> bool:

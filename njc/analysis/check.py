@@ -99,10 +99,12 @@ def _check_tags(
                 hint = f"write a type such as `<:{path}: str>`, or `<:{path}>` without one"
                 yield make_diagnostic(source, "NJ207", *at, message, hint)
             case NearTag(root=root, writes=writes, reason=reason, hint=hint):
-                if writes or _is_variable(root, block.scope, outputs):
+                is_variable = _is_variable(root, block.scope, outputs)
+                if writes or is_variable or tag.is_typed:
                     code = "NJ207" if writes else "NJ208"
                     is_code = is_quoted(block, *at) or _is_comparison(source, block, *at, outputs)
-                    replacement = None if is_code else tag.replacement
+                    is_fixed = is_code or not (writes or is_variable)
+                    replacement = None if is_fixed else tag.replacement
                     yield make_diagnostic(source, code, *at, reason, hint, replacement)
             case Reference():
                 for problem in _check_reference(source, block, tag, outputs, suggest):

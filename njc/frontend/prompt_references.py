@@ -92,6 +92,8 @@ class NearTag:
     hint: str
     replacement: str | None = None
     """The reference to write instead, where only one can be meant."""
+    is_typed: bool = False
+    """Whether it has a type, as an output, but no colon before the name."""
 
 
 Tag = Reference | KeywordTag | MistypedTag | NearTag
@@ -134,8 +136,9 @@ def _find_exact_tags(text: str) -> Iterator[Tag]:
 
 
 _NEAR_TAG = re.compile(
-    rf"(?<![<\w])<(?P<writes>:?)\s*(?P<path>{PATH})(?P<after>[^<>\r\n]{{0,80}}|\s*)>"
+    rf"(?<![<\w])<\s*(?P<writes>:?)\s*(?P<path>{PATH})(?P<after>[^<>\r\n]{{0,80}}|\s*)>"
 )
+_BUILTIN_TYPE = re.compile(r"\s*:\s*(?:str|int|float|bool|bytes|list|dict|set|tuple)\b")
 _UNCLOSED_TAG = re.compile(
     rf"(?<![<\w])<(?P<writes>:?)(?P<path>{PATH})(?P<after>(?=[\s.,;!?)]|\Z)[^<>\r\n]{{0,80}})(?=[\r\n<]|\Z)"
 )
@@ -172,6 +175,7 @@ def _find_near_tags(text: str, start: int, end: int) -> Iterator[NearTag]:
         colon, (path, after) = match["writes"], _split_path(match)
         written = " ".join(re.sub("\0+", "{...}", match[0]).split())
         reason, replacement = f"`{written}` is plain text", None
+        is_typed = False
         if _has_keyword(path):
             continue
         if not after.strip():
@@ -185,12 +189,14 @@ def _find_near_tags(text: str, start: int, end: int) -> Iterator[NearTag]:
         elif after.lstrip()[0] == ":" and not colon:
             hint = f"only an output has a type: `<:{path}{after}>`; to read it, write `<{path}>`"
             replacement = f"<{path}>"
+            is_typed = bool(_BUILTIN_TYPE.match(after) and parse_type(after.lstrip()[1:]))
         elif colon:
             hint = f"write `<:{path}>` or `<:{path}: TYPE>`"
         else:
             continue
         root = unicodedata.normalize("NFKC", path).partition(".")[0]
-        yield NearTag(root, bool(colon), match.start(), match.end(), reason, hint, replacement)
+        at = match.start(), match.end()
+        yield NearTag(root, bool(colon), *at, reason, hint, replacement, is_typed)
     for match in _UNCLOSED_TAG.finditer(text, start, end):
         colon, (path, after) = match["writes"], _split_path(match)
         if not _has_keyword(path) and re.match(_NAME_END, after):
@@ -239,12 +245,24 @@ def _has_keyword(path: str) -> bool:
     return any(keyword.iskeyword(part) for part in path.split("."))
 
 
-_NON_TYPE_NODES = (ast.Tuple, ast.GeneratorExp, ast.Starred, ast.Compare, ast.BoolOp, ast.IfExp)
+_NON_TYPE_NODES = (
+    *(ast.Tuple, ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp, ast.GeneratorExp),
+    *(ast.Starred, ast.Compare, ast.BoolOp, ast.IfExp, ast.UnaryOp),
+)  # fmt: skip
 _NON_TYPE_PARTS = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await, ast.Lambda, ast.JoinedStr)
 
 
 def is_type(expression: ast.expr) -> bool:
     """Return whether an expression can be the annotation of a variable."""
+    match expression:
+        case ast.Constant(value=str(quoted)) if parse_type(quoted) is None:
+            return False
+        case ast.Constant(value=value) if not (value is None or isinstance(value, str)):
+            return False
+        case ast.BinOp(left=left, op=operator, right=right) if not (
+            isinstance(operator, ast.BitOr) and is_type(left) and is_type(right)
+        ):
+            return False
     return not isinstance(expression, _NON_TYPE_NODES) and not any(
         isinstance(node, _NON_TYPE_PARTS) for node in ast.walk(expression)
     )

@@ -224,3 +224,27 @@ def test_comments_in_strings_are_text() -> None:
     text = 'x = 1\ny = """\n# njc: model=a\n# njc: ignroe\n"""\nz = "# njc: max_calls=3"\n'
     text += '"""natural\nPrint <x>.\n"""\n'
     assert not compile_source(SourceFile("p.njpy", text.encode())).diagnostics
+
+
+@pytest.mark.parametrize(
+    ("type_", "codes"),
+    [
+        ("any", ["NJ201"]),
+        ("list[f] | None", ["NJ201"]),
+        ("dict[str, tuple[callable, ...]]", ["NJ201"]),
+        ("int() | str", []),
+        ("Annotated[int, f, len]", []),
+        ("list[type[Exception]]", []),
+        ("[int]", ["NJ207"]),
+        ("{str: int}", ["NJ207"]),
+        ("int * 2", ["NJ207"]),
+        ("'list[int'", ["NJ207"]),
+        ("3", ["NJ207"]),
+        ("None", []),
+    ],
+)
+def test_what_is_no_type_is_reported(type_: str, codes: list[str]) -> None:
+    found = find_findings(
+        f"Put <:n: {type_}> from <x>.", "return n", "from typing import Annotated\n    "
+    )
+    assert [each.code for each in found] == codes
