@@ -284,7 +284,7 @@ class _Watchdog:
         with self.lock:
             self.regions.pop(id(region), None)
             if region.interruptions:
-                _set_async_exception(region.thread, None)
+                _withdraw_exception(region.thread)
 
     def start(self) -> None:
         self.runs, self.sleeps = True, False
@@ -335,12 +335,35 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_watchdog.restart_in_child)
 
 
-def _set_async_exception(thread: int, exception: type[Interruption] | None) -> None:
-    """Raise `exception` in `thread` at its next bytecode, or withdraw a pending one."""
+def _set_async_exception(thread: int, exception: type[BaseException]) -> None:
+    """Raise `exception` in `thread` at its next bytecode, in place of a pending one."""
     import ctypes
 
-    pending = None if exception is None else ctypes.py_object(exception)
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), pending)
+    request = ctypes.pythonapi.PyThreadState_SetAsyncExc
+    request(ctypes.c_ulong(thread), ctypes.py_object(exception))
+
+
+class _WithdrawnError(BaseException):
+    """Raised in place of an exception that is no longer needed."""
+
+
+def _withdraw_exception(thread: int) -> None:
+    """Remove a pending exception of this thread, by one that is caught here.
+
+    If none took its place, the interpreter would look for one forever, and CPython 3.11 would hang under a tracer.
+    """
+    others: list[BaseException] = []
+    while True:
+        try:
+            _set_async_exception(thread, _WithdrawnError)
+            while True:
+                pass
+        except _WithdrawnError:
+            break
+        except BaseException as error:  # of a signal; the pending one must not be raised after it
+            others.append(error)
+    if others:
+        raise others[0]
 
 
 def _make_exception_class(region: Region) -> type[Interruption]:

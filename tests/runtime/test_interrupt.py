@@ -104,6 +104,39 @@ def test_nothing_strikes_after_the_region() -> None:
     assert in_thread(many) <= 10
 
 
+TRACED = """\
+import sys, threading
+from contextlib import suppress
+from njrt.timeouts import DeadlineExceeded, call_with_timeout
+
+def endless():
+    while True:
+        pass
+
+def work():
+    with suppress(DeadlineExceeded):
+        call_with_timeout(0.2, endless)
+    sys.settrace(lambda *_: None)
+    sys.setprofile(lambda *_: None)
+    print([n for n in range(3)])
+    sys.setprofile(None)
+    sys.settrace(None)
+
+work()
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+"""
+
+
+def test_code_after_a_region_can_be_traced() -> None:
+    """With a request for an exception that never comes, CPython 3.11 hangs under a tracer."""
+    done = subprocess.run(
+        [sys.executable, "-c", TRACED], capture_output=True, text=True, timeout=HANG_SECONDS
+    )
+    assert done.stdout == "[0, 1, 2]\n" * 2, done.stderr
+
+
 def test_eight_threads_are_stopped_at_once() -> None:
     start = time.monotonic()
     threads = [threading.Thread(target=limited, args=(0.2, loop), daemon=True) for _ in range(8)]
