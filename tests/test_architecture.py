@@ -80,7 +80,7 @@ EDGE = """
     njrt.production.approval manifest terminal
     njrt.production.budgets        budgeted ledger period
     njrt.durable        effects workflows
-    njrt.execution      contracts interruptions source_cache tracebacks
+    njrt.execution      contracts interruptions side_effects source_cache tracebacks
     njrt.execution.contained execute operations process seccomp server wire
     njrt.execution.guard effects
     njrt.mcp            server sessions

@@ -6,7 +6,7 @@
 
 The program's own assert runs after the block, as always. So an expression is only evaluated here as far as it computes:
 names, attributes, items and operators, builtins such as `len`, and methods of Python's own types. If it calls
-something else, the contract is left to the program. Not detected: properties and operators of the program with effects.
+something else, the contract is left to the program, also if a property or an operator of the program has effects.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from types import CodeType, FunctionType, GeneratorType, ModuleType
 from typing import Any
 
 from njrt.execution.interruptions import is_interruption
+from njrt.execution.side_effects import refusing_side_effects
 from njrt.execution.symbols import find_names
 from njrt.private_names import mangle
 from njrt.values.introspection import find_member, is_a
@@ -147,7 +148,9 @@ class Contract:
             part = test
             try:
                 for part in _split_conjunction(test):
-                    if not self._evaluate(part):
+                    with refusing_side_effects(UnknownEffectError):
+                        holds = bool(self._evaluate(part))
+                    if not holds:
                         return self._describe(text, part, message, render)
             except UnknownEffectError as error:
                 if error.args:  # the asserts below see what this one changes
@@ -188,14 +191,16 @@ class Contract:
     ) -> Breach:
         reason = ""
         if message is not None:
-            with suppress(Exception):
+            with suppress(Exception), refusing_side_effects(UnknownEffectError):
                 reason = f" ({self._evaluate(message)})"
         if (each := _find_members_test(test)) is not None:
             *shown, failing = each
             condition, target, members = (f"`{_find_source(assertion, part)}`" for part in shown)
             with suppress(Exception):
-                first = [*islice(self._evaluate(shown[2]), _MAX_ITEMS)]
-                wrong = f"false for {render(members, self._evaluate(failing, {_MEMBERS: first}))}"
+                with refusing_side_effects(UnknownEffectError):
+                    first = [*islice(self._evaluate(shown[2]), _MAX_ITEMS)]
+                    failed = self._evaluate(failing, {_MEMBERS: first})
+                wrong = f"false for {render(members, failed)}"
                 return Breach(f"{condition} for each {target} in {members}", reason, wrong)
         values = [*self._list_values(assertion, test, render)][:MAX_VALUES]
         return Breach(f"`{_find_source(assertion, test)}`", reason, ", ".join(values))
@@ -205,8 +210,9 @@ class Contract:
         operands = {_find_source(assertion, operand): operand for operand in _list_operands(test)}
         for shown, operand in operands.items():
             with suppress(Exception):
-                value = self._evaluate(operand)
-                value = [*islice(value, _MAX_ITEMS)] if isinstance(value, _Items) else value
+                with refusing_side_effects(UnknownEffectError):
+                    value = self._evaluate(operand)
+                    value = [*islice(value, _MAX_ITEMS)] if isinstance(value, _Items) else value
                 if not (callable(value) or isinstance(value, ModuleType)):
                     yield f"{shown} = {render(shown, value)}"
 

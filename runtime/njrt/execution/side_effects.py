@@ -1,0 +1,155 @@
+"""Code of the program that an expression runs without calling it by name: properties, operators, special methods.
+
+    with refusing_side_effects(UnknownEffectError):
+        plan.total > 3                    raises UnknownEffectError if the property `total` assigns to an attribute
+
+Python reports the start of each function, and its text shows whether it changes more than its own variables. Not detected:
+changes by way of other names for an object, by functions of C, by code without a text, by `__del__`, and under a profiler.
+"""
+
+from __future__ import annotations
+
+import ast
+import gc
+import linecache
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import lru_cache
+from types import CodeType, FrameType, ModuleType
+from typing import Any
+
+from njrt.execution.guard.allowed import MODULES_WITH_EFFECTS
+
+_MUTATING = frozenset(
+    [
+        *("append", "appendleft", "extend", "insert", "pop", "popleft", "popitem", "remove", "discard"),
+        *("clear", "sort", "reverse", "rotate", "update", "setdefault", "add", "write", "send", "throw"),
+    ]
+)  # fmt: skip
+_PACKAGES = MODULES_WITH_EFFECTS | {"logging", "warnings"}
+_EFFECTS = frozenset(["print", "open", "input", "exec", "eval", "setattr", "delattr", "__import__"])
+_MAKING = ("__init__", "__post_init__", "__new__", "__setattr__")
+"""Methods that change an object which did not exist before."""
+_Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+
+class _SideEffectError(BaseException):
+    """A function of the program has effects; no `except Exception` of the program handles it."""
+
+
+@contextmanager
+def refusing_side_effects(refusal: type[Exception]) -> Iterator[None]:
+    """Raise `refusal` before a function of the program runs that may change more than its own variables."""
+    if sys.getprofile() is not None:  # a profiler measures the program
+        yield
+        return
+    collects = gc.isenabled()
+    gc.disable()  # it runs code of objects that the expression does not use
+    sys.setprofile(_refuse)
+    try:
+        yield
+    except _SideEffectError as error:
+        raise refusal(*error.args) from None
+    finally:
+        sys.setprofile(None)
+        if collects:
+            gc.enable()
+
+
+def _refuse(frame: FrameType, event: str, argument: Any) -> None:
+    package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+    is_library = package in sys.stdlib_module_names or package == "njrt"
+    if event == "call":
+        has_effects = package in _PACKAGES or not (
+            is_library or is_harmless(frame.f_code, frame.f_globals)
+        )
+    else:
+        called = getattr(argument, "__module__", None)
+        has_effects = event == "c_call" and not is_library and called in _PACKAGES
+    if has_effects and not _is_in_finalizer(frame):
+        raise _SideEffectError(frame.f_code.co_name)
+
+
+def _is_in_finalizer(frame: FrameType | None) -> bool:
+    """Return whether an object that is no longer used is being deleted: Python must not stop there."""
+    while frame is not None and frame.f_code.co_name != "__del__":
+        frame = frame.f_back
+    return frame is not None
+
+
+def is_harmless(code: CodeType, names: Mapping[str, Any]) -> bool:
+    """Return whether the text of a function, with these global names, changes only objects that it makes."""
+    changed = _find_changed(code.co_filename, code.co_firstlineno, code.co_name)
+    return all(isinstance(names.get(name), ModuleType) for name in changed)
+
+
+@lru_cache(maxsize=1024)
+def _find_changed(file: str, line: int, name: str) -> frozenset[str]:
+    """Return the names of the objects that a function changes and did not make; "" if it writes or asks."""
+    import inspect  # programs without such functions start faster
+    from tokenize import TokenError
+
+    lines = linecache.getlines(file)[line - 1 :]
+    try:
+        text = "".join(inspect.getblock(lines))
+        nodes = [*ast.walk(ast.parse(f"if True:\n{text}" if text[:1].isspace() else text))]
+    except (SyntaxError, ValueError, RecursionError, MemoryError, TokenError):
+        return frozenset()  # a part of a statement, with a lambda
+    functions = [each for each in nodes if isinstance(each, _Function)]
+    if name != "<lambda>":
+        functions = [each for each in functions[:1] if getattr(each, "name", "") == name]
+    return frozenset().union(*map(_list_changed, functions))
+
+
+def _list_changed(function: _Function) -> Iterator[str]:
+    arguments = function.args
+    parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    nodes = list(_walk_own(function))
+    stored = {
+        each.id for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
+    }
+    declared = {
+        name for each in nodes if isinstance(each, ast.Global | ast.Nonlocal) for name in each.names
+    }
+    if stored & declared:
+        yield ""
+    made = stored - declared - {each.arg for each in parameters}
+    if getattr(function, "name", "") in _MAKING:
+        made |= {each.arg for each in parameters[:1]}
+    for node in nodes:
+        match node:
+            case (
+                ast.Attribute(ctx=ast.Store() | ast.Del())
+                | ast.Subscript(ctx=ast.Store() | ast.Del())
+            ):
+                changed = _find_root(node)
+            case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name in _MUTATING:
+                changed = _find_root(owner)
+            case ast.Call(func=ast.Name("next"), args=[owner, *_]):
+                changed = _find_root(owner)
+            case ast.Call(func=ast.Name(name)) if name in _EFFECTS:
+                changed = ""
+            case _:
+                continue
+        if changed is not None and changed not in made:
+            yield changed
+
+
+def _walk_own(function: _Function) -> Iterator[ast.AST]:
+    """Yield the nodes of a function, without the bodies of functions and classes in it."""
+    waiting: list[ast.AST] = (
+        [*function.body] if isinstance(function.body, list) else [function.body]
+    )
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, _Function | ast.ClassDef):
+            waiting += ast.iter_child_nodes(node)
+
+
+def _find_root(node: ast.AST) -> str | None:
+    """Return the variable of an attribute or an item; None for a part of a result, which may be new."""
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
