@@ -52,27 +52,44 @@ _MAX_SWALLOWED: Final = 1
 
 
 class StoppableClock:
-    """`time.monotonic` that can be stopped: a debugger stops it with the program (state: since when, how long)."""
+    """`time.monotonic` that can be stopped: a debugger stops it with the program (state: since when, how long, by whom).
+
+    It continues when all threads that have stopped it let it continue.
+    """
 
     def __init__(self) -> None:
         self._stopped_at: float | None = None
         self._stopped_seconds = 0.0
+        self._threads: set[int] = set()
+        self._lock = threading.RLock()
 
     def read(self) -> float:
         """Return the seconds since a fixed point, without the time while the clock was stopped."""
-        now = time.monotonic() if self._stopped_at is None else self._stopped_at
-        return now - self._stopped_seconds
+        stopped_at = self._stopped_at
+        return (time.monotonic() if stopped_at is None else stopped_at) - self._stopped_seconds
 
     def stop(self) -> None:
         """Stop the clock of all limits of this process."""
-        if self._stopped_at is None:
-            self._stopped_at = time.monotonic()
+        with self._lock:
+            self._threads.add(threading.get_ident())
+            if self._stopped_at is None:
+                self._stopped_at = time.monotonic()
 
     def start(self) -> None:
-        """Let the clock continue."""
-        if self._stopped_at is not None:
-            stopped_at, self._stopped_at = self._stopped_at, None
-            self._stopped_seconds += time.monotonic() - stopped_at
+        """Let the clock continue, unless another thread has stopped it, too."""
+        with self._lock:
+            self._threads.discard(threading.get_ident())
+            if self._stopped_at is not None and not self._threads:
+                # In this order: a thread that reads the time meanwhile may get an earlier one, never a later one.
+                self._stopped_seconds += time.monotonic() - self._stopped_at
+                self._stopped_at = None
+
+    def restart_in_child(self) -> None:
+        """After a fork: forget the other threads, which are not in this process."""
+        self._lock = threading.RLock()
+        self._threads &= {threading.get_ident()}
+        if not self._threads:
+            self.start()
 
 
 clock = StoppableClock()
@@ -321,6 +338,7 @@ class _Watchdog:
     def restart_in_child(self) -> None:
         """Start again after a fork, which leaves only the forking thread."""
         self.lock, self.needed = threading.RLock(), threading.Event()
+        clock.restart_in_child()
         here = threading.get_ident()
         self.regions = {
             key: region for key, region in self.regions.items() if region.thread == here

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -260,6 +261,13 @@ def test_a_stopped_clock_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None
     own.start()
     own.start()
     assert stopped <= own.read() < stopped + 60
+
+    other = threading.Thread(target=own.stop)
+    own.stop()
+    other.start()
+    other.join()
+    own.start()
+    assert own.read() == own.read()  # still stopped by the other thread
 
     def think() -> str:
         clock.stop()

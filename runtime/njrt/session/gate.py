@@ -133,7 +133,8 @@ class RunGate:
                 try:
                     await self._decide(call, pending)
                 except PermissionError:
-                    self._counts[call.gated.name] -= 1  # a refused call is not one of `at_most`
+                    with self._lock:
+                        self._counts[call.gated.name] -= 1  # a refused call is not one of `at_most`
                     raise
             await self._check_ending(call)
             call.result = await self._perform(call)
