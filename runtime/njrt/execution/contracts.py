@@ -30,7 +30,7 @@ from types import CodeType, FunctionType, GeneratorType, ModuleType
 from typing import Any
 
 from njrt.execution.interruptions import is_interruption
-from njrt.execution.side_effects import refusing_side_effects
+from njrt.execution.side_effects import CONTRACT_FILE, refusing_side_effects
 from njrt.execution.symbols import find_names
 from njrt.private_names import mangle
 from njrt.values.introspection import find_member, is_a
@@ -83,7 +83,6 @@ METHOD_NAMES = frozenset(
     name for kind in (*_IMMUTABLE, *_READING, re.Match, re.Pattern) for name in dir(kind)
 )
 """Methods of Python's own types; another method is never evaluated."""
-_FILENAME = "<contract>"
 _MAX_ITEMS = 10_000
 """Most items that are examined to explain a breach."""
 _MEMBERS = "_nj_members"
@@ -321,7 +320,7 @@ def _compile(text: str, names: tuple[str, ...], class_name: str | None) -> CodeT
     if class_name is not None:  # for private names
         inside, tree = tree.body, ast.parse(f"class {class_name}: ...\nContract = {class_name}")
         tree.body[0].body = inside
-    return compile(ast.fix_missing_locations(tree), _FILENAME, "exec")
+    return compile(ast.fix_missing_locations(tree), CONTRACT_FILE, "exec")
 
 
 @dataclass
@@ -429,7 +428,7 @@ def _call(function: Any, /, *args: Any, **named: Any) -> Any:
             raise UnknownEffectError
     refuse = _refuse_iterators if function in _TAKES_FUNCTION else _refuse_iterator
     for value in args:
-        if not (isinstance(value, GeneratorType) and value.gi_code.co_filename == _FILENAME):
+        if not (isinstance(value, GeneratorType) and value.gi_code.co_filename == CONTRACT_FILE):
             refuse(value)
     args = tuple([value.iterator if type(value) is _Items else value for value in args])
     result = function(*args, **named)

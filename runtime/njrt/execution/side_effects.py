@@ -29,6 +29,8 @@ _MUTATING = frozenset(
 )  # fmt: skip
 _PACKAGES = MODULES_WITH_EFFECTS | {"logging", "warnings"}
 _EFFECTS = frozenset(["print", "open", "input", "exec", "eval", "setattr", "delattr", "__import__"])
+CONTRACT_FILE = "<contract>"
+"""The file name of the code of contracts."""
 _MAKING = ("__init__", "__post_init__", "__new__", "__setattr__")
 """Methods that change an object which did not exist before."""
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -58,15 +60,18 @@ def refusing_side_effects(refusal: type[Exception]) -> Iterator[None]:
 
 
 def _refuse(frame: FrameType, event: str, argument: Any) -> None:
+    """Raise an error at the start of a function that has effects; called for each event, so the frequent ones come first."""
+    if event == "c_call":
+        if getattr(argument, "__module__", None) not in _PACKAGES:
+            return
+    elif event != "call" or frame.f_code.co_filename == CONTRACT_FILE:
+        return
     package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
     is_library = package in sys.stdlib_module_names or package == "njrt"
-    if event == "call":
-        has_effects = package in _PACKAGES or not (
-            is_library or is_harmless(frame.f_code, frame.f_globals)
-        )
+    if event == "call" and package not in _PACKAGES:
+        has_effects = not (is_library or is_harmless(frame.f_code, frame.f_globals))
     else:
-        called = getattr(argument, "__module__", None)
-        has_effects = event == "c_call" and not is_library and called in _PACKAGES
+        has_effects = event == "call" or not is_library
     if has_effects and not _is_in_finalizer(frame):
         raise _SideEffectError(frame.f_code.co_name)
 
