@@ -12,7 +12,7 @@ from njc.frontend.diagnostics import CODES
 
 LOOP = '''\
 # njc: max_calls=3
-async def answer(queries: list[str], graph: dict) -> list:
+async def answer(queries: list[str], graph: object) -> list:
     responses = []
     for query in queries:
         """natural(max_effects=20)
