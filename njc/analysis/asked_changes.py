@@ -477,12 +477,16 @@ _MAKES_RESULT = re.compile(
 """A request whose result is put into an output."""
 
 
+_BLANKS, _LINES = re.compile(r"[ \t]{2,}"), re.compile(r"\n\s*\n\s*")
+
+
 def only_judges(block: NaturalBlock) -> bool:
     """Return whether each sentence is of a form that only puts a judgement of the inputs into outputs.
 
     A sentence of another form may ask for a change, in words that are not listed here.
     """
     text = block.replace_references(lambda each: _OUTPUT if each.writes else _INPUT)
+    text = _LINES.sub("\n\n", _BLANKS.sub(" ", text))
     if _STATES.search(text):
         return False
     text = _MAKES_RESULT.sub("", text.lower()).replace("as well as", "and")

@@ -26,7 +26,7 @@ from njc.analysis.control_words import JUMP_LABELS, list_named_jumps
 from njc.analysis.inference import TypeReader
 from njc.analysis.json_compatibility import find_json_problem
 from njc.analysis.read_only import CONTAINERS, is_exception_name
-from njc.analysis.types import SCALARS, ClassDefinition, Typed, unquote
+from njc.analysis.types import MAX_DEPTH, SCALARS, ClassDefinition, Typed, unquote
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.name_resolution import NameScope, resolve_name
 from njrt.options import Options, merge_option_layers
@@ -417,14 +417,17 @@ def _suggest_type(path: str, typed: Typed, changeable: Typed, types: TypeReader)
     return f"{ANSWER_REMEDY}, if it only reads `{path}`"
 
 
-def make_read_only(typed: Typed, types: TypeReader) -> ast.expr | None:
+def make_read_only(typed: Typed, types: TypeReader, depth: int = 0) -> ast.expr | None:
     """Return a type with read-only types for its changeable parts; None if that is not enough."""
+    if depth > MAX_DEPTH:  # an alias that refers to itself
+        return None
     if types.is_read_only(typed):
         return typed.annotation
     match typed.annotation:
         case ast.Subscript(value=origin, slice=inner):
             parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
-            made = [make_read_only(types.expand(typed.inside(part)), types) for part in parts]
+            inside = [types.expand(typed.inside(part)) for part in parts]
+            made = [make_read_only(part, types, depth + 1) for part in inside]
             name = _READ_ONLY_FORMS.get(types.name_of(typed))
             is_container = types.name_of(typed) in (*CONTAINERS, "typing.Optional", "typing.Union")
             written = [part for part in made if part is not None]

@@ -103,6 +103,8 @@ class _FormReader:
     definitions: dict[str, Json] = field(default_factory=dict)
     """The schemas of the aliases and classes; recursive ones refer to them."""
     unions: list[tuple[Sequence[Typed], Sequence[Json]]] = field(default_factory=list)
+    containers: list[ast.expr] = field(default_factory=list)
+    """The containers around a type."""
     parts_read: int = 0
 
     def read(self, typed: Typed) -> Json:
@@ -166,7 +168,12 @@ class _FormReader:
         if name == "typing.Literal" and isinstance(typed.annotation, ast.Subscript):
             return self.read_literal(typed, typed.annotation.slice)
         if isinstance(typed.annotation, ast.Subscript) and name in _JSON_CONTAINERS:
-            return self.read_container(name, typed, typed.annotation.slice)
+            if typed.annotation in self.containers:
+                raise _NoFormError(f"`{typed}` refers to itself")
+            self.containers.append(typed.annotation)
+            form = self.read_container(name, typed, typed.annotation.slice)
+            self.containers.pop()
+            return form
         found = self.types.class_of_type(typed)
         if found is None:
             is_never = (

@@ -48,12 +48,18 @@ class ChangeReader(DeclaredTypes):
         """Return whether values of a type, and everything that they hold, are immutable."""
         return self.find_changeable(typed) is None
 
-    def find_changeable(self, typed: Typed, around: tuple[ast.ClassDef, ...] = ()) -> Typed | None:
-        """Return the part of a type that makes its values changeable; None for an immutable type."""
-        parts = self.union_parts(self.expand(typed))
-        return _first(self._find_in_part(part, around) for part in parts)
+    def find_changeable(self, typed: Typed, seen: set[object] | None = None) -> Typed | None:
+        """Return the part of a type that makes its values changeable; None for an immutable type.
 
-    def _find_in_part(self, typed: Typed, around: tuple[ast.ClassDef, ...]) -> Typed | None:
+        `seen` has the classes and types that were met: each is looked at once.
+        """
+        seen = set() if seen is None else seen
+        found = self.union_parts(self.expand(typed))
+        parts = [part for part in found if (part.annotation, part.scope) not in seen]
+        seen.update((part.annotation, part.scope) for part in parts)
+        return _first(self._find_in_part(part, seen) for part in parts)
+
+    def _find_in_part(self, typed: Typed, seen: set[object]) -> Typed | None:
         name = self.name_of(typed)
         if (name in SCALARS and name not in _PATHS) or name == "range":
             return None
@@ -62,27 +68,26 @@ class ChangeReader(DeclaredTypes):
         inner = list_parts(typed)
         if name == "typing.Literal":
             owners = [part.value for part in inner if isinstance(part, ast.Attribute)]
-            return _first(self.find_changeable(typed.inside(owner), around) for owner in owners)
+            return _first(self.find_changeable(typed.inside(owner), seen) for owner in owners)
         if name == "type" and inner:
-            return self._find_in_class(typed, typed.inside(inner[0]), around)
+            return self._find_in_class(typed, typed.inside(inner[0]), seen)
         if name in CONTAINERS and inner:
-            return _first(self.find_changeable(typed.inside(part), around) for part in inner)
+            return _first(self.find_changeable(typed.inside(part), seen) for part in inner)
         found = self.class_of_type(typed)
-        if found is None or found[0] in around:
+        if found is None or found[0] in seen:
             return typed if found is None else None
         if not self._is_known_class(found):
             return typed
-        return self.find_changeable_attribute(found, (*around, found[0]))
+        seen.add(found[0])
+        return self.find_changeable_attribute(found, seen)
 
-    def _find_in_class(
-        self, typed: Typed, named: Typed, around: tuple[ast.ClassDef, ...]
-    ) -> Typed | None:
+    def _find_in_class(self, typed: Typed, named: Typed, seen: set[object]) -> Typed | None:
         """Return `typed`, the type of a class, if a class that it names may have a changeable attribute."""
         for part in self.union_parts(self.expand(named)):
             found, name = self.class_of_type(part), self.name_of(part)
             if found is None and name not in SCALARS | {"range"} and not is_exception_name(name):
                 return typed
-            if found is not None and self.find_changeable_class_attribute(found, around):
+            if found is not None and self.find_changeable_class_attribute(found, seen):
                 return typed
         return None
 
@@ -107,9 +112,7 @@ class ChangeReader(DeclaredTypes):
             for typed in [Typed(base.value if isinstance(base, ast.Subscript) else base, scope)]
         )
 
-    def find_changeable_attribute(
-        self, found: ClassDefinition, around: tuple[ast.ClassDef, ...]
-    ) -> Typed | None:
+    def find_changeable_attribute(self, found: ClassDefinition, seen: set[object]) -> Typed | None:
         """Return the type of a changeable attribute of a class's instances, or the class without a type."""
         fields = self.map_fields(found)
         undeclared = (
@@ -118,9 +121,9 @@ class ChangeReader(DeclaredTypes):
             if not fields.keys() >= set(list_attribute_stores(node))
         )
         return (
-            _first(self.find_changeable(typed, around) for typed in fields.values())
+            _first(self.find_changeable(typed, seen) for typed in fields.values())
             or next(undeclared, None)
-            or self.find_changeable_class_attribute(found, around)
+            or self.find_changeable_class_attribute(found, seen)
         )
 
     def find_fixed_attribute(self, typed: Typed, name: str) -> str | None:
@@ -169,18 +172,19 @@ class ChangeReader(DeclaredTypes):
         return f"`{name}` is not in the `__slots__` of `{family[0][0].name}`" * is_missing or None
 
     def find_changeable_class_attribute(
-        self, found: ClassDefinition, around: tuple[ast.ClassDef, ...] = ()
+        self, found: ClassDefinition, seen: set[object] | None = None
     ) -> Typed | None:
         """Return the type of a changeable attribute of a class itself, including members of an enum."""
+        seen = set() if seen is None else seen
         return _first(
             changeable
             for base in self.walk_bases(found)
             for statement in base[0].body
-            for changeable in [self._find_in_class_statement(statement, base, around)]
+            for changeable in [self._find_in_class_statement(statement, base, seen)]
         )
 
     def _find_in_class_statement(
-        self, statement: ast.stmt, found: ClassDefinition, around: tuple[ast.ClassDef, ...]
+        self, statement: ast.stmt, found: ClassDefinition, seen: set[object]
     ) -> Typed | None:
         node, scope = found
         match statement:
@@ -189,20 +193,20 @@ class ChangeReader(DeclaredTypes):
                 is_own = self.name_of(typed) == "typing.ClassVar" or not (
                     is_dataclass(node) or DATA_BASES & set(self.list_base_names(found))
                 )
-                return self.find_changeable(typed, around) if value and is_own else None
+                return self.find_changeable(typed, seen) if value and is_own else None
             case ast.Assign(targets=[ast.Name(id=name)]) if (
                 name == "model_config" or name[:2] == name[-2:] == "__"
             ):
                 return None
             case ast.Assign(value=value):
                 inferred = self.infer_class_value(value, node, scope)
-                is_fixed = inferred is not None and self.find_changeable(inferred, around) is None
+                is_fixed = inferred is not None and self.find_changeable(inferred, seen) is None
                 return None if is_fixed else _name_class(found)
             case ast.FunctionDef(returns=returns, decorator_list=decorators) if any(
                 ast.unparse(one).endswith("cached_property") for one in decorators
             ):
                 typed = Typed(unquote(returns), scope) if returns else _name_class(found)
-                return self.find_changeable(typed, around) if returns else typed
+                return self.find_changeable(typed, seen) if returns else typed
         return None
 
     def infer_class_value(

@@ -221,6 +221,48 @@ LEAST_SHARE = {
 """The share of the programs without anything that can be changed in which the block must answer."""
 
 
+RECURSIVE = {
+    "A = Union[str, list['A'], dict[str, 'A']]": "direct",
+    "A = list['B']; B = list['A']": "direct",
+    "A = 'B'; B = 'A'": "direct",
+    "A = tuple['A', ...]": "answer",
+    "A = Mapping[str, Union[None, 'A']]": "answer",
+    "A = Sequence['B']; B = Mapping[str, 'A']": "answer",
+    "A = Sequence['B']; B = Mapping[str, Union['A', list[str]]]": "direct",
+    "@dataclass(frozen=True)\nclass A:\n x: 'B'\nB = Sequence['A']": "answer",
+    "@dataclass(frozen=True)\nclass A:\n x: 'B'\nB = Sequence[Union[list[int], 'A']]": "direct",
+    "@dataclass(frozen=True)\nclass A14:\n x: int\n"
+    + "".join(
+        f"@dataclass(frozen=True)\nclass A{'' if n == 0 else n}:\n"
+        + "".join(f" {name}: 'A{n + 1}'\n" for name in "xyz")
+        for n in range(14)
+    ): "answer",
+}
+"""Types that refer to themselves or to others often, and the effects of a block that reads one."""
+
+
+@pytest.mark.parametrize("declared", RECURSIVE)
+def test_types_that_refer_to_themselves_are_looked_at_once(declared: str) -> None:
+    program = f'''
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Union
+{declared}
+def f(k: A) -> int:
+    """natural
+    Put into <:n: int> the depth of <k>.
+    """
+    """natural
+    Put into <:other: A> a value such as <n>.
+    """
+    return other
+'''
+    compilation = compile_source(SourceFile("p.njpy", program.encode()))
+    first, second = compilation.authorities
+    assert first.effects == RECURSIVE[declared]
+    assert all(each.reason and each.remedy is not None for each in (first, second))
+
+
 def test_the_forms_find_both_kinds_of_values() -> None:
     text = FORMS["module"]
     kinds = {run(text.format(type=t, value=v, block="{block}"), "x") for t, v in LEAVES}
