@@ -320,6 +320,8 @@ def gated(
 
 def _gate(rule: CallRule, function: Callable[..., Any]) -> Callable[..., Any]:
     global _is_used
+    if isinstance(function, staticmethod | classmethod):
+        return type(function)(_gate(rule, function.__func__))
     if isinstance(function, type) or not callable(function):
         raise ConfigurationError(f"njrt.gated is for functions, not for {function!r}")
     _is_used = True

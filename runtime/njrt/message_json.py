@@ -57,7 +57,7 @@ def parse_json_lines(lines: Iterable[str]) -> Iterator[Any]:
     for line in lines:
         try:
             yield json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
 
 

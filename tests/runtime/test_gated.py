@@ -672,6 +672,39 @@ def test_code_cannot_catch_a_call_in_doubt_and_pay_again(
     assert [number for number, _ in PAID] == [1]
 
 
+class Till:
+    """Methods with the decorator above `staticmethod` and `classmethod`, and below."""
+
+    @njrt.gated(decide="allow", at_most=1)
+    @staticmethod
+    def above(cents: int) -> None:
+        PAID.append(cents)
+
+    @staticmethod
+    @njrt.gated(decide="allow", at_most=1)
+    def below(cents: int) -> None:
+        PAID.append(cents)
+
+    @njrt.gated(decide="allow", at_most=1)
+    @classmethod
+    def of_class(cls, cents: int) -> None:
+        PAID.append(cents)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("name", ["above", "below", "of_class"])
+@pytest.mark.parametrize("owner", ["till", "Till"])
+def test_static_and_class_methods_are_gated(name: str, owner: str, policy: str) -> None:
+    till = Till()
+    code = f"{owner}.{name}(1)\n{owner}.{name}(2)"
+    with (
+        njrt.using(model=njrt.Scripted([run(code, done=True)])),
+        pytest.raises(njrt.NaturalError),
+    ):
+        njrt.run("natural\n<till>, <Till>.", lambda: (till, Till), at="t.njpy:1", policy=policy)
+    assert PAID == [1]
+
+
 def test_a_check_cannot_be_async() -> None:
     async def check(number: int) -> bool:
         return False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import tempfile
@@ -16,6 +15,7 @@ from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import with_console
 from njc.commands.terminal.trace_status import choose_command
 from njc.project.units import format_path
+from njrt.message_json import parse_json_lines
 from njrt.persistence.recording_place import is_stored
 
 
@@ -46,8 +46,7 @@ def format_drift(lines: Sequence[str]) -> str:
     if not lines:
         return "all requests are in the recordings"
     by_recording: defaultdict[str, list[str]] = defaultdict(list)
-    for line in lines:
-        entry = json.loads(line)
+    for entry in parse_json_lines(lines):
         problem = entry["problem"].replace("\n", "\n    ")
         by_recording[entry["recording"]].append(
             f"  {entry['place']}, turn {entry['turn']}: {problem}"
