@@ -15,6 +15,7 @@ import ast
 from collections.abc import Collection, Sequence
 
 from njc.analysis.authority import decide_authority
+from njc.analysis.types import unquote
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.name_resolution import list_named_parameters
 from njc.frontend.prompt_references import format_annotation
@@ -35,7 +36,7 @@ def find_inputs(file: StaticFile, block: NaturalBlock, needed: Collection[str]) 
     node, types = block.scope.node, file.analysis.types
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     kinds = {
-        each.arg: format_annotation(each.annotation)
+        each.arg: format_annotation(unquote(each.annotation))
         for each in list_named_parameters(node.args)
         if each.annotation is not None
     }
@@ -50,7 +51,7 @@ def find_inputs(file: StaticFile, block: NaturalBlock, needed: Collection[str]) 
             return {}
         if types.name_of(types.expand(owner)) == "str":  # its items have a length
             return {}
-        kinds[target] = format_annotation(typed.annotation)
+        kinds[target] = format_annotation(unquote(typed.annotation))
     used = {*needed, *(iterable for _, iterable in loops)}
     if not needed or not used <= kinds.keys() or _has_limits(file, block, before, used):
         return {}

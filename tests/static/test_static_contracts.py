@@ -327,6 +327,8 @@ def half({kind}):
 AROUND = {
     "a loop": ("rows: list[int]", "for n in rows:", "held on 200 inputs"),
     "two loops": ("table: dict[str, list[int]], rows: list[list[int]]", "for row in rows:\n     for n in row:", "held on 200 inputs"),
+    "quoted types": ("rows: 'list[int]'", "for n in rows:", "held on 200 inputs"),
+    "a quoted item": ("rows: list['int']", "for n in rows:", "held on 200 inputs"),
     "with": ("n: int", "with suppress(ValueError):", "held on 200 inputs"),
     "with a value": ("n: int", "with closing(n) as size:", ""),
     "try": ("n: int", "try:", "held on 200 inputs"),
