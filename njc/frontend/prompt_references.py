@@ -28,7 +28,9 @@ PATH = rf"{NAME}(?:\.{NAME})*"
 _TAG_PATTERN = re.compile(rf"<<|<(?P<writes>:?)(?P<path>{PATH})(?:(?P<close>>)|[ \t]*:(?=[^>]))")
 _WORDS = re.compile(r"[\w.]+")
 """Paths without combining marks, which `\\w` does not match: of others, some are no names."""
-_MAX_TYPE_LENGTH = 1000
+_MAX_TYPE_LENGTH = 10_000
+_MAX_TYPE_ENDS = 50
+"""The maximal number of `>` that are tried as the end of a type."""
 
 
 @record
@@ -217,7 +219,8 @@ def _separate_names(colon: str, path: str, after: str) -> str:
 def _read_typed_tag(text: str, match: re.Match[str], path: str) -> Tag | None:
     """Read `<:path: TYPE>`: the type ends at the first `>` that leaves a Python expression."""
     first = end = text.find(">", match.end(), match.end() + _MAX_TYPE_LENGTH)
-    while end >= 0:
+    tried = 0
+    while end >= 0 and (tried := tried + 1) <= _MAX_TYPE_ENDS:
         if (annotation := parse_type(text[match.end() : end])) is not None:
             if _has_keyword(path):
                 return KeywordTag(path, True, match.start(), end + 1)

@@ -104,6 +104,13 @@ def test_what_is_only_text(text: str) -> None:
     assert list(find_tags(text)) == []
 
 
+def test_a_long_type_is_a_type() -> None:
+    topics = ", ".join(f'"topic number {number}"' for number in range(300))
+    (reference,) = find_tags(f"<:y: Literal[{topics}]>")
+    assert isinstance(reference, Reference)
+    assert reference.type == f"Literal[{topics}]"
+
+
 @pytest.mark.parametrize("text", ["<class>", "<:None>", "<x.if>", "<:is: int>"])
 def test_keywords(text: str) -> None:
     (tag,) = find_tags(text)
