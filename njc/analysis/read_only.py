@@ -37,6 +37,7 @@ _NEUTRAL_BASES = frozenset(
     {"object", "abc.ABC", "str", "int", "float", "typing.NamedTuple", "typing.Generic"}
 )
 _BUILTIN_CONTAINERS = frozenset({"list", "dict", "set", "frozenset", "tuple", "range"})
+_TUPLE_FACTORIES = frozenset({"collections.namedtuple", "typing.NamedTuple"})
 _WITHOUT_DICT = frozenset({"object", "abc.ABC"})
 _FROZEN_DECORATORS = ("dataclass", "define", "attrs", "s", "mutable")
 
@@ -135,12 +136,15 @@ class ChangeReader(DeclaredTypes):
         if self.name_of(typed) in SCALARS | _BUILTIN_CONTAINERS:
             return f"a `{self.name_of(typed)}` has no attributes to set"
         if (found := self.class_of_type(typed)) is None:
-            return None
+            is_tuple = self._is_tuple_factory(typed)
+            return f"it is a field of the named tuple `{typed}`" if is_tuple else None
         bases, family = set(self.list_base_names(found)), [*self.walk_bases(found)]
         if bases & (ENUM_BASES | FLAG_BASES) and name in ("name", "value"):
             return f"the {name} of a member of the enum `{found[0].name}` is fixed"
         if any(self.find_functions_in_class("__setattr__", node) for node, _ in family):
             return None
+        if "typing.TypedDict" in bases:
+            return f"a `{found[0].name}` is a dict, which has no attributes to set"
         for node, scope in family:
             own = [each for each in node.body if name in list_bound_names(each)]
             direct = {self.name_of(Typed(base, scope)) for base in node.bases}
@@ -155,6 +159,15 @@ class ChangeReader(DeclaredTypes):
                 case [_, *_]:
                     return None
         return self._explain_slots(family, name)
+
+    def _is_tuple_factory(self, typed: Typed) -> bool:
+        """Return whether a type is the result of `namedtuple(...)` or `NamedTuple(...)`."""
+        name = str(typed)
+        home = self.find_home(name, typed.scope)
+        match self.find_statements_binding(name, home) if home is not None else ():
+            case [ast.Assign(value=ast.Call(func=made))]:
+                return self.name_of(Typed(made, typed.scope)) in _TUPLE_FACTORIES
+        return False
 
     def _explain_slots(self, family: Sequence[ClassDefinition], name: str) -> str | None:
         """Return a reason if each class of a family has `__slots__`, and none the name."""

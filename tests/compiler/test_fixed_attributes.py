@@ -12,10 +12,11 @@ from njc.frontend.source import SourceFile
 
 PROGRAM = """from __future__ import annotations
 from abc import ABC
+from collections import namedtuple
 from dataclasses import dataclass
 from enum import Enum, IntEnum, StrEnum
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 class Point(NamedTuple):
     x: int
@@ -76,6 +77,16 @@ class Odd:
     __slots__ = ("a",)
     def __setattr__(self, name, value): pass
 
+Pair = namedtuple("Pair", "x y")
+Triple = NamedTuple("Triple", [("x", int)])
+
+class Entry(TypedDict):
+    x: int
+
+two: Pair = Pair(1, 2)
+three: Triple = Triple(1)
+entry: Entry = {"x": 1}
+made = Point(1)
 point: Point = Point(1)
 named: Named = Named(1)
 order: Order = Order(1)
@@ -101,7 +112,7 @@ PATHS = """
 point.x named.x named.note named.other order.size large.size large.extra plain.size plain.point plain.point.x plain.other
 mood.value mood.name mood.note Mood.GOOD Mood.note kind.value kind.size Kind.ONE Kind.size box.size box.width box.depth
 box.other Box.size crate.size crate.width slotted.name slotted.other child.name child.other narrow.both narrow.other
-narrow.third wide.name wide.other odd.a odd.b text.x number.x rows.x pair.x either.size maker.size maker.other
+two.x three.x entry.x made.x narrow.third wide.name wide.other odd.a odd.b text.x number.x rows.x pair.x either.size maker.size maker.other
 """
 
 
