@@ -56,6 +56,10 @@ class ProxyType(type):
     def __call__(cls, *args: Any, **named: Any) -> Any:
         return cls._njrt_request("call", cls, list(args), named)
 
+    @property
+    def __doc__(cls) -> Any:  # type: ignore[override]
+        return cls._njrt_request("get", cls, "__doc__")
+
     def __getattr__(cls, name: str) -> Any:
         return cls._njrt_request("get", cls, name)
 
@@ -102,19 +106,18 @@ class Proxy:
     """A proxy of an object of the program."""
 
     __slots__ = ("__weakref__", "_njrt_ref")
-    _njrt_request: Request
 
     def __init__(self, *args: Any, **named: Any) -> None:
         raise TypeError("`__init__` is refused in contained code")
 
     def __getattr__(self, name: str) -> Any:
-        return self._njrt_request("get", self, name)
+        return type(self)._njrt_request("get", self, name)  # type: ignore[attr-defined]
 
     def __setattr__(self, name: str, value: Any) -> None:
-        self._njrt_request("set", self, name, value)
+        type(self)._njrt_request("set", self, name, value)  # type: ignore[attr-defined]
 
     def __delattr__(self, name: str) -> None:
-        self._njrt_request("del", self, name)
+        type(self)._njrt_request("del", self, name)  # type: ignore[attr-defined]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError("an object of the program cannot be pickled by contained code")
@@ -425,6 +428,7 @@ class Proxies(Codec):
         namespace: dict[str, Any] = {
             "__module__": module,
             "__qualname__": path,
+            "__doc__": _make_member("__doc__", request),
             "_njrt_class": number,
             "_njrt_request": staticmethod(request),
             "_njrt_mro": frozenset(mro),
