@@ -33,7 +33,7 @@ from njc.analysis.json_compatibility import list_members
 from njc.analysis.types import SCALARS, Typed
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
-from njc.frontend.name_resolution import FunctionDefinition, NameScope, is_defined, resolve_name
+from njc.frontend.name_resolution import FunctionDefinition, NameScope, is_defined
 from njc.frontend.prompt_references import Reference, list_type_names, parse_type
 from njc.frontend.source import SourceFile
 from njrt.execution.contained.platforms import MADE_BY_CODE
@@ -270,10 +270,14 @@ def _check_undefined_types(
     for path, typed, at in found:
         names = list_type_names(types.unquote_inside(typed))
         is_bound_before = block.scope.is_function or block.frame.in_loop
-        if path in names and is_bound_before and _is_same(path, block.scope, typed.scope, types):
+        if path in names and is_bound_before:
             when = "in the function" if block.scope.is_function else "after the first round"
             message = f"`{path}` is the output and its type: {when}, the type is hidden"
             other = f"give the output another name, such as `<:new_{path}: {typed}>`"
+            yield make_diagnostic(source, "NJ215", *at, message, other)
+        elif hidden := types.find_hidden_names(typed, block.scope):
+            message = f"`{hidden[0]}`, in the type of `{path}`, is another variable in the function: the type is not used"
+            other = f"give the variable `{hidden[0]}` another name"
             yield make_diagnostic(source, "NJ215", *at, message, other)
         for name in names:
             if not is_defined(name, typed.scope, types.outputs):
@@ -306,10 +310,6 @@ def _is_function(name: str, scope: NameScope, types: TypeReader) -> bool:
     home = types.find_home(name, scope)
     statements = types.find_statements_binding(name, home) if home is not None else []
     return bool(statements) and all(isinstance(it, FunctionDefinition) for it in statements)
-
-
-def _is_same(name: str, one: NameScope, other: NameScope, types: TypeReader) -> bool:
-    return resolve_name(name, one, types.outputs) == resolve_name(name, other, types.outputs)
 
 
 def _find_range(source: SourceFile, node: ast.expr) -> tuple[int, int]:

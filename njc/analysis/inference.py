@@ -67,7 +67,8 @@ class TypeReader(ExpressionReader):
         if text := self._types_in_prompts.get((scope, name)):
             parsed = parse_type(text)
             return Typed(parsed, scope) if parsed is not None else None
-        if (found := self.find_annotation(name, scope)) is None:
+        found = self.find_annotation(name, scope)
+        if found is None or self.find_hidden_names(found, scope):
             return None
         unquoted = found.inside(unquote(found.annotation))
         has_type = not self._has_final or not self._is_bare_final(unquoted.annotation, found.scope)

@@ -174,6 +174,17 @@ class TypeDefinitions:
             return Typed(annotation, home.signature_scope)
         return None
 
+    def find_hidden_names(self, typed: Typed, scope: NameScope) -> list[str]:
+        """Return the names in a type that mean something else in `scope`: there the type is not used."""
+        names = list_type_names(self.unquote_inside(typed)) if typed.scope is not scope else ()
+        return [
+            name
+            for name in names
+            if name not in scope.bindings.type_parameters
+            and resolve_name(name, scope, self.outputs)
+            != resolve_name(name, typed.scope, self.outputs)
+        ]
+
     def infer(self, value: ast.expr, scope: NameScope, depth: int = 0) -> Typed | None:
         """Return the type of an expression, from constants, annotations and builtins; None if it is unknown."""
         raise NotImplementedError

@@ -746,3 +746,11 @@ OTHER_LANGUAGES = {
 )
 def test_jumps_in_other_languages_are_reported(words: str, jump: str) -> None:
     assert [hint.split("`")[1] for _, hint in find_jump_hints(words)] == [jump]
+
+
+def test_a_type_with_names_that_mean_something_else_at_the_block_is_no_type() -> None:
+    head = "from datetime import date\ndef f(text: str, date: date | None, day: date) -> object:\n"
+    for output, effects in {"<:date>": "direct", "<:day>": "direct", "<:text>": "answer"}.items():
+        program = f'{head}    """natural\n    Put a part of <text> into {output}.\n    """\n    return day\n'
+        (authority,) = compile_source(SourceFile("p.njpy", program.encode())).authorities
+        assert authority.effects == effects, output

@@ -48,7 +48,6 @@ def shadows(list: list[int]):
         lambda: (list,),
         writes="list",
         at="types.njpy:19",
-        effects="answer",
     )
     return list
 
@@ -68,4 +67,4 @@ def spell(text: str) -> None:
     print(face)
 
 
-# njc lines 1=1 5:1 13=8 16:9 18=8 29:11 31=12 32:13 34=12 40:15 45=19 46:20 48=19 53:22 58=26 60:27 63=26 68:30 69=31 sha256 85b0c46b1dde39ff
+# njc lines 1=1 5:1 13=8 16:9 18=8 29:11 31=12 32:13 34=12 40:15 45=19 46:20 48=19 52:22 57=26 59:27 62=26 67:30 68=31 sha256 6dc11cc28a86f0dd
