@@ -23,7 +23,7 @@ from typing import Any
 from njc.worker import Message, open_channel
 from njrt.execution.contracts import UnknownEffectError, evaluate, parse_assert
 from njrt.execution.guard.allowed import MODULES_WITH_EFFECTS
-from njrt.execution.side_effects import refusing_side_effects
+from njrt.execution.side_effects import refuse_side_effects
 from njrt.execution.symbols import find_names
 from njrt.timeouts import Allowance, DeadlineExceeded
 from njrt.values.encode import decode_values
@@ -177,10 +177,8 @@ def holds(text: str, namespace: dict[str, Any], names: Mapping[str, Any]) -> boo
     """Return whether an assert is true; raises UnknownEffectError if it may do more than compute."""
     test, _ = parse_assert(text)
     read = find_names(ast.Module([ast.Expr(test)], []), None).read
-    with refusing_side_effects(UnknownEffectError):
-        return bool(
-            evaluate(test, namespace, {name: names[name] for name in read if name in names})
-        )
+    values = {name: names[name] for name in read if name in names}
+    return refuse_side_effects(lambda: bool(evaluate(test, namespace, values)), UnknownEffectError)
 
 
 def may_have_effects(code: str, namespace: Mapping[str, Any]) -> bool:

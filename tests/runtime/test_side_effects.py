@@ -20,6 +20,7 @@ from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
 from njrt.execution.contracts import Contract
 from njrt.models.scripted import run
+from njrt.timeouts import DeadlineExceeded, call_with_timeout
 
 HEAD = """\
 import functools
@@ -231,6 +232,18 @@ def test_objects_that_are_deleted_meanwhile_are_deleted(
         gc.enable()
     assert breach is not None
     assert set(module.LOG) == {"gone"}
+
+
+def test_an_endless_property_is_stopped_and_leaves_nothing(
+    write: Callable[[str], ModuleType],
+) -> None:
+    module = write("while self.n:\n    pass")
+    box = module.Box(3)
+    contract = Contract(["box.value == 4"], [lambda: (box,)])
+    with pytest.raises(DeadlineExceeded):
+        call_with_timeout(0.2, lambda: contract.find_breach(lambda _, it: str(it)))
+    assert sys.getprofile() is None
+    assert gc.isenabled()
 
 
 def test_a_profiler_of_the_program_stays(write: Callable[[str], ModuleType]) -> None:

@@ -30,7 +30,7 @@ from types import CodeType, FunctionType, GeneratorType, ModuleType
 from typing import Any
 
 from njrt.execution.interruptions import is_interruption
-from njrt.execution.side_effects import CONTRACT_FILE, refusing_side_effects
+from njrt.execution.side_effects import CONTRACT_FILE, refuse_side_effects
 from njrt.execution.symbols import find_names
 from njrt.private_names import mangle
 from njrt.values.introspection import find_member, is_a
@@ -147,9 +147,7 @@ class Contract:
             part = test
             try:
                 for part in _split_conjunction(test):
-                    with refusing_side_effects(UnknownEffectError):
-                        holds = bool(self._evaluate(part))
-                    if not holds:
+                    if not self._read(part, bool):
                         return self._describe(text, part, message, render)
             except UnknownEffectError as error:
                 if error.args:  # the asserts below see what this one changes
@@ -171,6 +169,12 @@ class Contract:
         values = {**dict(self._look_up(names.read)), **given}
         return evaluate(expression, self.lambdas[0].__globals__, values, self.class_name)
 
+    def _read(
+        self, part: ast.expr, read: Callable[[Any], Any], given: Mapping[str, Any] = {}
+    ) -> Any:
+        """Return `read` of the value of an expression; raise UnknownEffectError if code of the program has effects then."""
+        return refuse_side_effects(lambda: read(self._evaluate(part, given)), UnknownEffectError)
+
     def _look_up(self, names: Mapping[str, ast.AST]) -> Iterator[tuple[str, Any]]:
         """Yield the names that are variables around the block, with their values; unbound ones are left out."""
         cells = {
@@ -190,15 +194,14 @@ class Contract:
     ) -> Breach:
         reason = ""
         if message is not None:
-            with suppress(Exception), refusing_side_effects(UnknownEffectError):
-                reason = f" ({self._evaluate(message)})"
+            with suppress(Exception):
+                reason = f" ({self._read(message, str)})"
         if (each := _find_members_test(test)) is not None:
             *shown, failing = each
             condition, target, members = (f"`{_find_source(assertion, part)}`" for part in shown)
             with suppress(Exception):
-                with refusing_side_effects(UnknownEffectError):
-                    first = [*islice(self._evaluate(shown[2]), _MAX_ITEMS)]
-                    failed = self._evaluate(failing, {_MEMBERS: first})
+                first = self._read(shown[2], lambda found: [*islice(found, _MAX_ITEMS)])
+                failed = self._read(failing, list, {_MEMBERS: first})
                 wrong = f"false for {render(members, failed)}"
                 return Breach(f"{condition} for each {target} in {members}", reason, wrong)
         values = [*self._list_values(assertion, test, render)][:MAX_VALUES]
@@ -209,11 +212,13 @@ class Contract:
         operands = {_find_source(assertion, operand): operand for operand in _list_operands(test)}
         for shown, operand in operands.items():
             with suppress(Exception):
-                with refusing_side_effects(UnknownEffectError):
-                    value = self._evaluate(operand)
-                    value = [*islice(value, _MAX_ITEMS)] if isinstance(value, _Items) else value
+                value = self._read(operand, _list_items)
                 if not (callable(value) or isinstance(value, ModuleType)):
                     yield f"{shown} = {render(shown, value)}"
+
+
+def _list_items(value: Any) -> Any:
+    return [*islice(value, _MAX_ITEMS)] if isinstance(value, _Items) else value
 
 
 def make_contract(

@@ -1,7 +1,6 @@
 """Code of the program that an expression runs without calling it by name: properties, operators, special methods.
 
-    with refusing_side_effects(UnknownEffectError):
-        plan.total > 3                    raises UnknownEffectError if the property `total` assigns to an attribute
+    refuse_side_effects(lambda: plan.total > 3, UnknownEffectError)      raised if the property `total` assigns to an attribute
 
 Python reports the start of each function, and its text shows whether it changes more than its own variables. Not detected:
 changes by way of other names for an object, by functions of C, by code without a text, by `__del__`, and under a profiler.
@@ -13,14 +12,14 @@ import ast
 import gc
 import linecache
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from types import CodeType, FrameType, ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from njrt.execution.guard.allowed import MODULES_WITH_EFFECTS
 
+T = TypeVar("T")
 _MUTATING = frozenset(
     [
         *("append", "appendleft", "extend", "insert", "pop", "popleft", "popitem", "remove", "discard"),
@@ -40,23 +39,26 @@ class _SideEffectError(BaseException):
     """A function of the program has effects; no `except Exception` of the program handles it."""
 
 
-@contextmanager
-def refusing_side_effects(refusal: type[Exception]) -> Iterator[None]:
-    """Raise `refusal` before a function of the program runs that may change more than its own variables."""
+def refuse_side_effects(action: Callable[[], T], refusal: type[Exception]) -> T:
+    """Return the result of an action; raise `refusal` before a function of the program runs that may change more than its own variables.
+
+    It is no context manager: an interruption at the start of `__exit__` would leave the program watched.
+    """
     if sys.getprofile() is not None:  # a profiler measures the program
-        yield
-        return
+        return action()
     collects = gc.isenabled()
-    gc.disable()  # it runs code of objects that the expression does not use
-    sys.setprofile(_refuse)
     try:
-        yield
+        gc.disable()  # it runs code of objects that the action does not use
+        sys.setprofile(_refuse)
+        return action()
     except _SideEffectError as error:
         raise refusal(*error.args) from None
     finally:
-        sys.setprofile(None)
-        if collects:
-            gc.enable()
+        try:
+            sys.setprofile(None)
+        finally:
+            if collects:
+                gc.enable()
 
 
 def _refuse(frame: FrameType, event: str, argument: Any) -> None:
