@@ -91,17 +91,20 @@ def _parse_call(source: str, call: str) -> tuple[ast.FunctionDef, dict[str, ast.
     has_stars = any(isinstance(argument, ast.Starred) for argument in node.args)
     if has_stars or len(keywords) < len(node.keywords):
         raise ValueError("`*` and `**` are not read; write the arguments out")
-    if function.args.vararg or function.args.kwonlyargs or function.args.kwarg:
+    if function.args.vararg or function.args.kwarg:
         raise ValueError(f"{function.name} has parameters with `*`, which are not read")
     by_place = [parameter.arg for parameter in function.args.posonlyargs]
-    names = [*by_place, *(parameter.arg for parameter in function.args.args)]
-    taken = {*by_place, *names[: len(node.args)]}
-    if len(node.args) > len(names) or not keywords.keys() <= set(names) - taken:
+    by_name = [parameter.arg for parameter in function.args.kwonlyargs]
+    ordered = [*by_place, *(parameter.arg for parameter in function.args.args)]
+    names = [*ordered, *by_name]
+    taken = {*by_place, *ordered[: len(node.args)]}
+    if len(node.args) > len(ordered) or not keywords.keys() <= set(names) - taken:
         raise ValueError(f"{call} has arguments that the function does not take")
-    required = names[: len(names) - len(function.args.defaults)]
-    defaults = dict(zip(names[len(required) :], function.args.defaults, strict=True))
-    given = defaults | dict(zip(names, node.args, strict=False)) | keywords
-    if missing := [name for name in required if name not in given]:
+    found = zip(reversed(ordered), reversed(function.args.defaults), strict=False)
+    named = zip(by_name, function.args.kw_defaults, strict=True)
+    defaults = {name: value for name, value in (*found, *named) if value is not None}
+    given = defaults | dict(zip(ordered, node.args, strict=False)) | keywords
+    if missing := [name for name in names if name not in given]:
         raise ValueError(f"{call} lacks {', '.join(missing)}")
     return function, {name: given[name] for name in names}
 

@@ -140,6 +140,10 @@ def count(n):
     for number in range(n):
         total += number
     return total
+
+
+def part(n, *, k=2, m):
+    return n + k + m
 """
 
 
@@ -150,6 +154,11 @@ def count(n):
         ("twice('" + 600 * "a" + "')", ["set text = 'b'", "check"], ["> fact.py:4", "right"]),
         ("place(1)", ["set n = 4", "check"], ["> fact.py:9", "right"]),
         ("place(1, m=3)", ["set k = 4", "check"], ["no answer: `k` is no parameter", "right"]),
+        (
+            "part(1, m=3)",
+            ["set k = 4", "set m = 5", "check"],
+            ["> fact.py:24", "> fact.py:24", "right"],
+        ),
         ("numbers(1)", ["check"], ["no answer: the program did not run numbers(1): none of its"]),
         ("count(9000)", ["r", "check"], ["the program ends", "no answer: the run was stopped"]),
     ],
@@ -170,6 +179,8 @@ def test_starts_and_ends_of_other_functions(
 def test_parameters_by_place_have_no_names(folder: Path) -> None:
     (folder / "fact.py").write_text(MORE)
     assert "does not take" in debug(call="place(n=1)").output
+    assert "does not take" in debug(call="part(1, 2, 3)").output
+    assert "part(1) lacks m" in debug(call="part(1)").output
 
 
 def test_a_program_is_read_in_its_encoding(folder: Path) -> None:
