@@ -64,7 +64,7 @@ class TypeReader(ExpressionReader):
 
     def output_type(self, name: str, scope: NameScope) -> Typed | None:
         """Return the declared type of an output: in its prompt, in another one, or by an annotation of its variable."""
-        if text := self._types_in_prompts.get((scope, name)):
+        if text := self.find_type_in_prompts(name, scope):
             parsed = parse_type(text)
             return Typed(parsed, scope) if parsed is not None else None
         found = self.find_annotation(name, scope)
@@ -73,6 +73,10 @@ class TypeReader(ExpressionReader):
         unquoted = found.inside(unquote(found.annotation))
         has_type = not self._has_final or not self._is_bare_final(unquoted.annotation, found.scope)
         return unquoted if has_type else None
+
+    def find_type_in_prompts(self, name: str, scope: NameScope) -> str | None:
+        """Return the type that a prompt of the scope gives to an output; the first one counts."""
+        return self._types_in_prompts.get((scope, name))
 
     def find_definition(self, name: str, scope: NameScope) -> str | None:
         """Return "function", "class" or "import" if such a statement or a builtin defines a name, or None."""

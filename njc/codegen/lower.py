@@ -23,7 +23,8 @@ from dataclasses import dataclass, replace
 
 from njc.analysis.authority import Authority, may_reraise
 from njc.analysis.contracts import BlockContract
-from njc.analysis.types import Typed, TypeDefinitions
+from njc.analysis.inference import TypeReader
+from njc.analysis.types import Typed
 from njc.codegen.output_types import find_output_types, find_return_type
 from njc.codegen.tuned import TunedBlock, find_block_tuning
 from njc.frontend.blocks import NaturalBlock
@@ -178,7 +179,7 @@ def lower(
     blocks: Sequence[NaturalBlock],
     authorities: Sequence[Authority],
     contracts: Sequence[BlockContract],
-    definitions: TypeDefinitions,
+    definitions: TypeReader,
     aliases: Aliases,
     path: str,
     project: Options,
@@ -267,7 +268,7 @@ def _build_arguments(
     block: NaturalBlock,
     authority: Authority,
     contract: BlockContract,
-    definitions: TypeDefinitions,
+    definitions: TypeReader,
     path: str,
     project: Options,
 ) -> Iterator[Argument]:
@@ -328,7 +329,7 @@ def _build_arguments(
         yield Argument("project={", tuple(settings), "}")
 
 
-def _list_used_imports(block: NaturalBlock, definitions: TypeDefinitions) -> list[str]:
+def _list_used_imports(block: NaturalBlock, definitions: TypeReader) -> list[str]:
     """Return the parts of imports that the text reads, such as `files.read_text`, unless it names the whole import."""
     dotted = [reference for reference in block.references if reference.is_dotted]
     if not dotted:
@@ -410,7 +411,7 @@ def find_super_parameter(block: NaturalBlock, outputs: BlockOutputs) -> str | No
 
 
 def _build_except_clauses(
-    block: NaturalBlock, authority: Authority, aliases: Aliases, definitions: TypeDefinitions
+    block: NaturalBlock, authority: Authority, aliases: Aliases, definitions: TypeReader
 ) -> Iterator[tuple[str, str]]:
     """Yield the caught exception and the statement of each offered jump."""
     runtime, returned = aliases.runtime, aliases.returned
@@ -430,7 +431,7 @@ _ITERATORS = frozenset({"Iterator", "Iterable", "Generator"})
 _ABSTRACT_ITERATORS = frozenset(f"collections.abc.{name}" for name in _ITERATORS)
 
 
-def _returns_nothing(scope: NameScope, types: TypeDefinitions) -> bool:
+def _returns_nothing(scope: NameScope, types: TypeReader) -> bool:
     """Return whether a type checker accepts only a bare `return` in this function."""
     assert isinstance(scope.node, FunctionDefinition)
     if scope.node.returns is None:

@@ -14,6 +14,7 @@ import ast
 from collections.abc import Callable, Mapping
 
 from njc.analysis.authority import Authority
+from njc.analysis.inference import TypeReader
 from njc.analysis.types import Typed, TypeDefinitions
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.name_resolution import (
@@ -46,17 +47,17 @@ class OutputTypes:
     """The names of the class body around the block that the types refer to."""
 
 
-def find_output_types(
-    block: NaturalBlock, authority: Authority, types: TypeDefinitions
-) -> OutputTypes:
-    """Return the types of the outputs, from the prompt or an annotation in scope, and of the returned value."""
+def find_output_types(block: NaturalBlock, authority: Authority, types: TypeReader) -> OutputTypes:
+    """Return the types of the outputs, from a prompt or an annotation in scope, and of the returned value."""
     scope = block.scope
     said: dict[str, str] = {}
     for reference in block.references:
         if reference.writes and reference.type:
             said.setdefault(reference.path, _unquote(reference.type, scope, types))
     for path in block.binds:
-        if path not in said and (annotation := _find_annotation(path, scope, types)) is not None:
+        if path not in said and (text := types.find_type_in_prompts(path, scope)):
+            said[path] = _unquote(text, scope, types)
+        elif path not in said and (annotation := _find_annotation(path, scope, types)) is not None:
             said[path] = format_annotation(annotation)
     if "return" in authority.labels and (returned := find_return_type(scope, types)):
         said["return"] = returned

@@ -1,0 +1,98 @@
+"""A block that answers with data has a type for each output, wherever the type is written: no reply is unchecked."""
+
+from __future__ import annotations
+
+import pytest
+
+from njc.analysis.authority import decide_authority
+from njc.codegen.output_types import find_output_types
+from njc.compiler import analyze, compile_source
+from njc.frontend.source import SourceFile
+from njrt.errors import NaturalError
+from njrt.models.scripted import Scripted
+from njrt.options import NO_OPTIONS
+from njrt.session.settings import using
+
+HEAD = """import dataclasses, datetime, typing as t
+from dataclasses import InitVar
+from datetime import date
+from typing import Annotated, ClassVar, Final, Literal, NewType, Optional, TypeAlias, TypeVar, Union
+T = TypeVar("T")
+U = NewType("U", int)
+A: TypeAlias = "int"
+"""
+TYPES = """int
+'int'
+Final
+'Final'
+Final[int]
+t.Final['int']
+ClassVar[int]
+InitVar[int]
+Annotated['int', 1]
+Literal['a']
+Optional['int']
+'int | None'
+'int' | None
+date
+datetime.date
+A
+'U'
+T
+Union[int, 'str']
+list['date']
+TypeAlias
+n
+'n'
+[int]
+None
+tuple[int, ...]
+t.Annotated[Final[int], 1]
+int if 1 else str
+'Unknown'"""
+BLOCK = '"""natural\\n{0}Put one into <:n{1}>.\\n{0}"""'.replace("\\n", "\n")
+PLAIN, INNER, TOP = BLOCK.format("    ", ""), BLOCK.format("        ", ""), BLOCK.format("", "")
+TYPED = BLOCK.format("    ", ": TYPE")
+PLACES = (
+    f"def f(n: TYPE):\n    {PLAIN}\n",
+    f"def f(*n: TYPE):\n    {PLAIN}\n",
+    f"def f(**n: TYPE):\n    {PLAIN}\n",
+    f"def f():\n    n: TYPE = 0\n    {PLAIN}\n",
+    f"def f():\n    {PLAIN}\n    n: TYPE\n",
+    f"n: TYPE = 0\n{TOP}\n",
+    f"n: TYPE = 0\ndef f():\n    global n\n    {PLAIN}\n",
+    f"def g():\n    n: TYPE = 0\n    def f():\n        nonlocal n\n        {INNER}\n",
+    f"def g():\n    n: TYPE = 0\n    def f(date, datetime, U, A):\n        nonlocal n\n        {INNER}\n",
+    f"class C:\n    int = str\n    date = 3\n    n: TYPE = 0\n    {PLAIN}\n",
+    f"class C:\n    class date: pass\n    U = int = 3\n    def m(self, n: TYPE):\n        {INNER}\n",
+    f"def f(int):\n    for date in int:\n        n: TYPE = 0\n        {INNER}\n",
+    f"def f():\n    {TYPED}\n",
+    f"class C:\n    {TYPED}\n    {PLAIN}\n",
+    f"def f():\n    {TYPED}\n    {PLAIN}\n",
+    f"def f():\n    {PLAIN}\n    {TYPED}\n",
+    f"def f():\n    {TYPED}\n    def g():\n        nonlocal n\n        {INNER}\n",
+    f"def f():\n    if 1: n: TYPE = 0\n    else: n: str = ''\n    {PLAIN}\n",
+)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_each_output_of_an_answer_has_a_type(place: str) -> None:
+    for type_ in TYPES.splitlines():
+        source = SourceFile("p.njpy", f"{HEAD}{place.replace('TYPE', type_)}".encode())
+        analysis = analyze(source)
+        for block in analysis.blocks:
+            authority = decide_authority(block, analysis.types, NO_OPTIONS)
+            given = find_output_types(block, authority, analysis.types).by_path
+            assert authority.effects == "direct" or set(block.writes) <= set(given), type_
+
+
+def test_a_type_in_another_block_checks_the_reply() -> None:
+    program = (
+        f"def f():\n    {TYPED.replace('TYPE', 'int')}\n    print(n)\n    {PLAIN}\n    return n\n"
+    )
+    compilation = compile_source(SourceFile("p.njpy", program.encode()))
+    assert compilation.output is not None
+    namespace: dict[str, object] = {}
+    exec(compilation.output, namespace)
+    with using(model=Scripted([{"n": 1}, *[{"n": "two"}] * 10])), pytest.raises(NaturalError):
+        namespace["f"]()  # type: ignore[operator]
