@@ -28,7 +28,7 @@ from njc.analysis.json_compatibility import find_json_problem
 from njc.analysis.read_only import CONTAINERS, is_exception_name
 from njc.analysis.types import MAX_DEPTH, SCALARS, ClassDefinition, Typed, unquote
 from njc.frontend.blocks import NaturalBlock
-from njc.frontend.name_resolution import NameScope, resolve_name
+from njc.frontend.name_resolution import NameScope
 from njrt.options import Options, merge_option_layers
 from njrt.records import record
 
@@ -206,11 +206,8 @@ def _find_return_obstacle(block: NaturalBlock, types: TypeReader) -> Iterator[Ob
         return
     if problem := find_json_problem(typed, types):
         yield Obstacle(f"it may return `{typed}`: {problem.reason}", problem.remedy)
-    for node in ast.walk(typed.annotation):
-        if isinstance(node, ast.Name) and node.id not in scope.bindings.type_parameters:
-            here, there = (resolve_name(node.id, it, types.outputs) for it in (scope, typed.scope))
-            if here != there:
-                yield Obstacle(f"it may return `{typed}`, and `{node.id}` is something else inside")
+    for name in types.find_hidden_names(typed, scope):
+        yield Obstacle(f"it may return `{typed}`, and `{name}` is something else inside")
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,6 +73,11 @@ PLACES = (
     f"def f():\n    {TYPED}\n    def g():\n        nonlocal n\n        {INNER}\n",
     f"def f():\n    if 1: n: TYPE = 0\n    else: n: str = ''\n    {PLAIN}\n",
 )
+RETURNING = (
+    'def f() -> TYPE:\n    """natural\n    Return one.\n    """\n',
+    'def f(date, datetime, U, int) -> TYPE:\n    """natural\n    Return one.\n    """\n',
+    'class C:\n    U = int = date = 3\n    def f(self) -> TYPE:\n        """natural\n        Return one.\n        """\n',
+)
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -84,6 +89,17 @@ def test_each_output_of_an_answer_has_a_type(place: str) -> None:
             authority = decide_authority(block, analysis.types, NO_OPTIONS)
             given = find_output_types(block, authority, analysis.types).by_path
             assert authority.effects == "direct" or set(block.writes) <= set(given), type_
+
+
+@pytest.mark.parametrize("place", RETURNING)
+def test_each_returned_value_of_an_answer_has_the_type_of_the_function(place: str) -> None:
+    for type_ in TYPES.splitlines():
+        source = SourceFile("p.njpy", f"{HEAD}{place.replace('TYPE', type_)}".encode())
+        analysis = analyze(source)
+        (block,) = analysis.blocks
+        authority = decide_authority(block, analysis.types, NO_OPTIONS)
+        given = find_output_types(block, authority, analysis.types).by_path
+        assert authority.effects == "direct" or "return" in given, type_
 
 
 def test_a_type_in_another_block_checks_the_reply() -> None:
