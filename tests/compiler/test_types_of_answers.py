@@ -102,6 +102,15 @@ def test_each_returned_value_of_an_answer_has_the_type_of_the_function(place: st
         assert authority.effects == "direct" or "return" in given, type_
 
 
+def test_an_output_with_the_name_of_its_type_needs_code_in_a_loop() -> None:
+    loop = (
+        f"from datetime import date\nfor _ in 1, 2:\n    {PLAIN.replace('<:n>', '<:date: date>')}\n"
+    )
+    (authority,) = compile_source(SourceFile("p.njpy", loop.encode())).authorities
+    assert authority.effects == "direct"
+    assert "hides its type" in authority.reason
+
+
 def test_a_type_in_another_block_checks_the_reply() -> None:
     program = (
         f"def f():\n    {TYPED.replace('TYPE', 'int')}\n    print(n)\n    {PLAIN}\n    return n\n"
