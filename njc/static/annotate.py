@@ -16,8 +16,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from njc.analysis.asked_changes import only_judges
 from njc.analysis.inference import TypeReader
+from njc.analysis.judgements import only_judges
 from njc.analysis.types import Typed
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic

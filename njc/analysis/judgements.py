@@ -1,0 +1,297 @@
+"""Sentences that only judge the inputs, and sentences that may ask for more, by their forms.
+
+    Put into <:mood: str> the mood of <rows>.                  only judges
+    Restock <items>. Put their number into <:n: int>.          unclear: `restock` may change <items>
+
+`asked_changes` knows verbs that change something. This module knows forms of sentences that change nothing, and takes the
+others for requests that it does not understand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import groupby
+
+from njc.analysis.asked_changes import (
+    ACTING,
+    ADDING,
+    ADVERB,
+    FAR,
+    LATER_RESULT,
+    AskedChange,
+    names_result,
+)
+from njc.frontend.blocks import NaturalBlock
+
+
+def _list_words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_INPUT, _OUTPUT = "\x01", "\x02"
+"""Take the place of references among the words of a sentence."""
+_SENTENCE_END = re.compile(r"(?:(?<=\?)|[.;!]|:(?!\s*\x01))(?=\s|\Z)|\n\s*\n|\n\s*[-*•]\s")
+_WORD = re.compile(r"[\w'’-]+|[,()?\x01\x02]")
+_STORES = _list_words("put set bind store save write assign give let")
+"""Verbs with an output as their object, if the text changes no input."""
+_TELLS = _list_words("summarize summarise describe answer provide")
+_JUDGES = _TELLS | _list_words(
+    "parse count decide determine judge classify find read estimate choose pick extract compute calculate guess rate score compare identify look see know"
+    " consider check examine assess detect infer think counting judging reading looking considering comparing"
+)
+_STARTS = _list_words(
+    "given for from in among of if when how which what whether is are does after before otherwise else"
+)
+_JUMPS = _list_words("break continue return raise")
+_PREPOSITIONS = _list_words("of in for from to by with as into")
+_SMALL_WORDS = _PREPOSITIONS | _list_words(
+    "a an the this that these those its their it them they all any each every both no not none nothing only just exactly about at most least"
+    " on among between than whether how which what who when where if is are was were has had one two three"
+)
+_BEFORE_VERBS = _list_words(", ( and or but then also so you please else otherwise")
+_SEPARATORS = _list_words(", ( ) and but or then also")
+_NO_ACTIONS = (_JUDGES | _STARTS | _JUMPS | _SMALL_WORDS | _BEFORE_VERBS | _STORES) - _list_words(
+    "put set store save give assign"
+)
+_NO_ACTIONS |= _list_words(
+    "some several most many few other such my your our his her here there however because since although though unless until within without per via"
+    " regarding concerning according based note assume imagine suppose pretend treat use using remember recall go understand work think take act be keep translate rephrase create"
+    " make draft compose invent generate describe turn convert format round express ask greet thank welcome address congratulate invite remind"
+    " warn explain reply respond follow mention ignore obey respect prefer match evaluate review analyze analyse inspect study scan weigh"
+    " search test verify validate ensure solve play start base help avoid stay repeat call let have get imitate quote cite"
+    " refer contrast paraphrase outline list name teach predict forecast simulate visualize picture apply do run execute watch listen"
+    " never not tag label rank group cluster combine average split plan prioritize prioritise proofread skim skip interpret recommend select base role pay"
+    " focus disregard number pair grade debate discuss critique apologize apologise confirm spell offer propose order wish sum brainstorm elaborate cross"
+    " double browse map bear draw work figure concentrate derive deduce reason argue speculate summarise suggest advise consult tokenize segment"
+    " join total aggregate report retell recite rely stick limit restrict point trust believe doubt expect hope want try question wonder"
+)
+"""Verbs of sentences that change nothing, or that prepare the result of a later sentence."""
+_CONDITIONS = _list_words(
+    "if when unless whether that where otherwise else not only from as for between one two three"
+)
+"""First words of a part of a sentence that only restricts a result."""
+_PLACES = _list_words("to into onto in at on for behind under above below")
+_CLAIMS = (
+    _list_words(
+        "is are was were has have gets get becomes become it its they them their each all both rest others"
+    )
+    | _PLACES
+    | {"with", "by"}
+)
+"""Words that make a part of a sentence more than a name of a value."""
+_CHANGES = frozenset(f"{ADDING}|{ACTING}|swap|replace|fix|trim|tidy".split("|"))
+_AUXILIARIES = _list_words("have be do")
+"""Known words, except at the start of a request."""
+_KNOWN = (
+    _SMALL_WORDS | _STORES | _JUDGES | _JUMPS | _STARTS | _BEFORE_VERBS | {_INPUT, _OUTPUT, ")"}
+)
+_PRONOUNS = _list_words("it them those these everything")
+_OBJECTS = _PRONOUNS | _list_words("each all every any the its their") | {_INPUT}
+_STATES = re.compile(
+    r"\b(?:next\s+(?:[\w-]+\s+)?(?:of|from|in)|so\s+(?:that\s+)?(?:it|they|the|all|each|none?)"
+    r"|in place|in order|itself|themselves|(?:by|to) you|leaves|afterwards?|no longer|now|last|left|gone|go|goes|becomes?|remain\w*|stays?|keep|kept"
+    r"|first(?=\s*(?:and|[,;.]|\Z))|(?:at|to) the (?:end|start|front|back|top|bottom))\b",
+    re.IGNORECASE,
+)
+"""Words for a new state of an input."""
+_MAKES_RESULT = re.compile(
+    r"[^.;:!?]{0,400}(?:[.;]\s+|,?\s+and\s+)(?:then\s+)?(?:store|save|put|write|bind|return)\s+(?:only\s+)?the\s+(?:result|output)\b[^.;!?]*\x02"
+)
+"""A request whose result is put into an output."""
+
+
+_BLANKS, _LINES = re.compile(r"[ \t]{2,}"), re.compile(r"\n\s*\n\s*")
+_UNCLEAR = re.compile(
+    r"(?:\A\s*|(?<=[.!?])\s+(?=(?-i:[A-Z]))|(?<=;)\s+|\n\s*\n\s*|\n\s*[-*•]\s+)"
+    rf"(?:(?!(?:app|rep|supp|re)ly\b)(?:{ADVERB}|,\s*))*(?P<verb>[a-z]+)\b(?!\s*[:,])(?P<rest>(?:[^.;!?\n]|\n(?!\s*(?:\n|[-*•]\s))|[.](?=\d))*)(?![^.;!?]*\?)",
+    re.IGNORECASE,
+)
+"""A sentence with its first word, perhaps a verb."""
+_NO_IMPERATIVE = re.compile(r"[^s]s\Z|...ing\Z|\A(?:say|tell|begin)\Z")
+_IN_PLACE = re.compile(r"\bin[\s-]place\b", re.IGNORECASE)
+_IS_STATED = re.compile(r"\b(?:is|are|was|were|be|been|has|had|will|does|did|whether)\b")
+_IS_NO_ACTION = re.compile(
+    r"\b(?:in\s+mind|into\s+account|a\s+(?:close\s+)?look|the\s+gist|(?:the|your|more|some)\s+(?:focus|attention|emphasis|weight)|emphasis|out\s+of\s+it"
+    r"|common\s+sense|(?:the|your)\s+(?:answer|reply|result|output|response))\b",
+    re.IGNORECASE,
+)
+
+
+def find_unclear_requests(block: NaturalBlock) -> Iterator[AskedChange]:
+    """Yield the inputs of sentences with a verb that is not listed here and a result that no output takes.
+
+    Such a sentence may ask for a change: `Restock <items>.` Sentences that describe, ask or only judge are left out.
+    """
+    shift = block.end - 3 - len(block.words)
+    text = block.marked_words
+    for sentence in _UNCLEAR.finditer(text):
+        verb, rest = sentence["verb"].lower(), sentence["rest"]
+        later = text[sentence.end() : sentence.end() + FAR]
+        if "\x01" not in rest or "\x02" in rest:
+            continue
+        if (verb in _NO_ACTIONS or _NO_IMPERATIVE.search(verb)) and not _IN_PLACE.search(rest):
+            continue
+        if _IS_STATED.search(rest) or _IS_NO_ACTION.search(rest):
+            continue
+        if LATER_RESULT.match(f". {later.lstrip(' .;!')}") or names_result(verb, later):
+            continue
+        start, end = sentence.start("rest") + shift, sentence.end() + shift
+        at = sentence.start("verb") + shift
+        for reference in block.references:
+            if start <= reference.start < end and not reference.writes:
+                yield AskedChange(verb, at, at + len(verb), reference)
+
+
+def only_judges(block: NaturalBlock) -> bool:
+    """Return whether each sentence is of a form that only puts a judgement of the inputs into outputs.
+
+    A sentence of another form may ask for a change, in words that are not listed here.
+    """
+    text = block.replace_references(lambda each: _OUTPUT if each.writes else _INPUT)
+    text = _LINES.sub("\n\n", _BLANKS.sub(" ", text))
+    if _STATES.search(text):
+        return False
+    text = _MAKES_RESULT.sub("", text.lower()).replace("as well as", "and")
+    sentences = [words for words in map(_WORD.findall, _SENTENCE_END.split(text)) if words]
+    return all(
+        _is_judgement(words) and _has_one_result(words) and not _may_ask_for_more(words)
+        for words in sentences
+    )
+
+
+_ACTS_ON_INPUT = re.compile(
+    r"\b(?:break|continue|see|consider)(?: (?:the|each|every|all|both|of)){0,3} \x01(?! [\x02(,]|\Z| for\b)|\breturn \x01 (?:to|in|as)\b|\b(?:must|should|shall) be\b| away\b| each\Z"
+)
+"""Words that are jumps or judgements elsewhere, with an input as their object: `Break <rows> into two`."""
+_STATEMENTS = _list_words("is are has have may must should shall will can follows")
+
+
+def _may_ask_for_more(words: list[str]) -> bool:
+    is_act = words[-1] != "?" and _ACTS_ON_INPUT.search(" ".join(words))
+    return bool(is_act) or _gives_to_inputs(words) or _states_more(words)
+
+
+def _states_more(words: list[str]) -> bool:
+    """Return whether a part of a request, behind its first comma, is a statement, and so perhaps a request."""
+    if words[0] not in _STARTS or _OUTPUT not in words:
+        return False
+    parts = _split(words[: words.index(_OUTPUT)])[1:]
+    return any(
+        part[0] not in _STORES | _JUDGES | _JUMPS | _STARTS | _CONDITIONS
+        and not _STATEMENTS.isdisjoint(part)
+        for part in parts
+    )
+
+
+_OF_EACH = _list_words("each every all both")
+_INTO_INPUTS = re.compile(
+    r"\b(?:in|into|under|to|as|at|by|with|on)(?: (?:the|a|an|its|their|own|new)){0,3} (?:fields?|keys?|attributes?|entry|entries|columns?|property|properties|slots?|cells?)\b"
+    r"|\b(?:in|into|under|as|by|with|on) (?:its|their)\b|\b(?:to|with|on|under|behind|in) (?:it|them|each)\Z"
+)
+"""A place in the inputs."""
+_ONTO_INPUT = re.compile(
+    r"\x01(?: [\w-]+){0,4} (?:to|into|onto) \x01|\bonto\b|\bwith an? |\boff \x01|\A(?:see|look|check) that\b(?! \x02)|\Acheck (?:off|.*(?: as| off\b))"
+)
+_AFTERWARDS = re.compile(r"(?:with|by) each\b|which (?:is|are) to\b")
+_WITH_EACH = re.compile(r"\bwith (?:each|all|every|both|them|these|those|it|the (?:rest|others))\b")
+_IN_INPUT = re.compile(
+    r"(?<!\bis )(?<!\bare )(?<!\bwas )(?<!\bwere )(?<!\bbe )(?<!\boccurs )(?<!\bappears )(?<!\bcontained )"
+    r"\b(?:in|as|under|at|on|onto)(?: (?:the|its|their|a|an|each of|all of)){0,2} \x01"
+)
+"""An input that may be the place of a result."""
+
+
+def _gives_to_inputs(words: list[str]) -> bool:
+    """Return whether a request without an output may put its results into the inputs, each into one."""
+    if words[-1] == "?":
+        return False
+    if _WITH_EACH.search(" ".join(words)):
+        return True
+    parts = _split(words)
+    for part, following in zip(parts, [*parts[1:], [""]], strict=True):
+        if _OUTPUT in part:
+            if _INPUT in part and not _list_words("get gets receive receives").isdisjoint(part):
+                return True
+            continue
+        is_request = part[0] in _STORES | _JUDGES
+        if is_request and _INPUT in part and not _OF_EACH.isdisjoint(part[: part.index(_INPUT)]):
+            return True
+        if part[0] in _STORES and (part[0] == "assign" or following[0] in _STORES):
+            return True
+        text = " ".join(part)
+        is_place = words.count(_INPUT) > 1 and _IN_INPUT.search(text)
+        if is_place and part[0] not in _CONDITIONS - {"from", "as", "for"}:
+            return True
+        if part[0] not in _STARTS and _INTO_INPUTS.search(text):
+            return True
+        if part[0] in _JUDGES - {"compare"} and _ONTO_INPUT.search(text):
+            return True
+        if (part[0] in _TELLS and part[-2:] == ["in", _INPUT]) or _AFTERWARDS.match(text):
+            return True
+    return False
+
+
+def _has_one_result(words: list[str]) -> bool:
+    """Return whether a sentence is a question, or requests a result for outputs only."""
+    if _OUTPUT not in words:
+        return words[-1] == "?" or words[0] in _JUDGES or not _JUMPS.isdisjoint(words)
+    end = words.index(_OUTPUT)
+    before = _split(words[:end])  # a thing that is put into an input has its part of the sentence
+    for part in before if words[end - 1] in _SEPARATORS else before[:-1]:
+        if part[0] in _STORES and _INPUT in part and not _PLACES.isdisjoint(part):
+            return False
+    parts = _split(words[end + 1 :])
+    is_attached = parts != [] and words[end + 1] not in _SEPARATORS
+    for part in parts[is_attached:]:
+        if part[0] in _STORES | _JUDGES | _JUMPS | _CONDITIONS or _OUTPUT in part:
+            continue
+        if part == [_INPUT] and is_attached and _INPUT in parts[0]:
+            continue
+        if len(part) > 4 or _INPUT in part or not _CLAIMS.isdisjoint(part):
+            return False
+        if any(word.endswith(("ed", "ing")) for word in part):
+            return False
+    return True
+
+
+def _split(words: list[str]) -> list[list[str]]:
+    return [list(part) for ends, part in groupby(words, _SEPARATORS.__contains__) if not ends]
+
+
+def _is_judgement(words: list[str]) -> bool:
+    """Return whether a sentence starts with a known form, and has no unknown word in place of a verb."""
+    first = words[0]
+    if first not in _STORES | _JUDGES | _JUMPS | _STARTS | {_OUTPUT}:
+        return False
+    for at, word in enumerate(words):
+        before, after = words[at - 1] if at else "", words[at + 1] if at + 1 < len(words) else ""
+        if word in _STORES | _TELLS and _OUTPUT not in words[at:]:
+            return False
+        if word in _STORES and (after == _INPUT or (word in ("give", "let") and after != _OUTPUT)):
+            return False
+        if before == "you" and word not in _STORES | _JUDGES:
+            return False
+        may_be_request = before in _BEFORE_VERBS
+        if word in _KNOWN or word.isdigit() or (word in _AUXILIARIES and not may_be_request):
+            continue
+        is_object = (after in _PRONOUNS and before not in ("that", "who")) or (
+            word.endswith("ing")
+            and (after in _OBJECTS or before in ("by", "while") or _is_change(word))
+        )
+        if before == "to" and first in _JUDGES and words[at - 2] == _INPUT:
+            return False
+        is_first = before == "," and words[at - 2] == _INPUT
+        is_listed = after in (",", "or") or (before == "or" and after in ("", "into"))
+        is_noun = (is_listed and not is_first) or (
+            before in ("and", "or") and after in _PREPOSITIONS
+        )
+        if is_object or (may_be_request and not is_noun):
+            return False
+    return True
+
+
+def _is_change(word: str) -> bool:
+    """Return whether a word in -ing is of a verb that changes its object: removing, dropping, sorting."""
+    stem = word.removesuffix("ing")
+    return any(verb in _CHANGES for verb in (stem, f"{stem}e", stem[:-1]))
