@@ -11,7 +11,13 @@ from typing import Any
 
 from spsbench.journal import read_results_file
 from spsbench.repair.results import REPAIR_KINDS, RepairResult
-from spsbench.results import read_results
+from spsbench.report.by_problem import (
+    compare_rates,
+    format_difference,
+    group_passes,
+    list_rate_cells,
+)
+from spsbench.results import group_by, read_results
 from spsbench.suites.table import compare_forms, list_published_rows, list_summary_rows
 from spsbench.suites.task import SUITE_KINDS, SUITES
 from spsbench.surprise.results import SURPRISE_KINDS
@@ -95,18 +101,57 @@ def read_repairs(path: Path) -> list[RepairResult]:
     return list(read_results_file(path, REPAIR_KINDS).select(RepairResult))
 
 
-def test_the_turn_of_self_training() -> None:
+TURNS = {
+    "mutants": ("turn1-mutants", "turn2-mutants"),
+    "QuixBugs": ("turn2-quixbugs",),
+    "HumanEvalFix": ("turn2-humanevalfix",),
+}
+"""The files with the turns of self-training, by their data."""
+
+
+def list_turn_rows() -> list[tuple[str, ...]]:
+    """Return the rows of the table of turns; of each data set the problems that have all its conditions."""
     folder = ROOT / "spsbench/results/repair"
+    rows = []
+    for data, names in TURNS.items():
+        repairs = [
+            repair
+            for name in names
+            for repair in read_repairs(folder / f"{name}-qwen2.5-coder-1.5b.jsonl")
+        ]
+        groups = group_by(repairs, lambda repair: repair.condition)
+        shared = set.intersection(*({each.problem for each in group} for group in groups.values()))
+        found = {
+            condition: [each for each in group if each.problem in shared]
+            for condition, group in groups.items()
+        }
+        passes = {
+            condition: group_passes(group, lambda repair: repair.problem)
+            for condition, group in found.items()
+        }
+        for condition, group in found.items():
+            tokens = fmean(each.input_tokens + each.output_tokens for each in group)
+            passed = f"{sum(each.passed for each in group)} of {len(group)}"
+            once, interval, *several = list_rate_cells(passes[condition])[2:]
+            change = compare_rates(passes[condition], passes["trace"], make_uniform())
+            assert change is not None
+            difference = (
+                "" if condition == "trace" else " (".join(format_difference(change)[1:3]) + ")"
+            )
+            rows.append(
+                (
+                    data,
+                    condition,
+                    passed,
+                    f"{once} ({interval})",
+                    several[0],
+                    f"{tokens:,.0f}",
+                    difference,
+                )
+            )
+    return rows
+
+
+def test_the_turns_of_self_training() -> None:
     page = (ROOT / "docs/spsbench-repair.md").read_text(encoding="utf-8")
-    mutants = read_repairs(folder / "turn1-mutants-qwen2.5-coder-1.5b.jsonl")
-    right = [each for each in mutants if each.passed]
-    names = {each.problem for each in right}
-    assert f"{len(names)} got a right repair, {len(right)} of {len(mutants)} repairs" in page
-    assert f"of {len({each.problem for each in mutants})} mutants" in page
-    results = read_repairs(folder / "turn1-quixbugs-qwen2.5-coder-1.5b.jsonl")
-    shown = {each.problem for each in results if each.condition == "turn1"}
-    for condition, passed, tokens in read_rows(page, "| condition | passed | tokens |"):
-        found = [e for e in results if e.condition == condition and e.problem in shown]
-        assert passed == f"{sum(each.passed for each in found)} of {len(found)}"
-        mean = fmean(each.input_tokens + each.output_tokens for each in found)
-        assert tokens == f"{mean:,.0f}"
+    assert read_rows(page, "| data | condition | passed |") == list_turn_rows()
