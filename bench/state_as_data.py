@@ -411,6 +411,12 @@ SMALL_PROGRAMS = (
 )
 
 
+def list_programs() -> Iterator[Program]:
+    """Yield the programs of SPSBench and the small ones."""
+    yield from list_spsbench_programs()
+    yield from SMALL_PROGRAMS
+
+
 # ── running ──────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -488,7 +494,7 @@ def main() -> None:
         )
         return
     done = {(line["program"], line["form"]) for line in read_results(options.out)}
-    for program in (*list_spsbench_programs(), *SMALL_PROGRAMS):
+    for program in list_programs():
         for form in FORMS:
             if (program.name, form) in done:
                 continue

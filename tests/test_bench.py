@@ -63,7 +63,7 @@ def test_the_new_state_is_merged_into_the_objects_of_the_old_one(state_as_data: 
 
 
 def find_program(state_as_data: ModuleType, name: str) -> Any:
-    programs = (*state_as_data.list_spsbench_programs(), *state_as_data.SMALL_PROGRAMS)
+    programs = state_as_data.list_programs()
     return next(program for program in programs if program.name == name)
 
 
@@ -95,7 +95,7 @@ def test_a_right_state_passes_the_checks_and_no_change_does_not(state_as_data: M
 
 
 def test_each_program_compiles_in_both_forms(state_as_data: ModuleType) -> None:
-    for program in (*state_as_data.list_spsbench_programs(), *state_as_data.SMALL_PROGRAMS):
+    for program in state_as_data.list_programs():
         for form in state_as_data.FORMS:
             source = program.write(form)
             assert ("merge(" in source) is (form == "state"), program.name

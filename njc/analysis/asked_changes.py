@@ -149,15 +149,16 @@ _OTHER_TARGET = re.compile(
     r"[^.;:,!?\x02]{0,60}?\b(?:from|off|out\s+of)\b|[^.;:,!?\x02]{0,60}?\bin\s+[^.;:,!?\x02]{0,40}\x01"
 )
 """Behind the object of a verb that removes or replaces: the value that the object is taken from."""
+_CHANGED_STEMS = rf"{_DOING}|sort|shuffl|revers|doubl|halv|fill"
 _STATED = re.compile(
     r"(?P<state>\x01+\s*(?:(?:[-+*/%|&^]|//|\*\*)=|\+\+)|\x01+\[[^\]\n]{0,40}\]\s*=(?!=)|\x01+\s+(?:(?:goes|grows?|shrinks?|rises?|falls?|drops?|(?:in|de)creases?)\s+(?:up|down|by)|(?:gets|receives)(?=\s+(?:[\x01\d\"]|an?\b|one\b))|loses|becomes?|gains|in[\s-]place)\b"
     r"|\x01+\s*:=|(?<=\bnew )\x01+\s+is\s+[\x01\d\"]|\x01+\s+(?:is|are)\s+(?:(?:in|de)cre(?:as|ment)ed|reset|emptied|set\s+to)\b"
     r"|\x01+\s+(?:must|should|shall|needs?\s+to|ha(?:s|ve)\s+to|(?:is|are)\s+to)\s+(?:(?:now|then|also|always|finally)\s+)?(?:be|get|become)\s+(?:[a-z]+ly\s+)?"
-    rf"(?:(?:{_DOING}|sort|shuffl|revers|doubl|halv|fill|(?:upper|lower)-?cas)ed|set|reset|overwritten|empty)\b)",
+    rf"(?:(?:{_CHANGED_STEMS}|(?:upper|lower)-?cas)ed|set|reset|overwritten|empty)\b)",
     re.IGNORECASE,
 )
 """A change as a statement: `<row> must be emptied`, `<total> += 1`."""
-_CHANGED = rf"(?:{_DOING}|sort|shuffl|revers|doubl|halv|fill)ed"
+_CHANGED = rf"(?:{_CHANGED_STEMS})ed"
 _CONTINUED = {
     verb: re.compile(rf"\s+(?:{words})\b", re.IGNORECASE)
     for verb, words in {

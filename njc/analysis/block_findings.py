@@ -15,7 +15,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 
 from njc.analysis.authority import (
     ANSWER_REMEDY,
@@ -56,7 +56,7 @@ _SAYS = re.compile(
     r"\bsay\s+(?!how|wh\w+|if|that)(?:[\"'`]|(?:hello|hi|goodbye|thanks|sorry)\b|[^.;!?]*\b(?:loud(?:ly)?|aloud|to\s+(?:\s|the|my|our|your|all|every\w+|him|her|them)))",
     re.IGNORECASE,
 )
-"""Words for something that a person is to hear; other words to be spoken may be a result."""
+"""Words that ask to speak to a person, and not for a result."""
 
 
 _COMPUTES = re.compile(
@@ -108,7 +108,8 @@ def find_block_findings(
         choice = " or ".join(f"`{name}`" for name in names)
         message = f"`{block.words_without_references[implied]}` may mean a jump that the text does not name"
         yield make_diagnostic(source, "NJ303", *at, message, f"write {choice} if it does")
-    for change in find_fixed_changes(block, types):
+    changes = list(find_fixed_changes(block, types))
+    for change in changes:
         asked = change.asked
         message = f"the text says to {asked.verb} `{asked.reference.path}: {change.typed}`, which it only reads"
         hint = (
@@ -120,7 +121,8 @@ def find_block_findings(
         )
         yield make_diagnostic(source, "NJ305", asked.start, asked.end, message, hint)
     if authority.effects == "answer" and block.options.effects is None:
-        yield from _check_unclear_requests(source, block, types)
+        known = {change.asked.reference for change in changes}
+        yield from _check_unclear_requests(source, block, known, types)
     yield from _check_fixed_outputs(source, block, types)
     yield from _check_undefined_types(source, block, authority.labels, types)
     yield from _check_two_types(source, block, types)
@@ -147,10 +149,9 @@ _NUMBERS = ("int", "float", "bool", "complex", "decimal.Decimal", "fractions.Fra
 
 
 def _check_unclear_requests(
-    source: SourceFile, block: NaturalBlock, types: TypeReader
+    source: SourceFile, block: NaturalBlock, known: Set[Reference], types: TypeReader
 ) -> Iterator[Diagnostic]:
-    """Report sentences that may ask for a change, of collections and of numbers in attributes; data changes nothing."""
-    known = {change.asked.reference for change in find_fixed_changes(block, types)}
+    """Report sentences that may ask for a change of a collection, or of a number in an attribute, that is not `known`."""
     for asked in find_unclear_requests(block):
         path = asked.reference.path
         typed = find_read_type(path, block, types)[0]

@@ -51,10 +51,10 @@ _SMALL_WORDS = _PREPOSITIONS | _list_words(
 )
 _BEFORE_VERBS = _list_words(", ( and or but then also so you please else otherwise")
 _SEPARATORS = _list_words(", ( ) and but or then also")
-_NO_ACTIONS = (_JUDGES | _STARTS | _JUMPS | _SMALL_WORDS | _BEFORE_VERBS | _STORES) - _list_words(
-    "put set store save give assign"
-)
-_NO_ACTIONS |= _list_words(
+_UNCHANGING_WORDS = (
+    _JUDGES | _STARTS | _JUMPS | _SMALL_WORDS | _BEFORE_VERBS | _STORES
+) - _list_words("put set store save give assign")
+_UNCHANGING_WORDS |= _list_words(
     "some several most many few other such my your our his her here there however because since although though unless until within without per via"
     " regarding concerning according based note assume imagine suppose pretend treat use using remember recall go understand work think take act be keep translate rephrase create"
     " make draft compose invent generate describe turn convert format round express ask greet thank welcome address congratulate invite remind"
@@ -110,8 +110,8 @@ _UNCLEAR = re.compile(
 """A sentence with its first word, perhaps a verb."""
 _NO_IMPERATIVE = re.compile(r"[^s]s\Z|...ing\Z|\A(?:say|tell|begin)\Z")
 _IN_PLACE = re.compile(r"\bin[\s-]place\b", re.IGNORECASE)
-_IS_STATED = re.compile(r"\b(?:is|are|was|were|be|been|has|had|will|does|did|whether)\b")
-_IS_NO_ACTION = re.compile(
+_FINITE_VERB = re.compile(r"\b(?:is|are|was|were|be|been|has|had|will|does|did|whether)\b")
+_UNCHANGING_PHRASE = re.compile(
     r"\b(?:in\s+mind|into\s+account|a\s+(?:close\s+)?look|the\s+gist|(?:the|your|more|some)\s+(?:focus|attention|emphasis|weight)|emphasis|out\s+of\s+it"
     r"|common\s+sense|(?:the|your)\s+(?:answer|reply|result|output|response))\b",
     re.IGNORECASE,
@@ -123,16 +123,14 @@ def find_unclear_requests(block: NaturalBlock) -> Iterator[AskedChange]:
 
     Such a sentence may ask for a change: `Restock <items>.` Sentences that describe, ask or only judge are left out.
     """
-    shift = block.end - 3 - len(block.words)
-    text = block.marked_words
+    text, shift = block.marked_words, block.end - 3 - len(block.words)
     for sentence in _UNCLEAR.finditer(text):
         verb, rest = sentence["verb"].lower(), sentence["rest"]
         later = text[sentence.end() : sentence.end() + FAR]
-        if "\x01" not in rest or "\x02" in rest:
+        if "\x01" not in rest or "\x02" in rest or _FINITE_VERB.search(rest):
             continue
-        if (verb in _NO_ACTIONS or _NO_IMPERATIVE.search(verb)) and not _IN_PLACE.search(rest):
-            continue
-        if _IS_STATED.search(rest) or _IS_NO_ACTION.search(rest):
+        is_known = verb in _UNCHANGING_WORDS or _NO_IMPERATIVE.search(verb)
+        if (is_known and not _IN_PLACE.search(rest)) or _UNCHANGING_PHRASE.search(rest):
             continue
         if LATER_RESULT.match(f". {later.lstrip(' .;!')}") or names_result(verb, later):
             continue

@@ -140,7 +140,7 @@ class _Using(ContextDecorator):
         return self._opened.__exit__(*error)
 
 
-def _entered_once(open_here: Callable[P, AbstractContextManager[None]]) -> Callable[P, _Using]:
+def _allow_one_entry(open_here: Callable[P, AbstractContextManager[None]]) -> Callable[P, _Using]:
     @wraps(open_here)
     def make(*args: P.args, **named: P.kwargs) -> _Using:
         return _Using(partial(open_here, *args, **named))
@@ -148,7 +148,7 @@ def _entered_once(open_here: Callable[P, AbstractContextManager[None]]) -> Calla
     return make
 
 
-@_entered_once
+@_allow_one_entry
 @contextmanager
 def using(
     *,
