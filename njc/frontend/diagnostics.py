@@ -16,6 +16,7 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 from njc.frontend.source import SourceFile
@@ -48,305 +49,257 @@ class DiagnosticCode:
     """The meaning of one code: a title, its severity, a paragraph, and whether it can be ignored."""
 
     title: str
-    severity: Severity
     explanation: str
+    severity: Severity
     fatal: bool = False
     """A fatal finding leaves nothing to compile, so `# njc: ignore` does not silence it."""
 
 
+_fatal = partial(DiagnosticCode, severity="error", fatal=True)
+_error = partial(DiagnosticCode, severity="error")
+_warning = partial(DiagnosticCode, severity="warning")
+_hint = partial(DiagnosticCode, severity="hint")
+
+
 CODES: Mapping[str, DiagnosticCode] = {
-    "NJ001": DiagnosticCode(
+    "NJ001": _fatal(
         "not Python",
-        "error",
         "A .njpy file is a Python file with natural blocks as some of its strings, so it must first be "
         "Python. The message comes from the Python that runs njc.",
-        fatal=True,
     ),
-    "NJ002": DiagnosticCode(
+    "NJ002": _fatal(
         "not text",
-        "error",
         "The bytes of the file are not text in the encoding that its byte order mark or its coding "
         "comment names (the default is UTF-8). Save the file as UTF-8, or correct the comment.",
-        fatal=True,
     ),
-    "NJ003": DiagnosticCode(
+    "NJ003": _fatal(
         "wrong option in a comment",
-        "error",
         "A comment `# njc: key=value` sets options for the whole file. The option must exist and the "
         "value must suit it. Otherwise the program would run with other options than its text shows.",
-        fatal=True,
     ),
-    "NJ004": DiagnosticCode(
+    "NJ004": _warning(
         "option comment without effect",
-        "warning",
         "A comment `# njc: key=value` counts only before the first statement of the file. Move it "
         'there, or write the option on the block: `"""natural(key=value)`.',
     ),
-    "NJ005": DiagnosticCode(
+    "NJ005": _warning(
         "comment not understood",
-        "warning",
         "A comment that starts with `# njc:` is neither an option nor `ignore`, or it ignores a code that does "
         "not exist or cannot be ignored. Write `# njc: ignore[NJ204, NJ301]` above the place or at its end.",
     ),
-    "NJ101": DiagnosticCode(
+    "NJ101": _fatal(
         "block after `;` in a one-line suite",
-        "error",
         "In `if x: a = 1; ` followed by a natural block, the suite is on the line of its header. To compile the "
         "block, njc would have to move the statements before it, and it changes nothing outside of blocks. "
         "Put each statement of the suite on a separate line, below the header.",
-        fatal=True,
     ),
-    "NJ102": DiagnosticCode(
+    "NJ102": _fatal(
         "block beside a backslash continuation",
-        "error",
         "A natural block is replaced by several lines, which cannot follow or precede a line that ends "
         "with a backslash. Remove the backslash.",
-        fatal=True,
     ),
-    "NJ103": DiagnosticCode(
+    "NJ103": _warning(
         "nearly a natural block",
-        "warning",
         "The string is a statement, and its first word is `natural` or a similar word or it has an output such as "
         "`<:name>`, but Python will treat it as a string that does nothing. A natural block is one triple-quoted string "
         "without parentheses. Its first line has the word `natural` in small letters and nothing "
         'else but options: `"""natural` or `"""natural(max_effects=20)`.',
     ),
-    "NJ104": DiagnosticCode(
+    "NJ104": _fatal(
         "wrong option on a block",
-        "error",
         'Options are keyword arguments with literal values on the marker line: `"""natural('
         'model="openai/gpt-4.1", max_effects=20)`. The option must exist and the value must suit it.',
-        fatal=True,
     ),
-    "NJ105": DiagnosticCode(
+    "NJ105": _fatal(
         "block before a future import",
-        "error",
         "`from __future__ import ...` must come before every statement but the docstring, and a "
         "natural block is a statement. Move the block below the import.",
-        fatal=True,
     ),
-    "NJ106": DiagnosticCode(
+    "NJ106": _error(
         "natural block as a value",
-        "error",
         "The string starts like a natural block, but it is assigned, returned, passed or joined to another "
         "string, so Python would treat it as text. A natural block is a whole statement and has no value: let "
         "it bind a variable by `<:name>`, and use that. If you mean text, start it with another word or "
         "ignore this finding.",
     ),
-    "NJ107": DiagnosticCode(
+    "NJ107": _fatal(
         "compiled block refused by Python",
-        "error",
         "The source is Python, but the file with the calls in the place of the blocks is not. Python compiles at "
         "most 20 nested loops, `with` and `try` suites (21 from 3.13 on), and fewer than 100 levels of "
         "indentation, and the call of a block can need a `try` around it. Move the inner part into a separate function.",
-        fatal=True,
     ),
-    "NJ201": DiagnosticCode(
+    "NJ201": _error(
         "undefined name",
-        "error",
         "The block reads a variable by `<name>` that is not bound in the function, in the functions "
         "around it, in the module, or in Python's builtins. Correct the name; if the angle brackets "
         "are meant as text, as in HTML, double the first: `<<name>`. A name in the type of an output is reported, too: "
         "without it, the values of the output would not be checked.",
     ),
-    "NJ202": DiagnosticCode(
+    "NJ202": _fatal(
         "not a name",
-        "error",
         "A block can bind only names that an assignment can bind: not a keyword, and not a name that Python "
         "reserves, such as `__debug__`.",
-        fatal=True,
     ),
-    "NJ203": DiagnosticCode(
+    "NJ203": _warning(
         "keyword in angle brackets",
-        "warning",
         "`<class>` or `<None>` names no variable, so it is plain text to the model. Write `<<class>` "
         "to mark it as text.",
     ),
-    "NJ204": DiagnosticCode(
+    "NJ204": _warning(
         "output never used",
-        "warning",
         "The block binds `<:name>`, and nothing in the function reads the variable afterwards. Remove "
         "the output, or use it. Names that start with an underscore are not reported.",
     ),
-    "NJ205": DiagnosticCode(
+    "NJ205": _warning(
         "variable possibly unbound",
-        "warning",
         "A path to this use runs nothing that binds the variable. If only natural blocks bind it, one such path is "
         "enough for the finding: a condition is false, the body of a loop never runs, an exception is caught or "
         "suppressed, or `del` has unbound it. A variable that a block reads is reported if no path binds it. Bind it "
         "before, or use it only after the block has run.",
     ),
-    "NJ206": DiagnosticCode(
+    "NJ206": _fatal(
         "cannot be bound here",
-        "error",
         "Python resolves the name to a variable that an assignment at this place could not bind. The "
         "message names the reason.",
-        fatal=True,
     ),
-    "NJ207": DiagnosticCode(
+    "NJ207": _error(
         "malformed output",
-        "error",
         "An output is `<:name>`, `<:name.attribute>` or `<:name: TYPE>` with any Python annotation, such as `<:total: float>` or "
         "`<:ids: list[str]>`. This text is nearly an output, so the angle brackets are plain text and bind nothing. "
         "Correct it, or double the first bracket to mark it as text.",
     ),
-    "NJ208": DiagnosticCode(
+    "NJ208": _warning(
         "nearly a reference",
-        "warning",
         "The text in angle brackets is nearly a reference: it has blanks beside the name, a subscript, a call, "
         "several names, a type on a variable that is only read, no closing bracket, or a closing `</name>` behind it. A reference is "
         "`<name>`, `<name.attribute>`, `<:name>` or `<:name: TYPE>`; all else is plain text. `<<` is the text `<`.",
     ),
-    "NJ209": DiagnosticCode(
+    "NJ209": _warning(
         "builtin in angle brackets",
-        "warning",
         "`<input>` or `<list>` names the builtin of Python, because the program has no variable of that name. A "
         "block has the builtins without a reference. A reference allows a builtin that the guard otherwise "
         "refuses, such as `open` and `input`. If text is meant, as in XML, write `<<input>`; an element with a "
         "closing tag, `<input>...</input>`, is text.",
     ),
-    "NJ210": DiagnosticCode(
+    "NJ210": _warning(
         "braces without an f-string",
-        "warning",
         '`{name}` is filled in only in an f-string block, `f"""natural`. In any other prompt it is plain text. '
         "Write `<name>` to refer to the variable.",
     ),
-    "NJ211": DiagnosticCode(
+    "NJ211": _error(
         "block that can do nothing",
-        "error",
         "The block has no output, its text names no jump that is legal here, asks for no exception and not to print or to "
         "send anything, and nothing that it reads can be changed. So the program is the same after it. Name its result by `<:name>`, the variable "
         "that it changes, or the jump that it takes.",
     ),
-    "NJ212": DiagnosticCode(
+    "NJ212": _hint(
         "output that hides a variable",
-        "hint",
         "Only blocks bind this output in the function, so it is a local variable, as after an assignment. A "
         "variable around the function has the same name, and keeps its value. If that is the one that the block "
         "is to bind, declare it `global` or `nonlocal` in the function.",
     ),
-    "NJ213": DiagnosticCode(
+    "NJ213": _warning(
         "block that seems to do nothing",
-        "warning",
         "The block has no output, its text names no jump and asks for no change, and the types of its variables are "
         "not known. Its result, such as a summary, reaches the program only by an output. Name the result by `<:name>`, "
         "or describe the change in the text.",
     ),
-    "NJ214": DiagnosticCode(
+    "NJ214": _error(
         "block that cannot be contained",
-        "error",
         'With `policy="contained"` the code of a block runs in a separate process. Code in the body of a class cannot, '
         "because it runs on the namespace of the class; a block that binds a function, a class or an iterator cannot, because "
         "these end with the process, and one that sets an attribute with an underscore before its name cannot, because such "
         'names are refused there. Move the block into a function, let it bind data, or choose `policy="guarded"`.',
     ),
-    "NJ215": DiagnosticCode(
+    "NJ215": _warning(
         "output of two types",
-        "warning",
         "An output has one type: if a block gives it two, the first one counts. A type that shares no value with the "
         "variable's annotation, or with its type in another block of the function, is a contradiction that type "
         "checkers report, too. Write the type once, or use a second name. An output with the name of its type, as in "
         "`<:date: date>`, hides the type in a function and after the first round of a loop: its values are not checked.",
     ),
-    "NJ216": DiagnosticCode(
+    "NJ216": _error(
         "attribute that cannot be set",
-        "error",
         "The block is to set an attribute that Python refuses to set, by the type of its object: a field of a named "
         "tuple or of a frozen class, a property without a setter, a member of an enum, an attribute that `__slots__` "
         "lacks, or one of a number, a text or another value of a builtin type. Bind the variable itself with a new "
         "object, or change the class.",
     ),
-    "NJ301": DiagnosticCode(
+    "NJ301": _warning(
         "control word without effect",
-        "warning",
         "The text names break, continue or return, but that statement would not be legal at this place "
         "(no loop around the block, not in a function, inside `except*`), so the model cannot do it. "
         "Move the block, or choose another word.",
     ),
-    "NJ302": DiagnosticCode(
+    "NJ302": _warning(
         "jump out of `finally`",
-        "warning",
         "A break, continue or return that leaves a `finally` suite discards the exception that is being "
         "raised. Python warns of such jumps from 3.14 (PEP 765), and njc does not offer them to "
         "the model. Move the block out of the `finally` suite.",
     ),
-    "NJ303": DiagnosticCode(
+    "NJ303": _warning(
         "jump that is meant, not named",
-        "warning",
         "A block is offered the jumps that its text names. This text has words that often mean a jump, "
         "such as `skip it`, `stop here` or `hand it back`, and does not name it. Write `break`, `continue` or `return` if "
         'the block may jump; `jumps="all"` offers all legal jumps. The usual words of other languages are '
         'reported, too. Words after "not", "never" or "without" and words in quotes are not reported.',
     ),
-    "NJ304": DiagnosticCode(
+    "NJ304": _hint(
         "code because an annotation is missing",
-        "hint",
         "The model of this block may run code, because the compiler cannot prove that data is enough: an output "
         "has no type or a type that njc does not see, or the annotation of a variable that the text reads allows changes. "
         "The hint proposes a correction, after which the block answers with data: an annotation, a frozen class, or "
         '`effects="answer"`, by which you promise that it only reads. `njc show` gives the reason for each block with code.',
     ),
-    "NJ305": DiagnosticCode(
+    "NJ305": _warning(
         "change of what is only read",
-        "warning",
         "The text asks for a change of a variable that the block only reads: its type allows no change, or it is a "
         "number or a text, and then a change is a new binding. To bind the variable, write `<:name>`; to change its "
         "object, annotate it with a type that can be changed; for a new value, name an output. A sentence without an output "
         "and with a verb that njc does not know, such as `Restock <items>`, may ask for a change, too.",
     ),
-    "NJ306": DiagnosticCode(
+    "NJ306": _warning(
         "doubtful jump",
-        "warning",
         "The text has a word that names a jump, but may not ask for the jump. A word that is only "
         "negated, as in `never break`, offers no jump. Any other such word offers it, as in `the service continues`. "
         "If you mean no jump, use another word.",
     ),
-    "NJ307": DiagnosticCode(
+    "NJ307": _hint(
         "assert that is no contract",
-        "hint",
         "The asserts directly after a block are its contract: the model is asked again if its reply breaks one. Only those count that "
         "compute, because they are evaluated more than once. This one binds a name, waits, or calls a function of the program or an imported one that may do more; "
         "Python checks it after the block, like any other assert.",
     ),
-    "NJ308": DiagnosticCode(
+    "NJ308": _hint(
         "missing annotation",
-        "hint",
         "The words of the prompt or the code around it state the type of an output or a parameter, but no annotation does. With the "
         "annotation the model is given the type, its reply is checked, and the block may need no code. `njc check --hints --fix` "
         "writes it; look at the difference, because words can mean something else.",
     ),
-    "NJ401": DiagnosticCode(
+    "NJ401": _fatal(
         "no code for a static block",
-        "error",
         "A model was asked for the Python code of this block, and none of its attempts passed the "
         "checks. The file that the message names has each attempt with the reasons for its "
         'refusal. Make the prompt more precise, let the block run live by `mode="live"`, or let it fall back to '
         'that by `fallback="live"`.',
-        fatal=True,
     ),
-    "NJ402": DiagnosticCode(
+    "NJ402": _fatal(
         "static block not locked",
-        "error",
         "A build with `--locked`, `--check` or `--diff` asks no model, and njc.lock has no code for this "
         "block, or has code for an earlier version of the block. Build without the flag, review the changes "
         "of njc.lock, and commit it.",
-        fatal=True,
     ),
-    "NJ403": DiagnosticCode(
+    "NJ403": _fatal(
         "edited code out of date",
-        "error",
         "The code of this block was edited in njc.lock, and the block has changed since. njc never "
         "overwrites code that a person wrote: `njc lock --keep BLOCK` confirms the code for the "
         "changed block, `njc lock --update BLOCK` has it written again.",
-        fatal=True,
     ),
-    "NJ404": DiagnosticCode(
+    "NJ404": _fatal(
         "locked code refused",
-        "error",
         "The code in njc.lock does not pass the checks that generated code must pass: an edit has broken "
         "it, or the checks of this njc are stricter. Correct it in njc.lock, or have it generated again by "
         "`njc lock --update BLOCK`.",
-        fatal=True,
     ),
 }
 
