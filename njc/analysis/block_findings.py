@@ -95,12 +95,11 @@ def find_block_findings(
     start = block.end - 3 - len(block.prompt)
     offered = frozenset(label.removeprefix("bare_") for label in authority.labels)
     if _can_do_nothing(block, authority, types):
-        at = (block.start, block.start + len('"""natural'))
         message = (
             "the block can do nothing: it has no output, no jump, and nothing that it could change"
         )
         hint = "name what it makes, such as `<:result: str>`, what it changes, or the jump that it takes; to show text, write `print`"
-        yield make_diagnostic(source, "NJ211", *at, message, hint)
+        yield make_diagnostic(source, "NJ211", *block.head, message, hint)
     elif not (block.writes or list_named_jumps(block) or block.is_fstring):
         yield from _check_missing_output(source, block, types)
     for implied, names in find_implied_jumps(block, offered):
@@ -129,8 +128,7 @@ def find_block_findings(
     options = merge_option_layers(block.options, project)
     problem = find_containment_problem(block, options) if options.policy == "contained" else None
     if problem is not None:
-        at = (block.start, block.start + len('"""natural'))
-        yield make_diagnostic(source, "NJ214", *at, *problem)
+        yield make_diagnostic(source, "NJ214", *block.head, *problem)
     if options.jumps == "all":
         return
     legal = frozenset(block.labels) - frozenset(block.labels_exiting_finally)
@@ -196,7 +194,7 @@ def _check_missing_output(
         else "the block seems to do nothing: it has no output, no jump, and its text asks for no change"
     )
     hint = f"write `<:{missing or 'result: str'}>` for what it makes, or say what it changes"
-    yield make_diagnostic(source, "NJ213", block.start, block.start + 10, message, hint)
+    yield make_diagnostic(source, "NJ213", *block.head, message, hint)
 
 
 def _find_missing_name(block: NaturalBlock, types: TypeReader) -> str | None:
@@ -262,12 +260,12 @@ def _check_undefined_types(
         if typed := _get_written_type(output, block):
             found.append((output.path, typed, (output.start, output.end)))
         elif typed := types.find_annotation(output.path, block.scope):
-            found.append((output.path, typed, _find_range(source, typed.annotation)))
+            found.append((output.path, typed, source.get_span(typed.annotation)))
     returns = getattr(block.scope.node, "returns", None)
     is_generator = block.scope.kind.endswith("generator")  # the type is not that of the value
     if "return" in labels and returns is not None and not is_generator:
         typed = Typed(returns, block.scope.signature_scope)
-        found.append(("return", typed, _find_range(source, returns)))
+        found.append(("return", typed, source.get_span(returns)))
     for path, typed, at in found:
         names = list_type_names(types.unquote_inside(typed))
         is_bound_before = block.scope.is_function or block.frame.in_loop
@@ -311,11 +309,6 @@ def _is_function(name: str, scope: NameScope, types: TypeReader) -> bool:
     home = types.find_home(name, scope)
     statements = types.find_statements_binding(name, home) if home is not None else []
     return bool(statements) and all(isinstance(it, FunctionDefinition) for it in statements)
-
-
-def _find_range(source: SourceFile, node: ast.expr) -> tuple[int, int]:
-    end = source.get_offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
-    return source.get_offset(node.lineno, node.col_offset), end
 
 
 def _check_two_types(

@@ -292,7 +292,6 @@ def _check_future_imports(module: Module, blocks: Sequence[NaturalBlock]) -> Ite
     last = max((each.lineno for each in imports if each.module == "__future__"), default=0)
     for block in blocks:
         if block.line < last:
-            at = (block.start, block.start + len('"""natural'))
             message = "natural block before a `from __future__` import"
             hint = "move the block below the import"
-            yield make_diagnostic(module.source, "NJ105", *at, message, hint)
+            yield make_diagnostic(module.source, "NJ105", *block.head, message, hint)

@@ -66,11 +66,9 @@ def find_contract(source: SourceFile, block: NaturalBlock, types: TypeReader) ->
 def find_contract_findings(source: SourceFile, contract: BlockContract) -> Iterator[Diagnostic]:
     """Report asserts about a block that cannot be its contract."""
     for statement, effect in contract.refused:
-        start = source.get_offset(statement.lineno, statement.col_offset)
-        end = source.get_offset(statement.end_lineno or 0, statement.end_col_offset or 0)
         message = f"the assert is not checked as a part of the block: {effect}"
         hint = "a contract has names, attributes, items, operators, builtins that compute, and methods of Python's own types"
-        yield make_diagnostic(source, "NJ307", start, end, message, hint)
+        yield make_diagnostic(source, "NJ307", *source.get_span(statement), message, hint)
 
 
 def format_assert(source: SourceFile, statement: ast.Assert) -> str:
@@ -80,8 +78,7 @@ def format_assert(source: SourceFile, statement: ast.Assert) -> str:
 
 
 def _format_part(source: SourceFile, part: ast.expr) -> str:
-    start = source.get_offset(part.lineno, part.col_offset)
-    text = source.text[start : source.get_offset(part.end_lineno or 0, part.end_col_offset or 0)]
+    text = source.text[slice(*source.get_span(part))]
     is_simple = text.isascii() and not set(text) & set("\r\n\f#\\")
     return text if is_simple and not isinstance(part, ast.Tuple) else ast.unparse(part)
 

@@ -627,8 +627,7 @@ def _find_parameter_types(
             start = source.get_offset(parameter.lineno, parameter.col_offset)
             end, written = start + len(name), f"{name}: {found[0]}"
             if (default := defaults.get(name)) is not None:
-                first = source.get_offset(default.lineno, default.col_offset)
-                end = source.get_offset(default.end_lineno or 0, default.end_col_offset or 0)
+                first, end = source.get_span(default)
                 written += f" = {source.text[first:end]}"
             yield StatedType(name, found[0], start, end, written)
 

@@ -168,7 +168,7 @@ def find_import_place(module: Module, first_block: int, imports: Sequence[str]) 
             at = _skip_comments_above(source, at)
         return source.line_starts[at - 1], line + source.newline * (hole + 1)
     last = body[prologue - 1]
-    end = source.get_offset(last.end_lineno or 0, last.end_col_offset or 0)
+    _, end = source.get_span(last)
     if source.text[end:].lstrip(" \t").startswith(";"):
         return end, f"; {'; '.join(imports)}"
     if is_import and following.lineno > (last.end_lineno or 0) + 1:

@@ -54,6 +54,8 @@ from njrt.options import OPTION_NAMES, Options
 from njrt.private_names import mangle
 from njrt.records import record
 
+_HEAD_LENGTH = len('"""natural')
+
 
 @dataclass(frozen=True)
 class NaturalBlock:
@@ -78,6 +80,11 @@ class NaturalBlock:
     """The asserts directly after it."""
     interface: InterfaceName | None = None
     """The interface of the block, with offsets in the source's text."""
+
+    @property
+    def head(self) -> tuple[int, int]:
+        """The offsets of the quotes and the marker."""
+        return self.start, self.start + _HEAD_LENGTH
 
     @property
     def scope(self) -> NameScope:
@@ -159,8 +166,7 @@ class NaturalBlock:
 
     def replace_references(self, write: Callable[[Reference], str]) -> str:
         """Return the words with another text for each reference, padded with spaces, so that offsets stay."""
-        text = self.words
-        shift = self.end - 3 - len(text)
+        text, shift = self.words, self.end - 3 - len(self.words)
         for reference in self.references:
             begin, end = reference.start - shift, reference.end - shift
             text = text[:begin] + write(reference).ljust(end - begin) + text[end:]
@@ -255,8 +261,7 @@ def _find_unmarked(module: Module, found: Sequence[BlockOrDiagnostic]) -> Iterat
             node.value, ast.Constant | ast.JoinedStr
         ):
             continue
-        start = source.get_offset(node.lineno, node.col_offset)
-        end = source.get_offset(node.end_lineno or 0, node.end_col_offset or 0)
+        start, end = source.get_span(node)
         output = _OUTPUT.search(text, start, end)
         word = _FIRST_WORD.match(text, start, end)
         is_meant = id(node) not in docstrings or (
@@ -383,8 +388,7 @@ def _search_expression(
     value = statement.value
     if not isinstance(value, (ast.Constant, ast.JoinedStr)):
         return
-    start = source.get_offset(statement.lineno, statement.col_offset)
-    end = source.get_offset(statement.end_lineno or 0, statement.end_col_offset or 0)
+    start, end = source.get_span(statement)
     literal = source.text[start:end]
     if opened := match_opening(literal):
         written = opened["options"]
@@ -482,8 +486,8 @@ def check_placement(
     source: SourceFile, start: int, end: int, body: Sequence[ast.stmt]
 ) -> Diagnostic | None:
     """Return a diagnostic if the block between two offsets cannot be cut from its lines, else None."""
-    marked = (start, start + len('"""natural'))
-    first = source.get_offset(body[0].lineno, body[0].col_offset)
+    marked = (start, start + _HEAD_LENGTH)
+    first, _ = source.get_span(body[0])
     if _get_text_before(source, body[0]).strip() and first != start:
         message = "natural block after `;` in a one-line suite"
         hint = "put each statement of the suite on a line of its own, below the header"

@@ -12,6 +12,7 @@ would also split at form feeds and at U+2028, which may be inside a prompt.
 
 from __future__ import annotations
 
+import ast
 import codecs
 import io
 import re
@@ -124,6 +125,11 @@ class SourceFile:
         if not self._is_ascii and not (line := self.line(number)).isascii():
             utf8_column = len(line.encode()[:utf8_column].decode())
         return self.line_starts[number - 1] + utf8_column
+
+    def get_span(self, node: ast.stmt | ast.expr) -> tuple[int, int]:
+        """Return the offsets in `text` of the start and the end of a node, without decorators."""
+        end = self.get_offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
+        return self.get_offset(node.lineno, node.col_offset), end
 
     def place(self, offset: int) -> tuple[int, int]:
         """Return the line and the column, both from 1, of an offset in `text`."""

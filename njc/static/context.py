@@ -52,7 +52,7 @@ def _find_host(module: Module, block: NaturalBlock) -> ast.stmt:
         statement
         for statement in module.tree.body
         if find_first_line(statement) <= block.line <= (statement.end_lineno or statement.lineno)
-        and module.source.get_offset(statement.lineno, statement.col_offset) <= block.start
+        and module.source.get_span(statement)[0] <= block.start
     )
 
 
@@ -72,7 +72,7 @@ def _render_host(module: Module, block: NaturalBlock, host: ast.stmt, around: se
 def _insert_placeholder(module: Module, block: NaturalBlock, host: ast.stmt) -> str:
     source = module.source
     first = source.line_starts[find_first_line(host) - 1]
-    end = source.get_offset(host.end_lineno or 0, host.end_col_offset or 0)
+    _, end = source.get_span(host)
     if not first <= block.start <= end:
         return _get_source(module, host)
     before, after = source.text[first : block.start], source.text[block.end : max(end, block.end)]
@@ -149,7 +149,7 @@ def _get_head(module: Module, definition: DefinitionNode) -> str:
 
 def _get_source(module: Module, statement: ast.stmt) -> str:
     source = module.source
-    end = source.get_offset(statement.end_lineno or 0, statement.end_col_offset or 0)
+    _, end = source.get_span(statement)
     return _normalize_text(source.text[source.line_starts[find_first_line(statement) - 1] : end])
 
 

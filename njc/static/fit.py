@@ -42,7 +42,6 @@ from njrt.private_names import mangle
 from njrt.values.shapes import ANY_SHAPE
 
 ShapesByName = Mapping[str, str]
-_MARKER_LENGTH = len('"""natural')
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +74,8 @@ class StaticFile:
 
     def make_finding(self, hole: Hole, code: str, message: str, hint: str) -> Finding:
         """Return a finding about a hole, at the head of its block."""
-        source, start = self.source, hole.block.start
-        diagnostic = make_diagnostic(source, code, start, start + _MARKER_LENGTH, message, hint)
-        return Finding(replace(diagnostic, path=self.unit.display_path), source)
+        diagnostic = make_diagnostic(self.source, code, *hole.block.head, message, hint)
+        return Finding(replace(diagnostic, path=self.unit.display_path), self.source)
 
     def make_code_check(self, hole: Hole, *, is_locked: bool = False) -> CodeCheck:
         """Return the checks of a hole: all of them, or in the raw mode only that it is Python.
