@@ -20,7 +20,6 @@ import weakref
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar
 
 from njrt.context import free_in_child
 from njrt.errors import DamagedStoreError, StoreError
@@ -45,8 +44,6 @@ _UPGRADE_FROM_1 = "ALTER TABLE kept ADD COLUMN evictable INTEGER NOT NULL DEFAUL
 _BUSY_SECONDS = 20.0  # seconds to wait for other processes' transactions
 _PUTS_PER_SWEEP = 64  # puts between two checks of the total size
 _USED_UPDATE_SECONDS = 3600  # a use is stored at most once an hour: a hit seldom writes
-
-T = TypeVar("T")
 
 
 class _Connection(sqlite3.Connection):
@@ -120,16 +117,51 @@ class SqliteStore:
         return str(self.path)
 
     def get(self, key: str) -> str | None:
-        return self._run(lambda connection: self._read(connection, key))
+        with self._borrow_connection() as connection:
+            query = "SELECT text, checksum, used FROM kept WHERE key = ?"
+            row = connection.execute(query, (key,)).fetchone()
+            if row is None:
+                return None
+            text, checksum, used = row
+            _check_text(key, text, checksum)
+            now = int(self.now())
+            if now - used > _USED_UPDATE_SECONDS:
+                with contextlib.suppress(sqlite3.OperationalError):
+                    connection.execute("UPDATE kept SET used = ? WHERE key = ?", (now, key))
+            return str(text)
 
     def put(self, key: str, text: str) -> None:
-        self._run(lambda connection: self._write(connection, key, text))
+        with self._borrow_connection() as connection:
+            if len(text.encode()) > self._max_bytes // 4:
+                return
+            connection.execute(
+                "INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?, ?, 1)", self._make_row(key, text)
+            )
+            with self._lock:
+                self._puts += 1
+                sweep = self._puts % _PUTS_PER_SWEEP == 1
+            if sweep:
+                self._sweep(connection)
 
     def swap(self, key: str, old: str | None, new: str | None) -> bool:
-        return self._run(lambda connection: self._swap(connection, key, old, new))
+        if old is None and new is None:
+            return self.get(key) is None
+        with self._borrow_connection() as connection:
+            if new is None:
+                done = connection.execute("DELETE FROM kept WHERE key = ? AND text = ?", (key, old))
+            elif old is None:
+                query = "INSERT OR IGNORE INTO kept VALUES (?, ?, ?, ?, ?, 0)"
+                done = connection.execute(query, self._make_row(key, new))
+            else:
+                done = connection.execute(
+                    "UPDATE kept SET text = ?2, checksum = ?3, size = ?4, used = ?5, evictable = 0 "
+                    "WHERE key = ?1 AND text = ?6",
+                    (*self._make_row(key, new), old),
+                )
+            return done.rowcount == 1
 
     def append(self, key: str, line: str) -> int:
-        def insert(connection: sqlite3.Connection) -> int:
+        with self._borrow_connection() as connection:
             (number,) = connection.execute(
                 "INSERT INTO lines SELECT ?, coalesce(max(number), 0) + 1, ?, ?, ? FROM lines WHERE log = ? "
                 "RETURNING number",
@@ -137,46 +169,36 @@ class SqliteStore:
             ).fetchone()
             return int(number)
 
-        return self._run(insert)
-
     def read_log(self, key: str, after: int = 0) -> Sequence[str]:
-        def select(connection: sqlite3.Connection) -> list[str]:
-            query = "SELECT text, checksum FROM lines WHERE log = ? AND number > ? ORDER BY number"
+        query = "SELECT text, checksum FROM lines WHERE log = ? AND number > ? ORDER BY number"
+        with self._borrow_connection() as connection:
             rows = connection.execute(query, (key, after))
             return [_check_text(key, text, checksum) for text, checksum in rows]
-
-        return self._run(select)
 
     def list_keys(self, prefix: str) -> Sequence[str]:
         query = (
             "SELECT key FROM kept WHERE substr(key, 1, ?1) = ?2 "
             "UNION SELECT log FROM lines WHERE substr(log, 1, ?1) = ?2 ORDER BY 1"
         )
-        return self._run(
-            lambda connection: [key for (key,) in connection.execute(query, (len(prefix), prefix))]
-        )
+        with self._borrow_connection() as connection:
+            return [key for (key,) in connection.execute(query, (len(prefix), prefix))]
 
     def measure(self, prefix: str) -> StoreSize:
         query = (
             "SELECT count(*), coalesce(sum(size), 0) FROM (SELECT size FROM kept WHERE substr(key, 1, ?1) = ?2 "
             "UNION ALL SELECT size FROM lines WHERE substr(log, 1, ?1) = ?2)"
         )
-        return self._run(
-            lambda connection: StoreSize(
-                *connection.execute(query, (len(prefix), prefix)).fetchone()
-            )
-        )
+        with self._borrow_connection() as connection:
+            return StoreSize(*connection.execute(query, (len(prefix), prefix)).fetchone())
 
     def clear(self, prefix: str) -> int:
-        def delete(connection: sqlite3.Connection) -> int:
-            deleted = 0
+        deleted = 0
+        with self._borrow_connection() as connection:
             for table, column in (("kept", "key"), ("lines", "log")):
                 query = f"DELETE FROM {table} WHERE substr({column}, 1, ?) = ?"
                 deleted += connection.execute(query, (len(prefix), prefix)).rowcount
             connection.execute("PRAGMA incremental_vacuum")
-            return deleted
-
-        return self._run(delete)
+        return deleted
 
     def close(self) -> None:
         """Close this thread's connection; it is opened again when needed."""
@@ -197,50 +219,6 @@ class SqliteStore:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(self.path.with_name(self.path.name + suffix))
 
-    # --- queries
-
-    def _read(self, connection: sqlite3.Connection, key: str) -> str | None:
-        query = "SELECT text, checksum, used FROM kept WHERE key = ?"
-        row = connection.execute(query, (key,)).fetchone()
-        if row is None:
-            return None
-        text, checksum, used = row
-        _check_text(key, text, checksum)
-        now = int(self.now())
-        if now - used > _USED_UPDATE_SECONDS:
-            with contextlib.suppress(sqlite3.OperationalError):
-                connection.execute("UPDATE kept SET used = ? WHERE key = ?", (now, key))
-        return str(text)
-
-    def _write(self, connection: sqlite3.Connection, key: str, text: str) -> None:
-        if len(text.encode()) > self._max_bytes // 4:
-            return
-        connection.execute(
-            "INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?, ?, 1)", self._make_row(key, text)
-        )
-        with self._lock:
-            self._puts += 1
-            sweep = self._puts % _PUTS_PER_SWEEP == 1
-        if sweep:
-            self._sweep(connection)
-
-    def _swap(
-        self, connection: sqlite3.Connection, key: str, old: str | None, new: str | None
-    ) -> bool:
-        if new is None:
-            done = connection.execute("DELETE FROM kept WHERE key = ? AND text = ?", (key, old))
-            return done.rowcount == 1 if old is not None else self._read(connection, key) is None
-        if old is None:
-            row = self._make_row(key, new)
-            done = connection.execute("INSERT OR IGNORE INTO kept VALUES (?, ?, ?, ?, ?, 0)", row)
-        else:
-            done = connection.execute(
-                "UPDATE kept SET text = ?2, checksum = ?3, size = ?4, used = ?5, evictable = 0 "
-                "WHERE key = ?1 AND text = ?6",
-                (*self._make_row(key, new), old),
-            )
-        return done.rowcount == 1
-
     def _make_row(self, key: str, text: str) -> tuple[str, str, int, int, int]:
         return key, text, _compute_checksum(key, text), len(text.encode()), int(self.now())
 
@@ -259,11 +237,16 @@ class SqliteStore:
 
     # --- connections and their failures
 
-    def _run(self, query: Callable[[sqlite3.Connection], T]) -> T:
-        """Call `query` with this thread's connection; its failures become `StoreError`s."""
+    @contextlib.contextmanager
+    def _borrow_connection(self) -> Iterator[sqlite3.Connection]:
+        """Hold this thread's connection, which no fork closes meanwhile; its failures become `StoreError`s."""
         try:
-            with self._borrow_connection() as connection:
-                return query(connection)
+            while True:
+                connection = self._get_connection()
+                with connection.lock:
+                    if not connection.is_closed:
+                        yield connection
+                        return
         except sqlite3.OperationalError as error:
             # Locked, read-only, disk full, no such folder: the file itself is intact, if it still exists.
             if _get_file_identity(self.path) != getattr(self._here, "identity", None):
@@ -276,16 +259,6 @@ class SqliteStore:
 
     def _make_error(self, kind: type[StoreError], error: Exception) -> StoreError:
         return kind(f"the store {self.path} cannot be used ({error})")
-
-    @contextlib.contextmanager
-    def _borrow_connection(self) -> Iterator[sqlite3.Connection]:
-        """Hold this thread's connection, which no fork closes meanwhile."""
-        while True:
-            connection = self._get_connection()
-            with connection.lock:
-                if not connection.is_closed:
-                    yield connection
-                    return
 
     def _get_connection(self) -> _Connection:
         here = self._here
