@@ -22,9 +22,7 @@ import click
 
 from njrt.errors import ModelError, RejectedRequestError
 from njrt.messages import ModelMessage, Request, UserMessage
-from njrt.models.choose import choose_model
-from njrt.models.model import LayeredModel, Model, answer_all
-from njrt.options import Options
+from njrt.models.model import LayeredModel, answer_all
 from spsbench import flags
 from spsbench.crux.conversations import Question, ask_for_state, converse, score_state
 from spsbench.crux.judge import Judge
@@ -49,9 +47,8 @@ from spsbench.crux.results import (
 )
 from spsbench.crux.scoring import CruxTask, read_generations, score_generations
 from spsbench.crux.tables import render_crux_report, render_crux_text
-from spsbench.journal import Journal, compute_digest, naming, read_data_file, read_results_file
+from spsbench.journal import Journal, compute_digest, naming, read_results_file
 from spsbench.results import Results
-from spsbench.script import SCRIPTED
 from spsbench.states.actions import ACTIONS, Action, choose_step, find_target, list_steps
 from spsbench.states.trace import StateTrace
 from spsbench.studies.study import (
@@ -60,6 +57,7 @@ from spsbench.studies.study import (
     format_study_error,
     is_prompt_too_long,
 )
+from spsbench.trials.answering import load_model
 from spsbench.trials.executing import refuse_unknown_model
 from spsbench.trials.experiment import Experiment, run_experiment
 from spsbench.trials.machine import read_timestamp
@@ -91,11 +89,8 @@ class Asker:
     def __init__(self, job: CruxJob, stop: threading.Event | None) -> None:
         limits = StudyLimits(seconds=job.seconds, temperature=job.run.temperature)
         self._counter, self._stop = UsageCounter(limits), stop
-        self._model: Model | None = None
-        if job.trial.model != SCRIPTED:
-            options = Options(model=job.trial.model, base_url=job.base_url)
-            model = choose_model(options, os.environ)
-            self._model = LayeredModel(model, (self._counter,))
+        model = load_model(job.trial.model, job.base_url)
+        self._model = model and LayeredModel(model, (self._counter,))
         self._started = read_timestamp()
         self.reply = ""
 
@@ -244,16 +239,9 @@ def report_results(file: Path) -> None:
     click.echo(report, nl=False)
 
 
-def read_data(file: Path) -> tuple[dict[str, CruxProblem], str]:
-    """Return the problems of a file, and its digest."""
-    lines, digest = read_data_file(file)
-    with naming(file):
-        return read_problems(lines), digest
-
-
 def score_files(values: Mapping[str, Any]) -> None:
     """Score files of generations, and append the scores to the results file if one is named."""
-    problems, _ = read_data(values["data"])
+    problems, _ = read_problems(values["data"])
     found = [score_file(file, values["task"], problems) for file in values["score"]]
     context = click.get_current_context()
     if context.get_parameter_source("out") is click.core.ParameterSource.COMMANDLINE:
@@ -301,7 +289,7 @@ def score_file(
 def ask_questions(values: Mapping[str, Any]) -> int:
     """Ask the remaining questions and print the tables; returns the exit code."""
     workers = Workers(values["jobs"], values["scheduler"])
-    problems, digest = read_data(values["data"])
+    problems, digest = read_problems(values["data"])
     run = build_run(values, problems, digest, workers)
     jobs = list_jobs(run, problems, values["seconds"], os.environ.get("NJC_BASE_URL"))
     compared = ("data", "seed", "temperature", "max_steps")
@@ -317,7 +305,7 @@ def build_run(
     """Return the run that the flags request, of the problems of a file with this digest."""
     flags.require_model(values["model"])
     flags.check_executor(values["executor"], values["scheduler"])
-    refuse_unknown_model(values["model"], os.environ, None)
+    refuse_unknown_model(values["model"])
     tasks = flags.list_names(values["tasks"], ("output", "input", "states"), "task")
     forms: Any = flags.list_names(values["forms"], ("direct", "action", "path", "trace"), "form")
     return CruxRun(

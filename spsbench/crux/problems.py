@@ -1,6 +1,6 @@
 """The problems of CruxEval, from the file that its repository publishes.
 
-    read_problems(lines)   ->  {"sample_0": CruxProblem("sample_0", "def f(nums): ...", "[1, 1]", "[(2, 1)]"), ...}
+    read_problems(file)   ->  {"sample_0": CruxProblem("sample_0", "def f(nums): ...", "[1, 1]", "[(2, 1)]"), ...}, digest
 
 The format of `data/cruxeval.jsonl` in github.com/facebookresearch/cruxeval has a function `f`, the arguments of
 a call, and its result, as Python expressions. Files with other functions have the same fields.
@@ -13,11 +13,13 @@ import io
 import random
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from njrt.typed_json import validate_value
+from spsbench.journal import naming, read_data_file
 from spsbench.results import InputError, parse_json_lines
 from spsbench.sampling import divide_by_size, order_by_strata
 from spsbench.states.programs import record_call
@@ -49,8 +51,8 @@ class CruxProblem:
         return f"f({self.input})"
 
 
-def read_problems(lines: Iterable[str]) -> dict[str, CruxProblem]:
-    """Return the problems of a file, by id; `InputError` names a line that is not one."""
+def read_problems(file: Path) -> tuple[dict[str, CruxProblem], str]:
+    """Return the problems of a file by id, and its digest; `InputError` names the file and a line that is not one."""
     problems: dict[str, CruxProblem] = {}
 
     def add(number: int, row: object) -> None:
@@ -59,8 +61,10 @@ def read_problems(lines: Iterable[str]) -> dict[str, CruxProblem]:
             raise InputError(f"line {number} has the id {problem.id} a second time")
         problems[problem.id] = problem
 
-    list(parse_json_lines(lines, add, "not a problem of CruxEval"))
-    return problems
+    lines, digest = read_data_file(file)
+    with naming(file):
+        list(parse_json_lines(lines, add, "not a problem of CruxEval"))
+    return problems, digest
 
 
 def sample_problems(

@@ -53,22 +53,21 @@ def command(
         list_repair_records,
         redact_effect,
     )
-    from spsbench.journal import naming, read_data_file, read_results_file
-    from spsbench.repair.problems import RepairProblem, parse_repair_problems
+    from spsbench.journal import read_results_file
     from spsbench.repair.results import REPAIR_KINDS, RepairResult
+    from spsbench.repair.solving import read_problems
     from spsbench.results import InputError
 
     if not repairs and not traces:
         raise click.UsageError("nothing to export: name results by --repairs or traces by --traces")
     if bool(repairs) != bool(data):
         raise click.UsageError("--repairs and --data go together: results have no text of the data")
-    problems: list[RepairProblem] = []
-    results: list[RepairResult] = []
-    for path in data:
-        with naming(path):
-            problems += parse_repair_problems(read_data_file(path)[0])
-    for path in repairs:
-        results += read_results_file(path, REPAIR_KINDS).select(RepairResult)
+    problems, _ = read_problems(data)
+    results = [
+        result
+        for path in repairs
+        for result in read_results_file(path, REPAIR_KINDS).select(RepairResult)
+    ]
     files = [
         file
         for place in traces

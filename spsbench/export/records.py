@@ -9,12 +9,13 @@ a trace holds without states, questions of `njrt.llm`, and secrets.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from njc.evaluation.repair.reply import complete_program
 from njc.evaluation.repair.testing import FailedTests, PassedTests, TestOutcome
+from njc.runs.timeline.steps import apply_changes
 from njc.trace_lines import BeganLine, EndedLine, PerformedLine, TraceLine
 from njrt.rendering.redaction import REDACTED, Redactor, classify_name, redact_shapes
 from spsbench.repair.problems import RepairProblem
@@ -69,13 +70,12 @@ def list_fields(record: type[RepairRecord | EffectRecord]) -> list[tuple[str, st
 
 
 def list_repair_records(
-    results: Iterable[RepairResult], problems: Sequence[RepairProblem], run: RunTests
+    results: Iterable[RepairResult], problems: Mapping[str, RepairProblem], run: RunTests
 ) -> Iterator[RepairRecord]:
     """Yield the repairs that pass, each fix of a problem once."""
-    by_name = {problem.name: problem for problem in problems}
     seen: set[tuple[str, str]] = set()
     for result in results:
-        problem = by_name.get(result.problem)
+        problem = problems.get(result.problem)
         last = result.replies[-1] if result.replies else None
         if not result.passed or problem is None or last is None or not last.rationale:
             continue
@@ -118,11 +118,11 @@ def list_effect_records(lines: Iterable[TraceLine]) -> Iterator[EffectRecord]:
     for line in lines:
         match line:
             case BeganLine(run=run, state=state) if state is not None and line.instruction:
-                runs[run] = _BlockTrace(line, _apply({}, state))
+                runs[run] = _BlockTrace(line, apply_changes({}, state))
             case PerformedLine(run=run, changes=changes) if run in runs and changes is not None:
                 block = runs[run]
                 before = block.state
-                block.state = _apply(before, changes)
+                block.state = apply_changes(before, changes)
                 if line.kind != "refusal":
                     block.effects.append((before, line, block.state))
             case EndedLine(run=run) if run in runs:
@@ -144,12 +144,6 @@ def _make_records(block: _BlockTrace, ending: str) -> Iterator[EffectRecord]:
             performed.result,
             ending,
         )
-
-
-def _apply(state: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[str, str]:
-    """Return the variables after some changes; None unbinds one."""
-    merged = {**state, **changes}
-    return {name: text for name, text in merged.items() if text is not None}
 
 
 # ── no secret is exported ──────────────────────────────────────────────────────────────────────────

@@ -61,11 +61,12 @@ def trajectories_command(
 
 def _read_crux_trajectories(path: Path) -> Iterator[Trajectory]:
     from spsbench.crux.problems import read_problems, trace_problem
-    from spsbench.journal import naming, read_data_file
+    from spsbench.journal import naming
     from spsbench.neural.dataset import sample_whole_trajectory
 
+    problems, _ = read_problems(path)
     with naming(path):
-        for problem in read_problems(read_data_file(path)[0]).values():
+        for problem in problems.values():
             yield sample_whole_trajectory(trace_problem(problem))
 
 

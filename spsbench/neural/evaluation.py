@@ -19,7 +19,7 @@ from spsbench.crux.answers import is_harmless_call
 from spsbench.crux.judge import Judge
 from spsbench.crux.prediction import build_call, is_same_value
 from spsbench.crux.problems import CruxProblem, read_problems, sample_problems, trace_problem
-from spsbench.journal import naming, read_data_file
+from spsbench.journal import naming
 from spsbench.neural.dataset import find_ends, read_part, replace_file
 from spsbench.neural.network import load_network
 from spsbench.neural.predictors import (
@@ -78,8 +78,8 @@ def _evaluate_one(
 
 def read_crux_traces(path: Path, size: int) -> CruxTraces:
     """Return a sample of the problems of CruxEval, with their executions."""
+    problems, _ = read_problems(path)
     with naming(path):
-        problems = read_problems(read_data_file(path)[0])
         return [(each, trace_problem(each)) for each in sample_problems(problems, size, 1)]
 
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -49,38 +48,11 @@ from spsbench.repair.table import REPORT
 from spsbench.results import InputError, Results
 from spsbench.sampling import draw_sample
 from spsbench.script import SCRIPTED
-from spsbench.studies.study import format_study_error, is_prompt_too_long, load_study_model
+from spsbench.studies.study import format_study_error, is_prompt_too_long
+from spsbench.trials.answering import load_model
 from spsbench.trials.experiment import Experiment, run_experiment
 from spsbench.trials.machine import read_timestamp
 from spsbench.trials.workers import LostTrial, Workers
-
-
-@dataclass(frozen=True, slots=True)
-class ProgramEvaluation:
-    """How the tests of a program ended."""
-
-    outcome: TestOutcome
-
-    @property
-    def has_passed(self) -> bool:
-        return isinstance(self.outcome, PassedTests)
-
-    @property
-    def rank(self) -> tuple[int, ...]:
-        """The key to compare evaluations by."""
-        return (int(self.has_passed),)
-
-    @property
-    def can_improve(self) -> bool:
-        """Whether a test failed."""
-        return not self.has_passed
-
-    def __str__(self) -> str:
-        match self.outcome:
-            case PassedTests():
-                return "passes"
-            case FailedTests(test, problem):
-                return f"{test}: {problem}" if test else problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +70,11 @@ class RepairJob:
     demonstrations: tuple[Demonstration, ...] = ()
     """Right repairs of an earlier turn, for the condition of a turn."""
 
-    def evaluate(self, code: str) -> ProgramEvaluation:
+    def evaluate(self, code: str) -> TestOutcome:
         program = complete_program(code, self.problem.code)
         traces = self.trial.condition in ("trace", *TURNS)
         seconds = self.settings.test_seconds
-        return ProgramEvaluation(run_tests(program, self.problem.tests, seconds, traces=traces))
+        return run_tests(program, self.problem.tests, seconds, traces=traces)
 
     def check(self, code: str) -> tuple[str, ...]:
         """Accept every program: all are run; the process of its tests has limits."""
@@ -111,14 +83,14 @@ class RepairJob:
     def make_request(
         self,
         code: str,
-        evaluation: ProgramEvaluation,
+        evaluation: TestOutcome,
         refused: RefusedProposal | None,
         turn: int,
         temperature: float | None,
     ) -> Request:
         """Ask for the corrected program."""
-        assert isinstance(evaluation.outcome, FailedTests), "a right program is not repaired"
-        prompt = make_repair_prompt(self.trial.condition, code, evaluation.outcome, self.rationale)
+        assert isinstance(evaluation, FailedTests), "a right program is not repaired"
+        prompt = make_repair_prompt(self.trial.condition, code, evaluation, self.rationale)
         shown = [
             message
             for one in self.demonstrations
@@ -146,8 +118,7 @@ def execute_repair(job: RepairJob, stop: threading.Event | None = None) -> Repai
     A prompt that is too long is a result.
     """
     reply = f"The program is not the right one.\n\n```python\n{job.problem.correct}```"
-    environ = {**os.environ, **({"NJC_BASE_URL": job.base_url} if job.base_url else {})}
-    model = load_study_model(job.trial.model, environ) or Scripted(
+    model = load_model(job.trial.model, job.base_url) or Scripted(
         lambda request: reply, name=SCRIPTED, protocol="text"
     )
     started, began, settings = read_timestamp(), time.monotonic(), job.settings
@@ -161,7 +132,7 @@ def execute_repair(job: RepairJob, stop: threading.Event | None = None) -> Repai
         error = type(failure).__name__
     return RepairResult(
         **asdict(job.trial),
-        passed=repaired is not None and repaired.evaluation.has_passed,
+        passed=repaired is not None and isinstance(repaired.evaluation, PassedTests),
         replies=tuple(
             RepairReply(attempt.rationale, "", "no code")
             if attempt.verdict == (NO_CODE,)
@@ -238,14 +209,13 @@ def list_differences(run: RepairRun, rationales: Rationales, found: Results) -> 
 
 def find_differing_verdicts(
     results: Sequence[RepairResult],
-    problems: Sequence[RepairProblem],
+    problems: Mapping[str, RepairProblem],
     seconds: float,
     show_line: Callable[[str], None],
 ) -> Iterator[RepairResult]:
     """Yield the results with another verdict when the programs of all replies are tested again."""
-    by_name = {problem.name: problem for problem in problems}
     for number, result in enumerate(results, 1):
-        problem = by_name[result.problem]
+        problem = problems[result.problem]
         programs = (complete_program(reply.code, problem.code) for reply in result.replies)
         outcomes = (run_tests(program, problem.tests, seconds) for program in programs)
         show_line(f"[{number}/{len(results)}] {result}")
@@ -259,13 +229,13 @@ def find_differing_verdicts(
 def repair_problems(values: Mapping[str, Any]) -> int:
     """Run the remaining repairs that the flags request, print the tables, and return the exit code."""
     out = values["out"]
-    problems, digests = _read_data(values["data"])
+    problems, digests = read_problems(values["data"])
     workers = Workers(values["jobs"], values["scheduler"])
     rationales, writer = _read_rationales(values["rationales"])
     run, turns = _build_run(values, len(problems), digests, writer, workers)
     uniform = Random(values["seed"]).random
     chosen = draw_sample(
-        problems, lambda each: each.name, lambda each: each.kind, values["sample"], uniform
+        problems.values(), lambda each: each.name, lambda each: each.kind, values["sample"], uniform
     )
     if "rationale" in run.conditions and not any(rationales.get(each.name) for each in chosen):
         raise click.UsageError(
@@ -285,17 +255,19 @@ def repair_problems(values: Mapping[str, Any]) -> int:
     return run_experiment(repairs, REPORT.format_text)
 
 
-def _read_data(paths: tuple[Path, ...]) -> tuple[list[RepairProblem], dict[str, str]]:
-    """Return the problems of all files, and the digest of each file."""
-    problems: list[RepairProblem] = []
+def read_problems(
+    paths: Iterable[Path],
+) -> tuple[dict[str, RepairProblem], dict[str, str]]:
+    """Return the problems of all files by name, and the digest of each file."""
+    problems: dict[str, RepairProblem] = {}
     digests = {}
     for path in paths:
         lines, digests[path.name] = read_data_file(path)
         with naming(path):
-            problems += parse_repair_problems(lines)
-    for name, count in Counter(problem.name for problem in problems).items():
-        if count > 1:
-            raise InputError(f"the data has {name} {count} times")
+            for problem in parse_repair_problems(lines):
+                if problem.name in problems:
+                    raise InputError(f"{problem.name} is in the data a second time")
+                problems[problem.name] = problem
     return problems, digests
 
 
@@ -342,7 +314,7 @@ def _read_turns(
         return {}
     if not values["turn_data"]:
         raise click.UsageError("--turn needs the problems of its results: --turn-data FILE")
-    problems = {problem.name: problem for problem in _read_data(values["turn_data"])[0]}
+    problems, _ = read_problems(values["turn_data"])
     turns = {
         name: Turn(
             compute_digest(path.read_bytes()),
@@ -370,9 +342,8 @@ def _read_rationales(path: Path | None) -> tuple[dict[str, str], str]:
 
 def rescore_repairs(path: Path, data: tuple[Path, ...], seconds: float) -> None:
     """Test the fixes of a file again; a verdict that differs is an error."""
-    problems, _ = _read_data(data)
-    names = {problem.name for problem in problems}
-    results = [result for result in _read_results(path) if result.problem in names]
+    problems, _ = read_problems(data)
+    results = [result for result in _read_results(path) if result.problem in problems]
     if not results:
         raise InputError(f"{path}: it has no repair of a problem of --data; name another file")
     show_line = partial(click.echo, err=True)

@@ -54,11 +54,12 @@ def graph_command(
         format_graph_table,
         list_graph_trials,
     )
-    from spsbench.studies.study import StudyJob, StudyLimits, load_study_model, run_case_study
+    from spsbench.studies.study import StudyJob, StudyLimits, run_case_study
+    from spsbench.trials.answering import load_model
 
     trials = list(list_graph_trials(**asked))
     limits = StudyLimits(effects, seconds, context, temperature)
-    model = load_study_model(asked["model"], os.environ)
+    model = load_model(asked["model"], os.environ.get("NJC_BASE_URL"))
     ask = partial(ask_graph_question, model=model, limits=limits)
     jobs = [StudyJob(trial, ask) for trial in trials]
     ctx.exit(run_case_study("questions", out, jobs, format_graph_table))
@@ -103,7 +104,8 @@ def gsm8k_command(
         read_sample_problems,
         solve_problem,
     )
-    from spsbench.studies.study import StudyJob, StudyLimits, load_study_model, run_case_study
+    from spsbench.studies.study import StudyJob, StudyLimits, run_case_study
+    from spsbench.trials.answering import load_model
 
     live = tuple(name for name, method in METHODS.items() if not method.is_static)
     names = flags.list_names(methods, live, "live method")
@@ -113,7 +115,7 @@ def gsm8k_command(
     else:
         with naming(problems.name):
             chosen = list(islice(parse_problems(problems), first))
-    asked = load_study_model(model, os.environ)
+    asked = load_model(model, os.environ.get("NJC_BASE_URL"))
     jobs = [
         StudyJob(
             Gsm8kTrial(problem.number, name, model, repeat),

@@ -14,7 +14,7 @@ import io
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import ModuleType
@@ -31,9 +31,7 @@ from njrt.errors import (
 )
 from njrt.events import Event
 from njrt.messages import ModelMessage, Reply, Request, ToolMessage
-from njrt.models.choose import choose_model
 from njrt.models.model import Ask, LayeredModel, Model
-from njrt.options import Options
 from spsbench.llm import use_model
 from spsbench.methods import Method
 from spsbench.results import (
@@ -45,7 +43,6 @@ from spsbench.results import (
     Timestamp,
     TrialLimits,
 )
-from spsbench.script import SCRIPTED
 from spsbench.suite import load_manual_program, load_natural_program
 from spsbench.trials.answering import InterpreterModel
 from spsbench.trials.experiment import Experiment, run_experiment
@@ -256,10 +253,3 @@ def run_case_study(
         return format_results([by_trial[job.trial] for job in jobs if job.trial in by_trial])
 
     return run_experiment(Experiment(noun, out, BENCHMARK_KINDS, jobs, play), format_asked)
-
-
-def load_study_model(name: str, environ: Mapping[str, str]) -> Model | None:
-    """Return the model of a name, at NJC_BASE_URL if that is set; None if scripts answer."""
-    if name == SCRIPTED:
-        return None
-    return choose_model(Options(model=name, base_url=environ.get("NJC_BASE_URL")), environ)

@@ -31,7 +31,6 @@ from spsbench.studies.study import (
     UsageCounter,
     format_study_error,
     is_prompt_too_long,
-    load_study_model,
 )
 from spsbench.suites.bfcl import load_bfcl_tasks
 from spsbench.suites.forms import FORMS, make_right_model
@@ -49,6 +48,7 @@ from spsbench.suites.task import (
     SuiteTask,
     SuiteTrial,
 )
+from spsbench.trials.answering import load_model
 from spsbench.trials.experiment import Experiment, run_experiment
 from spsbench.trials.machine import read_timestamp
 from spsbench.trials.workers import LostTrial, Workers
@@ -190,7 +190,7 @@ def play_suite(values: Mapping[str, Any]) -> int:
     """Play the remaining tasks that the flags request, print the tables, and return the exit code."""
     tasks = load_tasks(values["suite"], values["data"])
     run = build_run(values, len(tasks))
-    model = load_study_model(run.model, os.environ)
+    model = load_model(run.model, os.environ.get("NJC_BASE_URL"))
     jobs = list_jobs(run, tasks, model, values["keep"])
     compared = ("suite", "model", "limits")
     played = Experiment("runs", values["out"], SUITE_KINDS, jobs, play_job, run, compared)

@@ -25,17 +25,15 @@ from njrt.effects import NeedsCode, Refusal
 from njrt.errors import ModelError
 from njrt.events import Event, Performed, Prediction
 from njrt.messages import Protocol, Reply, Request
-from njrt.models.choose import choose_model
 from njrt.models.model import Model
 from njrt.observability.listeners import add_listener
-from njrt.options import Options
 from njrt.session.prediction import name_effect_ending
 from spsbench import flags
 from spsbench.checks import check_case
 from spsbench.perfect import make_perfect_model
 from spsbench.sampling import draw_sample
 from spsbench.script import CaseScript
-from spsbench.studies.study import format_study_error, is_prompt_too_long, load_study_model
+from spsbench.studies.study import format_study_error, is_prompt_too_long
 from spsbench.suite import TASK_NAMES, load_natural_program, load_script, load_task
 from spsbench.surprise.results import (
     SURPRISE_KINDS,
@@ -46,6 +44,7 @@ from spsbench.surprise.results import (
     SurpriseTrial,
 )
 from spsbench.surprise.table import REPORT
+from spsbench.trials.answering import load_model
 from spsbench.trials.experiment import Experiment, run_experiment
 from spsbench.trials.machine import read_timestamp
 from spsbench.trials.workers import LostTrial, Workers
@@ -212,7 +211,8 @@ def answer_surprise(
 ) -> SurpriseResult | LostTrial:
     """Predict the effect of a job; it is lost if the model's server fails. `stop` is for longer jobs."""
     trial, started = job.trial, read_timestamp()
-    predictor = choose_model(Options(model=trial.model, base_url=job.base_url), os.environ)
+    predictor = load_model(trial.model, job.base_url)
+    assert predictor is not None, "a script cannot predict"
     try:
         found = play_effect(job.effect, trial.planted != "none", predictor, job.seconds)
     except ModelError as error:
@@ -253,7 +253,8 @@ def predict_effects(values: Mapping[str, Any]) -> int:
     """Predict the remaining effects that the flags request, print the tables, and return the exit code."""
     model, seed = values["model"], values["seed"]
     flags.require_model(model)
-    if load_study_model(model, os.environ) is None:
+    base_url = os.environ.get("NJC_BASE_URL")
+    if load_model(model, base_url) is None:
         raise click.UsageError("a script cannot predict; name a model")
     workers = Workers(values["jobs"], values["scheduler"])
     effects = list(list_planted_effects(Random(seed).randrange))
@@ -266,7 +267,7 @@ def predict_effects(values: Mapping[str, Any]) -> int:
         **{name: values[name] for name in ("model", "sample", "seed", "note")},
         **workers.describe_start(),
     )
-    jobs = list_jobs(chosen, model, os.environ.get("NJC_BASE_URL"), values["seconds"])
+    jobs = list_jobs(chosen, model, base_url, values["seconds"])
     compared = ("seed", "effects")
     predictions = Experiment(
         "predictions", values["out"], SURPRISE_KINDS, jobs, answer_surprise, run, compared, workers

@@ -10,6 +10,7 @@ Blocks, `llm` and static builds ask through the same layers, so that nothing but
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Callable
@@ -29,10 +30,20 @@ from njrt.messages import (
     UserMessage,
     make_object_schema,
 )
+from njrt.models.choose import choose_model
 from njrt.models.model import Ask, Model
+from njrt.options import Options
 from njrt.persistence.cache import Cache, ReplyStore, make_request_key
 from spsbench.results import TrialLimits
+from spsbench.script import SCRIPTED
 from spsbench.trials.interpreter import Interpreter, InterpreterOutput
+
+
+def load_model(name: str, base_url: str | None) -> Model | None:
+    """Return the model of a name, at an address if one is given; None if scripts answer."""
+    if name == SCRIPTED:
+        return None
+    return choose_model(Options(model=name, base_url=base_url), os.environ)
 
 
 @dataclass(frozen=True, slots=True)

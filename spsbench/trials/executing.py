@@ -29,9 +29,7 @@ import click
 from njc.worker import Worker
 from njrt.errors import NaturalError
 from njrt.messages import Usage
-from njrt.models.choose import choose_model
 from njrt.models.prices import compute_cost
-from njrt.options import Options
 from njrt.typed_json import to_json
 from spsbench import flags
 from spsbench.failures import classify_failure
@@ -50,6 +48,7 @@ from spsbench.script import SCRIPTED
 from spsbench.suite import TASK_NAMES, choose_program_file, digest_program, load_task
 from spsbench.tally import TraceCounts, count_trace
 from spsbench.task import Task
+from spsbench.trials.answering import load_model
 from spsbench.trials.experiment import Experiment, run_experiment
 from spsbench.trials.machine import read_timestamp
 from spsbench.trials.playing import BUILD_TRACE, CASE_TRACE, Job
@@ -324,7 +323,7 @@ def build_run(values: Mapping[str, Any]) -> BenchmarkRun:
     asked = [METHODS[name] for name in flags.list_names(values["methods"], (*METHODS,), "method")]
     programs = flags.list_names(values["programs"], TASK_NAMES, "program")
     flags.check_executor(values["executor"], values["scheduler"])
-    refuse_unknown_model(values["model"], os.environ, values["limit_cost"])
+    refuse_unknown_model(values["model"], values["limit_cost"])
     is_scripted = values["model"] == SCRIPTED  # a script cannot write code for every input
     methods = [each for each in asked if not is_scripted or each.mode in ("live", "auto")]
     if without := [method.name for method in asked if method not in methods]:
@@ -338,13 +337,12 @@ def build_run(values: Mapping[str, Any]) -> BenchmarkRun:
     )
 
 
-def refuse_unknown_model(model: str, environ: Mapping[str, str], limit_cost: float | None) -> None:
+def refuse_unknown_model(model: str, limit_cost: float | None = None) -> None:
     """Raise a `UsageError` for an unknown model, or one without a price if cost is limited."""
-    if model == SCRIPTED:
-        return
-    base_url = environ.get("NJC_BASE_URL")
+    base_url = os.environ.get("NJC_BASE_URL")
     try:
-        choose_model(Options(model=model, base_url=base_url), environ)
+        if load_model(model, base_url) is None:
+            return
     except NaturalError as error:
         raise click.UsageError(f"--model: {error}; or use no model: `--model scripted`") from None
     if limit_cost is not None and (base_url or compute_cost(model, Usage()) is None):

@@ -11,7 +11,6 @@ gets a trace for each case, and one for the build.
 from __future__ import annotations
 
 import importlib
-import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -27,7 +26,6 @@ from njc.project.config import Project
 from njc.project.units import SUFFIX, make_unit
 from njc.worker import open_channel
 from njrt.errors import NaturalError
-from njrt.models.choose import choose_model
 from njrt.models.model import Layer, LayeredModel, Model
 from njrt.models.scripted import Scripted
 from njrt.observability.listeners import Notified
@@ -40,7 +38,6 @@ from spsbench.llm import use_model
 from spsbench.methods import METHODS, Method
 from spsbench.perfect import make_script_model
 from spsbench.results import Trial, TrialLimits
-from spsbench.script import SCRIPTED
 from spsbench.suite import (
     PROGRAMS_PACKAGE,
     load_manual_program,
@@ -51,7 +48,13 @@ from spsbench.suite import (
     read_program_source,
 )
 from spsbench.task import Case
-from spsbench.trials.answering import CostLimit, InterpreterModel, RequestDefaults, TrialCache
+from spsbench.trials.answering import (
+    CostLimit,
+    InterpreterModel,
+    RequestDefaults,
+    TrialCache,
+    load_model,
+)
 from spsbench.trials.report import CasePlayed, ProgramBuilt, ReportLine, TrialEnded
 
 WriteReportLine = Callable[[ReportLine], None]
@@ -160,9 +163,9 @@ class TrialRunner:
 
 def _make_model_and_layers(job: Job, folder: Path) -> tuple[Model | None, tuple[Layer, ...]]:
     """Return the trial's model, and the layers around it in every method."""
-    if job.trial.model == SCRIPTED:
+    model = load_model(job.trial.model, job.base_url)
+    if model is None:
         return None, ()
-    model = choose_model(Options(model=job.trial.model, base_url=job.base_url), os.environ)
     with suppress(AttributeError, ImportError):
         importlib.import_module(model.sdk)  # type: ignore[attr-defined]  # so that the trial does not pay for it
     temperature = job.temperature

@@ -38,7 +38,7 @@ from spsbench.states.tokens import read_tokens, write_tokens
 from spsbench.states.trace import ProgramState, StateTrace, read_state_lines, write_state_lines
 
 OWN = Path(__file__).parent / "crux_functions.jsonl"
-PROBLEMS = read_problems(OWN.read_text().splitlines())
+PROBLEMS, _ = read_problems(OWN)
 TRACES = {name: trace_problem(problem) for name, problem in PROBLEMS.items()}
 PUBLISHED = Path(__file__).parents[2] / "spsbench" / "results" / "prediction"
 CRUXEVAL = "CRUXEVAL"
@@ -296,7 +296,7 @@ def test_right_replies_lead_to_right_answers(judge: Judge, name: str, form: Any,
 @pytest.mark.skipif(CRUXEVAL not in os.environ, reason=f"{CRUXEVAL} names no file")
 def test_right_replies_lead_to_right_answers_on_all_of_cruxeval(judge: Judge) -> None:
     wrong = []
-    for problem in read_problems(Path(os.environ[CRUXEVAL]).read_text().splitlines()).values():
+    for problem in read_problems(Path(os.environ[CRUXEVAL]))[0].values():
         trace = trace_problem(problem)
         for task in ("output", "input"):
             for form in ("direct", "action", "trace"):

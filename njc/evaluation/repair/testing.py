@@ -33,6 +33,13 @@ DEFAULT_SECONDS = 5.0
 class PassedTests:
     """The tests raised nothing."""
 
+    rank = (1,)
+    """The key to compare outcomes by."""
+    can_improve = False
+
+    def __str__(self) -> str:
+        return "passes"
+
 
 @dataclass(frozen=True, slots=True)
 class FailedTests:
@@ -43,6 +50,11 @@ class FailedTests:
     problem: str
     """Such as "`total([3])` is 0, but should be 3"."""
     trace: ExecutionTrace = field(default_factory=ExecutionTrace)
+    rank = (0,)
+    can_improve = True
+
+    def __str__(self) -> str:
+        return f"{self.test}: {self.problem}" if self.test else self.problem
 
     @property
     def is_unended(self) -> bool:

@@ -57,12 +57,6 @@ class OpenRun:
     """The line of its code that is running."""
     variables: Variables = field(default_factory=dict)
 
-    def change(self, changes: Mapping[str, str | None]) -> None:
-        """Apply changes to the variables; copies keep theirs."""
-        variables = dict(self.variables)
-        apply_changes(variables, changes)
-        self.variables = variables
-
 
 @dataclass(frozen=True, slots=True)
 class PendingLine:
@@ -164,8 +158,6 @@ class StepBuilder:
         if around is not None and around.pending is None:  # a trace: its effect is written later
             yield self._add_effect(around, None)
         self.begun += 1
-        variables: dict[str, str] = {}
-        apply_changes(variables, line.state or {})
         base = Step(
             Position(0),
             "enter",
@@ -178,7 +170,7 @@ class StepBuilder:
             line.model,
             line.effects,
         )
-        run = self.runs[line.run] = OpenRun(base, variables=variables)
+        run = self.runs[line.run] = OpenRun(base, variables=apply_changes({}, line.state or {}))
         done = {"is_done": True, "changes": line.state or {}, "digest": line.digest}
         yield self._make(run, "enter", tried=line.tried, at=line.at.timestamp(), **done)
 
@@ -225,7 +217,7 @@ class StepBuilder:
         number = self.next.number - 1
         self.next = Position(self.next.number, self.next.line + 1)
         position = Position(number, self.next.line)
-        run.change(line.changes)
+        run.variables = apply_changes(run.variables, line.changes)
         effect = run.pending.effect if run.pending else None
         step = replace(
             run.base,
@@ -274,7 +266,7 @@ class StepBuilder:
         changes = line.changes or {}
         if code_line := self._finish_code_line(run, changes, line.digest):
             yield code_line
-        run.change(changes)
+        run.variables = apply_changes(run.variables, changes)
         run.pending = run.line = None
         yield finished
 

@@ -314,14 +314,11 @@ class Timeline(Sequence[Step]):
         variables: dict[str, str] = {}
         for step in steps:
             if counts(step.position):
-                apply_changes(variables, step.changes)
+                variables = apply_changes(variables, step.changes)
         return variables
 
 
-def apply_changes(variables: dict[str, str], changes: Mapping[str, str | None]) -> None:
-    """Apply the changes of a step to the texts of variables."""
-    for name, text in changes.items():
-        if text is None:
-            variables.pop(name, None)
-        else:
-            variables[name] = text
+def apply_changes(variables: Variables, changes: Mapping[str, str | None]) -> dict[str, str]:
+    """Return the variables after the changes of a step."""
+    merged = {**variables, **changes}
+    return {name: text for name, text in merged.items() if text is not None}
