@@ -32,6 +32,7 @@ WORDING: Mapping[str, re.Pattern[str]] = {
         "says, tells": r"\b(says?|tells?|told|said)\b",
         "carry out, go on, begin": r"\b(carry|carries|carried) out\b|\b(go|goes|went) on\b|\bbeg[ai]n",
         "is none": r"\b(is|are) none\b",
+        "is no, for is not a": r"(?<!there )\b(is|are|was|were) no (?!longer|more)\w",
         "of its own": r"\bof (its|their|your|our|his|one's) own\b",
     }.items()
 }

@@ -248,7 +248,7 @@ _BRACES = re.compile(
 def _check_braces(
     source: SourceFile, block: NaturalBlock, outputs: BlockOutputs
 ) -> Iterator[Diagnostic]:
-    """Report `{x}` in a prompt that is no f-string, if the program has an `x`."""
+    """Report `{x}` in a prompt that is not an f-string, if the program has an `x`."""
     if block.is_fstring:
         return
     start = len(block.literal) - len(block.prompt) - 3
@@ -256,7 +256,7 @@ def _check_braces(
         name = unicodedata.normalize("NFKC", field["name"])
         if _is_variable(name, block.scope, outputs) and is_defined(name, block.scope, outputs):
             at = (block.start + field.start(), block.start + field.end())
-            message = f"`{field[0]}` is plain text: the prompt is no f-string"
+            message = f"`{field[0]}` is plain text: the prompt is not an f-string"
             is_plain = field[0] == f"{{{name}}}" and _is_word_alone(block.literal, *field.span())
             replacement = f"<{name}>" if is_plain and not is_quoted(block, *at) else None
             yield make_diagnostic(source, "NJ210", *at, message, f"write `<{name}>`", replacement)

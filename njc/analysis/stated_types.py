@@ -63,7 +63,7 @@ _AS_OTHER = re.compile(
 """A form of a result that may differ from its type: `as "yes" or "no"`."""
 _GIVES = "save|write|set|put|use|say|store|give|answer|as|or|to|else|otherwise"
 _OTHER_VALUE = re.compile(rf"\b(?:{_GIVES})\s+[\"'“‘]", re.IGNORECASE)
-"""A text as a result, which is no number."""
+"""A text as a result, which is not a number."""
 _THIRD_VALUE = re.compile(r"\bor\s+(?!not\s*(?:[,.;]|\b(?:in|into|as)\b|\Z)|false\b)", re.IGNORECASE)  # fmt: skip
 _BEFORE = re.compile(rf"\b{_TYPE}\s+\Z", re.IGNORECASE)
 _CLASS = re.compile(r"\s*,?\s*(?:as|being|which is|is)?\s*an?\s+\Z|\s*,?\s+as\s+\Z", re.IGNORECASE)

@@ -265,7 +265,7 @@ CODES: Mapping[str, DiagnosticCode] = {
         "If you mean no jump, use another word.",
     ),
     "NJ307": _hint(
-        "assert that is no contract",
+        "assert that is not a contract",
         "The asserts directly after a block are its contract: the model is asked again if its reply breaks one. Only those count that "
         "compute, because they are evaluated more than once. This one binds a name, waits, or calls a function of the program or an imported one that may do more; "
         "Python checks it after the block, like any other assert.",

@@ -245,7 +245,7 @@ def quote_docstring(text: str, indent: str = "    ") -> str:
 
 
 def write_default(value: Any, annotation: str) -> str:
-    """Return a default as Python; `None` for one that is no scalar, or not of the type."""
+    """Return a default as Python; `None` for one that is not a scalar, or not of the type."""
     kinds = set(map(ast.unparse, ast.walk(ast.parse(annotation, mode="eval"))))
     is_flat = not re.search(r"\b(list|dict|tuple)\[", annotation)
     is_scalar = type(value) in (str, int, bool) or (type(value) is float and math.isfinite(value))

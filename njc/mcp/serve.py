@@ -202,7 +202,7 @@ def _check_numbers(value: Any) -> None:
     while waiting:
         place, part = waiting.pop()
         if isinstance(part, float) and not math.isfinite(part):
-            raise ToolError(f"{place} is {part}, which is no number in JSON")
+            raise ToolError(f"{place} is {part}, which is not a number in JSON")
         if isinstance(part, list):
             waiting += [(f"{place}[{index}]", each) for index, each in enumerate(part)]
         if isinstance(part, dict):

@@ -155,7 +155,7 @@ def _write_call(
 def _write_result(tool: Tool, owner: str, writer: TypeWriter) -> tuple[str, bool]:
     """Return the type of the structured content, or an empty text, and whether it is wrapped in an object.
 
-    SDKs wrap a result that is no object into one with the only field `result`.
+    SDKs wrap a result that is not an object into one with the only field `result`.
     """
     schema = tool.output_schema
     if not isinstance(schema, Mapping):

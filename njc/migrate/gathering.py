@@ -318,7 +318,7 @@ class ConfigurationReader:
             value = ast.literal_eval(_format_node(node))
         except (ValueError, SyntaxError):
             given = f"`{name}={_format_node(node)}`"
-            missed = f"{given} is no literal; set it by `njrt.using({option}=...)`"
+            missed = f"{given} is not a literal; set it by `njrt.using({option}=...)`"
             return Configuration({}, (missed,))
         if problem := find_option_problem(option, value):
             return Configuration({}, (problem,))

@@ -254,11 +254,11 @@ def read_lock(file: Path) -> StaticLock:
         problem = first["msg"].replace(*_UNKNOWN_KEY)
         raise ConfigurationError(f"{file}:{line}: `{path}`: {problem}; {_WAY_OUT}") from None
     if unknown := sorted(document.keys() - {"version", "block", "authority", "tuned", "mcp"}):
-        raise ConfigurationError(f"{file}: `{unknown[0]}` is no section of a lock; {_WAY_OUT}")
+        raise ConfigurationError(f"{file}: `{unknown[0]}` is not a section of a lock; {_WAY_OUT}")
     for index, entry in enumerate(read.block):
         if entry.mode.removesuffix(LEARNED_SUFFIX) not in OPTION_CHOICES["mode"]:
             line = _locate(text, ("block", index, "mode"))
-            raise ConfigurationError(f"{file}:{line}: `{entry.mode}` is no mode; {_WAY_OUT}")
+            raise ConfigurationError(f"{file}:{line}: `{entry.mode}` is not a mode; {_WAY_OUT}")
     names = [f"{entry.name} ({entry.mode})" for entry in read.block]
     for index, name in enumerate(names):
         if name in names[:index]:

@@ -75,4 +75,6 @@ def decision_from_json(value: Json) -> Decision:
             return Abort()
         case {"decision": "pause"}:
             return Pause()
-    raise InvalidJsonError(f"decision: {value.get('decision')!r} is none, or lacks a field")
+    raise InvalidJsonError(
+        f"decision: {value.get('decision')!r} is not a decision, or lacks a field"
+    )

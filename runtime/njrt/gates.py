@@ -53,16 +53,16 @@ class CallRule:
         decide, at_most = self.decide, self.at_most
         if decide not in typing.get_args(Decide):
             raise ConfigurationError(
-                f'njrt.gated: decide is "ask", "allow" or "deny", not {decide!r}'
+                f'njrt.gated: decide must be "ask", "allow" or "deny", not {decide!r}'
             )
         if at_most is not None and (type(at_most) is not int or at_most < 0):
-            raise ConfigurationError(f"njrt.gated: at_most is a number of calls, not {at_most!r}")
-        if not (self.check is None or callable(self.check)):
-            raise ConfigurationError(f"njrt.gated: check is a function, not {self.check!r}")
-        if inspect.iscoroutinefunction(self.check):
             raise ConfigurationError(
-                "njrt.gated: check is called without waiting; let it be no async function"
+                f"njrt.gated: at_most must be a number of calls, not {at_most!r}"
             )
+        if not (self.check is None or callable(self.check)):
+            raise ConfigurationError(f"njrt.gated: check must be a function, not {self.check!r}")
+        if inspect.iscoroutinefunction(self.check):
+            raise ConfigurationError("njrt.gated: check must not be an async function")
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +200,7 @@ def run_check(check: Check, args: tuple[Any, ...], named: Mapping[str, Any]) -> 
         return answer
     if inspect.iscoroutine(answer):
         answer.close()
-    return "its check is async; let it be no async function"
+    return "its check is an async function, which is not possible"
 
 
 class Gate(typing.Protocol):

@@ -16,7 +16,7 @@ from njrt.message_json import format_json_line
 from njrt.values.adapters import format_validation_errors, get_adapter
 
 NO_OTHER_KEYS = {"extra": "forbid"}
-"""As `__pydantic_config__` of a dataclass, it refuses keys that are no fields; else they are ignored."""
+"""As `__pydantic_config__` of a dataclass, it refuses keys that are not fields; else they are ignored."""
 
 
 class InvalidJsonError(ValueError):

@@ -53,7 +53,9 @@ class DebugPredictor:
         """Return a call with another value of a parameter; raise ValueError if there is no such parameter."""
         function, given = _parse_call(source, call)
         if name not in given:
-            raise ValueError(f"`{name}` is no parameter of {function.name}, which is about to run")
+            raise ValueError(
+                f"`{name}` is not a parameter of {function.name}, which is about to run"
+            )
         given[name] = ast.parse(text, mode="eval").body
         by_place = {parameter.arg for parameter in function.args.posonlyargs}
         values = ((each, ast.unparse(value)) for each, value in given.items())
@@ -118,7 +120,7 @@ def _find_function(source: str, call: str) -> ast.FunctionDef:
     name = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
     found = [each for each in functions if each.name == name]
     if not found:
-        raise ValueError(f"{call!r} is no call of a function of the program, such as `f(3)`")
+        raise ValueError(f"{call!r} is not a call of a function of the program, such as `f(3)`")
     return found[-1]
 
 
@@ -130,4 +132,4 @@ def _render_literal(node: ast.expr) -> str:
     try:
         return render_value(ast.literal_eval(node))
     except (ValueError, TypeError):
-        raise ValueError(f"{ast.unparse(node)} is no literal") from None
+        raise ValueError(f"{ast.unparse(node)} is not a literal") from None

@@ -145,7 +145,7 @@ def read_answer(names: Sequence[str], before: StackState) -> StackState | None:
     try:
         return _AnswerReader(list(names), before).read()
     except (IndexError, KeyError, ValueError) as problem:
-        raise UnreadableAnswerError(f"the answer is no state: {problem}") from None
+        raise UnreadableAnswerError(f"the answer is not a state: {problem}") from None
 
 
 @dataclass(slots=True)

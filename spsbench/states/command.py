@@ -83,11 +83,11 @@ def command(
 
 
 def check_expression(call: str) -> None:
-    """Raise UsageError if the text of --call is no expression."""
+    """Raise UsageError if the text of --call is not an expression."""
     try:
         compile(call.strip(), "<call>", "eval", dont_inherit=True)
     except (SyntaxError, ValueError) as problem:
-        raise click.UsageError(f"--call {call!r} is no expression: {problem}") from None
+        raise click.UsageError(f"--call {call!r} is not an expression: {problem}") from None
 
 
 def run_program(

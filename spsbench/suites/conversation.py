@@ -107,4 +107,4 @@ def parse_call(text: str) -> tuple[str, dict[str, Any]]:
     match ast.parse(text.strip(), mode="eval").body:
         case ast.Call(ast.Name(name), [], keywords):
             return name, {each.arg: ast.literal_eval(each.value) for each in keywords if each.arg}
-    raise ValueError(f"{text} is no call with named arguments")
+    raise ValueError(f"{text} is not a call with named arguments")

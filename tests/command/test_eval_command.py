@@ -446,7 +446,7 @@ def test_arguments_after_the_call_are_arguments(tmp_path: Path) -> None:
     program, cases = write(tmp_path, [{"inputs": {"tasks": []}, "after": {"task": []}}])
     result = evaluate(f"{program}:tick", cases, model=answer)
     assert result.exit_code == 2
-    assert "line 1: `after` names `task`, which is no argument of the case" in result.output
+    assert "line 1: `after` names `task`, which is not an argument of the case" in result.output
 
 
 def test_an_expected_null_is_expected(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def test_a_variable_that_is_set_later_cannot_be_checked(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "answer"),
     [
-        ("S", "no answer: the answer is no state"),
+        ("S", "no answer: the answer is not a state"),
         ("c", "choose a line first: b LINE"),
         ("set n = open('x')", "no answer: open('x') is no literal"),
         ("set n", "set NAME = VALUE, before the end of the program"),
@@ -99,7 +99,7 @@ def test_commands_that_have_no_answer(folder: Path, command: str, answer: str) -
         ("fact(2, 3)", "does not take"),
         ("fact(m=2)", "does not take"),
         ("fact(len)", "len is no literal"),
-        ("other(1)", "is no call of a function of the program"),
+        ("other(1)", "is not a call of a function of the program"),
         ("fact(", "cannot be read"),
         ("fact(*[1])", "write the arguments out"),
         ("fact(2, n=2)", "does not take"),

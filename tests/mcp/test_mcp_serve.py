@@ -377,7 +377,7 @@ NAMES = (
         ("draw_unsaid", {}, ["image"]),
         ("mistype", {}, "an instance of Image"),
         ("divide", {"zero": 0}, ["text"]),
-        ("divide", {"zero": 1}, "the result is nan, which is no number in JSON"),
+        ("divide", {"zero": 1}, "the result is nan, which is not a number in JSON"),
         ("place", {}, "the result['more']['a'][1] is -inf"),
         ("configure", {"model_config": 1}, "1 c 3 4"),
         ("configure", {"model_config": 1, "mcp_context": "d", "copy": 5, "model_dump": 6}, "1 d 5 6"),

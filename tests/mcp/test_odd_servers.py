@@ -133,4 +133,6 @@ def test_no_traceback_of_the_sdk_is_printed(folder: Path) -> None:
     added = start("-m", "njc", "mcp", "add", "x", "--", sys.executable, "-c", "print('hi')")
     assert added.returncode == 2
     assert "Traceback" not in added.stderr
-    assert "a line that is no message: 'hi'; a server prints to standard error only" in added.stderr
+    assert (
+        "a line that is not a message: 'hi'; a server prints to standard error only" in added.stderr
+    )

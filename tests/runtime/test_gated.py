@@ -709,7 +709,7 @@ def test_a_check_cannot_be_async() -> None:
     async def check(number: int) -> bool:
         return False
 
-    with pytest.raises(njrt.ConfigurationError, match="let it be no async function"):
+    with pytest.raises(njrt.ConfigurationError, match="check must not be an async function"):
         njrt.gated(decide="allow", check=check)
 
 
@@ -730,9 +730,9 @@ def test_a_check_that_must_be_awaited_allows_nothing(check: Any) -> None:
     errors: list[str] = []
     with njrt.using(model=njrt.Scripted([run(code, done=True)])):
         njrt.run("natural\n<buy>, <errors>.", lambda: (buy, errors), at="shop.njpy:1")
-    assert "its check is async" in errors[0]
+    assert "its check is an async function" in errors[0]
     assert not PAID
-    with pytest.raises(njrt.ConfigurationError, match="check is a function"):
+    with pytest.raises(njrt.ConfigurationError, match="check must be a function"):
         njrt.gated(check=3)  # type: ignore[call-overload]
 
 

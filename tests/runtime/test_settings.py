@@ -324,12 +324,22 @@ def test_options_of_the_build_are_refused_by_using(option: dict[str, str]) -> No
         pass
 
 
+class SynchronousModel:
+    """A model without `aask`."""
+
+    name, protocol, ask = "sync", "tools", None
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"model": 5}, "a int is no model here"),
-        ({"model": Scripted}, "a type is no model here"),
-        ({"predict": 0}, "a int is no model here"),
+        ({"model": 5}, "an object of class int is not a model; pass one such as"),
+        ({"model": Scripted}, "the class Scripted is not a model; pass an object of it"),
+        ({"predict": 0}, "an object of class int is not a model"),
+        (
+            {"model": SynchronousModel()},
+            "an object of class SynchronousModel is not a model \\(it has no `aask`\\); pass one",
+        ),
         ({"record": 5}, "record must be a path or a Recorder, not 5"),
         ({"record": ""}, "record must be a path or a Recorder, not ''"),
         ({"cache": 5}, "cache must be True, False, a folder or a URL, not 5"),

@@ -19,7 +19,7 @@ class Oracle(DebugPredictor):
 
     def predict(self, source, state, action, line):
         if action == "inv_step_into":
-            raise ValueError("the answer is no state")
+            raise ValueError("the answer is not a state")
         for call in self.debugger:
             states = record_call(source, call).trace.states
             stacks = list_stacks(states)

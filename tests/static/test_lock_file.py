@@ -120,7 +120,7 @@ BAD = format_lock(StaticLock().with_entries([entry("b.njpy:g")])).partition("\n\
         ),
         (
             GOOD + BAD.replace('mode = "static"', 'mode = "statik"'),
-            rf"njc\.lock:{GOOD.count(chr(10)) + 3}: `statik` is no mode",
+            rf"njc\.lock:{GOOD.count(chr(10)) + 3}: `statik` is not a mode",
         ),
         (
             GOOD.replace("attempts = ", "atempts = 1\nattempts = "),
@@ -142,7 +142,10 @@ BAD = format_lock(StaticLock().with_entries([entry("b.njpy:g")])).partition("\n\
             'version = 1\n[[tuned]]\nfile = "a"\nextra = 1\n',
             r"njc\.lock: tuned\.0\.instruction: Field required",
         ),
-        ("version = 1\n[[blocks]]\n", r"njc\.lock: `blocks` is no section of a lock; correct it"),
+        (
+            "version = 1\n[[blocks]]\n",
+            r"njc\.lock: `blocks` is not a section of a lock; correct it",
+        ),
     ],
 )
 def test_a_broken_lock_says_where(text: str, words: str, tmp_path: Path) -> None:

@@ -149,7 +149,7 @@ class Annotator:
         return next((each for each in found if _make_key(each) not in passed_over), None)
 
     def propose(self, missing: MissingType, source: SourceFile) -> Diagnostic | None:
-        """Return the correction that a model proposes; None if it is no type."""
+        """Return the correction that a model proposes; None if it is not a type."""
         place = f"{self.unit.path}:{missing.block.line}"
         try:
             options = dict(list_given_options(self.project.options))

@@ -331,7 +331,7 @@ def _call(target: TargetFunction, numbered: NumberedCase) -> tuple[dict[str, Any
         raise ConfigurationError(f"{title}: the inputs do not fit {target.name}: {error}") from None
     arguments = dict(zip(target.parameters, positional, strict=False)) | named
     if unknown := [name for name in case.after if name not in arguments]:
-        message = f"`after` names `{unknown[0]}`, which is no argument of the case"
+        message = f"`after` names `{unknown[0]}`, which is not an argument of the case"
         raise ConfigurationError(f"{title}: {message}")
     return arguments, target.call(positional, named)
 

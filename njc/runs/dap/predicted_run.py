@@ -198,6 +198,6 @@ class PredictedRun:
         held = self._get_variables(arguments.frame_id or 1)
         if expression not in held:
             raise RequestError(
-                f"`{expression}` is no variable here, and nothing is run; `check` runs the program"
+                f"`{expression}` is not a variable here, and nothing is run; `check` runs the program"
             )
         return {"result": held[expression], "variablesReference": 0}

@@ -296,7 +296,7 @@ class Agent:
 
     @contextmanager
     def _evaluate_freely(self) -> Iterator[None]:
-        """Evaluate code of the user in this thread: its blocks are no steps, and it has no input."""
+        """Evaluate code of the user in this thread: its blocks are not steps, and it has no input."""
         self._evaluating = threading.get_ident()
         try:
             yield

@@ -87,7 +87,7 @@ def find_word_tests(
 ) -> Iterator[tuple[str, str]]:
     """Yield the words of the prompt that code looks for, each with the searched expression.
 
-    `variables` are the block's, with their values: a word may be a key or a member of a value that is no text.
+    `variables` are the block's, with their values: a word may be a key or a member of a value that is not a text.
     """
     if _LITERAL.search(instruction):
         return

@@ -109,7 +109,7 @@ class EffectCall:
         started = f"the effect `{self.function.__name__}` (key {begun['effect']}) was interrupted by a crash"
         if self.find is None:
             raise EffectInDoubtError(
-                f"{started}, and may have been done; it is not done again. Look whether it was, or give it a function `find` "
+                f"{started}, and may have been done; it is not done again. Find out whether it was done, or give it a function `find` "
                 "that does"
             )
         try:

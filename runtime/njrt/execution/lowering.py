@@ -53,7 +53,7 @@ class NodeLocation(TypedDict):
     end_col_offset: int
 
 
-# Names that are no identifiers, so that no snippet can read or bind them.
+# Names that are not identifiers, so that no snippet can read or bind them.
 RAISED_NAME = ".raised"
 EXIT_KIND_NAME = ".exit_kind"
 EXIT_VALUE_NAME = ".exit_value"

@@ -42,7 +42,7 @@ class _SideEffectError(BaseException):
 def refuse_side_effects(action: Callable[[], T], refusal: type[Exception]) -> T:
     """Return the result of an action; raise `refusal` before a function of the program runs that may change more than its own variables.
 
-    It is no context manager: an interruption at the start of `__exit__` would leave the program watched.
+    It is not a context manager: an interruption at the start of `__exit__` would leave the program watched.
     """
     if sys.getprofile() is not None:  # a profiler measures the program
         return action()

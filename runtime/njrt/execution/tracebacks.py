@@ -73,7 +73,7 @@ def has_left_block(error: BaseException) -> bool:
 
 
 def leaves_block(error: BaseException) -> bool:
-    """Return whether an exception is no mistake of the model's code: it comes from outside, or is of the runtime or the program."""
+    """Return whether an exception is not a mistake of the model's code: it comes from outside, or is of the runtime or the program."""
     if isinstance(error, RecursionError):
         return is_stack_deep() or has_left_block(error)
     is_mistake = isinstance(error, Exception) and not isinstance(error, NaturalError)

@@ -285,13 +285,13 @@ class McpServer:
             yield received, sent
 
     async def _note_noise(self, message: object) -> None:
-        """Note a line of the server that is no message, for the error of a call that it does not answer."""
+        """Note a line of the server that is not a message, for the error of a call that it does not answer."""
         from pydantic import ValidationError
 
         if isinstance(message, ValidationError):
             sent = str(message.errors()[0]["input"])[:200]
             rule = "" if self.url else "; a server prints to standard error only"
-            self._noise = f"\nthe server has sent a line that is no message: {sent!r}{rule}"
+            self._noise = f"\nthe server has sent a line that is not a message: {sent!r}{rule}"
 
     def _expand(self, value: str) -> str:
         """Return the value of a header, with the variables of the environment; ConfigurationError if one is not set."""
@@ -345,7 +345,7 @@ class McpServer:
         if found is not None and found.state == "begun" and not call.is_repeatable:
             raise CallInDoubtError(
                 f"the call {key} was interrupted by a crash, and may have been made; it is not made again. "
-                f"Look whether it was; then remove its lines from {recorder.place.name}"
+                f"Find out whether it was made; then remove its lines from {recorder.place.name}"
             )
         slot.write(state="begun")
         try:

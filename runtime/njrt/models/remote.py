@@ -149,14 +149,14 @@ class RemoteModel(CallLister):
 
     def make_body(self, request: Request) -> dict[str, Any]:
         """Return the JSON that asks the server `request`; ConfigurationError if requests are not sent as JSON."""
-        raise ConfigurationError(f"{self.name} has no Batch API that is known")
+        raise ConfigurationError(f"no Batch API is known for {self.name}")
 
     def read_response(self, response: Any, request: Request, *, is_batch: bool = False) -> Reply:
         """Return the reply in the JSON of a response; priced as one of a batch with `is_batch`.
 
         Raises MalformedReplyError.
         """
-        raise ConfigurationError(f"{self.name} has no Batch API that is known")
+        raise ConfigurationError(f"no Batch API is known for {self.name}")
 
     def read_usage(self, response: Any, *, is_batch: bool = False) -> Usage | None:
         """Return the usage that a response reports, even if it is not a reply; None if it reports none.
@@ -382,7 +382,7 @@ def check_server(name: str, server: Server, key: str | None) -> None:
         )
     if key is not None and not (key.isascii() and key.isprintable()):
         raise AuthenticationError(
-            f"the key for {name} has characters that no key has; set {server.key_variable} again"
+            f"the key for {name} contains characters that are not possible in a key; set {server.key_variable} again"
         )
     has_key = key is not None or server.key_variable != OWN_KEY_VARIABLE
     if not has_key or url.scheme != "http":

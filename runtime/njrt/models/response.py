@@ -89,7 +89,7 @@ def measure_depth(value: Any) -> int:
 
 def _parse_float(text: str) -> float:
     if not math.isfinite(number := read_float(text)):
-        raise ValueError(f"{text} is no number of JSON, or too large")
+        raise ValueError(f"{text} is not a number of JSON, or is too large")
     return number
 
 

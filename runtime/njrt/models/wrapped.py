@@ -146,9 +146,8 @@ def list_inner_models(model: Any) -> list[Model]:
 
 def adapt_model(given: Any) -> Model:
     """Return a model that a program gives: one of this package, its own class, or a model object of PydanticAI."""
-    if all(hasattr(given, name) for name in ("name", "protocol", "ask", "aask")) and not isinstance(
-        given, type
-    ):
+    missing = [name for name in ("name", "protocol", "ask", "aask") if not hasattr(given, name)]
+    if not missing and not isinstance(given, type):
         model: Model = given
         return model
     bases = type(given).__mro__
@@ -156,9 +155,16 @@ def adapt_model(given: Any) -> Model:
         from njrt.models.pydantic_ai import PydanticAI
 
         return PydanticAI(given)
-    what = f"the text {given!a}" if isinstance(given, str) else f"a {type(given).__name__}"
+    match given:
+        case str():
+            problem = f"the text {given!a} is not a model"
+        case type():
+            problem = f"the class {given.__name__} is not a model; pass an object of it"
+        case _:
+            lacks = f" (it has no `{missing[0]}`)" if len(missing) < 4 else ""
+            problem = f"an object of class {type(given).__name__} is not a model{lacks}"
     raise ConfigurationError(
-        f'{what} is no model here; give one such as njrt.models.OpenAI("gpt-4.1"), '
+        f'{problem}; pass one such as njrt.models.OpenAI("gpt-4.1"), '
         "njrt.models.get_model(NAME), or a model object of PydanticAI"
     )
 

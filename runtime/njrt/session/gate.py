@@ -320,7 +320,7 @@ class RunGate:
             if find is None:
                 raise CallInDoubtError(
                     f"{self._session.place}: the call {format_call(record.recorded.effect)} (key {record.recorded.id}) was "
-                    "interrupted by a crash, and may have been made; it is not made again. Look whether it was, or give "
+                    "interrupted by a crash, and may have been made; it is not made again. Find out whether it was made, or give "
                     f"njrt.gated a function `find` that does; then remove its lines from {record.path}, or set their "
                     "state to done"
                 )

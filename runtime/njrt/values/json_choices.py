@@ -186,7 +186,7 @@ class _Reader(SchemaMatcher):
                     for index, item in enumerate(value)
                 ]
                 if in_union and (kind := schema.get(CONTAINER)) in (tuple, set, frozenset):
-                    return kind(items)  # an array is no instance of a class with fields
+                    return kind(items)  # an array is not an instance of a class with fields
                 is_same = all(new is old for new, old in zip(items, value, strict=True))
                 return value if is_same else items
             case dict():

@@ -183,7 +183,7 @@ class Piece:
                     ]:
                         error, lines = self._decode_error(data), _read_frames(frames)
                         if not is_own and isinstance(error, asyncio.CancelledError):
-                            raise error  # of a task of the code: it is no mistake
+                            raise error  # of a task of the code: it is not a mistake
                         return self._fail(error, lines, is_own, reraises, name, text)
                     case "interrupted", [] if self.door.interruption is not None:
                         break

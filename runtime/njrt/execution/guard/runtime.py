@@ -309,7 +309,7 @@ def check_metaclass(cls: type) -> None:
 def _is_written_elsewhere(value: UserValue, owner: type) -> bool:
     """Return whether a member of a class was written in C for this class, or in Python but not in a block.
 
-    The name of the module of a class is no proof: the code of a block can set it.
+    The name of the module of a class does not prove this: the code of a block can set it.
     """
     if type(value) is FunctionType:
         return not is_snippet(value.__code__.co_filename)
