@@ -24,7 +24,7 @@ import enum
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from types import CodeType
-from typing import Any, TypedDict
+from typing import Any
 
 from njrt.execution.guard.rewrite import CHECKS, add_checks
 from njrt.execution.symbols import Declaration, FunctionNode, SnippetNames, find_bound_names
@@ -44,6 +44,7 @@ class ExitKind(enum.IntEnum):
     CONTINUE = 4
 
 
+<<<<<<< HEAD
 class NodeLocation(TypedDict):
     """The location of a node of the syntax tree."""
 
@@ -54,6 +55,9 @@ class NodeLocation(TypedDict):
 
 
 # Names that are not identifiers, so that no snippet can read or bind them.
+=======
+# Names that are no identifiers, so that no snippet can read or bind them.
+>>>>>>> 7c31f018 (Give new nodes of lowered code the place of the one that they replace, and their parts by fix_missing_locations)
 RAISED_NAME = ".raised"
 EXIT_KIND_NAME = ".exit_kind"
 EXIT_VALUE_NAME = ".exit_value"
@@ -126,7 +130,9 @@ def lower_snippet(
     body = _Lowerer(names, layout, jumps).lower_body(tree.body)
     if layout.in_class and jumps:
         body = [_wrap_in_loop(body)]
-    code = compile_tree(_build_scaffold(layout, body), filename, flags)
+    # A new node is at the place of the one that it replaces, and its parts at the same place.
+    scaffold = ast.fix_missing_locations(_build_scaffold(layout, body))
+    code = compile_tree(scaffold, filename, flags)
     for _ in ("outer", "class", "body"):
         code = next(constant for constant in code.co_consts if isinstance(constant, CodeType))
     return code
@@ -169,8 +175,7 @@ def _build_scaffold(layout: ScopeLayout, body: list[ast.stmt]) -> ast.Module:
         RAISED_NAME, CATCHABLE_NAME, CLASS_NAME, MANAGER_NAME, ASYNC_MANAGER_NAME, BOUND_NAME, TYPE_NAME, SUPER_NAME,
         *CHECKS, *((EXIT_KIND_NAME, EXIT_VALUE_NAME) if layout.in_class else ()),
     ]  # fmt: skip
-    at = _get_location(declared)
-    declared.targets[-1:] = [ast.Name(name, ast.Store(), **at) for name in private]
+    declared.targets[-1:] = [ast.Name(name, ast.Store()) for name in private]
     host.body[0].names[-1:] = private
     # A function that is declared global has its bare name as qualified name: its own functions are `f.<locals>.g`.
     if not (layout.in_class and layout.class_name):
@@ -202,13 +207,15 @@ class _Lowerer(ast.NodeTransformer):
         return body
 
     def make_exit(self, kind: ExitKind, value: ast.expr | None, node: ast.stmt) -> list[ast.stmt]:
-        at = _get_location(node)
-        number, value = ast.Constant(int(kind), **at), value or ast.Constant(None, **at)
+        number, value = ast.Constant(int(kind)), value or ast.Constant(None)
+        made: list[ast.stmt]
         if not self.layout.in_class:
-            return [ast.Return(ast.Tuple([number, value], ast.Load(), **at), **at)]
-        if kind is ExitKind.VALUE:
-            return [_make_assignment(EXIT_VALUE_NAME, value, at)]
-        return [_make_assignment(EXIT_KIND_NAME, number, at), ast.Break(**at)]
+            made = [ast.Return(ast.Tuple([number, value], ast.Load()))]
+        elif kind is ExitKind.VALUE:
+            made = [_make_assignment(EXIT_VALUE_NAME, value)]
+        else:
+            made = [_make_assignment(EXIT_KIND_NAME, number), ast.Break()]
+        return [ast.copy_location(statement, node) for statement in made]
 
     def visit(self, node: ast.AST) -> Any:
         """Lower a node; report the watched outputs that a statement binds by `if .bound("y"): pass`."""
@@ -244,18 +251,8 @@ class _Lowerer(ast.NodeTransformer):
 
     def make_report(self, bound: Iterable[str], node: ast.stmt) -> list[ast.stmt]:
         """Return the statements that report that names are bound."""
-        at = _get_location(node)
-        return [
-            ast.If(
-                ast.Call(
-                    ast.Name(BOUND_NAME, ast.Load(), **at), [ast.Constant(name, **at)], [], **at
-                ),
-                [ast.Pass(**at)],
-                [],
-                **at,
-            )
-            for name in sorted(bound)
-        ]
+        calls = [_make_call(BOUND_NAME, ast.Constant(name)) for name in sorted(bound)]
+        return [ast.copy_location(ast.If(call, [ast.Pass()], []), node) for call in calls]
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         """`x.__class__` -> `.type(x)` in contained code."""
@@ -263,8 +260,7 @@ class _Lowerer(ast.NodeTransformer):
         is_read = node.attr == "__class__" and isinstance(node.ctx, ast.Load)
         if not (is_read and self.layout.is_contained):
             return node
-        at = _get_location(node)
-        return ast.Call(ast.Name(TYPE_NAME, ast.Load(), **at), [node.value], [], **at)
+        return ast.copy_location(_make_call(TYPE_NAME, node.value), node)
 
     def visit_Name(self, node: ast.expr) -> ast.AST:
         return node
@@ -286,20 +282,16 @@ class _Lowerer(ast.NodeTransformer):
         self.generic_visit(node)
         if self.nested:
             return node
-        at = _get_location(node.exc or node)
-        operand = [node.exc] if node.exc else []
-        record = ast.Call(ast.Name(RAISED_NAME, ast.Load(), **at), operand, [], **at)
         if node.exc:
-            node.exc = record
+            node.exc = ast.copy_location(_make_call(RAISED_NAME, node.exc), node.exc)
             return node
-        return [ast.Expr(record, **at), node]
+        return [ast.copy_location(ast.Expr(_make_call(RAISED_NAME)), node), node]
 
     def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.AST:
         """`except KINDS:` -> `except .catchable(KINDS):`, which does not catch exceptions from outside."""
         self.generic_visit(node)
-        at = _get_location(node.type or node)
         kinds = [node.type] if node.type else []
-        node.type = ast.Call(ast.Name(CATCHABLE_NAME, ast.Load(), **at), kinds, [], **at)
+        node.type = ast.copy_location(_make_call(CATCHABLE_NAME, *kinds), node.type or node)
         return node
 
     def visit_With(self, node: ast.With | ast.AsyncWith) -> ast.AST:
@@ -307,9 +299,8 @@ class _Lowerer(ast.NodeTransformer):
         self.generic_visit(node)
         name = MANAGER_NAME if isinstance(node, ast.With) else ASYNC_MANAGER_NAME
         for item in node.items:
-            at = _get_location(item.context_expr)
-            wrap = ast.Name(name, ast.Load(), **at)
-            item.context_expr = ast.Call(wrap, [item.context_expr], [], **at)
+            manager = item.context_expr
+            item.context_expr = ast.copy_location(_make_call(name, manager), manager)
         return node
 
     visit_AsyncWith = visit_With
@@ -321,11 +312,11 @@ class _Lowerer(ast.NodeTransformer):
         if self.nested or (self.layout.in_class and own):
             return node
         if node.value is None:
-            return ast.Pass(**_get_location(node))
-        return ast.Assign([node.target], node.value, **_get_location(node))
+            return ast.copy_location(ast.Pass(), node)
+        return ast.copy_location(ast.Assign([node.target], node.value), node)
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST:
-        return ast.Pass(**_get_location(node)) if node.module == "__future__" else node
+        return ast.copy_location(ast.Pass(), node) if node.module == "__future__" else node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """`super()` -> `super(__class__, self)`: the code has no first argument that `super()` could take.
@@ -335,32 +326,28 @@ class _Lowerer(ast.NodeTransformer):
         self.generic_visit(node)
         if not is_bare_super(node) or "super" in self.names.bound:
             return node
-        at = _get_location(node)
         if self.method_parameter:
             pair = (CLASS_NAME, self.method_parameter)
         elif self.layout.first_parameter and not self.nested:
             pair = ("__class__", self.layout.first_parameter)
         else:
             return node
-        node.args = [ast.Name(name, ast.Load(), **at) for name in pair]
+        node.args = [ast.Name(name, ast.Load()) for name in pair]
         if self.layout.is_contained:
-            node.func = ast.Name(SUPER_NAME, ast.Load(), **at)
+            node.func = ast.Name(SUPER_NAME, ast.Load())
         return node
 
     def visit_Global(self, node: Declaration) -> ast.AST | list[ast.stmt]:
         if not self.nested:
-            return ast.Pass(**_get_location(node))
+            return ast.copy_location(ast.Pass(), node)
         reaching = self.names.declared.get(node, ())
         in_globals = [name for name in reaching if name not in self.layout.cells]
         in_cells = [name for name in reaching if name in self.layout.cells]
         class_name = self.layout.class_name
         stay = [name for name in node.names if mangle(name, class_name) not in reaching]
-        statements: list[ast.stmt] = []
-        if in_globals:
-            statements.append(ast.Global(in_globals, **_get_location(node)))
-        if in_cells or stay:
-            statements.append(ast.Nonlocal(in_cells + stay, **_get_location(node)))
-        return statements
+        statements: list[ast.stmt] = [ast.Global(in_globals)] if in_globals else []
+        statements += [ast.Nonlocal(in_cells + stay)] if in_cells or stay else []
+        return [ast.copy_location(statement, node) for statement in statements]
 
     visit_Nonlocal = visit_Global
 
@@ -391,20 +378,13 @@ def is_bare_super(node: ast.AST) -> bool:
 
 def _wrap_in_loop(body: list[ast.stmt]) -> ast.While:
     """`while True: BODY; .exit_kind = 0; break`: a loop that the jumps of a class body can leave."""
-    at = NodeLocation(lineno=1, col_offset=0, end_lineno=1, end_col_offset=0)
-    fell_off = _make_assignment(EXIT_KIND_NAME, ast.Constant(int(ExitKind.FELL_OFF), **at), at)
-    return ast.While(ast.Constant(True, **at), [*body, fell_off, ast.Break(**at)], [], **at)
+    fell_off = _make_assignment(EXIT_KIND_NAME, ast.Constant(int(ExitKind.FELL_OFF)))
+    return ast.While(ast.Constant(True), [*body, fell_off, ast.Break()], [])
 
 
-def _make_assignment(name: str, value: ast.expr, at: NodeLocation) -> ast.Assign:
-    return ast.Assign([ast.Name(name, ast.Store(), **at)], value, **at)
+def _make_assignment(name: str, value: ast.expr) -> ast.Assign:
+    return ast.Assign([ast.Name(name, ast.Store())], value)
 
 
-def _get_location(node: ast.stmt | ast.expr | ast.excepthandler) -> NodeLocation:
-    """Read the location of a node, for the nodes that replace it."""
-    return NodeLocation(
-        lineno=node.lineno,
-        col_offset=node.col_offset,
-        end_lineno=node.end_lineno or node.lineno,
-        end_col_offset=node.end_col_offset or node.col_offset,
-    )
+def _make_call(name: str, *arguments: ast.expr) -> ast.Call:
+    return ast.Call(ast.Name(name, ast.Load()), [*arguments], [])

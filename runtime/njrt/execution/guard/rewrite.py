@@ -36,7 +36,10 @@ CHECKS: dict[str, Any] = {
 def add_checks(
     tree: ast.Module, class_name: str | None, program_modules: Collection[str]
 ) -> ast.Module:
-    """Rewrite a snippet in the body of class `class_name`; the imports of `program_modules` stay as they are."""
+    """Rewrite a snippet in the body of class `class_name`; the imports of `program_modules` stay as they are.
+
+    The parts of a new node have no location.
+    """
     rewritten: ast.Module = _Rewriter(class_name, program_modules).visit(tree)
     return rewritten
 
@@ -92,11 +95,7 @@ class _Rewriter(ast.NodeTransformer):
             rest = ast.Name("values", ast.Load())
             parameters = ast.arguments([], [], ast.arg("values"), [], [], None, [])
             called = ast.Lambda(parameters, ast.Call(called, [ast.Starred(rest, ast.Load())], []))
-        call = ast.Call(called, arguments, [])
-        for made in ast.walk(call):
-            if not hasattr(made, "lineno"):
-                ast.copy_location(made, node)
-        return call
+        return ast.copy_location(ast.Call(called, arguments, []), node)
 
     def visit_Import(self, node: ast.Import) -> ast.AST | list[ast.stmt]:
         if any(self.is_program_module(alias.name) for alias in node.names):
@@ -149,5 +148,4 @@ def _as_list(visited: Any) -> list[ast.stmt]:
 
 
 def _assign(name: str, value: ast.expr, node: ast.stmt) -> ast.stmt:
-    target = ast.copy_location(ast.Name(name, ast.Store()), node)
-    return ast.copy_location(ast.Assign([target], value), node)
+    return ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], value), node)
