@@ -44,20 +44,7 @@ class ExitKind(enum.IntEnum):
     CONTINUE = 4
 
 
-<<<<<<< HEAD
-class NodeLocation(TypedDict):
-    """The location of a node of the syntax tree."""
-
-    lineno: int
-    col_offset: int
-    end_lineno: int
-    end_col_offset: int
-
-
 # Names that are not identifiers, so that no snippet can read or bind them.
-=======
-# Names that are no identifiers, so that no snippet can read or bind them.
->>>>>>> 7c31f018 (Give new nodes of lowered code the place of the one that they replace, and their parts by fix_missing_locations)
 RAISED_NAME = ".raised"
 EXIT_KIND_NAME = ".exit_kind"
 EXIT_VALUE_NAME = ".exit_value"
