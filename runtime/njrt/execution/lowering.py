@@ -59,9 +59,17 @@ SUPER_NAME = ".super"
 
 def find_host_jumps(statements: Iterable[ast.AST], in_loop: bool = False) -> Iterator[HostJump]:
     """Find the jumps that act on the program, not on the snippet's own loops and functions."""
+    exits = find_exits(statements, in_loop)
+    return (found for found in exits if not isinstance(found, ast.Raise))
+
+
+def find_exits(
+    statements: Iterable[ast.AST], in_loop: bool = False
+) -> Iterator[HostJump | ast.Raise]:
+    """Find the same jumps, and the statements that raise."""
     for statement in statements:
         match statement:
-            case ast.Return():
+            case ast.Return() | ast.Raise():
                 yield statement
             case ast.Break() | ast.Continue():
                 if not in_loop:
@@ -69,10 +77,10 @@ def find_host_jumps(statements: Iterable[ast.AST], in_loop: bool = False) -> Ite
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.expr():
                 continue
             case ast.For() | ast.AsyncFor() | ast.While():
-                yield from find_host_jumps(statement.body, True)
-                yield from find_host_jumps(statement.orelse, in_loop)
+                yield from find_exits(statement.body, True)
+                yield from find_exits(statement.orelse, in_loop)
             case _:
-                yield from find_host_jumps(ast.iter_child_nodes(statement), in_loop)
+                yield from find_exits(ast.iter_child_nodes(statement), in_loop)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from njrt.effects import (
     Touch,
     get_effect_code,
 )
+from njrt.execution.lowering import find_exits
 from njrt.execution.syntax import parse_python
 
 DYNAMIC_NAMES = frozenset([
@@ -138,7 +139,7 @@ def find_code_names(code: str) -> CodeNames:
     return CodeNames(
         _unique(_list_imports(nodes)),
         _unique(_list_attributes(nodes)),
-        _unique(_list_jumps(tree.body, in_loop=False)),
+        _unique(type(found).__name__.lower() for found in find_exits(tree.body)),
         _unique(name for name in read if name not in bound),
         tuple(bound),
         _unique(changed),
@@ -170,24 +171,3 @@ def _list_attributes(nodes: Iterable[ast.AST]) -> Iterator[str]:
                 yield name
             case ast.alias(name=name) if name in DYNAMIC_NAMES:
                 yield name
-
-
-def _list_jumps(body: Iterable[ast.AST], in_loop: bool) -> Iterator[str]:
-    """Yield the jumps that leave the code, without the jumps inside of its functions and loops."""
-    for node in body:
-        match node:
-            case ast.Return():
-                yield "return"
-            case ast.Raise():
-                yield "raise"
-            case ast.Break() if not in_loop:
-                yield "break"
-            case ast.Continue() if not in_loop:
-                yield "continue"
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.Lambda():
-                continue
-            case ast.For() | ast.AsyncFor() | ast.While():
-                yield from _list_jumps(node.body, in_loop=True)
-                yield from _list_jumps(node.orelse, in_loop)
-            case _:
-                yield from _list_jumps(ast.iter_child_nodes(node), in_loop)
