@@ -16,8 +16,9 @@ import functools
 import io
 import json
 import operator
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from statistics import fmean
 from typing import Annotated, Any, Literal, TypeVar
 
 from annotated_types import MinLen
@@ -329,6 +330,22 @@ def format_usage(
 ) -> str:
     """Return the usage of a result: `2 calls, 1,200 + 80 tokens, 3.1 s`."""
     return f"{calls} calls, {input_tokens:,} + {output_tokens:,} tokens, {seconds:.{digits}f} s"
+
+
+_MEAN_FORMATS = {
+    **dict.fromkeys(("calls", "effects", "tool_calls", "seconds"), ".1f"),
+    **dict.fromkeys(("input_tokens", "output_tokens"), ",.0f"),
+    "model_seconds": ".3f",
+    "own_seconds": ".4f",
+}
+
+
+def list_mean_cells(results: Sequence[object], *names: str) -> tuple[str, ...]:
+    """Return the means of these fields of the usage of results, as cells of a table."""
+    return tuple(
+        f"{fmean(getattr(result, name) for result in results):{_MEAN_FORMATS[name]}}"
+        for name in names
+    )
 
 
 Item = TypeVar("Item")

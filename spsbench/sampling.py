@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
+from spsbench.results import group_by
+
 Item = TypeVar("Item")
 Uniform = Callable[[], float]
 """Random numbers from 0 to 1."""
@@ -18,9 +20,7 @@ Uniform = Callable[[], float]
 
 def order_by_strata(strata: Mapping[str, str], uniform: Uniform) -> list[str]:
     """Return all names, given with the stratum of each, in the order that samples take them."""
-    members: dict[str, list[str]] = {}
-    for name in sorted(strata):
-        members.setdefault(strata[name], []).append(name)
+    members = group_by(sorted(strata), lambda name: strata[name])
     places = []
     for stratum in sorted(members):
         shuffled = sorted(members[stratum], key=lambda name: uniform())

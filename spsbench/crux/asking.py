@@ -35,6 +35,8 @@ from spsbench.crux.problems import (
 )
 from spsbench.crux.results import (
     CRUX_KINDS,
+    FORMS,
+    TASKS,
     AnswerResult,
     AnswerTrial,
     CruxResult,
@@ -45,7 +47,7 @@ from spsbench.crux.results import (
     StateResult,
     StateTrial,
 )
-from spsbench.crux.scoring import CruxTask, read_generations, score_generations
+from spsbench.crux.scoring import read_generations, score_generations
 from spsbench.crux.tables import render_crux_report, render_crux_text
 from spsbench.journal import Journal, compute_digest, naming, read_results_file
 from spsbench.results import Results
@@ -180,7 +182,6 @@ def _predict_state(asker: Asker, job: CruxJob, trial: StateTrial, trace: StateTr
 # ── the trials of a run ────────────────────────────────────────────────────────────────────────────
 
 
-TASKS: tuple[CruxTask, ...] = ("output", "input")
 TraceProblem = Callable[[CruxProblem], StateTrace]
 
 
@@ -306,8 +307,8 @@ def build_run(
     flags.require_model(values["model"])
     flags.check_executor(values["executor"], values["scheduler"])
     refuse_unknown_model(values["model"])
-    tasks = flags.list_names(values["tasks"], ("output", "input", "states"), "task")
-    forms: Any = flags.list_names(values["forms"], ("direct", "action", "path", "trace"), "form")
+    tasks = flags.list_names(values["tasks"], (*TASKS, "states"), "task")
+    forms: Any = flags.list_names(values["forms"], FORMS, "form")
     return CruxRun(
         tasks=tasks,
         forms=forms,

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 from spsbench.crux.prediction import StateScore
 from spsbench.crux.scoring import CruxTask
@@ -23,6 +23,9 @@ CruxForm = Literal["direct", "action", "path", "trace"]
     path     the way there in single steps: `step_over` to the return, `inv_step_over` to the call
     trace    as direct, and the code has the states of the run in comments, without the answer
 """
+TASKS: tuple[CruxTask, ...] = get_args(CruxTask)
+FORMS: tuple[CruxForm, ...] = get_args(CruxForm)
+"""In the order of the tables."""
 
 
 @dataclass(frozen=True, slots=True)

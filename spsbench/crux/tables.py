@@ -12,7 +12,14 @@ from collections.abc import Callable, Iterator, Sequence
 from statistics import fmean
 
 from njc.evaluation.comparison.results import compute_pass_interval
-from spsbench.crux.results import AnswerResult, CruxRun, CruxUsage, GenerationsResult, StateResult
+from spsbench.crux.results import (
+    FORMS,
+    TASKS,
+    AnswerResult,
+    CruxRun,
+    GenerationsResult,
+    StateResult,
+)
 from spsbench.report.by_problem import group_passes, list_difference_rows, list_rate_cells
 from spsbench.report.files import make_uniform
 from spsbench.report.measures import BOOTSTRAP_ROUNDS, SEED
@@ -23,8 +30,8 @@ from spsbench.report.results_report import (
     render_template,
 )
 from spsbench.report.table import Table, format_table_as_text, make_text_table
-from spsbench.results import Results, group_by
-from spsbench.states.actions import ACTIONS
+from spsbench.results import Results, group_by, list_mean_cells
+from spsbench.states.actions import ACTIONS, is_inverse
 
 INTERVAL_NOTE = "Interval: Wilson, 95 %, over problems."
 PASS_AT_K_NOTE = (
@@ -35,7 +42,6 @@ DIFFERENCE_NOTE = (
     "the same difference. Better, worse: problems."
 )
 STATES_NOTE = "Exact: event, line, every variable and the value are right. Partial: the mean share of these parts."
-TASK_ORDER, FORM_ORDER = ("output", "input"), ("direct", "action", "path", "trace")
 
 
 def build_tables(results: Results) -> list[Table]:
@@ -63,12 +69,13 @@ def build_answer_table(answers: Sequence[AnswerResult]) -> Table:
     rows = []
     for key, group in group_answers(answers).items():
         passes = group_passes(group, lambda result: result.problem)
+        usage = [result.usage for result in group]
         rows.append(
             (
                 *key,
                 *list_rate_cells(passes, "-"),
                 f"{sum(result.answer is None for result in group)}",
-                *format_usage([result.usage for result in group]),
+                *list_mean_cells(usage, "calls", "input_tokens", "output_tokens", "seconds"),
             )
         )
     columns = (
@@ -95,7 +102,7 @@ def group_answers(answers: Sequence[AnswerResult]) -> dict[tuple[str, ...], list
     """Return the answers by model, task and form, in the order of the tables."""
 
     def order(result: AnswerResult) -> tuple[object, ...]:
-        return result.model, TASK_ORDER.index(result.task), FORM_ORDER.index(result.form)
+        return result.model, TASKS.index(result.task), FORMS.index(result.form)
 
     return group_by(
         sorted(answers, key=order), lambda result: (result.model, result.task, result.form)
@@ -114,6 +121,7 @@ def build_state_table(
         low, high = compute_pass_interval(sum(exact), len(exact))
         variables = [part for result in group for part in result.score.locals.values()]
         values = [result.score.value for result in group if result.score.value is not None]
+        usage = [result.usage for result in group]
         rows.append(
             (
                 *labels,
@@ -125,7 +133,7 @@ def build_state_table(
                 f"{fmean(result.score.line for result in group):.3f}",
                 format_share(variables),
                 format_share(values),
-                *format_usage([result.usage for result in group])[1:],
+                *list_mean_cells(usage, "input_tokens", "output_tokens", "seconds"),
             )
         )
     columns = (
@@ -136,8 +144,7 @@ def build_state_table(
 
 
 def name_direction_and_depth(result: StateResult) -> str:
-    """Return the row of a predicted state in the second table."""
-    direction = "inverse" if result.action.startswith("inv_") else "forward"
+    direction = "inverse" if is_inverse(result.action) else "forward"
     return f"{direction}, depth {result.depth}"
 
 
@@ -174,16 +181,6 @@ def build_generations_table(generations: Sequence[GenerationsResult]) -> Table:
 def format_share(parts: Sequence[bool]) -> str:
     """Return how many parts are right, of how many."""
     return f"{sum(parts)}/{len(parts)}" if parts else "-"
-
-
-def format_usage(usages: Sequence[CruxUsage]) -> tuple[str, ...]:
-    """Return the means of calls, tokens in, tokens out and seconds."""
-    return (
-        f"{fmean(usage.calls for usage in usages):.1f}",
-        f"{fmean(usage.input_tokens for usage in usages):,.0f}",
-        f"{fmean(usage.output_tokens for usage in usages):,.0f}",
-        f"{fmean(usage.seconds for usage in usages):.1f}",
-    )
 
 
 def format_percent(score: float | None) -> str:

@@ -124,7 +124,7 @@ def predict_command(
     from spsbench.neural.evaluation import evaluate, format_rows, read_crux_traces, write_rows
 
     problems = () if crux is None else read_crux_traces(crux, programs)
-    rows = evaluate(data, model, parts.split(","), programs, problems)
+    rows = list(evaluate(data, model, parts.split(","), programs, problems))
     write_rows(out, rows)
     click.echo(format_rows(rows))
 

@@ -41,13 +41,14 @@ CruxTraces = Sequence[tuple[CruxProblem, StateTrace]]
 
 def evaluate(
     data: Path, model: Path | None, parts: Sequence[str], programs: int, crux: CruxTraces
-) -> list[ScoreRow]:
-    """Return the rows of all predictors on all parts."""
-    return [
-        row
-        for name, predictor in list_predictors(data, model)
-        for row in _evaluate_one(name, predictor, data, parts, programs, crux)
-    ]
+) -> Iterator[ScoreRow]:
+    """Yield the rows of all predictors on all parts, and on CruxEval."""
+    for name, predictor in list_predictors(data, model):
+        for part in parts:
+            found = islice(read_part(data, part), programs)
+            yield from tabulate(part, name, list(score_steps(predictor, found, perf_counter)))
+        for task, right in (score_crux(predictor, crux) if crux else {}).items():
+            yield ScoreRow("CruxEval", name, "task", task, len(crux), right)
 
 
 def list_predictors(data: Path, model: Path | None) -> Iterator[tuple[str, Predictor]]:
@@ -57,23 +58,6 @@ def list_predictors(data: Path, model: Path | None) -> Iterator[tuple[str, Predi
     yield "n-gram", NGram.learn(islice(read_part(data, "train"), NGRAM_PROGRAMS))
     if network is not None:
         yield "network", network
-
-
-def _evaluate_one(
-    name: str,
-    predictor: Predictor,
-    data: Path,
-    parts: Sequence[str],
-    programs: int,
-    crux: CruxTraces,
-) -> Iterator[ScoreRow]:
-    for part in parts:
-        found = islice(read_part(data, part), programs)
-        scores = list(score_steps(predictor, found, perf_counter))
-        yield from tabulate(part, name, scores)
-    if crux:
-        for task, right in score_crux(predictor, crux).items():
-            yield ScoreRow("CruxEval", name, "task", task, len(crux), right)
 
 
 def read_crux_traces(path: Path, size: int) -> CruxTraces:

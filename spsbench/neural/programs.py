@@ -109,9 +109,8 @@ def write_program(random: Random) -> GeneratedProgram:
 
 def _write_calls(random: Random) -> GeneratedProgram:
     writer = _Writer(random)
-    families = list(FAMILIES)
-    for family in random.sample(families, random.choice((1, 1, 2))):
-        FAMILIES[family](writer)
+    for add_family in random.sample(FAMILIES, random.choice((1, 1, 2))):
+        add_family(writer)
     first, second = writer.pick_numbers(2)
     others = [name for name in NUMBERS if name not in (first, second)]
     result, more = random.sample(others, 2)
@@ -154,7 +153,7 @@ def _add_recursion(writer: _Writer) -> None:
     kind = writer.choose(("one", "two", "kept", "list", "double"))
     head, call = f"def {name}({one}):", f"{name}({one} - {step})"
     limit = writer.number(3, 6)
-    use: Callable[[str, str], Lines]
+    given = f"{{read}} % {limit}"
     match kind:
         case "one":
             operator = writer.choose(("+", "+", "-", "*"))
@@ -171,14 +170,14 @@ def _add_recursion(writer: _Writer) -> None:
                 f"return {writer.expression(two, one)}",
             ]
         case "double":
-            limit = min(limit, 4)
+            given = f"{{read}} % {min(limit, 4)}"
             body = [
                 f"if {one} < 2:",
                 f"    return {one}",
                 f"return {name}({one} - 1) + {name}({one} - 2)",
             ]
         case "two":
-            head = f"def {name}({one}, {two}):"
+            head, given = f"def {name}({one}, {two}):", f"{limit}, {{read}}"
             body = [
                 f"if {one} <= {low}:",
                 f"    return {two}",
@@ -191,15 +190,10 @@ def _add_recursion(writer: _Writer) -> None:
                 f"    return {low}",
                 f"return items[0] {writer.choose(('+', '-'))} {name}(items[1:])",
             ]
+            values = [writer.number() for _ in range(writer.number(1, 3))]
+            given = f"[{{read}}, {', '.join(map(str, values))}]"
     writer.helpers += [head, *indent(body)]
-    if kind == "list":
-        values = [writer.number() for _ in range(writer.number(1, 3))]
-        use = lambda target, read: [f"{target} = {name}([{read}, {', '.join(map(str, values))}])"]  # noqa: E731
-    elif kind == "two":
-        use = lambda target, read: [f"{target} = {name}({limit}, {read})"]  # noqa: E731
-    else:
-        use = lambda target, read: [f"{target} = {name}({read} % {limit})"]  # noqa: E731
-    writer.uses.append(use)
+    writer.uses.append(lambda target, read: [f"{target} = {name}({given.format(read=read)})"])
 
 
 def _add_closure(writer: _Writer) -> None:
@@ -319,16 +313,20 @@ def _add_data(writer: _Writer) -> None:
     head = f"def {name}(items, {two}):"
     match kind:
         case "filter":
-            body = ["found = []", f"for {one} in items:"]
-            body += [f"    if {writer.condition(one, two)}:", f"        found.append({one})"]
-            body.append(f"return {writer.choose(('found', 'len(found)'))}")
+            body = [
+                "found = []",
+                f"for {one} in items:",
+                f"    if {writer.condition(one, two)}:",
+                f"        found.append({one})",
+                f"return {writer.choose(('found', 'len(found)'))}",
+            ]
         case "map":
             body = [
                 "found = []",
                 f"for {one} in items:",
                 f"    found.append({writer.expression(one, two)})",
+                "return found",
             ]
-            body.append("return found")
         case "count":
             body = [
                 f"for {one} in items:",
@@ -351,12 +349,7 @@ def _add_data(writer: _Writer) -> None:
     writer.uses.append(lambda target, read: [f"{target} = {name}({argument}, {read})"])
 
 
-FAMILIES: dict[str, Callable[[_Writer], None]] = {
-    "plain": _add_plain,
-    "recursion": _add_recursion,
-    "closure": _add_closure,
-    "generator": _add_generator,
-    "exception": _add_exception,
-    "method": _add_method,
-    "data": _add_data,
-}
+FAMILIES: Sequence[Callable[[_Writer], None]] = (
+    *(_add_plain, _add_recursion, _add_closure, _add_generator, _add_exception, _add_method),
+    _add_data,
+)

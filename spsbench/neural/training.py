@@ -241,7 +241,7 @@ class _Trainer:
         before = read_curve(curve) if curve.exists() else []
         points = [old for old in before if old.step < point.step]
         text = "".join(f"{line.to_json()}\n" for line in (*points, point))
-        replace_file(out / "curve.jsonl", text.encode())
+        replace_file(curve, text.encode())
         replace_file(out / "checkpoint", serialization.to_bytes(self._get_state()))
 
     def restore(self) -> None:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import njrt
+from njrt.rendering.writer import clip
 from spsbench.replay.player import Divergence, TraceReplayer
 from spsbench.replay.programs import CannotReplayError, RunChecks, load_suite_program
 from spsbench.replay.traces import CheckOutcomes, RunKey, Trace
@@ -141,10 +142,11 @@ def format_replay_rows(replay: ReplayResult | SkippedTrace) -> Iterator[str]:
                 f"{'-' if recorded is None else count_passed(recorded):>10}"
             )
             for first in replay.divergences[:1]:
-                yield (
-                    f"  block {first.block}, {shorten_text(first.call)}: recorded {shorten_text(first.recorded)}, "
-                    f"here {shorten_text(first.ours)}"
+                texts = (
+                    " ".join(text.split()) for text in (first.call, first.recorded, first.ours)
                 )
+                call, recorded_text, ours = (clip(text, MAX_SHOWN_CHARS) for text in texts)
+                yield f"  block {first.block}, {call}: recorded {recorded_text}, here {ours}"
 
 
 def count_passed(checks: CheckOutcomes) -> str:
@@ -173,9 +175,3 @@ def format_replay_totals(played: Sequence[ReplayResult], traces: int) -> str:
         f"{text}; {fidelity} of {len(known)} runs have the recorded evaluation, "
         f"{sum(replay.is_not_worse for replay in known)} are not worse"
     )
-
-
-def shorten_text(text: str) -> str:
-    """Return a text on one line, cut if it is long."""
-    line = " ".join(text.split())
-    return line if len(line) <= MAX_SHOWN_CHARS else line[: MAX_SHOWN_CHARS - 3] + "..."

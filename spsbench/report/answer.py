@@ -20,6 +20,7 @@ from spsbench.report.measures import (
     Uniform,
     compute_difference_interval,
     format_coverage,
+    list_common_programs,
 )
 from spsbench.script import SCRIPTED
 
@@ -69,11 +70,6 @@ def compare_to_best(
     """Return how far a method is behind the best, over the programs that both have."""
     is_short = len(list_common_programs(row, best)) < MIN_PROGRAMS
     return None if is_short else compute_difference_interval(best, row, uniform)
-
-
-def list_common_programs(row: MethodSummary, best: MethodSummary) -> Sequence[str]:
-    """Return the programs that both methods have."""
-    return [name for name in row.by_program if name in best.by_program]
 
 
 def format_advice(

@@ -202,10 +202,15 @@ def compute_difference_interval(
 
     Paired: programs are drawn, each with the difference of its two pass rates.
     """
-    common = [name for name in one.by_program if name in other.by_program]
+    common = list_common_programs(one, other)
     return compute_bootstrap_interval(
         [[one.by_program[name] - other.by_program[name]] for name in common], uniform
     )
+
+
+def list_common_programs(one: MethodSummary, other: MethodSummary) -> list[str]:
+    """Return the programs that both methods have."""
+    return [name for name in one.by_program if name in other.by_program]
 
 
 def sample_with_replacement(values: Sequence[Sampled], uniform: Uniform) -> list[Sampled]:

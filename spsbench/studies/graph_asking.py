@@ -23,7 +23,7 @@ from njrt.models.model import Model
 from spsbench import flags
 from spsbench.methods import METHODS
 from spsbench.perfect import make_script_model
-from spsbench.results import GraphResult, GraphTrial, group_by
+from spsbench.results import GraphResult, GraphTrial, group_by, list_mean_cells
 from spsbench.studies.graph_questions import (
     MIN_PAPERS,
     CitationGraph,
@@ -108,17 +108,8 @@ def make_graph_row(group: Sequence[GraphResult]) -> tuple[str, ...]:
     """Return the means of one group. A prompt that was too long was not sent: it counts only in `right`."""
     first = group[0]
     sent = [result for result in group if result.calls]
-    means = (
-        (
-            f"{mean(result.calls for result in sent):.1f}",
-            f"{mean(result.effects for result in sent):.1f}",
-            f"{mean(result.input_tokens for result in sent):,.0f}",
-            f"{mean(result.output_tokens for result in sent):,.0f}",
-            f"{mean(result.model_seconds for result in sent):.3f}",
-            f"{mean(result.own_seconds for result in sent):.4f}",
-        )
-        if sent
-        else ("-",) * 6
+    measured = (
+        *("calls", "effects", "input_tokens", "output_tokens", "model_seconds", "own_seconds"),
     )
     return (
         f"{first.size:,}",
@@ -126,6 +117,6 @@ def make_graph_row(group: Sequence[GraphResult]) -> tuple[str, ...]:
         f"{len(group)}",
         f"{mean(result.passed for result in group):.0%}",
         f"{sum(result.ending == 'too long' for result in group)}",
-        *means,
+        *(list_mean_cells(sent, *measured) if sent else ("-",) * len(measured)),
         f"{max(result.prompt_chars for result in group):,}",
     )

@@ -1,6 +1,6 @@
 """A task as a conversation: the user's turns, the model's replies, and their effects.
 
-    play_conversation(JSON_CALLS, task, bench, model, SuiteLimits())    ->  the value of the last turn
+    JSON_CALLS.play(task, bench, model, SuiteLimits())    ->  the value of the last turn
 
 A kind of conversation is a system prompt, the tools of its requests, and a function that reads replies: a reply is answered by
 a message, or ends the turn.
@@ -49,24 +49,21 @@ class ConversationKind:
     make_tools: Callable[[SuiteTask, Bench], tuple[Tool, ...]] = lambda task, bench: ()
     """Return the tools of a request; by default none, because the system prompt has all."""
 
-
-def play_conversation(
-    kind: ConversationKind, task: SuiteTask, bench: Bench, model: Model, limits: SuiteLimits
-) -> Any:
-    """Play all turns of a task; returns the value of the last one."""
-    act = kind.make_act(task, bench)
-    request = Request(
-        kind.write_system(task, bench),
-        (),
-        kind.make_tools(task, bench),
-        max_reply_tokens=limits.reply_tokens,
-        place=task.name,
-    )
-    value = None
-    for turn in task.turns:
-        bench.log.start_turn()
-        request, value = _play_turn(_add(request, UserMessage(turn)), act, model, limits.calls)
-    return value
+    def play(self, task: SuiteTask, bench: Bench, model: Model, limits: SuiteLimits) -> Any:
+        """Play all turns of a task; returns the value of the last one."""
+        act = self.make_act(task, bench)
+        request = Request(
+            self.write_system(task, bench),
+            (),
+            self.make_tools(task, bench),
+            max_reply_tokens=limits.reply_tokens,
+            place=task.name,
+        )
+        value = None
+        for turn in task.turns:
+            bench.log.start_turn()
+            request, value = _play_turn(_add(request, UserMessage(turn)), act, model, limits.calls)
+        return value
 
 
 def _play_turn(request: Request, act: Act, model: Model, calls: int) -> tuple[Request, Any]:

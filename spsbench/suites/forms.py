@@ -35,10 +35,17 @@ from spsbench.suites.conversation import (
     ConversationKind,
     TurnEnd,
     parse_call,
-    play_conversation,
 )
 from spsbench.suites.json_calls import JSON_CALLS, call_tool
-from spsbench.suites.task import Bench, FormName, SuiteLimits, SuiteName, SuiteTask, dump_value
+from spsbench.suites.task import (
+    SUITES,
+    Bench,
+    FormName,
+    SuiteLimits,
+    SuiteName,
+    SuiteTask,
+    dump_value,
+)
 
 SHOWN_CHARS = 6000
 """Characters of one variable that are shown: an object with all its methods."""
@@ -166,23 +173,21 @@ class Form:
     """Whether it can do tasks with tools."""
 
 
-def make_conversation_form(
-    name: FormName, about: str, suites: tuple[SuiteName, ...], kind: ConversationKind
-) -> Form:
-    """Return a form that is a conversation."""
-    return Form(name, about, suites, partial(play_conversation, kind), kind.script)
-
-
-ALL: tuple[SuiteName, ...] = ("bfcl", "m3", "mtp")
 FORMS: Mapping[FormName, Form] = {
     form.name: form
     for form in (
-        make_conversation_form("json", "JSON tool calls", ALL, JSON_CALLS),
-        make_conversation_form("codeact", "Python as action, as CodeAct", ALL, CODE_ACTIONS),
+        Form("json", "JSON tool calls", SUITES, JSON_CALLS.play, JSON_CALLS.script),
+        Form(
+            "codeact",
+            "Python as action, as CodeAct",
+            SUITES,
+            CODE_ACTIONS.play,
+            CODE_ACTIONS.script,
+        ),
         Form(
             "natural",
             "a natural block, done by code",
-            ALL,
+            SUITES,
             partial(play_block, "direct"),
             lambda task, turn: [f"```python\n{task.natural_truth[turn]}\n```"],
         ),
@@ -194,7 +199,7 @@ FORMS: Mapping[FormName, Form] = {
             lambda task, turn: [{"answer": dump_value(task.answer, task.result)}],
             takes_tools=False,
         ),
-        make_conversation_form("bfcl", "BFCL's own prompt", ("bfcl",), BFCL_PROMPT),
+        Form("bfcl", "BFCL's own prompt", ("bfcl",), BFCL_PROMPT.play, BFCL_PROMPT.script),
     )
 }
 

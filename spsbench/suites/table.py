@@ -8,7 +8,6 @@ mtp    json         9   0.556   0.267 to 0.811    1.9         0.1        512   4
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-from statistics import fmean
 
 from spsbench.published import PUBLISHED
 from spsbench.report.by_problem import (
@@ -20,7 +19,7 @@ from spsbench.report.by_problem import (
 from spsbench.report.files import make_uniform
 from spsbench.report.results_report import ResultsReport
 from spsbench.report.table import Table, make_text_table
-from spsbench.results import Results, group_by
+from spsbench.results import Results, group_by, list_mean_cells
 from spsbench.suites.forms import FORMS
 from spsbench.suites.task import SUITE_KINDS, SUITES, SuiteResult
 
@@ -48,11 +47,9 @@ def list_summary_rows(results: Iterable[SuiteResult]) -> list[tuple[str, ...]]:
             *key,
             str(len(passes)),
             *format_rate(estimate_rate(passes)),
-            f"{fmean(each.calls for each in group):.1f}",
-            f"{fmean(each.tool_calls for each in group):.1f}",
-            f"{fmean(each.input_tokens for each in group):,.0f}",
-            f"{fmean(each.output_tokens for each in group):,.0f}",
-            f"{fmean(each.seconds for each in group):.1f}",
+            *list_mean_cells(
+                group, "calls", "tool_calls", "input_tokens", "output_tokens", "seconds"
+            ),
             str(sum(each.ending in ("limit", "too long") for each in group)),
         )
         for key, group in group_results(results).items()

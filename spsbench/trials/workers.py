@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import astuple, dataclass
@@ -37,17 +37,9 @@ class RunnableJob(Protocol):
 
 
 JobT = TypeVar("JobT", bound=RunnableJob)
-JobT_contra = TypeVar("JobT_contra", bound=RunnableJob, contravariant=True)
 ResultT = TypeVar("ResultT")
-ResultT_co = TypeVar("ResultT_co", covariant=True)
-
-
-class ExecuteJob(Protocol[JobT_contra, ResultT_co]):
-    """A function of a module that runs a job; `stop` ends it early, if it can."""
-
-    def __call__(self, job: JobT_contra, stop: threading.Event | None = None, /) -> ResultT_co: ...
-
-
+ExecuteJob = Callable[[JobT, threading.Event], ResultT]
+"""A function of a module that runs a job; the event ends it early, if it can. On a cluster, it is given only the job."""
 MAX_SERVER_FAILURES = 3
 """Consecutive trials that the model's server may fail before a run stops, with one job at a time."""
 
