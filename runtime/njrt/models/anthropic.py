@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, assert_never
 
 from njrt.errors import ModelError
@@ -41,7 +41,6 @@ from njrt.models.conversation import (
     normalize_messages,
     read_text,
 )
-from njrt.models.prices import compute_cost
 from njrt.models.remote import (
     MAX_RETRIES,
     THINKING_TOKENS,
@@ -106,20 +105,15 @@ class Anthropic(RemoteModel):
     def _make_reply(self, response: Any, is_batch: bool) -> Reply:
         message = validate_reply(response, MessageResponse)
         usage, cache_writes = parse_message_usage(message.usage or MessageUsage())
-        usage = self._price(usage, cache_writes, is_batch)
         return Reply(
             parse_content(message.content, response["content"], self.name),
             _STOP_REASONS.get(message.stop_reason, "end"),
-            usage,
+            self.price(usage, cache_writes, is_batch),
             message.model or self._model,
         )
 
-    def read_usage(self, response: Any, *, is_batch: bool = False) -> Usage | None:
-        counted = validate_reply(response, CountedMessage).usage
-        return self._price(*parse_message_usage(counted), is_batch) if counted is not None else None
-
-    def _price(self, usage: Usage, cache_writes: int, is_batch: bool = False) -> Usage:
-        return replace(usage, usd=compute_cost(self.name, usage, cache_writes, is_batch=is_batch))
+    def parse_usage(self, usage: Any) -> tuple[Usage, int]:
+        return parse_message_usage(validate_reply(usage, MessageUsage))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,13 +135,6 @@ class MessageUsage:
     output_tokens: int | None = None
     cache_read_input_tokens: int | None = None
     cache_creation_input_tokens: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class CountedMessage:
-    """The counts of a response; other fields are ignored."""
-
-    usage: MessageUsage | None = None
 
 
 @dataclass(frozen=True, slots=True)

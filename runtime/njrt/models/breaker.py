@@ -58,23 +58,17 @@ class BreakerModel(ModelAround, WrappedModel):
         return "open" if self._clock() - opened_at < self._seconds else "half open"
 
     async def answer(self, request: Request, calls: Calls) -> Reply:
-        is_probe = self._begin()
+        is_probe, has_worked = self._begin(), None
         try:
             reply = await calls.ask(self.model, request)
-        except NotAskedError:
-            self._end(is_probe, None)
+            has_worked = True
+            return reply
+        except ModelError as error:
+            if not isinstance(error, NotAskedError):
+                has_worked = not isinstance(error, ServerError)
             raise
-        except ServerError:
-            self._end(is_probe, False)
-            raise
-        except ModelError:
-            self._end(is_probe, True)
-            raise
-        except BaseException:
-            self._end(is_probe, None)
-            raise
-        self._end(is_probe, True)
-        return reply
+        finally:
+            self._end(is_probe, has_worked)
 
     def _begin(self) -> bool:
         """Raise `NotAskedError` unless a request may be asked; return whether it is the one to try."""

@@ -42,7 +42,6 @@ from njrt.models.conversation import (
     parse_arguments,
     read_text,
 )
-from njrt.models.prices import compute_cost
 from njrt.models.remote import MAX_RETRIES, OWN_KEY_VARIABLE, THINKING_TOKENS, RemoteModel, Server
 from njrt.models.response import MalformedReplyError, check_token_counts, validate_reply
 from njrt.models.retries import RetryingSender
@@ -146,9 +145,11 @@ class OpenAI(RemoteModel):
             return reply
         return restore_strict_reply(reply, request.schema)
 
-    def read_usage(self, response: Any, *, is_batch: bool = False) -> Usage | None:
-        counted = validate_reply(response, CountedCompletion).usage
-        return self._price(*parse_completion_usage(counted), is_batch) if counted else None
+    def parse_usage(self, usage: Any) -> tuple[Usage, int]:
+        return parse_completion_usage(validate_reply(usage, CompletionUsage))
+
+    def price(self, usage: Usage, cache_writes: int, is_batch: bool) -> Usage:
+        return usage if self.is_own_server else super().price(usage, cache_writes, is_batch)
 
     async def _find_first_model(self, sender: RetryingSender) -> str:
         list_models = partial(self.call_server, self.get_client().models.with_raw_response.list)
@@ -162,18 +163,13 @@ class OpenAI(RemoteModel):
             raise MalformedReplyError("choices: empty")
         message, stop = parse_choice(completion.choices[0], len(request.messages))
         usage, cache_writes = parse_completion_usage(completion.usage or CompletionUsage())
-        usage = self._price(usage, cache_writes, is_batch)
+        usage = self.price(usage, cache_writes, is_batch)
         reply = Reply(message, stop, usage, completion.model or self._model or "")
         found = completion.choices[0].logprobs
         if not request.wants_probability or found is None or not found.content:
             return reply
         tokens = ((each.token, each.logprob) for each in found.content)
         return replace(reply, probability=compute_probability(message.text, tokens))
-
-    def _price(self, usage: Usage, cache_writes: int, is_batch: bool = False) -> Usage:
-        if self.is_own_server:
-            return usage
-        return replace(usage, usd=compute_cost(self.name, usage, cache_writes, is_batch=is_batch))
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,13 +252,6 @@ class Completion:
     choices: list[Choice]
     usage: CompletionUsage | None = None
     model: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class CountedCompletion:
-    """The counts of a response; other fields are ignored."""
-
-    usage: CompletionUsage | None = None
 
 
 @dataclass(frozen=True, slots=True)

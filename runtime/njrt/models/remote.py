@@ -33,6 +33,7 @@ from njrt.errors import (
 from njrt.messages import Protocol, Reply, Request, Usage, UserMessage
 from njrt.models.model import CallLister
 from njrt.models.network import Client, get_network
+from njrt.models.prices import compute_cost
 from njrt.models.response import (
     SAFE_CLIENT,
     MalformedReplyError,
@@ -163,7 +164,16 @@ class RemoteModel(CallLister):
 
         Raises MalformedReplyError if that cannot be read.
         """
-        return None
+        usage = response.get("usage") if isinstance(response, dict) else None
+        return None if usage is None else self.price(*self.parse_usage(usage), is_batch)
+
+    def parse_usage(self, usage: Any) -> tuple[Usage, int]:
+        """Return the usage in the JSON of a response, and the tokens written to the vendor's cache."""
+        raise NotImplementedError
+
+    def price(self, usage: Usage, cache_writes: int, is_batch: bool) -> Usage:
+        """Return the usage with its price, if that is known."""
+        return replace(usage, usd=compute_cost(self.name, usage, cache_writes, is_batch=is_batch))
 
     def call_client(self, call: Callable[[Any], Awaitable[T]], seconds: float) -> T:
         """Call something else of the SDK's client, for at most `seconds`; failures become `ModelError`s."""
