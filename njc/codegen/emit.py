@@ -21,9 +21,7 @@ scaffold is laid out as black would lay it out.
 from __future__ import annotations
 
 import ast
-import io
 import re
-import tokenize
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import assert_never
@@ -42,7 +40,7 @@ from njc.codegen.lower import (
 )
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.parse import Module
-from njc.frontend.source import SourceFile, count_opening_lines
+from njc.frontend.source import SourceFile, count_opening_lines, find_string_tokens
 from njrt.records import record
 
 _LINE_WIDTH = 88
@@ -435,17 +433,11 @@ def indent_code(code: str, indent: str, step: str = "    ") -> str:
 
 def find_lines_in_strings(code: str) -> set[int]:
     """Return the numbers of the lines that start inside a string."""
-    inside: set[int] = set()
-    began: list[int] = []
-    for token in tokenize.generate_tokens(io.StringIO(code).readline):
-        name = tokenize.tok_name[token.type]
-        if name.endswith("STRING_START"):  # f-strings from Python 3.12 on
-            began.append(token.start[0])
-        elif name.endswith("STRING_END"):
-            inside.update(range(began.pop() + 1, token.end[0] + 1))
-        elif name == "STRING":
-            inside.update(range(token.start[0] + 1, token.end[0] + 1))
-    return inside
+    return {
+        number
+        for start, end in find_string_tokens(code)
+        for number in range(code.count("\n", 0, start) + 2, code.count("\n", 0, end) + 2)
+    }
 
 
 def _rescale_indent(line: str, step: str) -> str:

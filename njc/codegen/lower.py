@@ -34,7 +34,6 @@ from njc.frontend.name_resolution import (
     Global,
     Local,
     NameScope,
-    list_suites,
     resolve_name,
 )
 from njc.frontend.prompt_references import format_string
@@ -186,30 +185,26 @@ def lower(
     tuned: Sequence[TunedBlock] = (),
 ) -> Iterator[LoweredBlock]:
     """Lower the blocks of a module; their options are already merged with the options of the file."""
-    outputs = definitions.outputs
-    types = _collect_declared_types(blocks)
     returned = {scope: _find_returned_names(scope) for scope in {block.scope for block in blocks}}
     declared: set[tuple[NameScope, str]] = set()
     for block, authority, contract in zip(blocks, authorities, contracts, strict=True):
+        scope = block.scope
         fresh = [
-            (key, name)
+            (name, stored)
             for name in block.binds
-            if (key := _make_key(block, name)) not in declared
-            and _needs_declaration(block.scope, key[1], outputs)
+            if (scope, stored := mangle(name, scope.mangling_class)) not in declared
+            and _needs_declaration(scope, stored, definitions.outputs)
         ]
-        declared.update(key for key, _ in fresh)
-        for key, name in fresh:
-            if key not in types and name in returned[block.scope]:
-                types[key] = find_return_type(block.scope, definitions) or f"{aliases.runtime}.Any"
+        declared.update((scope, stored) for _, stored in fresh)
+        declarations: list[str] = []
+        for name, _ in fresh:
+            type_ = definitions.find_type_in_prompts(name, scope)
+            if type_ is None and name in returned[scope]:
+                type_ = find_return_type(scope, definitions)
+            declarations += _make_declaration(name, scope, type_ or f"{aliases.runtime}.Any")
         yield LoweredBlock(
             block,
-            tuple(
-                line
-                for key, name in fresh
-                for line in _make_declaration(
-                    name, block.scope, types.get(key, f"{aliases.runtime}.Any")
-                )
-            ),
+            tuple(declarations),
             f"await {aliases.runtime}.arun" if block.scope.is_async else f"{aliases.runtime}.run",
             (
                 *_build_arguments(block, authority, contract, definitions, path, project),
@@ -218,10 +213,6 @@ def lower(
             tuple(_build_except_clauses(block, authority, aliases, definitions)),
             may_reraise(block, project),
         )
-
-
-def _make_key(block: NaturalBlock, name: str) -> tuple[NameScope, str]:
-    return block.scope, mangle(name, block.scope.mangling_class)
 
 
 def _needs_declaration(scope: NameScope, stored: str, outputs: BlockOutputs) -> bool:
@@ -241,27 +232,12 @@ def _make_declaration(name: str, scope: NameScope, type_: str) -> tuple[str, ...
     return (f"for {name} in ():", "    pass") if scope.kind == "class" else (f"{name}: {type_}",)
 
 
-def _collect_declared_types(blocks: Sequence[NaturalBlock]) -> dict[tuple[NameScope, str], str]:
-    types: dict[tuple[NameScope, str], str] = {}
-    for block in blocks:
-        for reference in block.references:
-            if reference.writes and reference.type and not reference.is_dotted:
-                types.setdefault(_make_key(block, reference.path), reference.type)
-    return types
-
-
 def _find_returned_names(scope: NameScope) -> frozenset[str]:
     """Return the variables that a function with an annotated result returns unchanged."""
     if scope.kind not in ("function", "async function") or not getattr(scope.node, "returns", None):
         return frozenset()
-    names = set()
-    waiting = list(scope.node.body)
-    while waiting:
-        statement = waiting.pop()
-        if isinstance(statement, ast.Return) and isinstance(statement.value, ast.Name):
-            names.add(statement.value.id)
-        waiting += [inner for suite in list_suites(statement) for inner in suite]
-    return frozenset(names)
+    values = (each.value for each in scope.walk_statements() if isinstance(each, ast.Return))
+    return frozenset(value.id for value in values if isinstance(value, ast.Name))
 
 
 def _build_arguments(

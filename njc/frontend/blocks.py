@@ -290,7 +290,7 @@ def _find_values(module: Module, found: Sequence[BlockOrDiagnostic]) -> Iterator
     lines = {line for line, _ in known} | reported
     if lines.issuperset(module.candidates):
         return
-    for start, end in find_string_tokens(source):
+    for start, end in find_string_tokens(source.text):
         opened = OPENING.match(source.text, start)
         line, column = source.place(start)
         if opened and (line, column) not in known and line not in reported:

@@ -314,20 +314,9 @@ def make_diagnostic(
     replacement: str | None = None,
 ) -> Diagnostic:
     """Make the diagnostic for a range of offsets in the source's text."""
-    line, column = source.place(start)
-    end_line, end_column = source.place(max(end, start + 1))
-    return Diagnostic(
-        source.path,
-        line,
-        column,
-        end_line,
-        end_column,
-        code,
-        CODES[code].severity,
-        message,
-        hint,
-        replacement,
-    )
+    at = (*source.place(start), *source.place(max(end, start + 1)))
+    severity = CODES[code].severity
+    return Diagnostic(source.path, *at, code, severity, message, hint, replacement)
 
 
 def render_diagnostic(diagnostic: Diagnostic, source: SourceFile | None = None) -> str:

@@ -86,7 +86,7 @@ def _read_settings(
 def _find_late_comments(source: SourceFile, head: int) -> Iterator[Diagnostic]:
     """Find options that come after the first statement, and comments that are neither options nor `ignore`."""
     found = [*_COMMENT.finditer(source.text, head)]
-    strings = list(find_string_tokens(source)) if found else []
+    strings = list(find_string_tokens(source.text)) if found else []
     for comment in found:
         after = bisect_right(strings, (comment.start(), 0)) - 1
         if after >= 0 and comment.start() < strings[after][1]:

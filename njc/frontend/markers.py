@@ -12,14 +12,13 @@ Everything is decided on the source text of the literal: the tree no longer know
 from __future__ import annotations
 
 import ast
-import io
 import re
-import tokenize
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from njc.frontend.prompt_references import PATH, blank_fields
+from njc.frontend.source import find_string_tokens
 from njrt.options import NO_OPTIONS, Options, find_option_problem
 
 OPENING = re.compile(
@@ -153,17 +152,10 @@ def _add_option(keyword: ast.keyword, settings: dict[str, Any]) -> str | None:
 def _is_one_token(literal: str, opened: re.Match[str]) -> bool:
     """Return whether the literal is a single string; `ast` folds implicit concatenation into one node."""
     rest = _REST_OF_STRING[opened["quotes"]].fullmatch(literal, opened.end("quotes"))
-    return bool(rest) or ("f" in opened["prefix"].lower() and _is_one_fstring(literal))
-
-
-def _is_one_fstring(literal: str) -> bool:
-    """Return whether an f-string with its own quotes inside its fields (Python 3.12) is a single token."""
-    depth = strings = 0
-    for token in tokenize.generate_tokens(io.StringIO(re.sub(r"\r\n?", "\n", literal)).readline):
-        name = tokenize.tok_name[token.type]
-        strings += depth == 0 and name in ("STRING", "FSTRING_START")
-        depth += (name == "FSTRING_START") - (name == "FSTRING_END")
-    return strings == 1
+    if rest is not None or "f" not in opened["prefix"].lower():
+        return rest is not None
+    # From Python 3.12 on, an f-string may have its own quotes inside its fields.
+    return (0, len(literal)) in find_string_tokens(literal)
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,18 +146,17 @@ def find_line_starts(text: str) -> tuple[int, ...]:
     return (0, *map(add, accumulate(lengths), range(1, text.count("\n") + 1)))
 
 
-def find_string_tokens(source: SourceFile) -> Iterator[tuple[int, int]]:
-    """Yield the start and the end of every string of a Python file, up to the first bad token."""
-    text = _NEWLINE.sub("\n", source.text)
+def find_string_tokens(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the start and the end of every string of a Python text, up to the first bad token."""
+    line_starts = find_line_starts(text)
+    text = _NEWLINE.sub("\n", text)
     starts: list[int] = []  # of f-strings, which are several tokens from Python 3.12 on
     with suppress(tokenize.TokenError, SyntaxError):
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             name = tokenize.tok_name[token.type]
             if "STRING" not in name:
                 continue  # the last tokens may be behind the last line
-            start, end = (
-                source.line_starts[line - 1] + column for line, column in (token.start, token.end)
-            )
+            start, end = (line_starts[line - 1] + at for line, at in (token.start, token.end))
             if name.endswith("STRING_START"):
                 starts.append(start)
             elif name.endswith("STRING_END"):

@@ -332,7 +332,7 @@ class _NameCollector:
             return
         written = self.text[self._start(node) : self._end(node)]
         base = self._start(node)
-        for start, end in find_string_tokens(SourceFile("fstring", f"({written})\n".encode())):
+        for start, end in find_string_tokens(f"({written})\n"):
             literal = written[start - 1 : end - 1]
             prefix = literal[: len(literal) - len(literal.lstrip("rRuUfFbB"))].lower()
             if "f" in prefix:
