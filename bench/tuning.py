@@ -1,7 +1,7 @@
 """`njc tune` on four tasks with public data: what it chooses, and what that gains on held-out cases.
 
     python bench/tuning.py WORK --model openai/local --cruxeval cruxeval.jsonl --sentiment imdb_labelled.txt \\
-        --routing banking77.csv --extraction validate_BookRestaurant.json
+        --routing banking77.csv --extraction train_BookRestaurant.json
 
     cruxeval     the result of a call of a Python function (Gu et al. 2024, https://arxiv.org/abs/2401.03065)
     sentiment    sentences of reviews (Kotzias et al. 2015)
@@ -129,12 +129,12 @@ def read_routing(file: Path) -> Iterator[Case]:
 
 
 def read_extraction(file: Path) -> Iterator[Case]:
-    """Yield the requests whose number of people is written as a digit, or that have none."""
+    """Yield the requests that give the number of people as a number, and those that say nothing of it."""
     for request in json.loads(file.read_bytes().decode("latin-1"))["BookRestaurant"]:
         parts = request["data"]
         slots = {part["entity"]: part["text"].strip() for part in parts if "entity" in part}
         people = slots.get("party_size_number", "")
-        if not people or people.isdecimal():
+        if "party_size_description" not in slots and (not people or people.isdecimal()):
             city = slots.get("city", "").lower() or None
             expected = {"city": city, "people": int(people) if people else None}
             text = "".join(part["text"] for part in parts)
