@@ -31,6 +31,7 @@ from njc.frontend.diagnostics import Diagnostic, render_diagnostic
 from njc.frontend.parse import can_hold_blocks, parse_quietly
 from njc.frontend.source import SourceFile
 from njc.project.config import find_project
+from njc.project.report import format_count
 from njc.runs.timeline.effect_text import format_effect
 from njrt.effect_json import effect_to_json
 from njrt.effects import Refusal
@@ -126,7 +127,7 @@ def list_figures(run: BlockRun) -> list[str]:
         run.model,
         outcome,
         f"{totals.seconds:.1f} s",
-        f"{totals.calls:,} call" + ("" if totals.calls == 1 else "s"),
+        format_count(totals.calls, "call"),
         f"{totals.tokens:,} tokens",
         f"${totals.usd:.4f}",
     ]
@@ -149,9 +150,8 @@ def _format_effect(done: PerformedEffect) -> str:
 def _format_row(run: BlockRun) -> str:
     cells = "".join(f'<td style="{STYLE}">{escape(text)}</td>' for text in list_figures(run))
     texts = "\n\n".join(list_effect_texts(run))
-    count = len(run.effects)
-    noun = "effect" if count == 1 else "effects"
-    details = f"<details><summary>{count} {noun}</summary><pre>{escape(texts)}</pre></details>"
+    count = format_count(len(run.effects), "effect")
+    details = f"<details><summary>{count}</summary><pre>{escape(texts)}</pre></details>"
     return f'<tr>{cells}</tr><tr><td colspan="{len(COLUMNS)}" style="{STYLE}">{details}</td></tr>'
 
 

@@ -17,6 +17,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from traceback import walk_tb
 from typing import Any
 
 import njrt
@@ -211,11 +212,9 @@ def execute_once(
             how, result, variables = asyncio.run(done) if is_async else done
             return how, result, variables
     except Exception as error:
-        frame = error.__traceback__
-        while frame is not None and frame.tb_frame.f_code.co_filename != CODE_FILENAME:
-            frame = frame.tb_next
-        is_guard = frame is not None and frame.tb_lineno in asserts
-        return ("unfit" if is_guard else "raised"), error, {}
+        frames = walk_tb(error.__traceback__)
+        lines = (line for frame, line in frames if frame.f_code.co_filename == CODE_FILENAME)
+        return ("unfit" if next(lines, None) in asserts else "raised"), error, {}
 
 
 def _make_function(

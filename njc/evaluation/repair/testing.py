@@ -17,6 +17,7 @@ import types
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from traceback import walk_tb
 from typing import Any
 
 from njc.evaluation.execution_trace import ExecutionTrace, StepRecorder
@@ -171,12 +172,9 @@ def run_task(code: str, tests: str, seconds: float, traces: bool) -> Mapping[str
 
 def _describe_failure(error: BaseException, tests: str, seconds: float) -> tuple[str, str]:
     """Return the failed statement, empty if the program itself could not be run, and the reason."""
-    line = 0
-    frames = error.__traceback__
-    while frames is not None:
-        if frames.tb_frame.f_code.co_filename == TESTS_FILENAME:
-            line = frames.tb_lineno
-        frames = frames.tb_next
+    frames = walk_tb(error.__traceback__)
+    lines = [line for frame, line in frames if frame.f_code.co_filename == TESTS_FILENAME]
+    line = lines[-1] if lines else 0
     test = _find_statement(tests, line) if line else ""
     if isinstance(error, TimeLimitError):
         problem = f"it did not end within {seconds:g} seconds"

@@ -180,7 +180,7 @@ class Agent:
         if reason and self._is_scanning:
             self._channel.send({"hit": reason, "position": asdict(step.position)})
             reason = ""
-        depth = None if frame is None else count_code_frames(frame)
+        depth = None if frame is None else len(list_code_frames(frame))
         if self._mode.is_end(step, depth):
             reason = reason or "step"
         while self._channel.has_message():
@@ -223,11 +223,8 @@ class Agent:
                 self._add(CodeLinesEnd(), {"code_end": True}, "")
             return
         sys.settrace(self._trace_call)
-        frame: FrameType | None = sys._getframe()
-        while frame is not None:
-            if is_snippet(frame.f_code.co_filename):
-                frame.f_trace = self._trace_line
-            frame = frame.f_back
+        for frame in list_code_frames(sys._getframe()):
+            frame.f_trace = self._trace_line
 
     def _stop(
         self, step: Step, reason: str, run: RunId, frame: FrameType | None, depth: int | None
@@ -438,19 +435,12 @@ class Agent:
 def find_running_file(place: str) -> str:
     """Return the path of the file of a block that this thread runs; "" if it was not compiled in memory."""
     name = place.rpartition(":")[0]
-    frame: FrameType | None = sys._getframe()
-    while frame is not None:
-        path = frame.f_code.co_filename
-        if os.path.isabs(path) and is_place(f"{path}:0", f"{name}:0"):
-            return path
-        frame = frame.f_back
-    return ""
+    paths = (frame.f_code.co_filename for frame, _ in traceback.walk_stack(sys._getframe()))
+    found = (it for it in paths if os.path.isabs(it) and is_place(f"{it}:0", f"{name}:0"))
+    return next(found, "")
 
 
-def count_code_frames(frame: FrameType | None) -> int:
-    """Return the number of calls of the model's code that are open."""
-    count = 0
-    while frame is not None:
-        count += is_snippet(frame.f_code.co_filename)
-        frame = frame.f_back
-    return count
+def list_code_frames(frame: FrameType) -> list[FrameType]:
+    """Return the open calls of the model's code, this frame first."""
+    frames = (each for each, _ in traceback.walk_stack(frame))
+    return [each for each in frames if is_snippet(each.f_code.co_filename)]

@@ -17,6 +17,7 @@ from njc.editors.language_server.texts.documents import Document, Reading
 from njc.editors.language_server.texts.name_collector import DEFINED_NAME
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.name_resolution import list_suites
+from njrt.rendering.writer import clip
 
 PartKind = Literal["class", "function", "method", "block"]
 MAX_TITLE = 60
@@ -68,8 +69,7 @@ def _list_parts_in(
 
 
 def _make_block_part(block: NaturalBlock) -> ProgramPart:
-    first = " ".join(block.prompt.split())
-    title = first if len(first) <= MAX_TITLE else f"{first[: MAX_TITLE - 3]}..."
+    title = clip(" ".join(block.prompt.split()), MAX_TITLE)
     detail = ", ".join(f"<:{path}>" for path in block.writes)
     head = (block.start, block.start + len(block.literal.split(None, 1)[0]))
     return ProgramPart(title or "natural", "block", (block.start, block.end), head, detail)
