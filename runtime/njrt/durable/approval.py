@@ -13,16 +13,18 @@ import json
 from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from njrt.decisions import Abort, Decision, PendingEffect
 from njrt.durable.calls import format_decision, hash_effect, read_decision
 from njrt.durable.effects import (
+    UNFINISHED,
     DurableInterceptor,
     WorkflowSteps,
     check_installed,
     find_steps,
     read_step,
+    write_step,
 )
 from njrt.effect_json import decision_from_json, decision_to_json
 from njrt.errors import ConfigurationError, PolicyError
@@ -81,14 +83,13 @@ class PersonApproval(DurableInterceptor):
                 if is_async
                 else DBOS.recv(topic, timeout_seconds=self.seconds)
             )
-        decision = self._read_answer(pending, answer)
-        return read_decision(pending, await steps.run(DECIDED, store, is_async))
-
-    def _read_answer(self, pending: PendingEffect, answer: Any) -> Decision:
+        decision: Decision
         if answer is None:
             message = f"{pending.place}: nobody decided within {self.seconds:g} seconds"
-            return Abort(PolicyError(message))
-        return decision_from_json(json.loads(answer))
+            decision = Abort(PolicyError(message))
+        else:
+            decision = decision_from_json(json.loads(answer))
+        return read_decision(pending, await steps.run(DECIDED, store, is_async))
 
 
 def ask_person(seconds: float = WEEK) -> PersonApproval:
@@ -102,9 +103,7 @@ def ask_person(seconds: float = WEEK) -> PersonApproval:
 def list_questions(url: str) -> list[WorkflowQuestion]:
     """Return the effects that wait for a decision, in all unfinished workflows of a database. Starts no workflow."""
     with open_client(url) as client:
-        pending = client.list_workflows(
-            status=["PENDING", "ENQUEUED"], load_input=False, load_output=False
-        )
+        pending = client.list_workflows(status=UNFINISHED, load_input=False, load_output=False)
         return [
             question for each in pending for question in find_questions(client, each.workflow_id)
         ]
@@ -161,5 +160,5 @@ def format_question(pending: PendingEffect) -> str:
 
     code = format_code(pending.effect)[0].split("\n")
     lines = [*describe_question(pending), *(f"  {line}" for line in code), *describe_names(pending)]
-    fields = {"key": hash_effect(pending), "topic": f"decision {DBOS.step_id}"}
-    return json.dumps(fields | {"place": pending.place, "text": "\n".join(lines)})
+    topic, text = f"decision {DBOS.step_id}", "\n".join(lines)
+    return write_step(hash_effect(pending), topic=topic, place=pending.place, text=text)

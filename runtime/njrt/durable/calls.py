@@ -7,24 +7,23 @@ A step stores JSON: the reply, decision or error, and the digest of its conversa
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from njrt.decisions import Decision, Interceptor, PendingEffect
-from njrt.durable.effects import DurableInterceptor, WorkflowSteps, call_once, read_step
-from njrt.effect_json import decision_from_json, decision_to_json, effect_to_json
-from njrt.errors import ConfigurationError, InterceptorError, NaturalError
-from njrt.message_json import (
-    format_json_line,
-    hash_conversation,
-    hash_json,
-    reply_from_json,
-    reply_to_json,
+from njrt.durable.effects import (
+    DurableInterceptor,
+    WorkflowSteps,
+    call_once,
+    read_step,
+    write_step,
 )
+from njrt.effect_json import decision_from_json, decision_to_json, effect_to_json
+from njrt.message_json import hash_conversation, hash_json, reply_from_json, reply_to_json
 from njrt.messages import Reply, Request
 from njrt.models.model import Model, ModelAround, run_without_waiting
+from njrt.session.interception import call_interceptor
 from njrt.values.failures import failure_to_json
 
 
@@ -85,14 +84,13 @@ class DurableModel(ModelAround):
 
 def format_reply(request: Request, reply: Reply) -> str:
     """Return the stored form of a reply."""
-    stored = {"key": hash_conversation(request.messages), "reply": reply_to_json(reply)}
-    return format_json_line(stored | {"model": reply.model})
+    key = hash_conversation(request.messages)
+    return write_step(key, reply=reply_to_json(reply), model=reply.model)
 
 
 def format_failure(request: Request, error: Exception) -> str:
     """Return the stored form of a failed call: the program has seen the failure, and must see it again."""
-    key = hash_conversation(request.messages)
-    return format_json_line({"key": key, "failure": failure_to_json(error)})
+    return write_step(hash_conversation(request.messages), failure=failure_to_json(error))
 
 
 def read_reply(request: Request, text: str, live: Sequence[Reply] = ()) -> Reply:
@@ -109,8 +107,7 @@ def hash_effect(pending: PendingEffect) -> str:
 
 def format_decision(pending: PendingEffect, decision: Decision, **more: str) -> str:
     """Return the stored form of a decision, with `more` fields."""
-    fields = {"key": hash_effect(pending), "decision": decision_to_json(decision)}
-    return format_json_line(fields | more)
+    return write_step(hash_effect(pending), decision=decision_to_json(decision), **more)
 
 
 def read_decision(pending: PendingEffect, text: str) -> Decision:
@@ -125,23 +122,9 @@ def make_durable_decide(decide: Interceptor, name: str, steps: WorkflowSteps) ->
     async def choose(pending: PendingEffect) -> Decision:
         async def decide_now() -> str:
             try:
-                answer: Any = decide(pending)
-                if inspect.iscoroutine(answer) and not pending.is_async:
-                    answer.close()
-                    raise ConfigurationError(
-                        "an interceptor that is a coroutine function needs a block in an async function"
-                    )
-                return format_decision(
-                    pending, await answer if inspect.isawaitable(answer) else answer
-                )
+                return format_decision(pending, await call_interceptor(decide, name, pending))
             except Exception as error:
-                shown = error
-                if not isinstance(error, NaturalError):
-                    shown = InterceptorError(
-                        f"the interceptor `{name}` raised {type(error).__name__}: {error}"
-                    )
-                failure = {"key": hash_effect(pending), "failure": failure_to_json(shown)}
-                return format_json_line(failure)
+                return write_step(hash_effect(pending), failure=failure_to_json(error))
 
         text = await steps.run(f"decision {name}", decide_now, pending.is_async)
         return read_decision(pending, text)

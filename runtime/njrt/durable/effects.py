@@ -20,7 +20,7 @@ import inspect
 import json
 import sys
 import uuid
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ from njrt.errors import (
     require_packages,
 )
 from njrt.gates import call_key, keyed, require_awaited
-from njrt.message_json import hash_json
+from njrt.message_json import format_json_line, hash_json
 from njrt.models.model import run_without_waiting
 from njrt.observability.accounts import format_error_line
 from njrt.session.settings import get_settings
@@ -100,7 +100,7 @@ class EffectCall:
         """Return the text to store before the effect is done."""
         dbos = get_dbos()
         key = f"{dbos.workflow_id}/{dbos.step_id}"
-        return json.dumps({"key": self.digest, "attempt": self.attempt, "effect": key})
+        return write_step(self.digest, attempt=self.attempt, effect=key)
 
     async def look_up(self, begun: dict[str, Any]) -> Any:
         """Return the result of `find` if the effect was started before a crash; None if it must be done."""
@@ -127,38 +127,41 @@ class EffectCall:
                 with keyed(begun["effect"]):
                     result = self.function(*self.arguments, **self.keywords)
                     result = await result if self.is_async else result
-            return self.format_result(result)
-        except Exception as error:
-            return self.format_failure(error)
-
-    def format_result(self, result: Any) -> str:
-        return json.dumps(
-            {"key": self.digest, "result": normalize(result, f"the result of the {self.name}")}
-        )
-
-    def format_failure(self, error: Exception) -> str:
-        """Return the stored form of an exception: the program has seen it, and must see it again."""
-        return json.dumps({"key": self.digest, "failure": failure_to_json(error)})
+            result = normalize(result, f"the result of the {self.name}")
+            return write_step(self.digest, result=result)
+        except Exception as error:  # the program has seen it, and must see it again
+            return write_step(self.digest, failure=failure_to_json(error))
 
 
 def _make_effect(function: Callable[..., Any], find: Find | None) -> Callable[..., Any]:
     note_function(function, "effect")
+    is_async = inspect.iscoroutinefunction(function)
 
-    @functools.wraps(function)
-    def call(*arguments: Any, **keywords: Any) -> Any:
-        steps = find_steps()
-        if steps is None:
-            return function(*arguments, **keywords)
-        return run_without_waiting(call_once(steps, function, find, arguments, keywords, False))
+    async def perform(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        if (steps := find_steps()) is not None:
+            return await call_once(steps, function, find, arguments, keywords, is_async)
+        result = function(*arguments, **keywords)
+        return await result if is_async else result
 
-    @functools.wraps(function)
+    return make_plain(perform, function, is_async)
+
+
+def make_plain(
+    run: Callable[[tuple[Any, ...], dict[str, Any]], Coroutine[Any, Any, Any]],
+    like: Callable[..., Any],
+    is_async: bool,
+) -> Callable[..., Any]:
+    """Return a function with the name and the signature of another one, a coroutine function if it `is_async`."""
+
+    @functools.wraps(like)
     async def acall(*arguments: Any, **keywords: Any) -> Any:
-        steps = find_steps()
-        if steps is None:
-            return await function(*arguments, **keywords)
-        return await call_once(steps, function, find, arguments, keywords, True)
+        return await run(arguments, keywords)
 
-    return acall if inspect.iscoroutinefunction(function) else call
+    @functools.wraps(like)
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        return run_without_waiting(run(arguments, keywords))
+
+    return acall if is_async else call
 
 
 def hash_arguments(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> str:
@@ -372,6 +375,11 @@ def make_mismatch(what: str) -> RecordingMismatchError:
         "program has changed: finish the workflow with the program that began it. Or it does not do the same each time: make "
         "what is not the same a step (DBOS.step), and run blocks that run at the same time with durable.gather or durable.map"
     )
+
+
+def write_step(key: str, **content: Any) -> str:
+    """Return the stored content of a step, with the digest of its conversation, effect or arguments."""
+    return format_json_line({"key": key, **content})
 
 
 def read_step(text: str, key: str, what: str) -> dict[str, Any]:

@@ -9,14 +9,13 @@ Arguments and results of workflows are stored as JSON, never as pickles.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import inspect
 import os
 import sqlite3
 import sys
 import warnings
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
@@ -29,11 +28,11 @@ from njrt.durable.effects import (
     check_version,
     find_other_versions,
     find_version,
+    make_plain,
     normalize_result,
     note_function,
 )
 from njrt.errors import ConfigurationError
-from njrt.models.model import run_without_waiting
 from njrt.private_files import open_private
 from njrt.session.settings import open_steps
 from njrt.values.failures import failure_from_json, failure_to_json
@@ -95,27 +94,6 @@ def workflow(function: Callable[P, R]) -> Callable[P, R]:
 
     made: Any = make_workflow(make_plain(perform, function, is_async))
     return cast(Callable[P, R], make_plain(start, made, is_async))
-
-
-def make_plain(
-    run: Callable[[tuple[Any, ...], dict[str, Any]], Coroutine[Any, Any, Any]],
-    like: Callable[..., Any],
-    is_async: bool,
-) -> Callable[..., Any]:
-    """Return a function with the name and the signature of another one, a coroutine function if it `is_async`."""
-    if is_async:
-
-        @functools.wraps(like)
-        async def acall(*arguments: Any, **keywords: Any) -> Any:
-            return await run(arguments, keywords)
-
-        return acall
-
-    @functools.wraps(like)
-    def call(*arguments: Any, **keywords: Any) -> Any:
-        return run_without_waiting(run(arguments, keywords))
-
-    return call
 
 
 def normalize_arguments(

@@ -22,6 +22,7 @@ from njrt.decisions import (
     Decision,
     Edit,
     Interception,
+    Interceptor,
     InterceptorDecision,
     OpenInterceptor,
     PendingEffect,
@@ -205,10 +206,12 @@ async def _ask_all(
         inner = interceptors[: interceptors.index(interceptor) + 1]
         token = _asking.set(Carried((*_asking.get()._items, *inner), "inherited"))
         try:
-            decision = await _ask_interceptor(interceptor, pending)
+            steps, decide, name = get_settings().steps, interceptor.decide, interceptor.name
+            decide = steps.wrap_interceptor(decide, name) if steps else decide
+            decision = await call_interceptor(decide, name, pending)
         finally:
             _asking.reset(token)
-        decisions.append(InterceptorDecision(interceptor.name, decision))
+        decisions.append(InterceptorDecision(name, decision))
         if is_final(decision):
             break
         if isinstance(decision, Edit):
@@ -216,12 +219,9 @@ async def _ask_all(
     return decisions
 
 
-async def _ask_interceptor(interceptor: OpenInterceptor, pending: PendingEffect) -> Decision:
-    """Return the decision of one interceptor; its exceptions become an `InterceptorError`."""
-    name = interceptor.name
+async def call_interceptor(decide: Interceptor, name: str, pending: PendingEffect) -> Decision:
+    """Return the decision of an interceptor; its exceptions become an `InterceptorError`."""
     try:
-        steps = get_settings().steps
-        decide = steps.wrap_interceptor(interceptor.decide, name) if steps else interceptor.decide
         answer = decide(pending)
         if inspect.isawaitable(answer):
             if not pending.is_async:
@@ -235,9 +235,9 @@ async def _ask_interceptor(interceptor: OpenInterceptor, pending: PendingEffect)
     except NaturalError:
         raise
     except Exception as error:
-        raise InterceptorError(
-            f"the interceptor `{name}` raised {type(error).__name__}: {error}"
-        ) from error
+        problem = f"the interceptor `{name}` raised {type(error).__name__}: {error}"
+        # A workflow stores the place of the innermost frame, and not the cause.
+        raise InterceptorError(problem).with_traceback(error.__traceback__) from error
     decision = cast(object, answer)
     if not isinstance(decision, Decision):
         raise InterceptorError(
