@@ -24,8 +24,10 @@ from dataclasses import dataclass, field
 
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.name_resolution import (
+    Definition,
     FunctionDefinition,
     collect_bindings,
+    find_first_line,
     list_branches,
     list_own_expressions,
 )
@@ -379,18 +381,13 @@ def is_on_lines(lines: Sequence[int], node: ast.AST) -> bool:
     return following < len(lines) and lines[following] <= place[1]
 
 
-_DECORATED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-
-
 def get_line_span(node: ast.AST) -> tuple[int, int] | None:
     """Return the first and the last line of a node, with its decorators; None if it has no place."""
     first: int | None = getattr(node, "lineno", None)
     if first is None:
         return None
     last = getattr(node, "end_lineno", None) or first
-    if isinstance(node, _DECORATED) and node.decorator_list:
-        first = node.decorator_list[0].lineno
-    return first, last
+    return find_first_line(node) if isinstance(node, Definition) else first, last
 
 
 # Calls that never return.

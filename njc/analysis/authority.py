@@ -139,9 +139,8 @@ def list_offered_labels(block: NaturalBlock, project: Options) -> tuple[OfferedL
     """
     legal = [label for label in block.labels if label not in block.labels_exiting_finally]
     offered: list[OfferedLabel] = []
-    takes_all = (
-        block.interface is not None or merge_option_layers(block.options, project).jumps == "all"
-    )
+    options = merge_option_layers(block.options, project)
+    takes_all = block.interface is not None or options.jumps == "all"
     for label in JUMP_LABELS if takes_all else list_named_jumps(block):
         if label in legal:
             is_bare = label == "return" and "return_value" not in legal
@@ -329,12 +328,9 @@ def _find_class_obstacle(
         else types.find_changeable_class_attribute(found)
     )
     if changeable is not None or (attributes and typed is None):
-        reason = (
-            f"it may change the class attribute `{path}`"
-            if attributes
-            else f"it may change the class `{root}`"
-        )
-        yield Obstacle(reason, f"{ANSWER_REMEDY}, if it only reads `{path}`")
+        kind = "class attribute" if attributes else "class"
+        remedy = f"{ANSWER_REMEDY}, if it only reads `{path}`"
+        yield Obstacle(f"it may change the {kind} `{path}`", remedy)
 
 
 def _find_class_attribute_type(

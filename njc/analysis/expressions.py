@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from njc.analysis.class_members import find_result
 from njc.analysis.read_only import ChangeReader
 from njc.analysis.types import MAX_DEPTH, SCALARS, ClassDefinition, Typed, make_builtin_type
-from njc.frontend.name_resolution import NameScope
+from njc.frontend.name_resolution import FunctionDefinition, NameScope
 
 _STRING_METHODS = frozenset(
     {
@@ -58,9 +58,8 @@ class ExpressionReader(ChangeReader):
             return None
         match value:
             case ast.Constant(value=constant) if constant is not ...:
-                return make_builtin_type(
-                    "None" if constant is None else type(constant).__name__, scope
-                )
+                name = "None" if constant is None else type(constant).__name__
+                return make_builtin_type(name, scope)
             case ast.JoinedStr():
                 return make_builtin_type("str", scope)
             case ast.UnaryOp(op=ast.Not()):
@@ -75,19 +74,13 @@ class ExpressionReader(ChangeReader):
                 typed = self.infer(inner, scope, depth + 1)
                 return typed if typed and self.name_of(typed) in SCALARS else None
             case ast.BinOp(left=left, right=right):
-                typed, other = (
-                    self.infer(left, scope, depth + 1),
-                    self.infer(right, scope, depth + 1),
-                )
+                typed, other = (self.infer(part, scope, depth + 1) for part in (left, right))
                 both_scalar = all(part and self.name_of(part) in SCALARS for part in (typed, other))
                 return typed if both_scalar else None
             case ast.Tuple(elts=parts):
                 return self._make_tuple_type([self.infer(part, scope, depth + 1) for part in parts])
             case ast.IfExp(body=body, orelse=orelse):
-                first, second = (
-                    self.infer(body, scope, depth + 1),
-                    self.infer(orelse, scope, depth + 1),
-                )
+                first, second = (self.infer(part, scope, depth + 1) for part in (body, orelse))
                 is_same = first and second and self.identify(first) == self.identify(second)
                 return first if is_same else None
             case ast.BoolOp(values=operands):
@@ -103,9 +96,8 @@ class ExpressionReader(ChangeReader):
                 typed = self.infer(owner, scope, depth + 1)
                 return typed if typed and self.class_of_type(self.expand(typed)) is None else None
             case ast.Subscript(value=owner):
-                return self.mapping_part(owner, scope, 1, depth) or self.element_of(
-                    owner, scope, depth
-                )
+                item = self.mapping_part(owner, scope, 1, depth)
+                return item or self.element_of(owner, scope, depth)
             case ast.Call(func=ast.Name(id="round"), args=[number, *digits]) if self.is_builtin(
                 "round", scope
             ):
@@ -132,9 +124,7 @@ class ExpressionReader(ChangeReader):
             found = self.class_of_type(part)
             if found is None and self.name_of(part) in _BUILTIN_CONTAINERS:
                 continue
-            if not self.is_read_only(part) or (
-                found is not None and self._defines_comparison(found)
-            ):
+            if not self.is_read_only(part) or (found and self._defines_comparison(found)):
                 return False
         return True
 
@@ -143,14 +133,10 @@ class ExpressionReader(ChangeReader):
         known = [part for part in parts if part is not None]
         if len(known) < len(parts) or len({part.scope for part in known}) > 1 or not known:
             return None
+        if not self.is_builtin("tuple", known[0].scope):
+            return None
         inner = ast.Tuple([part.annotation for part in known], ast.Load())
-        origin = make_builtin_type("tuple", known[0].scope)
-        is_plain = self.is_builtin("tuple", known[0].scope)
-        return (
-            known[0].inside(ast.Subscript(origin.annotation, inner, ast.Load()))
-            if is_plain
-            else None
-        )
+        return known[0].inside(ast.Subscript(ast.Name("tuple", ast.Load()), inner, ast.Load()))
 
     def _defines_comparison(self, found: ClassDefinition) -> bool:
         return any(
@@ -163,9 +149,10 @@ class ExpressionReader(ChangeReader):
         self, function: ast.expr, scope: NameScope, depth: int, is_awaited: bool
     ) -> Typed | None:
         match function:
-            case ast.Name(id=name):
-                definition = self._function_of(name, scope)
-                return find_result(definition, is_awaited) if definition is not None else None
+            case ast.Name(id=name) if (home := self.find_home(name, scope)) is not None:
+                match self.find_statements_binding(name, home):
+                    case [ast.FunctionDef() | ast.AsyncFunctionDef() as definition]:
+                        return find_result((definition, home), is_awaited)
             case ast.Attribute(value=owner, attr=method):
                 return self._result_of_method(owner, method, scope, depth, is_awaited)
         return None
@@ -186,17 +173,6 @@ class ExpressionReader(ChangeReader):
             return make_builtin_type("str", scope)
         found = self.class_of_type(self.expand(typed))
         return self.find_method_result(found, method, is_awaited) if found is not None else None
-
-    def _function_of(
-        self, name: str, scope: NameScope
-    ) -> tuple[ast.FunctionDef | ast.AsyncFunctionDef, NameScope] | None:
-        if (home := self.find_home(name, scope)) is None:
-            return None
-        found = self.find_statements_binding(name, home)
-        match found:
-            case [ast.FunctionDef() | ast.AsyncFunctionDef() as definition]:
-                return definition, home
-        return None
 
     def element_of(self, iterable: ast.expr, scope: NameScope, depth: int = 0) -> Typed | None:
         """Return the type of the elements of an iterable."""
@@ -230,18 +206,14 @@ class ExpressionReader(ChangeReader):
 
     def _type_of_self(self, name: str, scope: NameScope) -> Typed | None:
         """Return the class of a method's first parameter, if it has no annotation."""
-        around = scope.parent
-        if (
-            around is None
-            or around.kind != "class"
-            or isinstance(scope.node, ast.Module | ast.ClassDef)
-        ):
+        around, node = scope.parent, scope.node
+        if around is None or around.kind != "class" or not isinstance(node, FunctionDefinition):
             return None
-        first = [*scope.node.args.posonlyargs, *scope.node.args.args][:1]
-        if not first or first[0].arg != name or first[0].annotation or scope.node.decorator_list:
+        first = [*node.args.posonlyargs, *node.args.args][:1]
+        if not first or first[0].arg != name or first[0].annotation or node.decorator_list:
             return None
         is_bound_again = self.find_statements_binding(name, scope)
-        if scope.node.name in _METHODS_OF_CLASSES or is_bound_again:
+        if node.name in _METHODS_OF_CLASSES or is_bound_again:
             return None
         return Typed(ast.Name(around.name, ast.Load()), around.parent or around)
 

@@ -150,12 +150,9 @@ class _FormReader:
                     pair = [parts[index] for index in sorted((one, other))]
                     are_classes = all(self.types.class_of_type(part) for part in pair)
                     tag = f'`kind: Literal["{str(pair[0]).lower()}"]`'
-                    return JsonProblem(
-                        f"JSON does not tell `{pair[0]}` and `{pair[1]}` apart",
-                        f"give each a field that says which it is, such as {tag}"
-                        if are_classes
-                        else "",
-                    )
+                    remedy = f"give each a field that says which it is, such as {tag}" * are_classes
+                    reason = f"JSON does not tell `{pair[0]}` and `{pair[1]}` apart"
+                    return JsonProblem(reason, remedy)
         return None
 
     def read_part(self, typed: Typed) -> Json:
@@ -176,13 +173,10 @@ class _FormReader:
             return form
         found = self.types.class_of_type(typed)
         if found is None:
-            is_never = (
-                name in _NEVER_JSON or name in _WITHOUT_JSON or name.startswith("collections")
-            )
-            is_bare = name in _JSON_CONTAINERS or name == ""
-            reason = f"JSON does not carry `{typed}`"
-            if is_never or is_bare or isinstance(typed.annotation, ast.Subscript):
-                raise _NoFormError(reason)
+            is_never = name in ("", *_NEVER_JSON, *_WITHOUT_JSON, *_JSON_CONTAINERS)
+            is_collection = name.startswith("collections")
+            if is_never or is_collection or isinstance(typed.annotation, ast.Subscript):
+                raise _NoFormError(f"JSON does not carry `{typed}`")
             raise _NoFormError(
                 f"njc does not see whether JSON carries `{typed}`",
                 'write `effects="answer"` on the block, if it does',
@@ -220,12 +214,8 @@ class _FormReader:
             if len(forms) != 2 or not self.are_texts(forms[0]):
                 raise _NoFormError(f"names in JSON do not stand for the keys of `{typed}`")
             keys, values = forms
-            return {
-                "type": "object",
-                "propertyNames": keys,
-                "additionalProperties": values,
-                KEYS: True,
-            }
+            form = {"type": "object", "propertyNames": keys, "additionalProperties": values}
+            return {**form, KEYS: True}
         if name == "tuple" and not is_open:
             return {"type": "array", "prefixItems": forms, CONTAINER: tuple}
         container = {CONTAINER: tuple} if name == "tuple" else {}
@@ -277,8 +267,7 @@ class _FormReader:
             self.around.pop()
         if not fields:
             raise _NoFormError(f"JSON does not carry `{typed}`, which declares no fields")
-        is_tuple = "typing.NamedTuple" in bases
-        container = {CONTAINER: tuple} if is_tuple else {}
+        container = {CONTAINER: tuple} if "typing.NamedTuple" in bases else {}
         return self.define(node.name, {"type": "object", "properties": fields, **container})
 
     def find_strange_base(self, found: ClassDefinition) -> str | None:
@@ -318,14 +307,16 @@ def list_members(node: ast.ClassDef) -> list[str]:
 
 def _has_own_constructor(node: ast.ClassDef) -> bool:
     """Return whether a dataclass is made by an `__init__` or `__new__` that is not made from its fields."""
-    is_generated = not any(
-        keyword.arg == "init" and ast.unparse(keyword.value) == "False"
-        for decorator in node.decorator_list
-        if isinstance(decorator, ast.Call)
-        for keyword in decorator.keywords
-    )
     names = {part.name for part in node.body if isinstance(part, ast.FunctionDef)}
-    return not is_generated or not names.isdisjoint({"__init__", "__new__"})
+    has_methods = not names.isdisjoint({"__init__", "__new__"})
+    return has_methods or any(map(_is_without_init, node.decorator_list))
+
+
+def _is_without_init(call: ast.expr | None) -> bool:
+    """Return whether an expression is a call with `init=False`."""
+    return isinstance(call, ast.Call) and any(
+        keyword.arg == "init" and ast.unparse(keyword.value) == "False" for keyword in call.keywords
+    )
 
 
 def _list_computed(node: ast.ClassDef) -> list[str]:
@@ -335,11 +326,7 @@ def _list_computed(node: ast.ClassDef) -> list[str]:
         for statement in node.body
         if isinstance(statement, ast.AnnAssign)
         and isinstance(statement.target, ast.Name)
-        and isinstance(statement.value, ast.Call)
-        and any(
-            keyword.arg == "init" and ast.unparse(keyword.value) == "False"
-            for keyword in statement.value.keywords
-        )
+        and _is_without_init(statement.value)
     ]
 
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import itertools
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -39,6 +40,7 @@ from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.frontend.name_resolution import (
     BlockOutputs,
+    Definition,
     Local,
     NameScope,
     list_bound_names,
@@ -47,6 +49,7 @@ from njc.frontend.name_resolution import (
     list_deleted_names,
     list_suites,
     resolve_name,
+    walk_statements,
 )
 from njc.frontend.parse import Module
 from njc.frontend.prompt_references import Reference
@@ -189,11 +192,9 @@ def _is_read_by_block(name: str, writer: NaturalBlock, readers: Sequence[Natural
 
 def _reads_back(name: str, block: NaturalBlock) -> bool:
     """Return whether a block reads its own output: only blocks bind it, or the output comes first in its text."""
-    bindings, first = (
-        block.scope.bindings,
-        next(tag for tag in block.references if tag.root == name),
-    )
-    return first.writes or mangle(name, block.scope.mangling_class) not in bindings.bound
+    first = next(tag for tag in block.references if tag.root == name)
+    stored = mangle(name, block.scope.mangling_class)
+    return first.writes or stored not in block.scope.bindings.bound
 
 
 _ANY_LATER_LINE = 10**9
@@ -212,12 +213,9 @@ def _find_last_uses(source: SourceFile, scope: NameScope, names: Collection[str]
                 uses[name] = max(uses.get(name, 0), _ANY_LATER_LINE if nested else node.lineno)
             case ast.Nonlocal(names=declared) | ast.Global(names=declared):
                 uses.update(dict.fromkeys(declared, _ANY_LATER_LINE))
-        nested = nested or (isinstance(node, _NESTED_SCOPES) and node is not scope.node)
+        nested = nested or (isinstance(node, Definition | ast.Lambda) and node is not scope.node)
         waiting += [(child, nested) for child in list_children(node) if is_on_lines(lines, child)]
     return uses
-
-
-_NESTED_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
 def _find_lines_with(names: Collection[str], source: SourceFile, scope: NameScope) -> Sequence[int]:
@@ -381,9 +379,6 @@ def _list_bound_within(statement: ast.stmt, search: _Search) -> frozenset[str]:
     begin = bisect_left(search.within, first, key=_get_line)
     end = bisect_right(search.within, last, key=_get_line)
     bound = {name for block in search.within[begin:end] for name in block.binds}
-    waiting = list(list_suites(statement))
-    while waiting:
-        for inner in waiting.pop():
-            bound |= _list_lasting_names(inner, search)
-            waiting += list_suites(inner)
+    for inner in walk_statements(itertools.chain(*list_suites(statement))):
+        bound |= _list_lasting_names(inner, search)
     return frozenset(bound)

@@ -28,7 +28,13 @@ from njc.analysis.inference import TypeReader
 from njc.analysis.types import Typed, unquote
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
-from njc.frontend.name_resolution import FunctionDefinition, Global, list_children, resolve_name
+from njc.frontend.name_resolution import (
+    Definition,
+    FunctionDefinition,
+    Global,
+    list_children,
+    resolve_name,
+)
 from njc.frontend.prompt_references import Reference, format_annotation
 from njc.frontend.source import SourceFile
 
@@ -213,18 +219,8 @@ class _Uses:
     """The arguments that are the variable alone: the called function, and the keyword or the position."""
 
 
-_BY_ITEMS = (
-    "len",
-    "sum",
-    "sorted",
-    "max",
-    "min",
-    "list",
-    "set",
-    "tuple",
-    "enumerate",
-    "any",
-    "all",
+_BY_ITEMS = frozenset(
+    ["len", "sum", "sorted", "max", "min", "list", "set", "tuple", "enumerate", "any", "all"]
 )
 
 
@@ -247,13 +243,9 @@ def _collect_uses(code: ast.AST) -> _Uses:
                 uses.given_up.add(name)
             case ast.Match(subject=ast.Name(id=name), cases=cases):
                 uses.given_up.add(name)
-                parts = [part for case in cases for part in ast.walk(case.pattern)]
-                values = [
-                    part.value
-                    for part in parts
-                    if isinstance(part, ast.Constant | ast.MatchSingleton)
-                ]
-                uses.compared.setdefault(name, []).extend(values)
+                for part in (part for case in cases for part in ast.walk(case.pattern)):
+                    if isinstance(part, ast.Constant | ast.MatchSingleton):
+                        uses.compared.setdefault(name, []).append(part.value)
             case ast.Compare(left=ast.Name(id=name), comparators=values):
                 for value in values:
                     items = getattr(value, "elts", (value,))
@@ -293,7 +285,7 @@ def _walk_own(code: ast.AST) -> Iterator[ast.AST]:
     while waiting:
         node = waiting.pop()
         yield node
-        if not isinstance(node, FunctionDefinition | ast.ClassDef | ast.Lambda):
+        if not isinstance(node, Definition | ast.Lambda):
             waiting += list_children(node)
 
 
@@ -540,11 +532,8 @@ def _names_class(text: str, block: NaturalBlock, types: TypeReader) -> bool:
 def _name_type(found: re.Match[str]) -> str:
     if found["many"]:
         member = next(name for name, words in _MEMBERS.items() if re.fullmatch(words, found["member"], re.IGNORECASE))  # fmt: skip
-        return (
-            f"tuple[{member}, ...]"
-            if found["many"].lower() == "tuple"
-            else f"{found['many'].lower()}[{member}]"
-        )
+        kind = found["many"].lower()
+        return f"tuple[{member}, ...]" if kind == "tuple" else f"{kind}[{member}]"
     return next((name for name in _SCALARS if found[name] and not found[name].endswith("s")), "")
 
 

@@ -39,6 +39,7 @@ from njc.codegen.lower import (
     format_literal,
 )
 from njc.frontend.blocks import NaturalBlock
+from njc.frontend.name_resolution import Definition, find_first_line
 from njc.frontend.parse import Module
 from njc.frontend.source import SourceFile, count_opening_lines, find_string_tokens
 from njrt.records import record
@@ -161,7 +162,7 @@ def find_import_place(module: Module, first_block: int, imports: Sequence[str]) 
     is_import = isinstance(following, (ast.Import, ast.ImportFrom))
     if not prologue:
         at = find_first_line(following)
-        hole = 0 if is_import else 2 if is_definition(following) else 1
+        hole = 0 if is_import else 2 if isinstance(following, Definition) else 1
         if not is_import:
             at = _skip_comments_above(source, at)
         return source.line_starts[at - 1], line + source.newline * (hole + 1)
@@ -181,24 +182,13 @@ def _count_prologue(source: SourceFile, body: Sequence[ast.stmt], first_block: i
     match body[0]:
         case ast.Expr(value=ast.Constant(value=str())) as first:
             count = int(source.get_offset(first.lineno, first.col_offset) != first_block)
-    while count < len(body) and _is_future_import(body[count]):
-        count += 1
+    for statement in body[count:]:
+        match statement:
+            case ast.ImportFrom(module="__future__", level=0):
+                count += 1
+            case _:
+                break
     return count
-
-
-def _is_future_import(node: ast.stmt) -> bool:
-    return isinstance(node, ast.ImportFrom) and node.module == "__future__" and not node.level
-
-
-def is_definition(statement: ast.stmt) -> bool:
-    """Return whether a statement defines a function or a class."""
-    return isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
-
-
-def find_first_line(statement: ast.stmt) -> int:
-    """Return the first line of a statement, including its decorators."""
-    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
-    return min([statement.lineno, *(decorator.lineno for decorator in decorators)])
 
 
 def _skip_comments_above(source: SourceFile, line: int) -> int:
@@ -261,13 +251,13 @@ def _make_block_edit(
     """Put the call, or the written code, in place of a block, on separate lines."""
     block = lowered.block
     site = find_block_site(source, block, starts)
-    before, indent, step, newline = site.before, site.indent, site.step, site.newline
     match lowered:
         case LoweredBlock():
-            pieces = _build_call_pieces(lowered, before, indent, step, newline)
+            pieces = _build_call_pieces(lowered, site)
         case WrittenBlock(code=code):
-            text = indent_code(code, indent, step).removeprefix(indent).replace("\n", newline)
-            pieces = [Piece(before + text, block.line, False)]
+            text = indent_code(code, site.indent, site.step).removeprefix(site.indent)
+            text = text.replace("\n", site.newline)
+            pieces = [Piece(site.before + text, block.line, False)]
         case GuardedBlock():
             pieces = _build_attempt_pieces(lowered, site, runtime)
         case _:
@@ -353,10 +343,9 @@ def _format_guard(written: WrittenBlock, room: int) -> list[str]:
     ]
 
 
-def _build_call_pieces(
-    lowered: LoweredBlock, before: str, indent: str, step: str, newline: str
-) -> list[Piece]:
-    block = lowered.block
+def _build_call_pieces(lowered: LoweredBlock, site: BlockSite) -> list[Piece]:
+    block, before = lowered.block, site.before
+    indent, step, newline = site.indent, site.step, site.newline
     above, below = _build_scaffold(lowered, indent, step)
     head = before + "".join(line + newline + indent for line in above)
     last = step + step if lowered.arms else step

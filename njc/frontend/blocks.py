@@ -39,7 +39,7 @@ from njc.frontend.markers import (
 )
 from njc.frontend.name_resolution import (
     BlockOutputs,
-    FunctionDefinition,
+    Definition,
     NameScope,
     ScopeKind,
     ScopeNode,
@@ -254,7 +254,7 @@ def _find_unmarked(module: Module, found: Sequence[BlockOrDiagnostic]) -> Iterat
     docstrings = {
         id(node.body[0])
         for node in ast.walk(module.tree)
-        if isinstance(node, ast.Module | FunctionDefinition | ast.ClassDef) and node.body
+        if isinstance(node, ast.Module | Definition) and node.body
     }
     for node in ast.walk(module.tree):
         if not isinstance(node, ast.Expr) or not isinstance(
@@ -418,9 +418,7 @@ def _search_expression(
             interface,
         )
         return
-    is_docstring = statement is body[0] and isinstance(
-        owner, NoneType | FunctionDefinition | ast.ClassDef
-    )
+    is_docstring = statement is body[0] and isinstance(owner, NoneType | Definition)
     if miss := find_near_miss(literal, is_docstring):
         yield make_diagnostic(
             source, "NJ103", start + miss.start, start + miss.end, miss.reason, _FORM

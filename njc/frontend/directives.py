@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from njc.frontend.diagnostics import CODES, Diagnostic, make_diagnostic
+from njc.frontend.name_resolution import find_first_line
 from njc.frontend.parse import Module
 from njc.frontend.source import SourceFile, find_string_tokens
 from njrt.options import Options, find_option_problem, parse_option
@@ -44,9 +45,7 @@ def read_file_directives(module: Module) -> FileDirectives:
     """Read the `# njc:` comments at the head of a file, and report those below it that have no effect."""
     source = module.source
     body = module.tree.body
-    first = body[0] if body else None
-    lines = [node.lineno for node in (first, *getattr(first, "decorator_list", ())) if node]
-    head = source.line_starts[min(lines) - 1] if lines else len(source.text)
+    head = source.line_starts[find_first_line(body[0]) - 1] if body else len(source.text)
     settings: dict[str, Any] = {}
     ignored: set[str] = set()
     problems: list[Diagnostic] = []

@@ -26,7 +26,8 @@ from njrt.records import record
 
 ScopeKind = Literal["module", "class", "function", "async function", "generator", "async generator"]
 FunctionDefinition = ast.FunctionDef | ast.AsyncFunctionDef
-ScopeNode = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+Definition = FunctionDefinition | ast.ClassDef
+ScopeNode = ast.Module | Definition
 
 
 @record
@@ -100,12 +101,7 @@ class NameScope:
 
     def walk_statements(self) -> Iterator[ast.stmt]:
         """Yield the statements of the scope, nested suites included, in the order of the source."""
-        waiting = [*reversed(self.node.body)]
-        while waiting:
-            statement = waiting.pop()
-            yield statement
-            for suite in reversed(list(list_suites(statement))):
-                waiting += reversed(suite)
+        return walk_statements(self.node.body)
 
     def list_visible_names(self, outputs: BlockOutputs) -> list[str]:
         """List the program's names that a block in the scope could mean, for did-you-mean."""
@@ -395,6 +391,22 @@ def list_suites(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
             yield from (statement.orelse, statement.finalbody)
         case ast.Match(cases=cases):
             yield from (case.body for case in cases)
+
+
+def walk_statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield the statements of a suite and of the suites in it, in the order of the source."""
+    waiting = [*body][::-1]
+    while waiting:
+        statement = waiting.pop()
+        yield statement
+        for suite in reversed(list(list_suites(statement))):
+            waiting += reversed(suite)
+
+
+def find_first_line(statement: ast.stmt) -> int:
+    """Return the first line of a statement, including its decorators."""
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *(decorator.lineno for decorator in decorators)])
 
 
 def list_own_expressions(statement: ast.stmt) -> Iterator[ast.expr]:

@@ -18,15 +18,14 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from njc.codegen.emit import find_first_line
 from njc.frontend.blocks import NaturalBlock
+from njc.frontend.name_resolution import Definition, find_first_line
 from njc.frontend.parse import Module
 
 PLACEHOLDER = "...  # YOUR CODE STANDS HERE"
 _MAX_CHARS = 12_000
 _MAX_FULL_LINES = 12
 _WORD = re.compile(r"[^\W\d]\w*")
-DefinitionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def render_context(module: Module, block: NaturalBlock) -> str:
@@ -136,7 +135,7 @@ def _render_outline(module: Module, statement: ast.stmt) -> str:
             return "\n".join([*_get_source(module, statement).split("\n")[:3], "    ..."])
 
 
-def _get_head(module: Module, definition: DefinitionNode) -> str:
+def _get_head(module: Module, definition: Definition) -> str:
     source = module.source
     first = source.line_starts[find_first_line(definition) - 1]
     inner = definition.body[0]

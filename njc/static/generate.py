@@ -13,8 +13,8 @@ import textwrap
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 
-from njc.codegen.emit import find_first_line, find_lines_in_strings
-from njc.frontend.name_resolution import FunctionDefinition, list_suites
+from njc.codegen.emit import find_lines_in_strings
+from njc.frontend.name_resolution import Definition, find_first_line, list_suites
 from njc.static.context import PLACEHOLDER
 from njc.static.holes import Hole
 from njrt.agent.text_protocol import parse_text_effects
@@ -233,7 +233,7 @@ def unwrap_code(code: str, hole: Hole) -> str:
     copies = [
         statement
         for statement in tree.body
-        if isinstance(statement, FunctionDefinition | ast.ClassDef) and statement.name == scope.name
+        if isinstance(statement, Definition) and statement.name == scope.name
     ]
     if scope.kind == "module" or len(copies) != 1:
         return code
@@ -254,7 +254,7 @@ def _find_added_statements(
     if at is None:
         return None
     around = ours[at]
-    if isinstance(around, FunctionDefinition | ast.ClassDef):
+    if isinstance(around, Definition):
         # Models often write only the method of a class.
         copies = [each for each in theirs if getattr(each, "name", None) == around.name]
         pairs = zip(_list_suites(copies[0]), _list_suites(around), strict=False) if copies else ()
@@ -278,7 +278,7 @@ def _find_added_statements(
 
 
 def _list_suites(statement: ast.stmt) -> list[list[ast.stmt]]:
-    if isinstance(statement, FunctionDefinition | ast.ClassDef):
+    if isinstance(statement, Definition):
         return [statement.body]
     return list(list_suites(statement))
 

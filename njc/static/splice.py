@@ -18,9 +18,8 @@ from dataclasses import replace
 from functools import lru_cache
 
 from njc.analysis.assignment import find_bound_at_end
-from njc.codegen.emit import is_definition
 from njc.codegen.lower import Contained, WrittenBlock, format_literal, list_given_options
-from njc.frontend.name_resolution import collect_bindings, list_suites
+from njc.frontend.name_resolution import Definition, collect_bindings, list_suites
 from njc.static.holes import (
     Hole,
     find_taken_names,
@@ -55,9 +54,9 @@ def place_static_code(code: str, hole: Hole, project: Options, runtime: str) -> 
         "# natural",
         *(f"# {line}".rstrip() for line in hole.instruction.split("\n")),
         *above,
-        *(blank if own and is_definition(own[0]) and (above or at_margin) else []),
+        *(blank if own and isinstance(own[0], Definition) and (above or at_margin) else []),
         *([kept] if kept else []),
-        *(blank if own and is_definition(own[-1]) else []),
+        *(blank if own and isinstance(own[-1], Definition) else []),
         *below,
     ]
     return WrittenBlock(hole.block, "\n".join(parts), hoisted, asks)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from njc.codegen.emit import find_first_line
+from njc.frontend.name_resolution import find_first_line
 from spsbench.neural.network import load_network
 from spsbench.neural.predictors import NeuralDebugger
 from spsbench.states.actions import Action, ActionStep, find_target

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from njc.analysis.assignment import can_reach_end, find_unbound_at_end, is_endless_loop
 from njc.analysis.inference import TypeReader
-from njc.frontend.name_resolution import FunctionDefinition
+from njc.frontend.name_resolution import Definition
 from njc.frontend.prompt_references import parse_type
 from njc.static.checks.attributes import find_attribute_problems
 from njc.static.holes import Hole, list_imports_on_own_lines, split_import
@@ -117,7 +117,7 @@ def _find_repeated_host(tree: ast.Module, hole: Hole) -> str | None:
     scope = hole.block.scope
     around = {scope.name, hole.class_name} - {"<module>", *hole.block.binds}
     for statement in tree.body:
-        if isinstance(statement, FunctionDefinition | ast.ClassDef) and statement.name in around:
+        if isinstance(statement, Definition) and statement.name in around:
             return (
                 f"line {statement.lineno}: write only the code that stands at the mark, "
                 f"without `{statement.name}` around it"
