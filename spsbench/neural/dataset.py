@@ -130,7 +130,10 @@ def write_dataset(
             for trajectory in found:
                 files[name].write("".join(write_trajectory_lines([trajectory])).encode())
                 add_counts(counts[name], count_steps(trajectory))
-    replace_file(folder / "card.md", render_card(seed, programs, counts).encode())
+    card = render_template(
+        "spsbench.neural", "card.md", seed=seed, programs=programs, counts=counts, actions=ACTIONS
+    )
+    replace_file(folder / "card.md", card.encode())
     return {name: count["programs"] for name, count in counts.items()}
 
 
@@ -199,13 +202,6 @@ def read_texts(path: Path) -> Iterator[str]:
             if line.rstrip().endswith(ENDING):
                 yield "".join(held)
                 held = []
-
-
-def render_card(seed: int, programs: int, counts: Mapping[str, Counter[str]]) -> str:
-    """Return the data card in Markdown."""
-    return render_template(
-        "spsbench.neural", "card.md", seed=seed, programs=programs, counts=counts, actions=ACTIONS
-    )
 
 
 # ── writing a file as a whole ──────────────────────────────────────────────────────────────────────

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from njc.project.report import format_count
 from spsbench.methods import METHODS
 from spsbench.report.measures import (
     Coverage,
@@ -20,7 +21,7 @@ from spsbench.report.measures import (
     Uniform,
     compute_difference_interval,
     format_coverage,
-    list_common_programs,
+    list_leads,
 )
 from spsbench.script import SCRIPTED
 
@@ -68,7 +69,7 @@ def compare_to_best(
     row: MethodSummary, best: MethodSummary, uniform: Uniform
 ) -> DifferenceInterval:
     """Return how far a method is behind the best, over the programs that both have."""
-    is_short = len(list_common_programs(row, best)) < MIN_PROGRAMS
+    is_short = len(list_leads(best, row)) < MIN_PROGRAMS
     return None if is_short else compute_difference_interval(best, row, uniform)
 
 
@@ -85,7 +86,7 @@ def format_advice(
     most = len(best.by_program)
     if sum(len(row.by_program) == most for row in rows) == 1:
         return (
-            f"Only {best.method} has been measured on {format_program_count([*best.by_program])}: "
+            f"Only {best.method} has been measured on {format_count(most, 'program')}: "
             "no method can be recommended over the others yet."
         )
     choice = min(equals, key=lambda row: row.tokens)
@@ -114,11 +115,11 @@ def format_choice(
         verb = "does" if len(equals) == 2 else "do"
         return f"Use {best.method}: it passes most; {names} may be as good, but {verb} not {less}."
     least = "costs least" if has_all_prices(equals) else "takes the fewest tokens"
-    both = list_common_programs(choice, best)
+    leads = list_leads(best, choice)
     doubt = (
-        f"too little more to rule out chance ({100 * compute_lead(best, choice, both):.0f} points)"
-        if len(both) >= MIN_PROGRAMS
-        else f"on {format_program_count(both)}, too few to rule out chance"
+        f"too little more to rule out chance ({100 * fmean(leads):.0f} points)"
+        if len(leads) >= MIN_PROGRAMS
+        else f"on {format_count(len(leads), 'program')}, too few to rule out chance"
     )
     return (
         f"Start with {choice.method}: {best.method} passes most, but {doubt}, "
@@ -150,35 +151,22 @@ def format_percent(rate: float) -> str:
 
 def format_comparison(row: MethodSummary, best: MethodSummary, gap: DifferenceInterval) -> str:
     """Return how far a method is behind the best on their common programs, and whether that may be chance."""
-    both = list_common_programs(row, best)
-    if not both:
+    leads = list_leads(best, row)
+    if not leads:
         return f"; no program was tried with both this and {best.method}"
-    where = (
-        ""
-        if len(both) == len(best.by_program)
-        else f" on the {format_program_count(both)} that both have"
-    )
-    points = round(100 * compute_lead(best, row, both))
+    common = format_count(len(leads), "program")
+    where = "" if len(leads) == len(best.by_program) else f" on the {common} that both have"
+    points = round(100 * fmean(leads))
     if points == 0:
         return f"; it is level with {best.method}{where}"
     if gap is None:
-        why = "too few to rule out chance" if where else f"on {format_program_count(both)} only"
+        why = "too few to rule out chance" if where else f"on {common} only"
     elif gap[0] <= 0 <= gap[1]:
         why = "which may be chance"
     else:
         why = "more than chance explains"
-    unit = "point" if abs(points) == 1 else "points"
-    return f"; {abs(points)} {unit} {'behind' if points > 0 else 'ahead of'} {best.method}{where}, {why}"
-
-
-def compute_lead(ahead: MethodSummary, after: MethodSummary, programs: Sequence[str]) -> float:
-    """Return how much more one method passes than another, as the mean over some programs."""
-    return fmean(ahead.by_program[name] - after.by_program[name] for name in programs)
-
-
-def format_program_count(programs: Sequence[str]) -> str:
-    """Return the number of programs, as text."""
-    return "1 program" if len(programs) == 1 else f"{len(programs)} programs"
+    distance = format_count(abs(points), "point")
+    return f"; {distance} {'behind' if points > 0 else 'ahead of'} {best.method}{where}, {why}"
 
 
 def has_all_prices(rows: Sequence[MethodSummary]) -> bool:

@@ -202,15 +202,13 @@ def compute_difference_interval(
 
     Paired: programs are drawn, each with the difference of its two pass rates.
     """
-    common = list_common_programs(one, other)
-    return compute_bootstrap_interval(
-        [[one.by_program[name] - other.by_program[name]] for name in common], uniform
-    )
+    return compute_bootstrap_interval([[each] for each in list_leads(one, other)], uniform)
 
 
-def list_common_programs(one: MethodSummary, other: MethodSummary) -> list[str]:
-    """Return the programs that both methods have."""
-    return [name for name in one.by_program if name in other.by_program]
+def list_leads(one: MethodSummary, other: MethodSummary) -> list[float]:
+    """Return how much more `one` passes of each program that both have."""
+    rates, others = one.by_program, other.by_program
+    return [rates[name] - others[name] for name in rates if name in others]
 
 
 def sample_with_replacement(values: Sequence[Sampled], uniform: Uniform) -> list[Sampled]:

@@ -39,8 +39,12 @@ class ResultsReport:
     list_facts: Callable[[Results], Facts]
 
     def format_text(self, results: Results) -> str:
-        """Return the tables of text that the commands print."""
-        return format_tables(self.list_tables(results))
+        """Return the tables that the commands print, each below its title if it has one."""
+        from spsbench.report.table import format_table
+
+        tables = self.list_tables(results)
+        parts = (part for table in tables for part in (table.title, format_table(table)) if part)
+        return "\n\n".join(parts)
 
     def render(self, files: Sequence[tuple[Path, Results]], command: str) -> str:
         """Return the report in Markdown; the same results make the same text."""
@@ -62,14 +66,6 @@ class ResultsReport:
             rounds=BOOTSTRAP_ROUNDS,
             seed=SEED,
         )
-
-
-def format_tables(tables: Iterable[Table]) -> str:
-    """Return tables of text, each below its title if it has one."""
-    from spsbench.report.table import format_table
-
-    parts = (part for table in tables for part in (table.title, format_table(table)) if part)
-    return "\n\n".join(parts)
 
 
 def report_files(

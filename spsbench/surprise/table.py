@@ -7,7 +7,8 @@ local  wrong value       10             2       6   0.75  0.41 to 0.93
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from statistics import fmean
 
 from njc.evaluation.comparison.results import compute_pass_interval
@@ -31,88 +32,72 @@ COMBINED_HEADINGS = (
     *("precision", "recall"),
 )
 COST_HEADINGS = ("model", "cost of a prediction", "mean", "95 %", "predictions")
+ListRows = Callable[[Sequence[SurpriseResult]], Iterator[tuple[str, ...]]]
+"""Yields the rows of one model, without its name."""
 
 
-def list_planted_rows(results: Sequence[SurpriseResult]) -> list[tuple[str, ...]]:
-    """Return a row for each model and kind of mistake."""
-    rows: list[tuple[str, ...]] = []
-    for model, group in group_by_model(results).items():
-        kinds = sorted({each.planted for each in group}, key=lambda kind: (kind != "none", kind))
-        for kind in kinds:
-            alike = [result for result in group if result.planted == kind]
-            compared = [result for result in alike if not result.problem]
-            alarms = sum(result.is_surprise for result in compared)
-            share, interval = format_share(alarms, len(compared))
-            counts = (len(alike), len(alike) - len(compared), alarms)
-            rows.append((model, kind, *map(str, counts), share, interval))
-    return rows
+def list_planted_rows(results: Sequence[SurpriseResult]) -> Iterator[tuple[str, ...]]:
+    """Yield a row for each kind of mistake."""
+    for kind in sorted({each.planted for each in results}, key=lambda kind: (kind != "none", kind)):
+        alike = [result for result in results if result.planted == kind]
+        compared = [result for result in alike if not result.problem]
+        alarms = sum(result.is_surprise for result in compared)
+        counts = (len(alike), len(alike) - len(compared), alarms)
+        yield (kind, *map(str, counts), *format_share(alarms, len(compared)))
 
 
-def list_alarm_rows(results: Sequence[SurpriseResult]) -> list[tuple[str, ...]]:
-    """Return precision, recall and false alarms of each model; predictions with a problem are not compared."""
-    rows: list[tuple[str, ...]] = []
-    for model, group in group_by_model(results).items():
-        compared = [result for result in group if not result.problem]
-        alarms = [result for result in compared if result.is_surprise]
-        mistakes = sum(result.planted != "none" for result in compared)
-        hits = sum(result.planted != "none" for result in alarms)
-        for measure, part, whole in (
-            ("precision (alarms at a mistake, of alarms)", hits, len(alarms)),
-            ("recall (alarms at a mistake, of mistakes)", hits, mistakes),
-            ("false alarms (of right effects)", len(alarms) - hits, len(compared) - mistakes),
-        ):
-            share, interval = format_share(part, whole)
-            rows.append((model, measure, share, str(part), str(whole), interval))
-    return rows
+def list_alarm_rows(results: Sequence[SurpriseResult]) -> Iterator[tuple[str, ...]]:
+    """Yield precision, recall and false alarms; predictions with a problem are not compared."""
+    compared = [result for result in results if not result.problem]
+    alarms = [result for result in compared if result.is_surprise]
+    mistakes = sum(result.planted != "none" for result in compared)
+    hits = sum(result.planted != "none" for result in alarms)
+    for measure, part, whole in (
+        ("precision (alarms at a mistake, of alarms)", hits, len(alarms)),
+        ("recall (alarms at a mistake, of mistakes)", hits, mistakes),
+        ("false alarms (of right effects)", len(alarms) - hits, len(compared) - mistakes),
+    ):
+        share, interval = format_share(part, whole)
+        yield measure, share, str(part), str(whole), interval
 
 
-def list_cost_rows(results: Sequence[SurpriseResult], uniform: Uniform) -> list[tuple[str, ...]]:
-    """Return tokens and seconds of the predictions that were made; the interval is from a bootstrap over effects."""
-    rows: list[tuple[str, ...]] = []
-    for model, group in group_by_model(results).items():
-        by_effect = group_by(
-            (result for result in group if result.output_tokens),
-            lambda result: (result.program, result.case, result.piece),
-        )
-        made = sum(map(len, by_effect.values()))
-        for name, places in (("input_tokens", 0), ("output_tokens", 0), ("seconds", 1)):
-            values = [[float(getattr(r, name)) for r in found] for found in by_effect.values()]
-            if values:
-                low, high = compute_bootstrap_interval(values, uniform)
-                mean = fmean(map(fmean, values))
-                interval = f"{low:,.{places}f} to {high:,.{places}f}"
-                words = name.replace("_", " ")
-                rows.append((model, words, f"{mean:,.{places}f}", interval, str(made)))
-    return rows
+def list_cost_rows(
+    results: Sequence[SurpriseResult], uniform: Uniform
+) -> Iterator[tuple[str, ...]]:
+    """Yield tokens and seconds of the predictions that were made; the interval is from a bootstrap over effects."""
+    by_effect = group_by(
+        (result for result in results if result.output_tokens),
+        lambda result: (result.program, result.case, result.piece),
+    )
+    made = sum(map(len, by_effect.values()))
+    for name, places in (("input_tokens", 0), ("output_tokens", 0), ("seconds", 1)):
+        values = [[float(getattr(r, name)) for r in found] for found in by_effect.values()]
+        if values:
+            low, high = compute_bootstrap_interval(values, uniform)
+            interval = f"{low:,.{places}f} to {high:,.{places}f}"
+            mean = fmean(map(fmean, values))
+            yield name.replace("_", " "), f"{mean:,.{places}f}", interval, str(made)
 
 
 def list_combined_rows(
     results: Sequence[SurpriseResult], uniform: Uniform
-) -> list[tuple[str, ...]]:
-    """Return a row for each model and set of features, if the results have facts about the effects."""
+) -> Iterator[tuple[str, ...]]:
+    """Yield a row for each set of features, if the results have facts about the effects."""
     from spsbench.surprise.combining import combine_alarms  # it needs numpy
 
-    rows: list[tuple[str, ...]] = []
-    for model, group in group_by_model(results).items():
-        known = [result for result in group if result.facts]
-        alarms = sum(result.is_surprise for result in known)
-        mistakes = sum(result.planted != "none" for result in known)
-        if not alarms or not mistakes or len({result.program for result in known}) < 2:
-            continue
-        for alarm in combine_alarms(known, uniform):
-            low, high = alarm.gain_interval
-            gain = f"{alarm.gain:+.2f}, {low:+.2f} to {high:+.2f}"
-            shares = (f"{alarm.hits / alarms:.2f}", f"{alarm.hits / mistakes:.2f}")
-            auc, (low, high) = f"{alarm.auc:.2f}", alarm.interval
-            interval = f"{low:.2f} to {high:.2f}"
-            gain = "" if alarm.features == "surprise" else gain
-            rows.append((model, alarm.features, auc, interval, gain, *shares))
-    return rows
-
-
-def group_by_model(results: Sequence[SurpriseResult]) -> dict[str, list[SurpriseResult]]:
-    """Return the results of each model."""
-    return group_by(sorted(results, key=lambda result: result.model), lambda result: result.model)
+    known = [result for result in results if result.facts]
+    alarms = sum(result.is_surprise for result in known)
+    mistakes = sum(result.planted != "none" for result in known)
+    if not alarms or not mistakes or len({result.program for result in known}) < 2:
+        return
+    for alarm in combine_alarms(known, uniform):
+        low, high = alarm.interval
+        interval = f"{low:.2f} to {high:.2f}"
+        low, high = alarm.gain_interval
+        gain = f"{alarm.gain:+.2f}, {low:+.2f} to {high:+.2f}"
+        gain = "" if alarm.features == "surprise" else gain
+        shares = (f"{alarm.hits / alarms:.2f}", f"{alarm.hits / mistakes:.2f}")
+        yield (alarm.features, f"{alarm.auc:.2f}", interval, gain, *shares)
 
 
 def format_share(part: int, whole: int) -> tuple[str, str]:
@@ -124,14 +109,20 @@ def format_share(part: int, whole: int) -> tuple[str, str]:
 
 
 def list_tables(found: Results) -> list[Table]:
-    """Return the tables."""
-    results = found.select(SurpriseResult)
-    combined = list_combined_rows(results, make_uniform())
+    """Return the tables, with rows for each model."""
+    ordered = sorted(found.select(SurpriseResult), key=lambda result: result.model)
+    groups = group_by(ordered, lambda result: result.model)
+
+    def make_table(headings: tuple[str, ...], list_rows: ListRows) -> Table:
+        rows = ((model, *row) for model, group in groups.items() for row in list_rows(group))
+        return make_text_table(headings, rows, 2)
+
+    combined = make_table(COMBINED_HEADINGS, partial(list_combined_rows, uniform=make_uniform()))
     return [
-        make_text_table(PLANTED_HEADINGS, list_planted_rows(results), 2),
-        make_text_table(ALARM_HEADINGS, list_alarm_rows(results), 2),
-        *([make_text_table(COMBINED_HEADINGS, combined, 2)] if combined else []),
-        make_text_table(COST_HEADINGS, list_cost_rows(results, make_uniform()), 2),
+        make_table(PLANTED_HEADINGS, list_planted_rows),
+        make_table(ALARM_HEADINGS, list_alarm_rows),
+        *([combined] if combined.rows else []),
+        make_table(COST_HEADINGS, partial(list_cost_rows, uniform=make_uniform())),
     ]
 
 
