@@ -2,6 +2,7 @@
 
     open_private(path, os.O_WRONLY | os.O_APPEND)      creates the file with mode 0600, or sets it
     create_private(path)                               the same for a file of SQLite, which is not opened
+    append_private_line(path, line)                    adds a line, after any that a kill has cut off
     drop_cut_line(path.read_bytes())                   lines of JSON, without one that a kill has cut off
     check_private(path)                                PermissionError: it belongs to another user
     with replacing(path) as file: ...                  the old contents or the new, never a part
@@ -14,6 +15,7 @@ On Windows the mode has no effect and nothing is checked.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -74,6 +76,22 @@ def end_last_line(path: Path) -> None:
             else:
                 file.seek(0, os.SEEK_END)
                 file.write(b"\n")
+
+
+def append_private_line(path: Path, line: str, is_synced: bool = False) -> None:
+    """Add a line to a private file, whole or not at all; it survives a kill, and with `is_synced` a power failure."""
+    handle = open_private(path, os.O_WRONLY | os.O_APPEND)
+    end_last_line(path)
+    with os.fdopen(handle, "ab", buffering=0) as file:
+        data, size = line.encode() + b"\n", os.fstat(handle).st_size
+        try:
+            if file.write(data) < len(data):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            if is_synced:
+                os.fsync(handle)
+        except OSError:  # no later line may be added to a part of this one
+            os.ftruncate(handle, size)
+            raise
 
 
 _host = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")

@@ -9,7 +9,7 @@ It is always replaced as a whole. What another process has added since `old` was
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeVar
 
 from njrt.decisions import InterceptorDecision, Pause
@@ -18,6 +18,7 @@ from njrt.errors import RecordingError, RecordingMissingError
 from njrt.message_json import format_json_line, hash_json
 from njrt.messages import CallAttempt, Json, Protocol, StopReason, Usage
 from njrt.persistence.recording_place import RecordingPlace, split_lines
+from njrt.private_files import drop_cut_line
 from njrt.typed_json import InvalidJsonError, validate_value
 
 FORMAT_VERSION = 3
@@ -149,26 +150,19 @@ def read_recording(place: RecordingPlace, is_continued: bool = False) -> Recordi
     touches: dict[str, RecordedTouch] = {}
     for number, line in enumerate(text.split("\n")[1:], start=2):
         is_last = line == lines[-1] and not text.endswith("\n")
-        if is_last and _is_cut(line, is_continued or header.unfinished):
+        is_call = line.startswith(_TOUCH_START) or _TOUCH_START.startswith(line)
+        may_be_cut = is_last and (is_call or is_continued or header.unfinished)
+        if may_be_cut and not drop_cut_line(line.encode()):
             continue  # the machine has stopped while it was written
         if line.startswith(_DECISION_START):
-            decisions.append(_parse_decision(line, path, number))
+            decisions.append(RecordedDecision(**_parse_decided(line, DecisionLine, path, number)))
         elif line.startswith(_TOUCH_START):
-            touch = _parse_touch(line, path, number)
+            touch = RecordedTouch(**_parse_decided(line, TouchLine, path, number))
             touches[touch.id] = touch  # a later line of the same call replaces an earlier one
         elif line.strip():
             entries.append(_parse_entry(line, header, path, number))
     found = frozenset(lines)
     return Recording(header, tuple(entries), tuple(decisions), found, tuple(touches.values()))
-
-
-def _is_cut(line: str, may_be_any: bool) -> bool:
-    try:
-        json.loads(line)
-    except (ValueError, RecursionError):
-        is_call = line.startswith(_TOUCH_START) or _TOUCH_START.startswith(line)
-        return line.startswith("{") and (may_be_any or is_call)
-    return False
 
 
 def recover_recording(place: RecordingPlace) -> Recording:
@@ -295,9 +289,9 @@ def _parse_line(line: str, expected: type[T], path: str, number: int) -> tuple[T
     """Return a line of a recording as the dataclass `expected` and as JSON; a RecordingError names line and field."""
     name, kind = _LINE_KINDS[expected]
     try:
-        fields = json.loads(line)
+        written = json.loads(line)
         form: Any = dict[str, expected] if name else expected  # type: ignore[valid-type]
-        checked = validate_value(fields, form)
+        checked = validate_value(written, form)
         parsed: T = checked[name] if name else checked
         if isinstance(parsed, DecisionLine):
             effect_from_json(parsed.effect)
@@ -305,7 +299,7 @@ def _parse_line(line: str, expected: type[T], path: str, number: int) -> tuple[T
         raise _make_line_error(path, number, f"not {kind} ({error})") from None
     except (ValueError, RecursionError):
         raise _make_line_error(path, number, "not JSON") from None
-    return parsed, fields
+    return parsed, written
 
 
 def _make_line_error(path: str, number: int, why: str) -> RecordingError:
@@ -326,33 +320,25 @@ def _make_header(line: HeaderLine, path: str) -> RecordingHeader:
 
 
 def _parse_entry(text: str, header: RecordingHeader, path: str, number: int) -> RecordedCall:
-    line, fields = _parse_line(text, EntryLine, path, number)
+    line, written = _parse_line(text, EntryLine, path, number)
     model = header.model if line.model is None else line.model
-    shown = tuple(fields["shown"])
-    return RecordedCall(line.place, line.turn, line.key, shown, fields["reply"], model)
+    shown = tuple(written["shown"])
+    return RecordedCall(line.place, line.turn, line.key, shown, written["reply"], model)
 
 
-def _parse_decision(text: str, path: str, number: int) -> RecordedDecision:
-    line, _ = _parse_line(text, DecisionLine, path, number)
-    decisions = _parse_decisions(line, path, number)
-    return RecordedDecision(line.place, line.key, line.number, line.effect, decisions)
-
-
-def _parse_touch(text: str, path: str, number: int) -> RecordedTouch:
-    line, _ = _parse_line(text, TouchLine, path, number)
-    decisions = _parse_decisions(line, path, number)
-    place = line.id, line.place, line.key, line.number
-    return RecordedTouch(*place, line.effect, decisions, line.state, line.result, line.digest)
-
-
-def _parse_decisions(line: DecisionLine, path: str, number: int) -> tuple[InterceptorDecision, ...]:
+def _parse_decided(
+    text: str, expected: type[DecisionLine], path: str, number: int
+) -> dict[str, Any]:
+    """Return the fields of a line about an effect or a call, with its decisions."""
+    line, _ = _parse_line(text, expected, path, number)
     try:
-        return tuple(
+        decisions = tuple(
             InterceptorDecision(str(made.get("interceptor", "")), decision_from_json(made))
             for made in line.decisions
         )
     except InvalidJsonError as error:
         raise _make_line_error(path, number, f"not a recorded decision ({error})") from None
+    return {each.name: getattr(line, each.name) for each in fields(line)} | {"decisions": decisions}
 
 
 def format_recording_lines(recording: Recording) -> list[str]:

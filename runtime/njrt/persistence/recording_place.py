@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import errno
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -20,7 +19,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 from njrt.errors import RecordingError, StoreError, WrongSignatureError
-from njrt.private_files import drop_cut_line, end_last_line, lock_folder, open_private, replacing
+from njrt.private_files import append_private_line, drop_cut_line, lock_folder, replacing
 from njrt.stores import Store, make_store_key, update
 
 STORED_PREFIX = "store:"
@@ -65,18 +64,7 @@ class RecordingFile:
 
     def append(self, line: str, is_synced: bool = True) -> None:
         with self._open_for_writing():
-            handle = open_private(self.path, os.O_WRONLY | os.O_APPEND)
-            end_last_line(self.path)
-            with os.fdopen(handle, "ab", buffering=0) as file:
-                data, size = line.encode() + b"\n", os.fstat(handle).st_size
-                try:
-                    if file.write(data) < len(data):
-                        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                    if is_synced:
-                        os.fsync(handle)
-                except OSError:  # no later line may be added to a part of this one
-                    os.ftruncate(handle, size)
-                    raise
+            append_private_line(self.path, line, is_synced)
 
     def keep_file(self, name: str, data: bytes) -> None:
         path = self.path.with_name(f"{self.path.stem}.files") / name

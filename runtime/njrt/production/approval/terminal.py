@@ -29,7 +29,7 @@ from njrt.effects import EFFECT_KINDS, AskModel, Effect, Touch, get_effect_code
 from njrt.errors import ConfigurationError
 from njrt.gates import get_gated_name
 from njrt.message_json import hash_json
-from njrt.private_files import drop_cut_line, end_last_line, open_private
+from njrt.private_files import append_private_line, drop_cut_line
 from njrt.production.approval.question import describe_names, describe_question, format_code
 from njrt.timeouts import clock
 from njrt.typed_json import InvalidJsonError, from_json, to_json
@@ -374,10 +374,7 @@ class ApprovalsFile:
             return
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            handle = open_private(self.path, os.O_WRONLY | os.O_APPEND)
-            end_last_line(self.path)
-            with os.fdopen(handle, "ab") as file:
-                file.write(to_json(line).encode() + b"\n")
+            append_private_line(self.path, to_json(line))
         except OSError as error:
             raise ConfigurationError(
                 f"cannot write the decisions {self.path}: {error.strerror or error}; "
